@@ -20,6 +20,7 @@ mod facts;
 mod file;
 pub mod generator;
 pub mod import;
+pub mod oracle_general;
 mod row;
 pub mod stats;
 #[cfg(test)]

@@ -1,59 +1,41 @@
-//! libCacheSim's `oracleGeneral`: records of 24 bytes, little-endian: time (u32, seconds), id
-//! (u64), size (u32, bytes), number of the next record with the same id (i64; none: -1 or the
-//! largest number).
-//!
-//! Times are those of the trace, often counted from its beginning and not from 1970. The file
-//! counts its records from 1, a row's place is counted from 0. Ids are hidden like any other name:
-//! they may be somebody's.
+//! The importer of `oracleGeneral` ([`crate::oracle_general`]). A row's place is counted from 0. Ids
+//! are hidden like any other name: they may be somebody's.
 
 use super::Import;
 use super::damage::{Damaged, Dropped, Place, reason};
 use super::settings::Settings;
 use crate::Row;
-use std::io::{ErrorKind, Read};
-
-/// Bytes of a record.
-const RECORD_BYTES: usize = 24;
+use crate::oracle_general::{RECORD_BYTES, ReadError, Record, Records};
+use std::io::Read;
 
 /// The records of a file.
 pub(crate) struct OracleGeneral<'a, R> {
-    source: R,
+    records: Records<R>,
     settings: Settings<'a>,
     dropped: Dropped,
-    number: u64,
     is_over: bool,
 }
 
 impl<'a, R: Read> OracleGeneral<'a, R> {
     pub(crate) fn new(source: R, settings: Settings<'a>) -> Self {
         Self {
-            source,
+            records: Records::new(source),
             settings,
             dropped: Dropped::default(),
-            number: 0,
             is_over: false,
         }
     }
 
-    /// The next record, whole; `None` at the end.
-    fn record(&mut self) -> Result<Option<[u8; RECORD_BYTES]>, Damaged> {
-        let mut record = [0; RECORD_BYTES];
-        let mut filled = 0;
-        let place = Place::Record(self.number + 1);
-        while filled < RECORD_BYTES {
-            match self.source.read(&mut record[filled..]) {
-                Ok(0) if filled == 0 => return Ok(None),
-                Ok(0) => {
-                    let what = format!("the end comes after {filled} of its {RECORD_BYTES} bytes");
-                    return Err(Damaged::end(place, reason::CUT_OFF, what));
-                }
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Damaged::unread(place, &error)),
+    fn damaged(&self, error: &ReadError) -> Damaged {
+        match error {
+            ReadError::Source(error) => {
+                Damaged::unread(Place::Record(self.records.count() + 1), error)
+            }
+            ReadError::CutOff { record, bytes } => {
+                let what = format!("the end comes after {bytes} of its {RECORD_BYTES} bytes");
+                Damaged::end(Place::Record(*record), reason::CUT_OFF, what)
             }
         }
-        self.number += 1;
-        Ok(Some(record))
     }
 }
 
@@ -70,62 +52,16 @@ impl<R: Read> Iterator for OracleGeneral<'_, R> {
         if self.is_over {
             return None;
         }
-        match self.record() {
-            Ok(Some(record)) => Some(Ok(row(&Record::read(&record), &self.settings))),
+        match self.records.next_record() {
+            Ok(Some(record)) => Some(Ok(row(&record, &self.settings))),
             Ok(None) => {
                 self.is_over = true;
                 None
             }
-            Err(damaged) => {
+            Err(error) => {
                 self.is_over = true;
-                Some(Err(damaged))
+                Some(Err(self.damaged(&error)))
             }
-        }
-    }
-}
-
-/// A record in its fields.
-struct Record {
-    time_s: u32,
-    id: u64,
-    size: u32,
-    next: i64,
-}
-
-impl Record {
-    fn read(record: &[u8; RECORD_BYTES]) -> Self {
-        let [
-            t0,
-            t1,
-            t2,
-            t3,
-            i0,
-            i1,
-            i2,
-            i3,
-            i4,
-            i5,
-            i6,
-            i7,
-            s0,
-            s1,
-            s2,
-            s3,
-            next @ ..,
-        ] = *record;
-        Self {
-            time_s: u32::from_le_bytes([t0, t1, t2, t3]),
-            id: u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]),
-            size: u32::from_le_bytes([s0, s1, s2, s3]),
-            next: i64::from_le_bytes(next),
-        }
-    }
-
-    /// The place of the next one, from 0; -1 if there is none.
-    const fn next_place(&self) -> i64 {
-        match self.next {
-            1.. if self.next != i64::MAX => self.next - 1,
-            _ => -1,
         }
     }
 }
@@ -159,7 +95,7 @@ pub(crate) fn looks_like(head: &[u8], is_all: bool) -> bool {
     }
     let mut before_s = 0;
     (1_i64..).zip(records).all(|(number, record)| {
-        let record = Record::read(record);
+        let record = Record::from_bytes(record);
         let rises = record.time_s >= before_s;
         before_s = record.time_s;
         rises && (record.next_place() == -1 || record.next > number)
@@ -172,11 +108,13 @@ mod tests {
     use super::*;
 
     fn record(time_s: u32, id: u64, size: u32, next: i64) -> Vec<u8> {
-        let mut out = time_s.to_le_bytes().to_vec();
-        out.extend(id.to_le_bytes());
-        out.extend(size.to_le_bytes());
-        out.extend(next.to_le_bytes());
-        out
+        let record = Record {
+            time_s,
+            id,
+            size,
+            next,
+        };
+        record.to_bytes().to_vec()
     }
 
     fn three() -> Vec<u8> {
