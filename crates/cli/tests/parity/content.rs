@@ -1,6 +1,8 @@
 //! What the bytes of a representation are: all of them follow from its target, its variant and its
 //! validators, so that a mixture of two shows.
 
+use weir_workload::mix;
+
 /// Content repeats after so many bytes: a prime, and more than most responses have.
 const PERIOD: usize = 65_521;
 
@@ -41,13 +43,4 @@ fn table() -> &'static [u8] {
         let words = (0..PERIOD as u64 / 8 + 1).flat_map(|number| mix(number).to_le_bytes());
         words.take(PERIOD).collect()
     })
-}
-
-/// A number that looks unrelated to `number`: the finaliser of splitmix64 (Steele, Lea and Flood
-/// 2014).
-pub(crate) const fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -1,13 +1,12 @@
 //! Traces from seeds: few targets, clients and seconds, so that everything meets everything else.
 
 use crate::conditions::Conditions;
-use crate::content::mix;
 use std::collections::BTreeMap;
 use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::AbortPolicy;
 use weir_trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
-use weir_workload::Chance;
+use weir_workload::{Chance, mix};
 
 /// 2026-01-01 00:00:00 GMT: when every trace begins.
 pub(crate) const START_S: i64 = 1_767_225_600;

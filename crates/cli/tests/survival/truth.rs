@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use weir_workload::mix;
 
 /// What it knows of its targets.
 #[derive(Debug, Default)]
@@ -101,11 +102,7 @@ fn bytes(target: &str, version: u64, from: u64, count: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count + 8);
     let mut word = from / 8;
     while bytes.len() < count {
-        // splitmix64 (Steele, Lea, Flood 2014)
-        let mut mixed = seed.wrapping_add(word.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bytes.extend_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
+        bytes.extend_from_slice(&mix(seed ^ mix(word)).to_le_bytes());
         word += 1;
     }
     bytes.truncate(count);

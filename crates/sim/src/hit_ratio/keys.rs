@@ -10,6 +10,7 @@
 //! look-up waits for memory. [`Keys::number_all`] therefore reads the cells of sixteen keys before
 //! it looks at the first: the processor fetches them at the same time.
 
+use crate::hashing::mix;
 use std::fmt;
 use std::hint::black_box;
 
@@ -233,15 +234,6 @@ impl Cell {
 )]
 fn place(key: u64) -> usize {
     mix(key) as usize
-}
-
-/// From one number to one that looks unrelated: the finaliser of splitmix64 (Steele, Lea and Flood
-/// 2014).
-pub(crate) const fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One cache on paper.
 
-use crate::hit_ratio::keys::{Numbered, mix};
+use crate::hashing::mix;
+use crate::hit_ratio::keys::Numbered;
 use std::hint::black_box;
 use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal, Slot};

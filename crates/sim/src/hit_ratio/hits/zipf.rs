@@ -1,7 +1,8 @@
 //! A trace made on the way: independent draws, Zipf-like popularity, sizes by a law.
 
 use super::source::{Accesses, Iterated, Trace, TraceError};
-use crate::hit_ratio::keys::{Access, mix};
+use crate::hashing::mix;
+use crate::hit_ratio::keys::Access;
 use weir_workload::{Chance, Law, Zipf};
 
 /// Requests for `keys` different responses, the popularity of rank `k` falling as `1 / k^exponent`;

@@ -20,9 +20,10 @@
 //!   interval, and that distance.
 
 use super::counts::{LruCounts, Weight, float};
+use crate::hashing::mix;
 use crate::hit_ratio::hits::Listener;
 use crate::hit_ratio::hits::{Accesses, Simulation, Trace, TraceError};
-use crate::hit_ratio::keys::{Access, Numbered, mix};
+use crate::hit_ratio::keys::{Access, Numbered};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which keys are taken.
