@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::counters::bump;
+use crate::{counters::bump, quantile};
 
 /// Number of buckets: limits 2^0 to 2^26 microseconds, and one without a limit.
 pub const BUCKETS: usize = 28;
@@ -73,25 +73,13 @@ impl HistogramSnapshot {
         self.buckets.iter().sum()
     }
 
-    /// The limit of the bucket in which the `quantile` (0 to 1) lies, in microseconds: the true
+    /// The limit of the bucket in which the quantile `share` (0 to 1) lies, in microseconds: the true
     /// value is between half of it and it. `None` if nothing was recorded or it lies in the last
     /// bucket.
     #[must_use]
-    pub fn quantile_limit_us(&self, quantile: f64) -> Option<u64> {
-        let count = self.count();
-        let mut seen = 0;
-        for (index, held) in self.buckets.iter().enumerate() {
-            seen += held;
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a quantile of counts above 2^52 may be off by one"
-            )]
-            let reached = seen as f64 >= quantile * count as f64;
-            if seen > 0 && reached {
-                return bucket_limit_us(index);
-            }
-        }
-        None
+    pub fn quantile_limit_us(&self, share: f64) -> Option<u64> {
+        let counts = self.buckets.iter().copied().enumerate();
+        bucket_limit_us(quantile::rank(counts, self.count(), share)?.value)
     }
 
     pub(crate) fn add(&mut self, other: &Histogram) {

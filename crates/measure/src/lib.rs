@@ -22,6 +22,7 @@ pub mod counters;
 pub mod histogram;
 pub mod label;
 pub mod metric;
+pub mod quantile;
 pub mod record;
 pub mod snapshot;
 

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use weir_measure::quantile::Spread;
 use weir_trace::import::{Settings, open};
 use weir_trace::{Anonymiser, Row};
 
@@ -98,8 +99,7 @@ impl Seen {
         self.most_requests = self.most_requests.max(row.connection_sequence.unwrap_or(0));
     }
 
-    fn json(mut self, path: &str, met: &BTreeMap<&str, u64>) -> Value {
-        self.setups_us.sort_unstable();
+    fn json(self, path: &str, met: &BTreeMap<&str, u64>) -> Value {
         json!({
             "file": path,
             "rows": self.rows,
@@ -127,12 +127,14 @@ fn mean(values: &[u64]) -> Option<u64> {
     sum.checked_div(values.len() as u64)
 }
 
-/// The middle one, or the mean of the two in the middle.
-fn median(sorted: &[u64]) -> Option<u64> {
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(sorted[middle]),
-        _ => Some(u64::midpoint(sorted[middle - 1], sorted[middle])),
-    }
+/// The middle one, or the mean of the two in the middle, rounded down.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times of a capture are far below 2^53 us"
+)]
+fn median(values: &[u64]) -> Option<u64> {
+    let spread = Spread::of(values.iter().map(|value| *value as f64));
+    spread.map(|spread| spread.median as u64)
 }

@@ -1,5 +1,7 @@
 //! Runs that were made more than once: the median, and from where to where they went.
 
+use weir_measure::quantile::Spread;
+
 /// A number of one run, or of several that were alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Repeated {
@@ -12,18 +14,11 @@ pub(super) struct Repeated {
 impl Repeated {
     /// `None` without a value.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
-        let (first, last) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = if values.len().is_multiple_of(2) {
-            f64::midpoint(values[middle - 1], values[middle])
-        } else {
-            values[middle]
-        };
+        let mut count = 0;
+        let spread = Spread::of(values.inspect(|_| count += 1))?;
         Some(Self {
-            median,
-            range: (values.len() > 1).then_some((first, last)),
+            median: spread.median,
+            range: (count > 1).then_some((spread.min, spread.max)),
         })
     }
 }

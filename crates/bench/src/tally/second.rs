@@ -1,6 +1,7 @@
 //! What one second amounts to: the time series and the progress line are made of these.
 
 use serde::{Deserialize, Serialize};
+use weir_measure::quantile;
 
 /// One second of the run, as one thread of clients, or several merged, saw it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,15 +42,9 @@ impl SecondTally {
     /// zero without responses.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> u64 {
-        let count: u64 = self.response_time_us.iter().map(|(_, count)| count).sum();
-        let wanted = share * count as f64;
-        let mut reached = 0;
-        let mut pairs = self.response_time_us.iter();
-        let found = pairs.find(|(_, count)| {
-            reached += count;
-            reached as f64 >= wanted
-        });
-        found.map_or(0, |(us, _)| *us)
+        let total = self.response_time_us.iter().map(|(_, count)| count).sum();
+        let counts = self.response_time_us.iter().copied();
+        quantile::rank(counts, total, share).map_or(0, |rank| rank.value)
     }
 
     /// Adds what another thread or machine saw of the same second.

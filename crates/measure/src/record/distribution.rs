@@ -1,6 +1,7 @@
 //! Times as they are kept in a record: every bucket that is not empty, so that nothing is lost when
 //! records are merged.
 
+use crate::quantile;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -24,21 +25,14 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// The least time that `quantile` of the values do not exceed, microseconds; within the width
-    /// of a bucket, and never beyond the greatest value. `quantile` is clamped to 0..=1. `None`
-    /// without a value.
+    /// The least time that `share` of the values do not exceed, microseconds; within the width of a
+    /// bucket, and never beyond the greatest value. `share` is clamped to 0..=1. `None` without a
+    /// value.
     #[must_use]
-    pub fn quantile_us(&self, quantile: f64) -> Option<u64> {
-        if self.count == 0 {
-            return None;
-        }
-        let rank = self.rank(quantile);
-        let mut seen = 0;
-        let bucket = self.buckets.iter().find(|(_, count)| {
-            seen += count;
-            seen >= rank
-        });
-        bucket.map(|&(value, _)| value.clamp(self.min, self.max))
+    pub fn quantile_us(&self, share: f64) -> Option<u64> {
+        let counts = self.buckets.iter().copied();
+        let value = quantile::rank(counts, self.count, share)?.value;
+        Some(value.clamp(self.min, self.max))
     }
 
     /// The mean, microseconds. `None` without a value.
@@ -81,20 +75,6 @@ impl Histogram {
         merged.extend_from_slice(ours);
         merged.extend_from_slice(theirs);
         self.buckets = merged;
-    }
-
-    /// Which value it is when they are counted from the least: 1 to `count`.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the share is clamped to 0..=1 and the rank to the count"
-    )]
-    fn rank(&self, quantile: f64) -> u64 {
-        let share = quantile.clamp(0.0, 1.0) * self.count as f64;
-        let below = share as u64;
-        let up = u64::from((below as f64) < share);
-        (below + up).clamp(1, self.count)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::facts::{Ask, Assumed};
 use crate::hashing::{ByNumber, mix};
 use crate::world::{MICROSECOND, Nanos};
 use std::sync::Arc;
+use weir_measure::quantile;
 use weir_trace::{Column, Columns, Row};
 
 /// What the rows of a trace say about their servers.
@@ -145,8 +146,8 @@ impl<const N: usize> Sample<N> {
         let mut us = self.us;
         let us = &mut us[..N.min(self.count as usize)];
         us.sort_unstable();
-        let middle = us.get(us.len().saturating_sub(1) / 2);
-        u64::from(middle.copied().unwrap_or(0)) * MICROSECOND
+        let median = quantile::of_sorted(us, 0.5);
+        u64::from(median.unwrap_or(0)) * MICROSECOND
     }
 }
 

@@ -3,6 +3,7 @@
 //! Bins are found by shifting, so that the same values make the same spread on every machine.
 
 use serde::Serialize;
+use weir_measure::quantile;
 
 /// Bins between a number and its double.
 const BINS_A_DOUBLING: u64 = 64;
@@ -88,20 +89,16 @@ impl Spread {
     /// taken to be spread evenly.
     #[must_use]
     pub fn at(&self, share: f64) -> u64 {
-        let wanted = share * self.count as f64;
-        let mut below = 0.0;
-        for (bin, count) in self.counts.iter().enumerate() {
-            let count = *count as f64;
-            if count > 0.0 && below + count >= wanted {
-                let (from, to) = (from_of(bin), from_of(bin + 1));
-                let inside = ((wanted - below) / count).clamp(0.0, 1.0);
-                #[expect(clippy::cast_possible_truncation, reason = "no wider than its bin")]
-                let value = from + ((to - from) as f64 * inside) as u64;
-                return value.min(to - 1).min(self.max);
-            }
-            below += count;
-        }
-        self.max
+        let counts = self.counts.iter().copied().enumerate();
+        let Some(rank) = quantile::rank(counts, self.count, share) else {
+            return self.max;
+        };
+        let (from, to) = (from_of(rank.value), from_of(rank.value + 1));
+        let wanted = share * self.count as f64 - rank.below as f64;
+        let inside = (wanted / rank.count as f64).clamp(0.0, 1.0);
+        #[expect(clippy::cast_possible_truncation, reason = "no wider than its bin")]
+        let value = from + ((to - from) as f64 * inside) as u64;
+        value.min(to - 1).min(self.max)
     }
 
     /// In a few numbers.

@@ -1,5 +1,7 @@
 //! Quantiles of positive numbers without keeping them: counts in buckets a hundredth wide.
 
+use weir_measure::quantile;
+
 /// Counts by size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buckets {
@@ -25,12 +27,8 @@ impl Buckets {
 
     /// The middle of the bucket in which the quantile lies; within half a hundredth.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
-        let wanted = share * self.count as f64;
-        let mut below = 0;
-        let place = self.counts.iter().position(|count| {
-            below += count;
-            *count > 0 && below as f64 >= wanted
-        })?;
+        let counts = self.counts.iter().copied().enumerate();
+        let place = quantile::rank(counts, self.count, share)?.value;
         if place == 0 {
             return Some(0.0);
         }
