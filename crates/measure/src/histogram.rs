@@ -73,9 +73,9 @@ impl HistogramSnapshot {
         self.buckets.iter().sum()
     }
 
-    /// The limit of the bucket in which the quantile `share` (0 to 1) lies, in microseconds: the true
-    /// value is between half of it and it. `None` if nothing was recorded or it lies in the last
-    /// bucket.
+    /// The limit of the bucket in which the quantile `share` (0 to 1) lies, in microseconds: the
+    /// true value is between half of it and it. `None` if nothing was recorded or it lies in the
+    /// last bucket.
     #[must_use]
     pub fn quantile_limit_us(&self, share: f64) -> Option<u64> {
         let counts = self.buckets.iter().copied().enumerate();

@@ -11,6 +11,7 @@ extern crate alloc;
 
 pub mod admission;
 pub mod catalog;
+pub mod choice;
 pub mod collapse;
 pub mod connections;
 pub mod destination;

@@ -8,14 +8,16 @@
 use crate::verdict::Uncachable1998;
 use weir_semantics::{Method, RequestFacts, ResponseFacts};
 
-/// The set of storing rules in force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// RFC 9111 for a shared cache.
-    #[default]
-    Rfc9111,
-    /// RFC 9111 narrowed to the paper's table of uncachable causes.
-    Http1998,
+crate::choice! {
+    /// The set of storing rules in force.
+    #[derive(Default)]
+    pub enum Profile {
+        /// RFC 9111 for a shared cache.
+        #[default]
+        Rfc9111 = "rfc9111",
+        /// RFC 9111 narrowed to the paper's table of uncachable causes.
+        Http1998 = "http-1998",
+    }
 }
 
 impl Profile {
@@ -56,18 +58,6 @@ impl Profile {
             return Some(Uncachable1998::ServerCacheControl);
         }
         None
-    }
-}
-
-impl core::str::FromStr for Profile {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        match name {
-            "rfc9111" => Ok(Self::Rfc9111),
-            "http-1998" => Ok(Self::Http1998),
-            _ => Err(()),
-        }
     }
 }
 

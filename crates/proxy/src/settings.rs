@@ -1,18 +1,17 @@
 //! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on
 //! reload.
 
-use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile, SetCookie};
+use crate::config::{self, Cidr, Config, Mode, NextHopUrl};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::HopKey;
+use weir_policy::Rules;
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
-use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
 use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
-use weir_policy::{Rules, SetCookieRule, profile};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
@@ -46,7 +45,6 @@ pub(crate) struct Settings {
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
     /// What becomes of a fetch that nobody reads any more.
-    #[allow(dead_code, reason = "the fetch that outlives its readers asks for it")]
     pub(crate) abort: AbortPolicy,
     /// The read-ahead where no route has its own.
     read_ahead: ReadAhead,
@@ -168,16 +166,6 @@ impl Settings {
     }
 }
 
-/// The eviction policy by the name in the configuration.
-pub(crate) fn eviction_kind(eviction: Eviction) -> EvictionKind {
-    match eviction {
-        Eviction::S3Fifo => EvictionKind::S3Fifo,
-        Eviction::Sieve => EvictionKind::Sieve,
-        Eviction::Lru => EvictionKind::Lru,
-        Eviction::Fifo => EvictionKind::Fifo,
-    }
-}
-
 fn compile_connections(config: &Config) -> ConnectionRules {
     let (limits, access) = (&config.limits, &config.access);
     ConnectionRules {
@@ -201,19 +189,13 @@ fn compile_connections(config: &Config) -> ConnectionRules {
 
 fn compile_rules(config: &Config) -> Rules {
     Rules {
-        profile: match config.cache.profile {
-            Profile::Rfc9111 => profile::Profile::Rfc9111,
-            Profile::Http1998 => profile::Profile::Http1998,
-        },
+        profile: config.cache.profile,
         heuristic: Heuristic {
             fraction_percent: config.cache.heuristic_fraction_percent,
             max: DeltaSeconds::from_secs(config.cache.heuristic_max.as_secs()),
         },
         disconnected_stale_max: DISCONNECTED_STALE_MAX,
-        set_cookie: match config.cache.set_cookie {
-            SetCookie::Permitted => SetCookieRule::Permitted,
-            SetCookie::Rfc9111 => SetCookieRule::Rfc9111,
-        },
+        set_cookie: config.cache.set_cookie,
     }
 }
 
@@ -276,14 +258,14 @@ fn compile_lead(read_ahead: config::ReadAhead) -> ReadAhead {
 
 fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
     match fetch.abort {
-        Abort::Stop => AbortPolicy::Stop,
-        Abort::Finish => AbortPolicy::Finish,
-        Abort::Squid => AbortPolicy::Squid {
+        AbortKind::Stop => AbortPolicy::Stop,
+        AbortKind::Finish => AbortPolicy::Finish,
+        AbortKind::Squid => AbortPolicy::Squid {
             min_bytes: fetch.squid_min.bytes(),
             max_bytes: fetch.squid_max.bytes(),
             pct: fetch.squid_pct,
         },
-        Abort::Value => AbortPolicy::Value {
+        AbortKind::Value => AbortPolicy::Value {
             little_bytes: fetch.abort_little.bytes(),
         },
     }
@@ -341,7 +323,7 @@ mod tests {
         assert_eq!(settings.abort, AbortPolicy::default());
         assert_eq!(settings.lead_of(None), ReadAhead::default());
         let mut config = Config::default();
-        config.fetch.abort = Abort::Squid;
+        config.fetch.abort = AbortKind::Squid;
         assert_eq!(Settings::new(config, "x").abort, AbortPolicy::SQUID);
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! PROXIM is A. Feldmann, R. Cáceres, F. Douglis, G. Glass, M. Rabinovich: Performance of Web Proxy
 //! Caching in Heterogeneous Bandwidth Environments, INFOCOM 1999. Its traces are lost; those of
-//! `weir_trace::generator` are calibrated to what it says of them. What it says of its simulations is
-//! given to nothing here: it stands in `paper/published.rs`, which nobody reads but who compares.
+//! `weir_trace::generator` are calibrated to what it says of them. What it says of its simulations
+//! is given to nothing here: it stands in `paper/published.rs`, which only the comparison reads.
 //!
 //! ```text
 //! exhibits asked for ── which runs ── batches ─┬─ trace, made anew ── simulators ─┬── findings ── tables, figures ── text, JSON, page

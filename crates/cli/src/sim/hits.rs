@@ -1,6 +1,6 @@
 //! `weir sim hits`: how many requests would be hits.
 
-use super::trace::{CacheFlags, TraceFlags, failure, policy};
+use super::trace::{CacheFlags, TraceFlags, failure, policies};
 use crate::messages::{Failure, give, tell};
 use clap::Args;
 use std::io::{self, BufWriter, Write as _};
@@ -22,8 +22,13 @@ pub(crate) struct HitsFlags {
     #[arg(long, value_name = "SIZES", default_value = "1%,10%")]
     size: Sizes,
 
-    /// Who leaves: s3-fifo, sieve, lru, fifo; several with commas
-    #[arg(long, value_name = "POLICIES", value_delimiter = ',', value_parser = policy, default_value = "s3-fifo,sieve,lru,fifo")]
+    #[arg(
+        long,
+        value_name = "POLICIES",
+        value_delimiter = ',',
+        default_value = EvictionKind::LIST,
+        help = policies("Who leaves")
+    )]
     policy: Vec<EvictionKind>,
 
     #[command(flatten)]

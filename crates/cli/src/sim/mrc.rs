@@ -1,6 +1,6 @@
 //! `weir sim mrc`: miss-ratio curves.
 
-use super::trace::{CacheFlags, TraceFlags, failure, policy, usage};
+use super::trace::{CacheFlags, TraceFlags, failure, policies, usage};
 use crate::messages::{Failure, give, tell};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,13 @@ pub(crate) struct MrcFlags {
     #[arg(long, value_name = "SIZES", default_value = "0.1%..100%:25")]
     sizes: Sizes,
 
-    /// A curve for each: s3-fifo, sieve, lru, fifo; several with commas
-    #[arg(long, value_name = "POLICIES", value_delimiter = ',', value_parser = policy, default_value = "lru,s3-fifo")]
+    #[arg(
+        long,
+        value_name = "POLICIES",
+        value_delimiter = ',',
+        default_value = "lru,s3-fifo",
+        help = policies("A curve for each")
+    )]
     policy: Vec<EvictionKind>,
 
     #[command(flatten)]

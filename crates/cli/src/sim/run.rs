@@ -1,5 +1,6 @@
 //! `weir sim run`.
 
+use super::trace::choices;
 use crate::messages::{Exit, Failure, give};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use weir_policy::Profile;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::fetch::{AbortKind, ReadAhead};
 use weir_proxy::config::{ByteSize, Span};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
@@ -34,7 +35,7 @@ pub(crate) struct RunFlags {
 
     /// What may be stored: rfc9111, or http-1998 (nothing with a cookie, a query, cgi-bin or cache
     /// control)
-    #[arg(long, value_name = "NAME", default_value = "rfc9111", value_parser = profile)]
+    #[arg(long, value_name = "NAME", default_value_t)]
     profile: Profile,
 
     /// Whether there is a cache
@@ -45,8 +46,12 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "BYTES", default_value = "unlimited", value_parser = size)]
     cache_size: Size,
 
-    /// Who leaves for room: s3-fifo, sieve, lru
-    #[arg(long, value_name = "NAME", default_value = "s3-fifo", value_parser = eviction)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        help = choices("Who leaves for room", EvictionKind::WORDS)
+    )]
     eviction: EvictionKind,
 
     /// What is stored at all: always, second-request, or a largest content, 64KiB for one
@@ -61,9 +66,13 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "WORD", default_value = "always")]
     server_connections: KeepWord,
 
-    /// What becomes of a fetch that nobody reads any more: value, stop, finish, squid
-    #[arg(long, value_name = "NAME", default_value = "value", value_parser = abort)]
-    abort: AbortPolicy,
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t = AbortKind::Value,
+        help = choices("What becomes of a fetch that nobody reads any more", AbortKind::WORDS)
+    )]
+    abort: AbortKind,
 
     /// How far a fetch runs ahead of its fastest reader
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
@@ -276,7 +285,7 @@ impl RunFlags {
             cache_bytes: self.cache_size.0.unwrap_or(settings.cache_bytes),
             eviction: self.eviction,
             admission: self.admission,
-            abort: self.abort,
+            abort: self.abort.into(),
             read_ahead: self
                 .read_ahead
                 .0
@@ -349,27 +358,6 @@ fn network(name: &str) -> Result<Network, String> {
 
 fn tcp(name: &str) -> Result<Tcp, String> {
     Tcp::preset(name).ok_or_else(|| "there are 1997 and linux".to_owned())
-}
-
-fn profile(name: &str) -> Result<Profile, String> {
-    let parsed = name.parse();
-    parsed.map_err(|()| "there are rfc9111 and http-1998".to_owned())
-}
-
-fn eviction(name: &str) -> Result<EvictionKind, String> {
-    let names = || EvictionKind::ALL.map(EvictionKind::as_str).join(", ");
-    let parsed = name.parse::<EvictionKind>();
-    parsed.map_err(|_| format!("there are {}", names()))
-}
-
-fn abort(name: &str) -> Result<AbortPolicy, String> {
-    match name {
-        "value" => Ok(AbortPolicy::VALUE),
-        "stop" => Ok(AbortPolicy::Stop),
-        "finish" => Ok(AbortPolicy::Finish),
-        "squid" => Ok(AbortPolicy::SQUID),
-        _ => Err("there are value, stop, finish and squid".to_owned()),
-    }
 }
 
 fn admission(text: &str) -> Result<Rule, String> {

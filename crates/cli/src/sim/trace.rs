@@ -180,12 +180,17 @@ pub(super) fn threads(wanted: Option<NonZero<usize>>) -> NonZero<usize> {
     wanted.or_else(here).unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// A policy by its name.
-pub(super) fn policy(word: &str) -> Result<EvictionKind, String> {
-    word.parse().map_err(|_| {
-        let known = EvictionKind::ALL.map(|kind| format!("`{kind}`")).join(", ");
-        format!("unknown value `{word}`, expected one of {known}")
-    })
+/// A flag's help: its meaning, and the words of a choice.
+pub(super) fn choices(meaning: &str, words: &[&str]) -> String {
+    format!("{meaning}: {}", words.join(", "))
+}
+
+/// The help of a flag that takes several policies.
+pub(super) fn policies(meaning: &str) -> String {
+    format!(
+        "{}; several with commas",
+        choices(meaning, EvictionKind::WORDS)
+    )
 }
 
 /// A trace that cannot be read.

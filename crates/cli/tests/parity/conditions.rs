@@ -6,8 +6,7 @@ use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_proxy::config::{
-    Abort, AdminAddress, ByteSize, Config, Eviction, Listener, LogFormat, LogTarget, Mode, Span,
-    WhenBusy,
+    AdminAddress, ByteSize, Config, Listener, LogFormat, LogTarget, Mode, Span, WhenBusy,
 };
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
@@ -74,16 +73,8 @@ impl Conditions {
         config.access.allow_destinations = vec!["127.0.0.0/8".parse().expect("a network")];
         config.cache.memory = ByteSize::from_bytes(self.cache_bytes);
         config.cache.largest_response = config.cache.memory;
-        config.cache.eviction = match self.eviction {
-            EvictionKind::S3Fifo => Eviction::S3Fifo,
-            EvictionKind::Sieve => Eviction::Sieve,
-            EvictionKind::Lru => Eviction::Lru,
-            EvictionKind::Fifo => Eviction::Fifo,
-        };
-        config.cache.profile = match self.profile {
-            Profile::Rfc9111 => weir_proxy::config::Profile::Rfc9111,
-            Profile::Http1998 => weir_proxy::config::Profile::Http1998,
-        };
+        config.cache.eviction = self.eviction;
+        config.cache.profile = self.profile;
         self.set_fetch(&mut config);
         let limits = &mut config.limits;
         limits.next_hop_idle = Span::from_millis(self.server_idle_ms);
@@ -101,21 +92,19 @@ impl Conditions {
         fetch.follower_wait = Span::from_hours(1);
         fetch.read_ahead = weir_proxy::config::ReadAhead::Bytes(read_ahead);
         fetch.background_rate = ByteSize::from_bytes(self.background_bytes_s);
+        fetch.abort = self.abort.kind();
         match self.abort {
-            AbortPolicy::Stop => fetch.abort = Abort::Stop,
-            AbortPolicy::Finish => fetch.abort = Abort::Finish,
+            AbortPolicy::Stop | AbortPolicy::Finish => {}
             AbortPolicy::Squid {
                 min_bytes,
                 max_bytes,
                 pct,
             } => {
-                fetch.abort = Abort::Squid;
                 fetch.squid_min = ByteSize::from_bytes(min_bytes);
                 fetch.squid_max = ByteSize::from_bytes(max_bytes);
                 fetch.squid_pct = pct;
             }
             AbortPolicy::Value { little_bytes } => {
-                fetch.abort = Abort::Value;
                 fetch.abort_little = ByteSize::from_bytes(little_bytes);
             }
         }

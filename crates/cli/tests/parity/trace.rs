@@ -160,7 +160,9 @@ impl<'a> Maker<'a> {
 
     fn conditions(&mut self) -> Conditions {
         let chance = &mut *self.chance;
-        let eviction = EvictionKind::ALL[usize::try_from(chance.below(4)).expect("four")];
+        let kinds = EvictionKind::ALL;
+        let drawn = usize::try_from(chance.below(kinds.len() as u64));
+        let eviction = kinds[drawn.expect("a place among them")];
         let abort = match (self.kind, chance.below(6)) {
             // what is left of a response in part is no whole unit
             (Kind::Eviction, _) | (_, 0) => AbortPolicy::Finish,

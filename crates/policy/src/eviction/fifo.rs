@@ -15,10 +15,6 @@ pub struct Fifo {
 }
 
 impl Eviction for Fifo {
-    fn name(&self) -> &'static str {
-        "fifo"
-    }
-
     fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
     }

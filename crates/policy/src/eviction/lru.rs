@@ -17,10 +17,6 @@ pub struct Lru {
 }
 
 impl Eviction for Lru {
-    fn name(&self) -> &'static str {
-        "lru"
-    }
-
     fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
     }

@@ -6,11 +6,11 @@
 //! Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much memory is held; both say so
 //! beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
 
-mod fifo;
+//!
+//! The table below is the only list of algorithms: configuration, flags, messages, tests and
+//! documents are made from it. A new algorithm is a file here and a line there.
+
 mod list;
-mod lru;
-mod s3fifo;
-mod sieve;
 #[cfg(test)]
 pub(crate) mod twin;
 
@@ -19,21 +19,59 @@ use crate::digest::Digest;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
-use core::str::FromStr;
 
-pub use fifo::Fifo;
-pub use lru::Lru;
-pub use s3fifo::S3Fifo;
-pub use sieve::Sieve;
+/// Declares the algorithms: `type in file = name`.
+macro_rules! algorithms {
+    ($( $(#[$meta:meta])* $Algorithm:ident in $file:ident = $word:literal, )+) => {
+        $(
+            mod $file;
+            pub use $file::$Algorithm;
+        )+
+
+        crate::choice! {
+            /// The algorithms there are.
+            #[derive(Default, PartialOrd, Ord)]
+            pub enum EvictionKind {
+                $( $(#[$meta])* $Algorithm = $word, )+
+            }
+        }
+
+        impl EvictionKind {
+            /// An empty structure of this kind.
+            #[must_use]
+            pub fn build(self) -> Box<dyn Eviction> {
+                match self {
+                    $( Self::$Algorithm => Box::new($Algorithm::default()), )+
+                }
+            }
+        }
+    };
+}
+
+algorithms! {
+    /// [`S3Fifo`]: small, main and ghost queue (Yang et al., SOSP 2023). The default; one-hit
+    /// wonders leave early, nothing moves on a hit.
+    #[default]
+    S3Fifo in s3fifo = "s3-fifo",
+    /// [`Sieve`]: one queue and a hand (Zhang et al., NSDI 2024). The smallest; close to S3-FIFO on
+    /// web traces, not scan-resistant.
+    Sieve in sieve = "sieve",
+    /// [`Lru`]: least recently used. The reference that most papers and proxies compare with.
+    Lru in lru = "lru",
+    /// [`Fifo`]: first in, first out. The floor that every other one must be better than.
+    Fifo in fifo = "fifo",
+}
+
+impl EvictionKind {
+    /// The default: S3-FIFO keeps responses that are requested once from evicting the others.
+    pub const DEFAULT: Self = Self::S3Fifo;
+}
 
 /// An eviction algorithm over the slots of a catalog.
 ///
 /// `touch`, `resize` and `remove` want a slot that was inserted and has not left since; the catalog
 /// sees to that.
 pub trait Eviction: fmt::Debug + Send + Sync {
-    /// The algorithm's name as configuration and reports write it: that of its [`EvictionKind`].
-    fn name(&self) -> &'static str;
-
     /// Holds memory for the slots `0..slots`, and not more. Never gives any back.
     fn reserve(&mut self, slots: usize);
 
@@ -90,76 +128,6 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     fn debug_check(&self);
 }
 
-/// The algorithms there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EvictionKind {
-    /// [`S3Fifo`]: the default; one-hit wonders leave early, nothing moves on a hit.
-    #[default]
-    S3Fifo,
-    /// [`Sieve`]: the smallest; close to S3-FIFO on web traces, not scan-resistant.
-    Sieve,
-    /// [`Lru`]: the reference that most papers and proxies compare with.
-    Lru,
-    /// [`Fifo`]: the floor that every other one must be better than.
-    Fifo,
-}
-
-impl EvictionKind {
-    /// Every kind, for help texts and comparisons.
-    pub const ALL: [Self; 4] = [Self::S3Fifo, Self::Sieve, Self::Lru, Self::Fifo];
-
-    /// The name in configuration, reports and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::S3Fifo => "s3-fifo",
-            Self::Sieve => "sieve",
-            Self::Lru => "lru",
-            Self::Fifo => "fifo",
-        }
-    }
-
-    /// An empty structure of this kind.
-    #[must_use]
-    pub fn build(self) -> Box<dyn Eviction> {
-        match self {
-            Self::S3Fifo => Box::new(S3Fifo::default()),
-            Self::Sieve => Box::new(Sieve::default()),
-            Self::Lru => Box::new(Lru::default()),
-            Self::Fifo => Box::new(Fifo::default()),
-        }
-    }
-}
-
-impl fmt::Display for EvictionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for EvictionKind {
-    type Err = UnknownEviction;
-
-    fn from_str(name: &str) -> Result<Self, UnknownEviction> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
-            .ok_or(UnknownEviction)
-    }
-}
-
-/// No eviction algorithm has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownEviction;
-
-impl fmt::Display for UnknownEviction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown eviction algorithm, expected one of s3-fifo, sieve, lru, fifo")
-    }
-}
-
-impl core::error::Error for UnknownEviction {}
-
 /// Bytes of heap behind `array`.
 pub(crate) fn heap_bytes<T>(array: &Vec<T>) -> u64 {
     (array.capacity() * size_of::<T>()) as u64
@@ -187,10 +155,25 @@ mod tests {
     fn eviction_kind_round_trips_through_its_name() {
         for kind in EvictionKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
-            assert_eq!(kind.build().name(), kind.as_str());
         }
-        assert_eq!("LRU".parse::<EvictionKind>(), Err(UnknownEviction));
-        assert_eq!("".parse::<EvictionKind>(), Err(UnknownEviction));
+        assert_eq!(EvictionKind::default(), EvictionKind::DEFAULT);
+    }
+
+    #[test]
+    fn documents_name_every_algorithm() {
+        let upper = EvictionKind::WORDS.join(", ").to_uppercase();
+        let quoted = EvictionKind::ALL.map(|kind| format!("`{kind}`")).join(", ");
+        let documents = [
+            ("README.md", include_str!("../../../../README.md"), &upper),
+            (
+                "docs/sim.md",
+                include_str!("../../../../docs/sim.md"),
+                &quoted,
+            ),
+        ];
+        for (name, text, expected) in documents {
+            assert!(text.contains(expected), "{name} should have: {expected}");
+        }
     }
 
     #[test]

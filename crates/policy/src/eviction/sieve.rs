@@ -44,10 +44,6 @@ impl Sieve {
 }
 
 impl Eviction for Sieve {
-    fn name(&self) -> &'static str {
-        "sieve"
-    }
-
     fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         lengthen(&mut self.visited, slots, false);

@@ -64,14 +64,40 @@ impl AbortPolicy {
         little_bytes: 16 * 1024,
     };
 
-    /// The policy as a word, for configurations and logs.
+    /// Which of the policies it is, without its numbers.
     #[must_use]
-    pub const fn as_str(&self) -> &'static str {
+    pub const fn kind(&self) -> AbortKind {
         match self {
-            Self::Stop => "stop",
-            Self::Finish => "finish",
-            Self::Squid { .. } => "squid",
-            Self::Value { .. } => "value",
+            Self::Stop => AbortKind::Stop,
+            Self::Finish => AbortKind::Finish,
+            Self::Squid { .. } => AbortKind::Squid,
+            Self::Value { .. } => AbortKind::Value,
+        }
+    }
+}
+
+crate::choice! {
+    /// A policy by its name, without its numbers.
+    pub enum AbortKind {
+        /// [`AbortPolicy::Value`]: judge what it is worth.
+        Value = "value",
+        /// [`AbortPolicy::Stop`]: stop at once.
+        Stop = "stop",
+        /// [`AbortPolicy::Finish`]: go on to the end.
+        Finish = "finish",
+        /// [`AbortPolicy::Squid`]: Squid's three limits in Squid's order.
+        Squid = "squid",
+    }
+}
+
+impl From<AbortKind> for AbortPolicy {
+    /// The policy with its default numbers.
+    fn from(kind: AbortKind) -> Self {
+        match kind {
+            AbortKind::Value => Self::VALUE,
+            AbortKind::Stop => Self::Stop,
+            AbortKind::Finish => Self::Finish,
+            AbortKind::Squid => Self::SQUID,
         }
     }
 }

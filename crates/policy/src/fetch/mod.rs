@@ -20,7 +20,7 @@ mod pace;
 mod popularity;
 mod refreshes;
 
-pub use abort::{Abort, AbortPolicy, GoOn, Orphan, Stop, judge};
+pub use abort::{Abort, AbortKind, AbortPolicy, GoOn, Orphan, Stop, judge};
 pub use background::Background;
 pub use byte_span::{ByteSpan, ByteSpans};
 pub use continuation::{Continuation, NoContinuation, Rest, continuation};

@@ -7,17 +7,19 @@ use crate::stored::StoredFacts;
 use crate::verdict::{Handling, NotStored, Storing};
 use weir_semantics::{Fwd, Method, RequestFacts, ResponseFacts, storable};
 
-/// What a response that sets a cookie must say to be stored and shared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SetCookieRule {
-    /// `public` or `s-maxage`: the origin speaks of shared caches. Many origins put a lifetime on
-    /// everything and a session cookie on it; a cookie given to the wrong person is worth more than
-    /// the hit.
-    #[default]
-    Permitted,
-    /// Nothing beyond what any response must say: RFC 9111 §7.3 leaves it to the origin to mark
-    /// what is not to be shared.
-    Rfc9111,
+crate::choice! {
+    /// What a response that sets a cookie must say to be stored and shared.
+    #[derive(Default)]
+    pub enum SetCookieRule {
+        /// `public` or `s-maxage`: the origin speaks of shared caches. Many origins put a lifetime
+        /// on everything and a session cookie on it; a cookie given to the wrong person is worth
+        /// more than the hit.
+        #[default]
+        Permitted = "permitted",
+        /// Nothing beyond what any response must say: RFC 9111 §7.3 leaves it to the origin to mark
+        /// what is not to be shared.
+        Rfc9111 = "rfc9111",
+    }
 }
 
 impl SetCookieRule {

@@ -2,11 +2,13 @@
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;
-use crate::config::value::{BadValue, Form, choice, text_value};
+use crate::config::value::{BadValue, Form, text_value};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::field_name::FieldName;
 use crate::config::values::span::Span;
 use std::fmt;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::{Profile, SetCookieRule};
 use weir_semantics::TARGETED_FIELDS_MAX;
 
 table! {
@@ -22,7 +24,7 @@ table! {
         memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);
         /// Who leaves when the budget is full. S3-FIFO keeps one-hit responses from pushing out the
         /// rest, which most web traces are full of; the others are for comparison.
-        eviction: Eviction = Eviction::S3Fifo;
+        eviction: EvictionKind = EvictionKind::DEFAULT;
         /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a
         /// cookie, is dynamic or speaks of caching itself. It is for comparison with the
         /// measurements of its time.
@@ -31,7 +33,7 @@ table! {
         /// or `s-maxage`, as many origins give everything a lifetime, and a session cookie with it.
         /// `rfc9111`: nothing more than any other response (RFC 9111 §7.3), for origins that mark
         /// what is not to be shared.
-        set_cookie: SetCookie = SetCookie::Permitted;
+        set_cookie: SetCookieRule = SetCookieRule::Permitted;
         /// The largest response kept in memory, head and content; larger ones are kept on disk, or
         /// forwarded and not stored if there is none. A quarter of the default budget, so that one
         /// download cannot empty it; at most `memory`. Where it is left out and `memory` is
@@ -61,40 +63,6 @@ table! {
         /// 9209). Two caches in one chain want two names: a request that comes back with our own is
         /// a loop.
         name: Pseudonym = Pseudonym::default();
-    }
-}
-
-choice! {
-    /// The algorithm that picks the victim.
-    pub enum Eviction {
-        /// Small, main and ghost queue (Yang et al., SOSP 2023).
-        S3Fifo = "s3-fifo",
-        /// One queue and a hand (Zhang et al., NSDI 2024).
-        Sieve = "sieve",
-        /// Least recently used.
-        Lru = "lru",
-        /// First in, first out.
-        Fifo = "fifo",
-    }
-}
-
-choice! {
-    /// The rules a cache follows.
-    pub enum Profile {
-        /// RFC 9111.
-        Rfc9111 = "rfc9111",
-        /// RFC 9111 narrowed to what Feldmann et al. (INFOCOM 1999) called cachable.
-        Http1998 = "http-1998",
-    }
-}
-
-choice! {
-    /// What a response with Set-Cookie must say to be stored.
-    pub enum SetCookie {
-        /// `public` or `s-maxage`.
-        Permitted = "permitted",
-        /// What any response must say.
-        Rfc9111 = "rfc9111",
     }
 }
 

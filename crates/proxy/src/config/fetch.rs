@@ -3,10 +3,10 @@
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;
-use crate::config::value::choice;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::read_ahead::ReadAhead;
 use crate::config::values::span::Span;
+use weir_policy::fetch::AbortKind;
 
 table! {
     /// The `[fetch]` table.
@@ -20,7 +20,7 @@ table! {
         /// decides by `squid_min`, `squid_max` and `squid_pct`; `value` goes on if it is expected
         /// to save more bytes than it costs: by how often the response is asked for and how much is
         /// still to come.
-        abort: Abort = Abort::Value;
+        abort: AbortKind = AbortKind::Value;
         /// With `abort = "value"`: a fetch with no more than this still to come goes on, whatever
         /// its worth. It is Squid's number, and a quarter of the default `read_ahead`: what was on
         /// its way anyhow when the client left.
@@ -60,20 +60,6 @@ table! {
         /// requests do not wait for each other in vain. As long as Varnish's hit-for-miss; 0
         /// forgets at once.
         uncollapsible_for: Span = Span::from_mins(2), from Span::ZERO, to Span::from_days(1);
-    }
-}
-
-choice! {
-    /// What becomes of a fetch that nobody reads any more.
-    pub enum Abort {
-        /// Judge what it is worth.
-        Value = "value",
-        /// Stop at once.
-        Stop = "stop",
-        /// Go on to the end.
-        Finish = "finish",
-        /// Squid's three limits in Squid's order.
-        Squid = "squid",
     }
 }
 

@@ -23,10 +23,10 @@ mod values;
 
 pub use access::Access;
 pub use admin::Admin;
-pub use cache::{Cache, Eviction, Profile, Pseudonym, SetCookie};
+pub use cache::{Cache, Pseudonym};
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
-pub use fetch::{Abort, Fetch};
+pub use fetch::Fetch;
 pub use invalid::Invalid;
 pub use limits::Limits;
 pub use listener::{Listener, Mode};

@@ -5,6 +5,9 @@
 //! in `--print-config`. Its `FromStr` is the only parser, so that no second spelling can creep in.
 
 use std::fmt;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::AbortKind;
+use weir_policy::{Profile, SetCookieRule};
 
 /// Why a text is not a value of its kind.
 ///
@@ -85,56 +88,39 @@ macro_rules! text_value {
 }
 pub(super) use text_value;
 
-/// An enumeration whose variants are words, with everything that follows from the list of words.
+/// A choice of the configuration: what [`weir_policy::choice!`] declares, and its form.
 macro_rules! choice {
     (
         $(#[$meta:meta])*
-        pub enum $Type:ident {
-            $( $(#[$variant_meta:meta])* $Variant:ident = $word:literal, )+
-        }
+        pub enum $Type:ident { $($variants:tt)* }
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $Type {
-            $( $(#[$variant_meta])* $Variant, )+
-        }
-
-        impl $Type {
-            /// Every word, in the order of declaration.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// The word that stands for this choice in files, flags and messages.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $( Self::$Variant => $word, )+ }
-            }
-        }
-
-        impl std::fmt::Display for $Type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $Type {
-            type Err = $crate::config::value::BadValue;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $( $word => Ok(Self::$Variant), )+
-                    _ => Err($crate::config::value::unknown("value", text, Self::WORDS)),
-                }
-            }
+        weir_policy::choice! {
+            $(#[$meta])*
+            pub enum $Type { $($variants)* }
         }
 
         impl $crate::config::value::Form for $Type {
-            const FORM: &'static str = concat!("one of" $(, " \"", $word, "\"")+);
+            const FORM: &'static str = Self::FORM;
         }
-
-        $crate::config::value::text_value!($Type);
     };
 }
 pub(super) use choice;
+
+impl Form for EvictionKind {
+    const FORM: &'static str = Self::FORM;
+}
+
+impl Form for Profile {
+    const FORM: &'static str = Self::FORM;
+}
+
+impl Form for SetCookieRule {
+    const FORM: &'static str = Self::FORM;
+}
+
+impl Form for AbortKind {
+    const FORM: &'static str = Self::FORM;
+}
 
 /// The refusal of a word that is not in a closed list, worded as serde words it for field names.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> BadValue {

@@ -6,7 +6,6 @@ use crate::config::{Config, Invalid};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
 use crate::server::run::worker_count;
-use crate::settings::eviction_kind;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -241,7 +240,7 @@ pub fn newcomer_max_bytes(config: &Config) -> u64 {
     let cache = &config.cache;
     let store = MemoryStore::new(
         cache.memory.bytes(),
-        eviction_kind(cache.eviction),
+        cache.eviction,
         worker_count(config),
         cache.largest_response.bytes(),
         Secret([0; 16]),

@@ -7,7 +7,7 @@ use crate::log::record::{Record, Recorder};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
-use crate::settings::{Settings, eviction_kind};
+use crate::settings::Settings;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::shared::Shared;
@@ -274,7 +274,7 @@ fn share(
     })?;
     let store = MemoryStore::new(
         config.cache.memory.bytes(),
-        eviction_kind(config.cache.eviction),
+        config.cache.eviction,
         workers,
         config.cache.largest_response.bytes(),
         secret(),

@@ -3,7 +3,8 @@
 use crate::support::span;
 use crate::{CHUNKED, ask, begun, chunk, gateway, whole};
 use weir_measure::Metric;
-use weir_proxy::config::{Abort, ByteSize};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::ByteSize;
 
 #[test]
 fn fetch_from_a_silent_next_hop_is_aborted_when_its_reader_disconnects() {
@@ -17,7 +18,7 @@ fn fetch_from_a_silent_next_hop_is_aborted_when_its_reader_disconnects() {
 fn unstorable_fetch_is_aborted_when_its_last_reader_disconnects() {
     let (proxy, origin) = gateway(|config| {
         config.cache.largest_response = ByteSize::from_kib(64);
-        config.fetch.abort = Abort::Finish;
+        config.fetch.abort = AbortKind::Finish;
     });
     let chunk = chunk(&[b'x'; 60_000]);
     let mut client = ask(&proxy, "");
@@ -34,7 +35,7 @@ fn unstorable_fetch_is_aborted_when_its_last_reader_disconnects() {
 fn fetch_without_reader_is_aborted_at_background_rate_zero() {
     let (proxy, origin) = gateway(|config| {
         config.fetch.background_rate = ByteSize::from_bytes(0);
-        config.fetch.abort = Abort::Finish;
+        config.fetch.abort = AbortKind::Finish;
     });
     let (client, mut hop) = begun(&proxy, &origin, &whole(1_000_000), b"begin");
     client.into_peer().reset();
@@ -43,7 +44,7 @@ fn fetch_without_reader_is_aborted_at_background_rate_zero() {
 
 #[test]
 fn background_fetch_is_aborted_when_a_reload_sets_its_rate_to_zero() {
-    let (proxy, origin) = gateway(|config| config.fetch.abort = Abort::Finish);
+    let (proxy, origin) = gateway(|config| config.fetch.abort = AbortKind::Finish);
     let (client, mut hop) = begun(&proxy, &origin, &whole(1_000_000), b"begin");
     client.into_peer().reset();
     proxy.wait_for(Metric::ClientAborts, 1);

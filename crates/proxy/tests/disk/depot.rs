@@ -8,7 +8,8 @@ use tempfile::TempDir;
 use weir_disk::files::simulated::SimulatedFiles;
 use weir_disk::files::{Files, SystemFiles};
 use weir_measure::Metric;
-use weir_proxy::config::{Abort, ByteSize, Config, Directory};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::{ByteSize, Config, Directory};
 
 /// The store's size where a test does not say: sixteen segments of a mebibyte hold the largest
 /// response of the tests.
@@ -100,7 +101,7 @@ impl Depot {
             &self.machine.files(),
             later_s,
             |config| {
-                config.fetch.abort = Abort::Stop;
+                config.fetch.abort = AbortKind::Stop;
                 config.fetch.half_closed = span("1ms");
                 config.disk.enabled = true;
                 config.disk.directories = vec![directory];

@@ -3,7 +3,7 @@
 use crate::support::{RawClient, Running, ScriptedOrigin, Way, span};
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
-use weir_proxy::config::Eviction;
+use weir_policy::eviction::EvictionKind;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -158,7 +158,7 @@ fn client_that_stops_reading_a_hit_is_disconnected() {
     let proxy = Running::gateway_with(address, |config| {
         config.limits.client_silence = span("200ms");
         // which takes it in, however large it is
-        config.cache.eviction = Eviction::Lru;
+        config.cache.eviction = EvictionKind::Lru;
     });
     assert_eq!(proxy.client().ask(GET).body.len(), length);
     let mut client = RawClient::connect_small(proxy.address());

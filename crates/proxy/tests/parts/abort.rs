@@ -4,7 +4,8 @@
 use crate::support::{Representation, Running, ScriptedOrigin, span};
 use std::collections::BTreeMap;
 use weir_measure::{Aborted, Label as _, Metric};
-use weir_proxy::config::{Abort, ByteSize, Fetch};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::{ByteSize, Fetch};
 
 const LENGTH: u64 = 1_500_000;
 
@@ -143,7 +144,7 @@ fn kib(kib: u64) -> ByteSize {
 fn stop_policy_aborts_every_fetch_without_a_reader() {
     let cases = PERCENTAGES.map(|percent| (percent, Aborted::StopAlways));
     for tag in [STRONG, None] {
-        check(|fetch| fetch.abort = Abort::Stop, tag, &cases);
+        check(|fetch| fetch.abort = AbortKind::Stop, tag, &cases);
     }
 }
 
@@ -151,7 +152,7 @@ fn stop_policy_aborts_every_fetch_without_a_reader() {
 fn finish_policy_completes_every_fetch_without_a_reader() {
     let cases = PERCENTAGES.map(|percent| (percent, Aborted::GoOnAlways));
     for tag in [STRONG, None] {
-        check(|fetch| fetch.abort = Abort::Finish, tag, &cases);
+        check(|fetch| fetch.abort = AbortKind::Finish, tag, &cases);
     }
 }
 
@@ -159,7 +160,7 @@ fn finish_policy_completes_every_fetch_without_a_reader() {
 fn squid_policy_applies_minimum_then_maximum_then_percentage() {
     // still to come, of 1 500 000 bytes: 1 500 000, 1 485 000, 750 000, 90 000, 60 000, 15 000
     let policy = |fetch: &mut Fetch| {
-        fetch.abort = Abort::Squid;
+        fetch.abort = AbortKind::Squid;
         fetch.squid_min = kib(32);
         fetch.squid_max = kib(1000);
         fetch.squid_pct = 95;
@@ -179,12 +180,12 @@ fn squid_policy_applies_minimum_then_maximum_then_percentage() {
 
 #[test]
 fn squid_policy_defaults_abort_a_fetch_with_30_kb_remaining() {
-    let policy = |fetch: &mut Fetch| fetch.abort = Abort::Squid;
+    let policy = |fetch: &mut Fetch| fetch.abort = AbortKind::Squid;
     check(policy, STRONG, &[(98, Aborted::StopMuchLeft)]);
 }
 
 fn by_value(fetch: &mut Fetch) {
-    fetch.abort = Abort::Value;
+    fetch.abort = AbortKind::Value;
     fetch.abort_little = kib(32);
 }
 
@@ -232,7 +233,7 @@ fn fetch_without_a_reader_is_aborted_beyond_the_background_budget() {
 
 #[test]
 fn zero_background_budget_aborts_every_fetch_without_a_reader() {
-    for abort in [Abort::Finish, Abort::Value, Abort::Squid] {
+    for abort in [AbortKind::Finish, AbortKind::Value, AbortKind::Squid] {
         let policy = |fetch: &mut Fetch| {
             fetch.abort = abort;
             fetch.squid_min = ByteSize::from_gib(1);

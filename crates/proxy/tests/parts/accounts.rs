@@ -7,7 +7,8 @@ use serde_json::Value;
 use std::cell::Cell;
 use std::path::PathBuf;
 use weir_measure::{Joined, Label as _, Metric, Snapshot, Verdict};
-use weir_proxy::config::{ByteSize, Eviction, LogFormat, LogTarget};
+use weir_policy::eviction::EvictionKind;
+use weir_proxy::config::{ByteSize, LogFormat, LogTarget};
 
 /// A proxy, its origin, and what that has sent.
 pub(super) struct Bed {
@@ -26,7 +27,7 @@ impl Bed {
             config.cache.memory = ByteSize::from_mib(16);
             config.cache.largest_response = ByteSize::from_mib(2);
             // S3-FIFO would take in no newcomer of that size
-            config.cache.eviction = Eviction::Lru;
+            config.cache.eviction = EvictionKind::Lru;
             if let Some(log) = log {
                 config.log.access = LogTarget::File(log);
                 config.log.format = LogFormat::Json;

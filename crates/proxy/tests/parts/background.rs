@@ -4,13 +4,14 @@
 use crate::support::{OriginConnection, Representation, Running, ScriptedOrigin, span};
 use std::thread::JoinHandle;
 use weir_measure::{Aborted, Metric};
-use weir_proxy::config::{Abort, ByteSize};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::ByteSize;
 
 const RATE: u64 = 128 * 1024;
 
 fn proxy(origin: &ScriptedOrigin) -> Running {
     Running::gateway_with(origin.address(), |config| {
-        config.fetch.abort = Abort::Finish;
+        config.fetch.abort = AbortKind::Finish;
         config.fetch.half_closed = span("1ms");
         config.fetch.background_rate = ByteSize::from_bytes(RATE);
     })
@@ -105,7 +106,7 @@ fn abort_policy_is_applied_at_each_disconnect_of_the_last_reader() {
         // judged anew each time
         proxy.wait_for(Metric::FetchesAbandoned(Aborted::GoOnAlways), times);
     }
-    proxy.reload(|config| config.fetch.abort = Abort::Stop);
+    proxy.reload(|config| config.fetch.abort = AbortKind::Stop);
     let mut client = proxy.client();
     client.send(what.get(""));
     client.read_head();
@@ -134,7 +135,7 @@ fn background_fetch_truncated_by_the_next_hop_keeps_received_content() {
 fn half_closed_client_that_keeps_reading_gets_its_response() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
-        config.fetch.abort = Abort::Stop;
+        config.fetch.abort = AbortKind::Stop;
         config.fetch.half_closed = span("1h");
     });
     for (tag, framing) in [(true, true), (false, true), (true, false)] {
@@ -180,7 +181,7 @@ fn half_closed_client_that_keeps_reading_gets_its_response() {
 fn fetch_for_a_half_closed_client_is_aborted_at_its_time_limit() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
-        config.fetch.abort = Abort::Stop;
+        config.fetch.abort = AbortKind::Stop;
         config.fetch.half_closed = span("50ms");
     });
     let what = Representation::new("/", 1000);

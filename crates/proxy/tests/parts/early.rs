@@ -3,7 +3,7 @@
 
 use crate::support::{OriginConnection, RawClient, Representation, Running, ScriptedOrigin, span};
 use weir_measure::Metric;
-use weir_proxy::config::Abort;
+use weir_policy::fetch::AbortKind;
 
 fn proxy(origin: &ScriptedOrigin) -> Running {
     Running::gateway_with(origin.address(), |config| {
@@ -72,7 +72,7 @@ fn validation_is_aborted_when_its_only_client_disconnects() {
 fn finish_policy_completes_a_request_whose_client_disconnected() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
-    proxy.reload(|config| config.fetch.abort = Abort::Finish);
+    proxy.reload(|config| config.fetch.abort = AbortKind::Finish);
     let what = Representation::new("/", 1000);
     let (client, mut hop) = asked(&proxy, &origin, &what, "");
     leave(client, true);

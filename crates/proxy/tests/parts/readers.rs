@@ -6,7 +6,7 @@ use crate::support::{RawClient, Representation, Running};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_measure::Metric;
-use weir_proxy::config::Abort;
+use weir_policy::fetch::AbortKind;
 
 const LENGTH: u64 = 8_000_000;
 const READERS: u64 = 60;
@@ -123,7 +123,7 @@ fn run(seed: u64, read_ahead: &str, workers: u16) {
     let origin = PacedOrigin::new(&what);
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.workers = workers;
-        config.fetch.abort = Abort::Stop;
+        config.fetch.abort = AbortKind::Stop;
         config.fetch.read_ahead = read_ahead.parse().expect("a read-ahead");
     });
     let wishes: Vec<_> = (0..READERS).map(|_| Wish::roll(&mut dice)).collect();

@@ -3,7 +3,8 @@
 use super::shelf::Shelf;
 use crate::support::{Representation, Response};
 use weir_measure::{Metric, NotStored};
-use weir_proxy::config::{ByteSize, Eviction};
+use weir_policy::eviction::EvictionKind;
+use weir_proxy::config::ByteSize;
 
 const LENGTH: u64 = 3_000_000;
 
@@ -41,7 +42,7 @@ fn part_without_room_for_its_rest_is_completed_for_the_client() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);
-        config.cache.eviction = Eviction::Lru;
+        config.cache.eviction = EvictionKind::Lru;
     });
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 100_000);
@@ -92,7 +93,7 @@ fn small_parts_of_a_huge_response_are_stored() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);
-        config.cache.eviction = Eviction::Lru;
+        config.cache.eviction = EvictionKind::Lru;
     });
     // a film of which a little is seen
     let what = Representation::new("/", 5_000_000_000);

@@ -2,7 +2,8 @@
 
 use crate::support::{Representation, Response, Running, ScriptedOrigin, span};
 use weir_measure::Metric;
-use weir_proxy::config::{Abort, Config};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::Config;
 
 /// A proxy before an origin.
 pub(super) struct Shelf {
@@ -19,7 +20,7 @@ impl Shelf {
     pub(super) fn with(change: impl FnOnce(&mut Config)) -> Self {
         let origin = ScriptedOrigin::new();
         let proxy = Running::gateway_with(origin.address(), |config| {
-            config.fetch.abort = Abort::Stop;
+            config.fetch.abort = AbortKind::Stop;
             config.fetch.half_closed = span("1ms");
             change(config);
         });

@@ -4,7 +4,8 @@
 use super::shelf::Shelf;
 use crate::support::{OriginConnection, RawClient, Representation};
 use weir_measure::Metric;
-use weir_proxy::config::{ByteSize, Eviction};
+use weir_policy::eviction::EvictionKind;
+use weir_proxy::config::ByteSize;
 
 const MEMORY: ByteSize = ByteSize::from_mib(64);
 
@@ -25,7 +26,7 @@ fn shelf() -> Shelf {
     Shelf::with(|config| {
         config.cache.memory = MEMORY;
         config.cache.largest_response = ByteSize::from_mib(8);
-        config.cache.eviction = Eviction::Lru;
+        config.cache.eviction = EvictionKind::Lru;
     })
 }
 

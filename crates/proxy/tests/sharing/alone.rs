@@ -3,7 +3,8 @@
 
 use super::with_length;
 use crate::support::{OriginConnection, RawClient, Way};
-use weir_proxy::config::{ByteSize, Config, SetCookie};
+use weir_policy::SetCookieRule;
+use weir_proxy::config::{ByteSize, Config};
 
 /// Fields that make a response one for the client that asked.
 const FIELDS: &[&str] = &[
@@ -274,7 +275,7 @@ fn followers_of_a_private_304_forward_their_own_requests() {
 
 #[test]
 fn response_with_set_cookie_is_shared_in_rfc9111_mode() {
-    let change = |config: &mut Config| config.cache.set_cookie = SetCookie::Rfc9111;
+    let change = |config: &mut Config| config.cache.set_cookie = SetCookieRule::Rfc9111;
     Way::each_with(change, |way| {
         let (mut leader, mut hop) = way.lead(&way.get("/"));
         let mut follower = way.follow(1, &way.get("/")).remove(0);

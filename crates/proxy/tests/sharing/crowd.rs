@@ -5,7 +5,8 @@ use super::chunk;
 use crate::support::{Head, RawClient, Running, ScriptedOrigin, pattern};
 use std::net::SocketAddr;
 use weir_measure::Metric;
-use weir_proxy::config::{Abort, Span};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::Span;
 
 /// Targets are few, so that clients meet.
 const TARGETS: u64 = 6;
@@ -101,7 +102,7 @@ fn random_joins_and_disconnects_corrupt_nothing_and_leave_no_request() {
     });
     let proxy = Running::gateway_with(address, |config| {
         config.workers = 2;
-        config.fetch.abort = Abort::Stop;
+        config.fetch.abort = AbortKind::Stop;
         config.fetch.half_closed = Span::ZERO;
         config.fetch.uncollapsible_for = Span::ZERO;
     });

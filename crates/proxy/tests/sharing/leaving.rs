@@ -3,11 +3,12 @@
 use super::{FRESH, with_length};
 use crate::support::{RawClient, Way, pattern};
 use weir_measure::{Aborted, Metric};
-use weir_proxy::config::{Abort, Config, Span};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::{Config, Span};
 
 /// Nothing is fetched for nobody, and one who has closed its side has gone.
 fn change(config: &mut Config) {
-    config.fetch.abort = Abort::Stop;
+    config.fetch.abort = AbortKind::Stop;
     config.fetch.half_closed = Span::ZERO;
 }
 

@@ -4,7 +4,8 @@
 use super::{FRESH, chunk};
 use crate::support::{OriginConnection, RawClient, Way, pattern};
 use weir_measure::{Aborted, Metric, NotStored};
-use weir_proxy::config::{Abort, ByteSize, Config, Span};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::{ByteSize, Config, Span};
 
 fn change(config: &mut Config) {
     config.cache.largest_response = ByteSize::from_kib(64);
@@ -114,7 +115,7 @@ fn reader_too_far_behind_is_truncated_without_delaying_the_others() {
 #[test]
 fn response_that_outgrew_the_store_is_aborted_without_readers() {
     // it is kept for nobody, whatever is configured
-    for abort in [Abort::Finish, Abort::Squid, Abort::Value] {
+    for abort in [AbortKind::Finish, AbortKind::Squid, AbortKind::Value] {
         let way = Way::gateway_with(|config| {
             change(config);
             config.fetch.abort = abort;
@@ -135,7 +136,7 @@ fn background_fetch_is_aborted_when_it_outgrows_the_store() {
     // it is judged before it outgrows the store, and goes on
     let way = Way::gateway_with(|config| {
         change(config);
-        config.fetch.abort = Abort::Finish;
+        config.fetch.abort = AbortKind::Finish;
         config.fetch.background_rate = ByteSize::from_gib(1);
     });
     let (readers, mut hop) = begun(&way, 1, &pattern(1000));

@@ -4,7 +4,7 @@
 use super::{FRESH, with_length};
 use crate::support::{OriginConnection, RawClient, Way, pattern};
 use weir_measure::{Aborted, Metric};
-use weir_proxy::config::Abort;
+use weir_policy::fetch::AbortKind;
 
 /// How a target is forgotten.
 type Forget = fn(&Way);
@@ -194,7 +194,7 @@ fn uncollapsed_response_requested_before_a_purge_is_not_joined() {
 #[test]
 fn purged_fetch_is_aborted_when_its_last_reader_disconnects() {
     for forget in FORGET {
-        let way = Way::gateway_with(|config| config.fetch.abort = Abort::Finish);
+        let way = Way::gateway_with(|config| config.fetch.abort = AbortKind::Finish);
         let Half {
             readers, mut hop, ..
         } = Half::new(&way, 0);

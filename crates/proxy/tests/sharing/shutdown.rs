@@ -4,7 +4,8 @@
 use super::FRESH;
 use crate::support::{RawClient, Way, pattern};
 use weir_measure::Metric;
-use weir_proxy::config::{Abort, Span};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::Span;
 
 #[test]
 fn draining_proxy_completes_responses_being_read() {
@@ -116,7 +117,7 @@ fn fetch_without_a_reader_does_not_delay_shutdown() {
 }
 
 fn in_background(config: &mut weir_proxy::config::Config) {
-    config.fetch.abort = Abort::Finish;
+    config.fetch.abort = AbortKind::Finish;
     config.limits.drain = Span::from_hours(1);
 }
 

@@ -108,8 +108,8 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
     config.log.access = LogTarget::Off;
     config.disk.enabled = false;
     config.cache.profile = match profile {
-        Profile::Rfc9111 => config::Profile::Rfc9111,
-        Profile::Http1998 => config::Profile::Http1998,
+        Profile::Rfc9111 => weir_policy::Profile::Rfc9111,
+        Profile::Http1998 => weir_policy::Profile::Http1998,
     };
     match runner {
         Runner::Forward => {

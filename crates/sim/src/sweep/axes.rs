@@ -9,9 +9,11 @@ use crate::hit_ratio::hits::admission_from_word;
 use crate::hit_ratio::mrc::Size;
 use crate::network::tcp::Tcp;
 use crate::settings::{Caching, Keep, Network, Settings, UNLIMITED_BYTES};
+use std::str::FromStr;
 use weir_policy::Profile;
+use weir_policy::choice::UnknownWord;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::fetch::{AbortKind, ReadAhead};
 use weir_workload::{Dimension, Law};
 
 /// The word for what is left to the network.
@@ -20,7 +22,7 @@ const NETWORK: &str = "network";
 /// An axis, in the order of the file's columns: those that come later change what those before have
 /// set.
 macro_rules! axis {
-    ($name:literal, $meaning:literal, $default:literal) => {
+    ($name:literal, $meaning:expr, $default:expr) => {
         Parameter {
             name: $name,
             meaning: $meaning,
@@ -48,7 +50,7 @@ fn caches() -> Vec<Parameter> {
         axis!(
             "profile",
             "what may be stored: rfc9111 or http-1998",
-            "rfc9111"
+            Profile::Rfc9111.as_str()
         ),
         axis!("caching", "off, on or ignoring-cookies", "on"),
         axis!(
@@ -56,7 +58,7 @@ fn caches() -> Vec<Parameter> {
             "the size of the cache, bytes such as `64MiB`, a share of the footprint such as `10%`, or unlimited",
             "unlimited"
         ),
-        axis!("policy", "who leaves", "s3-fifo"),
+        axis!("policy", "who leaves", EvictionKind::DEFAULT.as_str()),
         axis!(
             "admission",
             "who comes in: always, second-request or small:SIZE",
@@ -86,7 +88,7 @@ fn transfers() -> Vec<Parameter> {
         axis!(
             "abort",
             "what becomes of a fetch that nobody reads: value, stop, finish or squid",
-            "value"
+            AbortKind::Value.as_str()
         ),
         axis!(
             "read_ahead",
@@ -179,21 +181,15 @@ pub(super) fn settings(point: &Point, footprint_bytes: u64) -> Result<Settings, 
 fn set(settings: &mut Settings, name: &str, word: &str, footprint: u64) -> Result<(), String> {
     match name {
         "network" => settings.network = network(word)?,
-        "profile" => {
-            let profile = word.parse();
-            settings.rules.profile = profile.map_err(|()| none_of(word, "rfc9111, http-1998"))?;
-        }
+        "profile" => settings.rules.profile = choice(word)?,
         "caching" => settings.caching = caching(word)?,
         "size" => settings.cache_bytes = size(word, footprint)?.unwrap_or(UNLIMITED_BYTES),
-        "policy" => {
-            let known = || EvictionKind::ALL.map(EvictionKind::as_str).join(", ");
-            settings.eviction = word.parse().map_err(|_| none_of(word, &known()))?;
-        }
+        "policy" => settings.eviction = choice(word)?,
         "admission" => settings.admission = admission_from_word(word)?,
         "assume_lifetime" => settings.assumed_lifetime_s = lifetime(word)?,
         "client_connections" => settings.client_connections = keep(word)?,
         "server_connections" => settings.server_connections = keep(word)?,
-        "abort" => settings.abort = abort(word)?,
+        "abort" => settings.abort = choice::<AbortKind>(word)?.into(),
         "read_ahead" => {
             settings.read_ahead = bytes(word)?.map_or(ReadAhead::Unbounded, ReadAhead::Bytes)
         }
@@ -268,14 +264,9 @@ fn keep(word: &str) -> Result<Keep, String> {
     }
 }
 
-fn abort(word: &str) -> Result<AbortPolicy, String> {
-    match word {
-        "value" => Ok(AbortPolicy::VALUE),
-        "stop" => Ok(AbortPolicy::Stop),
-        "finish" => Ok(AbortPolicy::Finish),
-        "squid" => Ok(AbortPolicy::SQUID),
-        _ => Err(none_of(word, "value, stop, finish, squid")),
-    }
+fn choice<T: FromStr<Err = UnknownWord>>(word: &str) -> Result<T, String> {
+    word.parse()
+        .map_err(|unknown: UnknownWord| unknown.to_string())
 }
 
 /// Bytes, or a share of the footprint; `None`: no limit.

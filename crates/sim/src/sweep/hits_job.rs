@@ -10,6 +10,7 @@ use crate::hit_ratio::keys::KeyRule;
 use crate::hit_ratio::mrc::Size;
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use weir_policy::choice::UnknownWord;
 use weir_policy::eviction::EvictionKind;
 
 /// Simulates a cache at each point. The trace is read once for each run, so runs need no memory for
@@ -53,7 +54,7 @@ impl<'t> HitsJob<'t> {
             capacity_bytes: size.of(self.summary.footprint_bytes),
             eviction: value("policy")
                 .parse()
-                .map_err(|_| unknown_policy(value("policy")))?,
+                .map_err(|unknown: UnknownWord| unknown.to_string())?,
             admission: admission_from_word(value("admission"))?,
         })
     }
@@ -71,12 +72,10 @@ impl Job for HitsJob<'_> {
             Parameter {
                 name: "policy",
                 meaning: "who leaves",
-                default: "s3-fifo",
+                default: EvictionKind::DEFAULT.as_str(),
                 check: |value| {
-                    value
-                        .parse::<EvictionKind>()
-                        .map(drop)
-                        .map_err(|_| unknown_policy(value))
+                    let parsed = value.parse::<EvictionKind>();
+                    parsed.map(drop).map_err(|unknown| unknown.to_string())
                 },
             },
             Parameter {
@@ -137,9 +136,4 @@ impl Job for HitsJob<'_> {
             ),
         ])
     }
-}
-
-fn unknown_policy(word: &str) -> String {
-    let known = EvictionKind::ALL.map(|kind| format!("`{kind}`")).join(", ");
-    format!("unknown policy `{word}`, expected one of {known}")
 }

@@ -1,5 +1,5 @@
-//! The importer of `oracleGeneral` ([`crate::oracle_general`]). A row's place is counted from 0. Ids
-//! are hidden like any other name: they may be somebody's.
+//! The importer of `oracleGeneral` ([`crate::oracle_general`]). A row's place is counted from 0.
+//! Ids are hidden like any other name: they may be somebody's.
 
 use super::Import;
 use super::damage::{Damaged, Dropped, Place, reason};

@@ -158,10 +158,6 @@ impl S3Fifo {
 }
 
 impl Eviction for S3Fifo {
-    fn name(&self) -> &'static str {
-        "s3-fifo"
-    }
-
     fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         lengthen(&mut self.keys, slots, 0);
