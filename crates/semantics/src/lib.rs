@@ -29,7 +29,10 @@ mod time;
 mod validation;
 mod words;
 
-pub use caching::cache_control::{RequestDirectives, ResponseDirectives};
+pub use caching::cache_control::{
+    Directive, Reading, RequestDirective, RequestDirectives, ResponseDirective, ResponseDirectives,
+    directives,
+};
 pub use caching::cache_status::{CacheStatus, Fwd};
 pub use caching::freshen::{Compared, Merged, merge};
 pub use caching::freshness::{

@@ -1,12 +1,12 @@
 //! A row as the facts that decisions are made from: the same that the live proxy gathers from
 //! heads.
 
+use super::directives::{RequestBit, ResponseBit};
 use super::row::Row;
-use super::words::{RequestBit, ResponseBit, TraceMethod};
+use super::words::TraceMethod;
 use weir_semantics::{
-    ByteRange, ContentRange, DecidedBy, DeltaSeconds, Expires, Method, RangeKind,
-    RequestDirectives, RequestFacts, ResponseDirectives, ResponseFacts, Strength, Timestamp,
-    VaryKind,
+    ByteRange, ContentRange, DecidedBy, DeltaSeconds, Expires, Method, RangeKind, RequestFacts,
+    ResponseFacts, Strength, Timestamp, VaryKind,
 };
 
 impl Row {
@@ -26,27 +26,12 @@ impl Row {
     pub fn request_facts_by(&self, method: Method) -> RequestFacts {
         let bits = self.request_directives.unwrap_or(0);
         let has = |bit: RequestBit| bits & bit.bit() != 0;
-        let has_field = bits & FIELD != 0;
         let has_pragma = has(RequestBit::PragmaNoCache);
-        let is_there = |bit, value| has(bit).then_some(value);
-        let directives = RequestDirectives {
-            // RFC 9111 section 5.4: only where there is no Cache-Control
-            no_cache: has(RequestBit::NoCache) || (has_pragma && !has_field),
-            no_store: has(RequestBit::NoStore),
-            only_if_cached: has(RequestBit::OnlyIfCached),
-            max_age: is_there(
-                RequestBit::MaxAge,
-                DeltaSeconds(self.request_max_age_s.unwrap_or(0)),
-            ),
-            min_fresh: is_there(RequestBit::MinFresh, DeltaSeconds(0)),
-            max_stale: is_there(RequestBit::MaxStale, DeltaSeconds::MAX),
-            any: has_field,
-        };
         let has_range =
             self.range_first.is_some() || self.range_last.is_some() || self.status == Some(206);
         RequestFacts {
             method,
-            directives,
+            directives: self.read_request_directives(),
             has_authorization: self.has_authorization.unwrap_or(false),
             has_cookie: self.has_cookie.unwrap_or(false),
             has_range,
@@ -86,7 +71,7 @@ impl Row {
         let content_range = self.part().filter(|_| status == 206);
         ResponseFacts {
             status,
-            directives: self.response_directives(bits),
+            directives: self.read_response_directives(),
             // which of several fields is not recorded: as if it were the first
             decided_by: if has(ResponseBit::Targeted) {
                 DecidedBy::Targeted(0)
@@ -118,34 +103,6 @@ impl Row {
         }
     }
 
-    fn response_directives(&self, bits: u32) -> ResponseDirectives {
-        let has = |bit: ResponseBit| bits & bit.bit() != 0;
-        // a lifetime that is there without a number counts as 0: the reading of `weir_semantics`
-        let lifetime = |bit, seconds: Option<u32>| {
-            (has(bit) || seconds.is_some()).then_some(DeltaSeconds(seconds.unwrap_or(0)))
-        };
-        ResponseDirectives {
-            no_store: has(ResponseBit::NoStore),
-            no_cache: has(ResponseBit::NoCache),
-            no_cache_fields: has(ResponseBit::NoCacheFields),
-            private: has(ResponseBit::Private) || has(ResponseBit::PrivateFields),
-            public: has(ResponseBit::Public),
-            must_revalidate: has(ResponseBit::MustRevalidate),
-            proxy_revalidate: has(ResponseBit::ProxyRevalidate),
-            must_understand: has(ResponseBit::MustUnderstand),
-            no_transform: has(ResponseBit::NoTransform),
-            immutable: has(ResponseBit::Immutable),
-            max_age: lifetime(ResponseBit::MaxAge, self.max_age_s),
-            s_maxage: lifetime(ResponseBit::SMaxAge, self.s_maxage_s),
-            stale_while_revalidate: lifetime(
-                ResponseBit::StaleWhileRevalidate,
-                self.stale_while_revalidate_s,
-            ),
-            stale_if_error: lifetime(ResponseBit::StaleIfError, self.stale_if_error_s),
-            any: bits & RESPONSE_FIELD != 0,
-        }
-    }
-
     fn part(&self) -> Option<ContentRange> {
         let first = self.range_first?;
         let length = self.declared_bytes.max(self.received_bytes);
@@ -161,20 +118,6 @@ impl Row {
         })
     }
 }
-
-/// The bits that come from a request's Cache-Control.
-pub(super) const FIELD: u32 = RequestBit::NoCache.bit()
-    | RequestBit::NoStore.bit()
-    | RequestBit::NoTransform.bit()
-    | RequestBit::OnlyIfCached.bit()
-    | RequestBit::MaxAge.bit()
-    | RequestBit::MaxStale.bit()
-    | RequestBit::MinFresh.bit()
-    | RequestBit::Extension.bit();
-
-/// The bits that do not come from a response's Cache-Control are these two.
-pub(super) const RESPONSE_FIELD: u32 =
-    !(ResponseBit::PragmaNoCache.bit() | ResponseBit::ExpiresInvalid.bit());
 
 impl From<TraceMethod> for Method {
     fn from(method: TraceMethod) -> Self {

@@ -12,6 +12,10 @@
 //! * A directive that restricts (`no-store`, `private`, ...) does so with any argument; one that
 //!   permits (`public`, `immutable`, `must-understand`) counts only without.
 //! * Directives we do not know are ignored (§5.2.3).
+//!
+//! The two tables are the only lists of directives. What a directive says is read by
+//! [`Directive::in_request`] and [`Directive::in_response`], for `Cache-Control`, for targeted
+//! fields and for traces.
 
 use crate::fields::field::{list_elements, trim_ows};
 use crate::time::DeltaSeconds;
@@ -23,6 +27,8 @@ pub struct RequestDirectives {
     pub no_cache: bool,
     /// `no-store`: store nothing of request or response.
     pub no_store: bool,
+    /// `no-transform`: leave the content as it is.
+    pub no_transform: bool,
     /// `only-if-cached`: a stored response or 504.
     pub only_if_cached: bool,
     /// `max-age`: the greatest age that is welcome.
@@ -39,32 +45,8 @@ impl RequestDirectives {
     /// Reads one field line's value and adds what it says.
     pub fn add_line(&mut self, value: &[u8]) {
         self.any = true;
-        for element in list_elements(value) {
-            self.add(&Directive::new(element));
-        }
-    }
-
-    fn add(&mut self, directive: &Directive<'_>) {
-        if directive.is("no-cache") {
-            self.no_cache = true;
-        } else if directive.is("no-store") {
-            self.no_store = true;
-        } else if directive.is("only-if-cached") {
-            self.only_if_cached = true;
-        } else if directive.is("max-age") {
-            directive.shorten(&mut self.max_age);
-        } else if directive.is("min-fresh") {
-            // the longer is the stricter; Option orders None first
-            self.min_fresh = self.min_fresh.max(directive.seconds());
-        } else if directive.is("max-stale") {
-            let seconds = if directive.argument.is_none() {
-                Some(DeltaSeconds::MAX)
-            } else {
-                directive.seconds()
-            };
-            if let Some(seconds) = seconds {
-                shorten(&mut self.max_stale, seconds);
-            }
+        for directive in directives(value) {
+            self.add(directive.in_request());
         }
     }
 }
@@ -109,11 +91,8 @@ impl ResponseDirectives {
     /// Reads one field line's value and adds what it says.
     pub fn add_line(&mut self, value: &[u8]) {
         self.any = true;
-        for element in list_elements(value) {
-            let directive = Directive::new(element);
-            if !self.add_restriction(&directive) && !self.add_permission(&directive) {
-                self.add_lifetime(&directive);
-            }
+        for directive in directives(value) {
+            self.add(directive.in_response());
         }
     }
 
@@ -132,60 +111,233 @@ impl ResponseDirectives {
             || self.proxy_revalidate
             || self.s_maxage.is_some()
     }
+}
 
-    fn add_restriction(&mut self, directive: &Directive<'_>) -> bool {
-        let flag = if directive.is("no-store") {
-            &mut self.no_store
-        } else if directive.is("no-cache") {
-            if directive.has_content() {
-                &mut self.no_cache_fields
-            } else {
-                &mut self.no_cache
-            }
-        } else if directive.is("private") {
-            &mut self.private
-        } else if directive.is("must-revalidate") {
-            &mut self.must_revalidate
-        } else if directive.is("proxy-revalidate") {
-            &mut self.proxy_revalidate
-        } else if directive.is("no-transform") {
-            &mut self.no_transform
-        } else {
-            return false;
-        };
-        *flag = true;
-        true
+/// How the argument of a directive counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// It restricts: with any argument, and without.
+    Restriction,
+    /// It restricts, and names fields.
+    FieldNames,
+    /// It permits: without an argument only.
+    Permission,
+    /// A number of seconds of which less is stricter; 0 if the argument is invalid.
+    Lifetime,
+    /// A number of seconds of which more is stricter; without effect if the argument is invalid.
+    LeastSeconds,
+    /// A number of seconds of which less is stricter, or no argument for any number; without effect
+    /// if the argument is invalid.
+    MostSeconds,
+}
+
+impl Form {
+    /// What a directive of this form says with `argument`; `None`: nothing. What is no number of
+    /// seconds is 0.
+    fn read(self, argument: &Argument) -> Option<DeltaSeconds> {
+        let said = |is_said: bool| is_said.then_some(DeltaSeconds::ZERO);
+        match self {
+            Self::Restriction => said(true),
+            Self::FieldNames => said(argument.has_content),
+            Self::Permission => said(!argument.is_there),
+            Self::Lifetime => Some(argument.seconds.unwrap_or(DeltaSeconds::ZERO)),
+            Self::LeastSeconds => argument.seconds,
+            Self::MostSeconds if !argument.is_there => Some(DeltaSeconds::MAX),
+            Self::MostSeconds => argument.seconds,
+        }
     }
 
-    fn add_permission(&mut self, directive: &Directive<'_>) -> bool {
-        let flag = if directive.is("public") {
-            &mut self.public
-        } else if directive.is("immutable") {
-            &mut self.immutable
-        } else if directive.is("must-understand") {
-            &mut self.must_understand
-        } else {
-            return false;
-        };
-        *flag |= directive.argument.is_none();
-        true
-    }
-
-    fn add_lifetime(&mut self, directive: &Directive<'_>) {
-        if directive.is("max-age") {
-            directive.shorten(&mut self.max_age);
-        } else if directive.is("s-maxage") {
-            directive.shorten(&mut self.s_maxage);
-        } else if directive.is("stale-while-revalidate") {
-            directive.shorten(&mut self.stale_while_revalidate);
-        } else if directive.is("stale-if-error") {
-            directive.shorten(&mut self.stale_if_error);
+    /// The stricter of two numbers.
+    fn stricter(self, one: DeltaSeconds, other: DeltaSeconds) -> DeltaSeconds {
+        match self {
+            Self::LeastSeconds => one.max(other),
+            _ => one.min(other),
         }
     }
 }
 
-/// One directive: a name and perhaps an argument, quotation marks included.
-struct Directive<'a> {
+/// What a directive's argument is like.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Argument {
+    pub(crate) is_there: bool,
+    /// Whether it can hold field names.
+    pub(crate) has_content: bool,
+    pub(crate) seconds: Option<DeltaSeconds>,
+}
+
+/// Where a directive is kept.
+enum Slot<'a> {
+    Flag(&'a mut bool),
+    Seconds(&'a mut Option<DeltaSeconds>),
+}
+
+/// What one directive of a field comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading<D> {
+    /// This directive, with its seconds; 0 where it has none.
+    Says(D, DeltaSeconds),
+    /// A directive that is known and whose argument makes it mean nothing.
+    Ignored,
+    /// A directive that is not known.
+    Unknown,
+}
+
+/// Declares the directives of requests or of responses: variant, name, form, and the field of
+/// `$Directives` that keeps it. Of a name that stands here twice the first whose form takes the
+/// argument counts.
+macro_rules! directives {
+    (
+        $(#[$about:meta])*
+        $Directive:ident in $Directives:ident {
+            $( $(#[$meaning:meta])*
+            $Variant:ident = $name:literal, $form:ident, $Slot:ident($field:ident), )+
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Directive {
+            $( $(#[$meaning])* $Variant, )+
+        }
+
+        impl $Directive {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant,)+];
+
+            /// The name, in lower case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$Variant => $name, )+ }
+            }
+
+            const fn form(self) -> Form {
+                match self { $( Self::$Variant => Form::$form, )+ }
+            }
+
+            /// Those of this name, which is compared without regard to case.
+            pub(crate) fn named(name: &[u8]) -> impl Iterator<Item = Self> {
+                let is_named = |one: &Self| one.name().as_bytes().eq_ignore_ascii_case(name);
+                Self::ALL.iter().copied().filter(is_named)
+            }
+
+            /// What the directive of this name says with this argument.
+            pub(crate) fn read(name: &[u8], argument: &Argument) -> Reading<Self> {
+                let mut reading = Reading::Unknown;
+                for directive in Self::named(name) {
+                    if let Some(seconds) = directive.form().read(argument) {
+                        return Reading::Says(directive, seconds);
+                    }
+                    reading = Reading::Ignored;
+                }
+                reading
+            }
+        }
+
+        impl $Directives {
+            fn slot(&mut self, directive: $Directive) -> Slot<'_> {
+                match directive {
+                    $( $Directive::$Variant => Slot::$Slot(&mut self.$field), )+
+                }
+            }
+
+            /// Makes `directive` say so many seconds, 0 where it has none; `None`: it is not there.
+            pub fn set(&mut self, directive: $Directive, seconds: Option<DeltaSeconds>) {
+                match self.slot(directive) {
+                    Slot::Flag(flag) => *flag = seconds.is_some(),
+                    Slot::Seconds(slot) => *slot = seconds,
+                }
+            }
+
+            /// The seconds of `directive`, 0 where it has none; `None` if it is not there.
+            #[must_use]
+            pub fn get(mut self, directive: $Directive) -> Option<DeltaSeconds> {
+                match self.slot(directive) {
+                    Slot::Flag(flag) => flag.then_some(DeltaSeconds::ZERO),
+                    Slot::Seconds(slot) => *slot,
+                }
+            }
+
+            /// Adds what a directive says; of two numbers of seconds the stricter one counts.
+            fn add(&mut self, reading: Reading<$Directive>) {
+                let Reading::Says(directive, seconds) = reading else {
+                    return;
+                };
+                match self.slot(directive) {
+                    Slot::Flag(flag) => *flag = true,
+                    Slot::Seconds(slot) => {
+                        let form = directive.form();
+                        let stricter = slot.map_or(seconds, |present| form.stricter(present, seconds));
+                        *slot = Some(stricter);
+                    }
+                }
+            }
+        }
+    };
+}
+
+directives! {
+    /// A directive of a request (RFC 9111 §5.2.1).
+    RequestDirective in RequestDirectives {
+        /// Validate before reuse.
+        NoCache = "no-cache", Restriction, Flag(no_cache),
+        /// Store nothing of request or response.
+        NoStore = "no-store", Restriction, Flag(no_store),
+        /// Leave the content as it is.
+        NoTransform = "no-transform", Restriction, Flag(no_transform),
+        /// A stored response or 504.
+        OnlyIfCached = "only-if-cached", Restriction, Flag(only_if_cached),
+        /// The greatest age that is welcome.
+        MaxAge = "max-age", Lifetime, Seconds(max_age),
+        /// How stale the response may be.
+        MaxStale = "max-stale", MostSeconds, Seconds(max_stale),
+        /// How long the response must yet be fresh.
+        MinFresh = "min-fresh", LeastSeconds, Seconds(min_fresh),
+    }
+}
+
+directives! {
+    /// A directive of a response (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
+    ResponseDirective in ResponseDirectives {
+        /// Validate before a reuse of the named fields.
+        NoCacheFields = "no-cache", FieldNames, Flag(no_cache_fields),
+        /// Validate before every reuse.
+        NoCache = "no-cache", Restriction, Flag(no_cache),
+        /// Store nothing.
+        NoStore = "no-store", Restriction, Flag(no_store),
+        /// Not for a shared cache, as to the named fields.
+        PrivateFields = "private", FieldNames, Flag(private),
+        /// Not for a shared cache.
+        Private = "private", Restriction, Flag(private),
+        /// Storable although it would otherwise not be.
+        Public = "public", Permission, Flag(public),
+        /// Never serve stale.
+        MustRevalidate = "must-revalidate", Restriction, Flag(must_revalidate),
+        /// The same for shared caches.
+        ProxyRevalidate = "proxy-revalidate", Restriction, Flag(proxy_revalidate),
+        /// Store only if the status is understood.
+        MustUnderstand = "must-understand", Permission, Flag(must_understand),
+        /// Leave the content as it is.
+        NoTransform = "no-transform", Restriction, Flag(no_transform),
+        /// No validation while fresh.
+        Immutable = "immutable", Permission, Flag(immutable),
+        /// The freshness lifetime.
+        MaxAge = "max-age", Lifetime, Seconds(max_age),
+        /// The freshness lifetime in a shared cache.
+        SMaxAge = "s-maxage", Lifetime, Seconds(s_maxage),
+        /// How long it may be served stale while it is validated.
+        StaleWhileRevalidate = "stale-while-revalidate", Lifetime, Seconds(stale_while_revalidate),
+        /// How long it may be served stale when the next hop fails.
+        StaleIfError = "stale-if-error", Lifetime, Seconds(stale_if_error),
+    }
+}
+
+/// The directives of one field line's value.
+pub fn directives(value: &[u8]) -> impl Iterator<Item = Directive<'_>> {
+    list_elements(value).map(Directive::new)
+}
+
+/// One directive as it is written: a name and perhaps an argument, quotation marks included.
+#[derive(Clone, Copy, Debug)]
+pub struct Directive<'a> {
     name: &'a [u8],
     argument: Option<&'a [u8]>,
 }
@@ -204,43 +356,43 @@ impl<'a> Directive<'a> {
         }
     }
 
-    /// Is it the directive with this name? Whitespace before `=` is no reason to overlook a
-    /// restriction.
-    fn is(&self, name: &str) -> bool {
-        trim_ows(self.name).eq_ignore_ascii_case(name.as_bytes())
+    /// What it says in a request.
+    #[must_use]
+    pub fn in_request(&self) -> Reading<RequestDirective> {
+        RequestDirective::read(self.trimmed_name(), &self.argument())
     }
 
-    /// Is there an argument with something in it?
-    fn has_content(&self) -> bool {
-        self.argument
-            .is_some_and(|argument| !matches!(argument, b"" | b"\"\""))
+    /// What it says in a response.
+    #[must_use]
+    pub fn in_response(&self) -> Reading<ResponseDirective> {
+        ResponseDirective::read(self.trimmed_name(), &self.argument())
+    }
+
+    /// Whitespace before `=` is no reason to overlook a restriction.
+    fn trimmed_name(&self) -> &'a [u8] {
+        trim_ows(self.name)
+    }
+
+    fn argument(&self) -> Argument {
+        Argument {
+            is_there: self.argument.is_some(),
+            has_content: !matches!(self.argument, None | Some(b"" | b"\"\"")),
+            seconds: self.seconds(),
+        }
     }
 
     /// The argument as seconds; `None` if it is missing or not in the form `1*DIGIT`, quoted or
     /// not.
     fn seconds(&self) -> Option<DeltaSeconds> {
-        if self
-            .name
-            .last()
-            .is_some_and(|byte| matches!(byte, b' ' | b'\t'))
-        {
+        let argument = self.argument?;
+        if matches!(self.name.last(), Some(b' ' | b'\t')) {
             return None;
         }
-        let argument = self.argument?;
         let inner = argument
             .strip_prefix(b"\"")
             .and_then(|rest| rest.strip_suffix(b"\""));
         DeltaSeconds::parse(inner.unwrap_or(argument))
     }
-
-    /// Sets `slot` to the argument, or to 0 if that is invalid, unless it holds something shorter.
-    fn shorten(&self, slot: &mut Option<DeltaSeconds>) {
-        shorten(slot, self.seconds().unwrap_or(DeltaSeconds::ZERO));
-    }
-}
-
-fn shorten(slot: &mut Option<DeltaSeconds>, seconds: DeltaSeconds) {
-    *slot = Some(slot.map_or(seconds, |present| present.min(seconds)));
 }
 
 #[cfg(test)]

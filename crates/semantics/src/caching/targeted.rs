@@ -19,7 +19,7 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use crate::caching::cache_control::ResponseDirectives;
+use crate::caching::cache_control::{Argument, Reading, ResponseDirective, ResponseDirectives};
 use crate::facts::ResponseFacts;
 use crate::fields::field::{FieldLine, lines_named};
 use crate::fields::hop_by_hop::ConnectionOptions;
@@ -154,36 +154,20 @@ fn directives<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<ResponseD
 
 /// Sets the directive called `key`, in place of one that came before.
 fn add(said: &mut ResponseDirectives, key: &[u8], item: BareItem) {
-    let restricts = item != BareItem::Boolean(false);
-    let permits = item == BareItem::Boolean(true);
-    match key {
-        b"no-store" => said.no_store = restricts,
-        b"no-cache" => {
-            said.no_cache_fields = matches!(item, BareItem::Text | BareItem::List);
-            said.no_cache = restricts && !said.no_cache_fields;
-        }
-        b"private" => said.private = restricts,
-        b"must-revalidate" => said.must_revalidate = restricts,
-        b"proxy-revalidate" => said.proxy_revalidate = restricts,
-        b"no-transform" => said.no_transform = restricts,
-        b"public" => said.public = permits,
-        b"immutable" => said.immutable = permits,
-        b"must-understand" => said.must_understand = permits,
-        b"max-age" => said.max_age = lifetime(item),
-        b"s-maxage" => said.s_maxage = lifetime(item),
-        b"stale-while-revalidate" => said.stale_while_revalidate = lifetime(item),
-        b"stale-if-error" => said.stale_if_error = lifetime(item),
-        _ => {}
+    ResponseDirective::named(key).for_each(|directive| said.set(directive, None));
+    if item == BareItem::Boolean(false) {
+        return;
     }
-}
-
-fn lifetime(item: BareItem) -> Option<DeltaSeconds> {
-    match item {
-        BareItem::Boolean(false) => None,
-        BareItem::Integer(seconds) => {
-            Some(u64::try_from(seconds).map_or(DeltaSeconds::ZERO, DeltaSeconds::from_secs))
-        }
-        _ => Some(DeltaSeconds::ZERO),
+    let argument = Argument {
+        is_there: item != BareItem::Boolean(true),
+        has_content: matches!(item, BareItem::Text | BareItem::List),
+        seconds: match item {
+            BareItem::Integer(seconds) => u64::try_from(seconds).ok().map(DeltaSeconds::from_secs),
+            _ => None,
+        },
+    };
+    if let Reading::Says(directive, seconds) = ResponseDirective::read(key, &argument) {
+        said.set(directive, Some(seconds));
     }
 }
 

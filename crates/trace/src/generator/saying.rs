@@ -3,8 +3,8 @@
 use super::item::chosen;
 use super::profile::Profile;
 use crate::{Anonymiser, ResponseBit, Row};
-use weir_workload::Chance;
-use weir_workload::{CacheControl, Law, Validators, Vary};
+use weir_semantics::{DeltaSeconds, ResponseDirectives};
+use weir_workload::{CacheControl, Chance, Law, Validators, Vary};
 
 /// A freshness lifetime in seconds, where one is given.
 #[derive(Clone, Copy, Debug)]
@@ -123,25 +123,17 @@ impl Control {
     }
 
     /// Words that no directive has are extensions.
-    fn parse(directives: &str) -> Self {
-        let mut control = Self::default();
-        for directive in directives
-            .split(',')
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-        {
-            let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-            let bit = ResponseBit::from_word(name).unwrap_or(ResponseBit::Extension);
-            control.bits |= bit.bit();
-            let seconds = value.parse().ok();
-            match bit {
-                ResponseBit::MaxAge => control.fixed_s = seconds,
-                ResponseBit::SMaxAge => control.s_maxage_s = seconds,
-                ResponseBit::StaleWhileRevalidate => control.stale_while_revalidate_s = seconds,
-                _ => {}
-            }
+    fn parse(text: &str) -> Self {
+        let mut said = ResponseDirectives::default();
+        said.add_line(text.as_bytes());
+        let seconds = |directive: Option<DeltaSeconds>| directive.map(|seconds| seconds.0);
+        Self {
+            bits: ResponseBit::of_line(text.as_bytes()),
+            fixed_s: seconds(said.max_age),
+            s_maxage_s: seconds(said.s_maxage),
+            stale_while_revalidate_s: seconds(said.stale_while_revalidate),
+            ..Self::default()
         }
-        control
     }
 
     /// Writes it into a row, whose date is known.

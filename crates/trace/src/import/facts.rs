@@ -41,7 +41,7 @@ pub(crate) fn request_facts(
     row.target_text = hide.keeps_names().then_some(uri.text);
     row.has_cookie = Some(facts.has_cookie);
     row.has_authorization = Some(facts.has_authorization);
-    row.request_directives = Some(directives::of_request(&facts, fields));
+    row.request_directives = Some(directives::of_request(fields));
     row.request_max_age_s = facts.directives.max_age.map(|seconds| seconds.0);
     if facts.range == RangeKind::One {
         set_range(row, fields);
@@ -66,13 +66,7 @@ pub(crate) fn response_facts(
     row.status = Some(status);
     row.has_set_cookie = Some(facts.has_set_cookie);
     row.response_directives = Some(directives::of_response(&facts, fields));
-    row.max_age_s = facts.directives.max_age.map(|seconds| seconds.0);
-    row.s_maxage_s = facts.directives.s_maxage.map(|seconds| seconds.0);
-    row.stale_while_revalidate_s = facts
-        .directives
-        .stale_while_revalidate
-        .map(|seconds| seconds.0);
-    row.stale_if_error_s = facts.directives.stale_if_error.map(|seconds| seconds.0);
+    row.set_response_seconds(facts.directives);
     row.date_s = facts.date.map(|date| date.0);
     row.expires_s = match facts.expires {
         Some(Expires::At(date)) => Some(date.0),

@@ -2,9 +2,9 @@
 //! requests.
 
 use super::super::Row;
-use super::super::facts::FIELD;
-use super::super::words::{RequestBit, TraceMethod};
+use super::super::words::TraceMethod;
 use super::said::Share;
+use crate::directives::{REQUEST_FIELD, RequestBit};
 use serde::Serialize;
 use weir_semantics::{NotStorable, storable};
 
@@ -76,7 +76,7 @@ impl Cause {
     }
 }
 
-const CLIENT: u32 = FIELD | RequestBit::PragmaNoCache.bit();
+const CLIENT: u32 = REQUEST_FIELD | RequestBit::PragmaNoCache.bit();
 
 fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     match (one, other) {
