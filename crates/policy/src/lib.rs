@@ -18,7 +18,6 @@ pub mod destination;
 pub mod digest;
 pub mod eviction;
 pub mod fetch;
-pub mod judge;
 pub mod now;
 pub mod page_cache;
 pub mod phase;
@@ -33,7 +32,7 @@ pub use digest::{Digest, KeyHasher, Secret};
 pub use now::{Now, Tick};
 pub use phase::{Phase, Phases};
 pub use profile::Profile;
-pub use stored::StoredFacts;
+pub use stored::{StoredFacts, judge};
 pub use transaction::{
     Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Rules, Serving,
     SetCookieRule, Transaction, Update,

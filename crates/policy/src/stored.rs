@@ -4,6 +4,8 @@
 //! RFC 9111 §4.2. `resident_time` is measured by the monotonic tick, so that a wall clock that
 //! steps neither keeps a response alive nor kills it.
 
+pub mod judge;
+
 use crate::now::{Now, Tick};
 use weir_semantics::{
     DeltaSeconds, Heuristic, Lifetime, ResponseDirectives, ResponseFacts, Strength, Timestamp,

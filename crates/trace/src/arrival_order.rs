@@ -6,12 +6,12 @@
 //! order makes several, in files beside the trace, and they are merged. Rows of one time keep the
 //! order of the source.
 
-use super::column::Columns;
 use super::error::{TraceError, Wrong};
 use super::file::meta::Meta;
 use super::file::reader::{Reader, Rows};
 use super::file::writer::{GROUP_ROWS, Writer, Written};
 use super::row::Row;
+use crate::row::column::Columns;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};

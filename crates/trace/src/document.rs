@@ -1,8 +1,8 @@
 //! The tables of `docs/trace.md` are what the code says.
 
-use super::directives::{RequestBit, ResponseBit};
 use super::row::Column;
-use super::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
+use crate::row::directives::{RequestBit, ResponseBit};
+use crate::row::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use std::fmt::Write as _;
 
 const DOCUMENT: &str = include_str!("../../../docs/trace.md");

@@ -16,7 +16,6 @@ mod client_link;
 mod connections;
 mod debt;
 mod endings;
-mod figure;
 mod item;
 mod maker;
 mod measured;
@@ -30,7 +29,7 @@ mod shelf;
 mod tests;
 mod world;
 
-pub use figure::{Figure, Quantity, Unit};
 pub use maker::Maker;
 pub use measured::Measured;
+pub use measured::figure::{Figure, Quantity, Unit};
 pub use profile::{Profile, Published};

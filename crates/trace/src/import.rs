@@ -12,7 +12,6 @@
 //! [`Hide`] and forgets them.
 
 mod asked;
-mod clf;
 mod compressed;
 mod damage;
 mod facts;
@@ -20,16 +19,11 @@ mod format;
 mod har;
 mod heads;
 mod hide;
-mod lines;
-mod log;
-mod number;
+mod logs;
 mod oracle_general;
 pub mod pcap;
 mod settings;
-mod size;
-mod squid;
 mod summary;
-mod webcachesim;
 
 pub use compressed::Compression;
 pub use damage::{Damaged, Dropped, Place, reason};

@@ -11,13 +11,10 @@
 
 mod anonymiser;
 mod arrival_order;
-mod column;
 pub mod compare;
-mod directives;
 #[cfg(test)]
 mod document;
 mod error;
-mod facts;
 mod file;
 pub mod generator;
 pub mod import;
@@ -26,15 +23,14 @@ mod row;
 pub mod stats;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use anonymiser::{Anonymiser, KEY_BYTES};
 pub use arrival_order::{ArrivalOrder, HELD_ROWS_MAX};
-pub use column::{About, Columns, Held};
-pub use directives::{RequestBit, ResponseBit};
 pub use error::{Fault, TraceError};
 pub use file::meta::{Anonymisation, Meta, VERSION};
 pub use file::reader::{BATCH_ROWS, Batches, Reader, Rows};
 pub use file::writer::{GROUP_ROWS, Writer, Written};
+pub use row::column::{About, Columns, Held};
+pub use row::directives::{RequestBit, ResponseBit};
+pub use row::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 pub use row::{Batch, Column, Row};
-pub use words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};

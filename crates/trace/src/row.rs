@@ -1,10 +1,15 @@
 //! The one table of a trace's columns. It makes [`Row`], [`Column`], [`Batch`], the Parquet schema,
 //! writer, reader and the table in `docs/trace.md`.
 
-use super::column::About;
+pub(crate) mod column;
+pub(crate) mod directives;
+mod facts;
+pub(crate) mod words;
+
 use super::error::Wrong;
 use super::file::cell::{self, Cell, Encoded, Source};
-use super::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
+use crate::row::column::About;
+use crate::row::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::schema::types::ColumnDescPtr;

@@ -1,8 +1,8 @@
 //! How the types that a row has become Parquet values, and back.
 
-use crate::column::Held;
 use crate::error::Wrong;
-use crate::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
+use crate::row::column::Held;
+use crate::row::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::{ColumnCloseResult, get_column_writer, get_typed_column_writer};

@@ -1,8 +1,8 @@
 //! The Parquet schema of a trace, and whether a file has it.
 
-use crate::column::Held;
 use crate::error::Wrong;
 use crate::row::Column;
+use crate::row::column::Held;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical,
 };

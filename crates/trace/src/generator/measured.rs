@@ -6,12 +6,13 @@
 //! misses. Bytes are those that the client received.
 
 mod buckets;
+pub(crate) mod figure;
 mod pools;
 mod tally;
 
-use super::figure::{Figure, Quantity};
 use super::profile::Profile;
 use crate::Row;
+use crate::generator::measured::figure::{Figure, Quantity};
 use buckets::Buckets;
 use pools::Pools;
 use std::collections::HashMap;

@@ -1,9 +1,10 @@
 //! What a source is: by its content, unless the caller knows better.
 
 use super::compressed::{Compression, MAGIC_BYTES};
-use super::number::{shown, unix_us, unsigned};
+use super::logs::{clf, squid, webcachesim};
 use super::settings::Settings;
-use super::{Import, clf, har, oracle_general, pcap, squid, webcachesim};
+use super::{Import, har, oracle_general, pcap};
+use crate::import::logs::number::{shown, unix_us, unsigned};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::str::FromStr;

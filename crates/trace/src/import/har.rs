@@ -15,10 +15,10 @@ mod scan;
 
 use super::damage::{Damaged, Dropped, Place, reason};
 use super::facts::{Asked, Named, request_facts, response_facts};
-use super::log::NoRow;
-use super::number::shown;
 use super::settings::{MissingSize, Settings};
 use super::{Import, asked};
+use crate::import::logs::log::NoRow;
+use crate::import::logs::number::shown;
 use crate::{AbortedBy, Row, TraceScheme, TraceVersion};
 use entry::{Entry, Timings, field_lines};
 use scan::{Found, Scan};

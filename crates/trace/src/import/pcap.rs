@@ -33,28 +33,22 @@
 //! Memory is bounded by the limits in [`limits`], whatever the file holds, and grows with the
 //! connections that are open.
 
-mod blocks;
-mod classic;
 mod connection;
-mod container;
 mod counts;
-mod decode;
 mod exchange;
-mod frame;
 mod head;
-mod input;
 mod length;
 pub mod limits;
-mod link;
 mod mend;
 mod order;
+mod packets;
 mod proxied;
 mod stream;
 mod transaction;
 mod window;
 
 pub use counts::Counts;
-pub use decode::NotTcp;
+pub use packets::decode::NotTcp;
 pub(crate) use proxied::Proxied;
 
 use std::collections::HashMap;
@@ -62,10 +56,10 @@ use std::io::Read;
 use std::net::SocketAddr;
 
 use self::connection::{Around, Beginning, Connection, Side};
-use self::container::Container;
-use self::decode::{Segment, segment};
 use self::exchange::Who;
 use self::limits::{CLOSING_S, CONNECTIONS_MAX, IDLE_S, LINGER_S, SWEEP_S, TOTAL_HELD_BYTES_MAX};
+use self::packets::container::Container;
+use self::packets::decode::{Segment, segment};
 use self::window::Window;
 use super::{Damaged, Dropped, Hide, Import, Settings};
 use crate::Row;

@@ -4,8 +4,8 @@
 //! tells of what was not sent (RFC 9110 §8.6).
 
 use super::super::Row;
-use super::super::words::{AbortedBy, TraceMethod};
 use super::said::ratio;
+use crate::row::words::{AbortedBy, TraceMethod};
 use serde::Serialize;
 
 /// How lengths compare.

@@ -2,9 +2,9 @@
 //! requests.
 
 use super::super::Row;
-use super::super::words::TraceMethod;
 use super::said::Share;
-use crate::directives::{REQUEST_FIELD, RequestBit};
+use crate::row::directives::{REQUEST_FIELD, RequestBit};
+use crate::row::words::TraceMethod;
 use serde::Serialize;
 use weir_semantics::{NotStorable, storable};
 

@@ -13,10 +13,10 @@
 //! with three columns compute.
 
 use super::super::Row;
-use super::super::words::TraceMethod;
 use super::causes::Found;
 use super::population::Seen;
 use super::said::ratio;
+use crate::row::words::TraceMethod;
 use serde::Serialize;
 
 /// Hits of a cache, by request and by byte.

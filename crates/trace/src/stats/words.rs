@@ -1,7 +1,7 @@
 //! Methods, status codes and other words, and how often each is there.
 
 use super::super::Row;
-use super::super::words::{TraceMethod, TraceScheme, TraceVersion};
+use crate::row::words::{TraceMethod, TraceScheme, TraceVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What rows say, counted.
 
-use super::super::figure::Quantity;
 use super::{percent, ratio};
+use crate::generator::measured::figure::Quantity;
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceVersion};
 
 /// Why a row is not cachable, in PROXIM's words.

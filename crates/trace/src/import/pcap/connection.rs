@@ -1,13 +1,13 @@
 //! One TCP connection: two streams, and the HTTP in them.
 
 use super::counts::Counts;
-use super::decode::Segment;
 use super::exchange::{Desk, Exchange, Place, Who};
 use super::head::{Kind, looks_like};
 use super::limits::{HELD_BYTES_MAX, PATIENCE_PACKETS};
 use super::stream::{Stream, Taken};
 use super::window::Window;
 use crate::import::Hide;
+use crate::import::pcap::packets::decode::Segment;
 
 /// What a connection needs of the import around it.
 pub(super) struct Around<'a> {

@@ -1,6 +1,6 @@
 //! What was in a capture, and what of it became no row: nothing is left out silently.
 
-use super::decode::NotTcp;
+use crate::import::pcap::packets::decode::NotTcp;
 
 macro_rules! counts {
     ($($(#[$meaning:meta])* $name:ident = $word:literal,)+) => {

@@ -6,12 +6,12 @@
 //! The bytes are those of the response with its head. What stands behind the URL may be missing, as
 //! in logs that were cut or anonymised; what follows the type is not looked at.
 
-use super::asked;
-use super::damage::{Damaged, Place, reason};
-use super::log::{LineReader, Log, NoRow};
-use super::number::{shown, unix_us, unsigned};
-use super::settings::Settings;
-use super::size;
+use crate::import::asked;
+use crate::import::damage::{Damaged, Place, reason};
+use crate::import::logs::log::{LineReader, Log, NoRow};
+use crate::import::logs::number::{shown, unix_us, unsigned};
+use crate::import::logs::size;
+use crate::import::settings::Settings;
 use crate::{AbortedBy, Row};
 use std::io::BufRead;
 

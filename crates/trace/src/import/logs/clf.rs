@@ -10,12 +10,12 @@
 mod request;
 mod time;
 
-use super::asked;
-use super::damage::{Damaged, Place, reason};
-use super::log::{LineReader, Log, NoRow};
-use super::number::{shown, unsigned};
-use super::settings::Settings;
-use super::size;
+use crate::import::asked;
+use crate::import::damage::{Damaged, Place, reason};
+use crate::import::logs::log::{LineReader, Log, NoRow};
+use crate::import::logs::number::{shown, unsigned};
+use crate::import::logs::size;
+use crate::import::settings::Settings;
 use crate::{AbortedBy, Row};
 use std::io::BufRead;
 use time::Clock;

@@ -2,10 +2,12 @@
 
 use std::io::Read;
 
-use super::container::{CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end};
-use super::input::Input;
-use super::link::Link;
-use super::order::Order;
+use crate::import::pcap::order::Order;
+use crate::import::pcap::packets::container::{
+    CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end,
+};
+use crate::import::pcap::packets::input::Input;
+use crate::import::pcap::packets::link::Link;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -29,7 +31,7 @@ const OPTION_OFFSET: u16 = 14;
 
 /// Where in a file of blocks we are.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(in crate::import::pcap) struct Blocks {
     order: Order,
     interfaces: Vec<Interface>,
     /// The first block's type was read already, to tell the format.
@@ -49,9 +51,9 @@ struct Interface {
 
 impl Blocks {
     /// The first four bytes of a file, the same in both orders.
-    pub(super) const MAGIC: [u8; 4] = SECTION.to_be_bytes();
+    pub(in crate::import::pcap) const MAGIC: [u8; 4] = SECTION.to_be_bytes();
 
-    pub(super) const fn new() -> Self {
+    pub(in crate::import::pcap) const fn new() -> Self {
         Self {
             order: Order::Little,
             interfaces: Vec::new(),
@@ -60,7 +62,7 @@ impl Blocks {
     }
 
     /// Reads blocks up to the next packet.
-    pub(super) fn next<R: Read>(
+    pub(in crate::import::pcap) fn next<R: Read>(
         &mut self,
         input: &mut Input<R>,
         scratch: &mut Vec<u8>,

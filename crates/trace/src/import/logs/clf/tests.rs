@@ -1,6 +1,6 @@
-use super::super::tests::{Open, all, everyway};
-use super::super::{Format, Hide, MissingSize, Settings, open};
 use super::*;
+use crate::import::tests::{Open, all, everyway};
+use crate::import::{Format, Hide, MissingSize, Settings, open};
 use crate::{TraceMethod, TraceScheme, TraceVersion};
 use proptest::prelude::*;
 

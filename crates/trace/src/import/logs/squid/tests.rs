@@ -1,7 +1,7 @@
-use super::super::MissingSize;
-use super::super::tests::{Open, all, everyway};
-use super::super::{Format, Hide, Settings, Summary, open};
 use super::*;
+use crate::import::MissingSize;
+use crate::import::tests::{Open, all, everyway};
+use crate::import::{Format, Hide, Settings, Summary, open};
 use crate::{TraceMethod, TraceScheme};
 use proptest::prelude::*;
 

@@ -7,18 +7,18 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use super::blocks::Blocks;
-use super::classic::Classic;
-use super::frame::Frame;
-use super::input::{Got, Input};
 use crate::import::damage::{Damaged, Place, reason};
+use crate::import::pcap::packets::blocks::Blocks;
+use crate::import::pcap::packets::classic::Classic;
+use crate::import::pcap::packets::frame::Frame;
+use crate::import::pcap::packets::input::{Got, Input};
 
 /// The most bytes that are captured of one packet: libpcap's MAXIMUM_SNAPLEN. A record that says
 /// more is damaged.
-pub(super) const CAPTURED_BYTES_MAX: usize = 262_144;
+pub(in crate::import::pcap) const CAPTURED_BYTES_MAX: usize = 262_144;
 
 /// A capture file that is read packet by packet.
-pub(super) struct Container<R> {
+pub(in crate::import::pcap) struct Container<R> {
     input: Input<R>,
     framing: Framing,
     /// The bytes of one packet, and in pcapng of its block.
@@ -43,7 +43,7 @@ const HINT: &str = "use `--on-damage skip` to take what stands before it, or men
 ///
 /// `Display` is a fragment that fits "packet 12: …".
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(in crate::import::pcap) enum Fault {
     /// The bytes could not be read.
     Io(io::Error),
     /// The first four bytes are those of no capture.
@@ -121,7 +121,7 @@ impl fmt::Display for Fault {
 impl Fault {
     /// In the words of all importers. After each the rows follow that were open, so something may
     /// always be behind it.
-    pub(super) fn damaged(self, packet: u64) -> Damaged {
+    pub(in crate::import::pcap) fn damaged(self, packet: u64) -> Damaged {
         let place = Place::Packet(packet);
         let reason = match &self {
             Self::Io(error) => {
@@ -139,13 +139,13 @@ impl Fault {
     }
 
     /// Whether what follows in the file can still be read.
-    pub(super) const fn goes_on(&self) -> bool {
+    pub(in crate::import::pcap) const fn goes_on(&self) -> bool {
         matches!(self, Self::Interface(_))
     }
 }
 
 impl<R: Read> Container<R> {
-    pub(super) fn new(inner: R) -> Self {
+    pub(in crate::import::pcap) fn new(inner: R) -> Self {
         Self {
             input: Input::new(inner),
             framing: Framing::Unread,
@@ -155,13 +155,13 @@ impl<R: Read> Container<R> {
     }
 
     /// Packets so far, whole ones.
-    pub(super) const fn packets(&self) -> u64 {
+    pub(in crate::import::pcap) const fn packets(&self) -> u64 {
         self.packets
     }
 
     /// The next packet; `None` at the end. After a fault that does not [go on](Fault::goes_on)
     /// there is no next one.
-    pub(super) fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
+    pub(in crate::import::pcap) fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
         if let Framing::Unread = self.framing {
             match begin(&mut self.input) {
                 Ok(framing) => self.framing = framing,
@@ -217,7 +217,10 @@ fn begin<R: Read>(input: &mut Input<R>) -> Result<Framing, Fault> {
 }
 
 /// Fills `buf`, or names what is wrong; `Ok(false)` at the end of the file.
-pub(super) fn fill_or_end<R: Read>(input: &mut Input<R>, buf: &mut [u8]) -> Result<bool, Fault> {
+pub(in crate::import::pcap) fn fill_or_end<R: Read>(
+    input: &mut Input<R>,
+    buf: &mut [u8],
+) -> Result<bool, Fault> {
     match input.fill(buf).map_err(Fault::Io)? {
         Got::All => Ok(true),
         Got::Nothing => Ok(false),
@@ -229,7 +232,10 @@ pub(super) fn fill_or_end<R: Read>(input: &mut Input<R>, buf: &mut [u8]) -> Resu
 }
 
 /// Fills `buf`; the file may not end here.
-pub(super) fn fill<R: Read>(input: &mut Input<R>, buf: &mut [u8]) -> Result<(), Fault> {
+pub(in crate::import::pcap) fn fill<R: Read>(
+    input: &mut Input<R>,
+    buf: &mut [u8],
+) -> Result<(), Fault> {
     if fill_or_end(input, buf)? || buf.is_empty() {
         return Ok(());
     }
@@ -240,10 +246,10 @@ pub(super) fn fill<R: Read>(input: &mut Input<R>, buf: &mut [u8]) -> Result<(), 
 }
 
 /// A packet in the scratch.
-pub(super) struct Found {
-    pub(super) time_us: Option<i64>,
-    pub(super) link: super::link::Link,
-    pub(super) wire_bytes: usize,
+pub(in crate::import::pcap) struct Found {
+    pub(in crate::import::pcap) time_us: Option<i64>,
+    pub(in crate::import::pcap) link: crate::import::pcap::packets::link::Link,
+    pub(in crate::import::pcap) wire_bytes: usize,
     /// Where in the scratch.
-    pub(super) bytes: std::ops::Range<usize>,
+    pub(in crate::import::pcap) bytes: std::ops::Range<usize>,
 }

@@ -4,11 +4,11 @@
 //! Read by hand, as headers that only say "what follows is ...": a few bytes each, nested (VLAN in
 //! VLAN, PPP in PPPoE in Ethernet).
 
-use super::decode::NotTcp;
+use crate::import::pcap::packets::decode::NotTcp;
 
 /// How the first header of a packet is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(in crate::import::pcap) enum Link {
     /// Ethernet, with any number of VLAN tags (LINKTYPE 1).
     Ethernet,
     /// PPP, with or without the two bytes of HDLC-like framing (9, 50, 166).
@@ -51,7 +51,7 @@ const PPP_VJ_UNCOMPRESSED: u16 = 0x002f;
 
 impl Link {
     /// From the number in a file.
-    pub(super) const fn from_number(number: u32) -> Self {
+    pub(in crate::import::pcap) const fn from_number(number: u32) -> Self {
         match number {
             0 | 108 => Self::Loopback,
             1 => Self::Ethernet,
@@ -67,7 +67,7 @@ impl Link {
     }
 
     /// The IP packet within, and whatever follows it.
-    pub(super) fn network_layer(self, frame: &[u8]) -> Result<&[u8], NotTcp> {
+    pub(in crate::import::pcap) fn network_layer(self, frame: &[u8]) -> Result<&[u8], NotTcp> {
         match self {
             Self::Ethernet => {
                 let (header, rest) = split(frame, 14)?;

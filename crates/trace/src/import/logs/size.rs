@@ -1,9 +1,9 @@
 //! Sizes as logs write them.
 
-use super::damage::{Damaged, Place, reason};
-use super::log::NoRow;
-use super::number::{shown, unsigned};
-use super::settings::MissingSize;
+use crate::import::damage::{Damaged, Place, reason};
+use crate::import::logs::log::NoRow;
+use crate::import::logs::number::{shown, unsigned};
+use crate::import::settings::MissingSize;
 
 /// What helps where a size is missing.
 const HINT: &str =

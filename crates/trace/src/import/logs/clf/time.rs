@@ -1,6 +1,6 @@
 //! `17/May/2015:10:05:03 +0000`.
 
-use super::super::number::unsigned;
+use crate::import::logs::number::unsigned;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 

@@ -1,13 +1,13 @@
 //! Columns: what is known of each, and sets of them.
 
-use super::row::Column;
+use crate::row::Column;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// The part of the row it belongs to.
     pub section: &'static str,
-    /// Its name, in the file and in [`Row`](super::Row).
+    /// Its name, in the file and in [`Row`](crate::Row).
     pub name: &'static str,
     /// The unit; empty where there is none.
     pub unit: &'static str,
@@ -54,7 +54,7 @@ impl Held {
     }
 
     /// What casts to it in SQL, for a hint.
-    pub(super) const fn in_sql(self) -> &'static str {
+    pub(crate) const fn in_sql(self) -> &'static str {
         match self {
             Self::Time => "timestamptz",
             Self::Int64 => "bigint",
@@ -68,7 +68,7 @@ impl Held {
 }
 
 impl Column {
-    /// Its name, in the file and in [`Row`](super::Row).
+    /// Its name, in the file and in [`Row`](crate::Row).
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.about().name

@@ -6,13 +6,13 @@ use std::io::{self, BufReader, ErrorKind, Read};
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A source of bytes that says whether it ended where something could begin.
-pub(super) struct Input<R> {
+pub(in crate::import::pcap) struct Input<R> {
     inner: BufReader<R>,
 }
 
 /// What came of a wish for bytes.
 #[derive(Debug)]
-pub(super) enum Got {
+pub(in crate::import::pcap) enum Got {
     /// All of them.
     All,
     /// None: the input is at its end.
@@ -22,14 +22,14 @@ pub(super) enum Got {
 }
 
 impl<R: Read> Input<R> {
-    pub(super) fn new(inner: R) -> Self {
+    pub(in crate::import::pcap) fn new(inner: R) -> Self {
         Self {
             inner: BufReader::with_capacity(BUFFER_BYTES, inner),
         }
     }
 
     /// Fills `buf`, if there is that much.
-    pub(super) fn fill(&mut self, buf: &mut [u8]) -> io::Result<Got> {
+    pub(in crate::import::pcap) fn fill(&mut self, buf: &mut [u8]) -> io::Result<Got> {
         let mut filled = 0;
         while filled < buf.len() {
             match self.inner.read(&mut buf[filled..]) {
@@ -44,7 +44,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Reads past `count` bytes; says how many there were.
-    pub(super) fn skip(&mut self, count: u64) -> io::Result<u64> {
+    pub(in crate::import::pcap) fn skip(&mut self, count: u64) -> io::Result<u64> {
         io::copy(&mut self.inner.by_ref().take(count), &mut io::sink())
     }
 }

@@ -1,10 +1,10 @@
 //! Logs with a transaction a line.
 
-use super::Import;
-use super::damage::{Damaged, Dropped, Place, reason};
-use super::lines::{LINE_BYTES_MAX, Line, Lines};
-use super::settings::Settings;
 use crate::Row;
+use crate::import::Import;
+use crate::import::damage::{Damaged, Dropped, Place, reason};
+use crate::import::logs::lines::{LINE_BYTES_MAX, Line, Lines};
+use crate::import::settings::Settings;
 use std::io::BufRead;
 
 /// How a line of one kind of log is read.

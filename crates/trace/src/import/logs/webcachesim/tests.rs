@@ -1,5 +1,5 @@
-use super::super::tests::{Open, all, everyway};
-use super::super::{Format, Hide};
+use crate::import::tests::{Open, all, everyway};
+use crate::import::{Format, Hide};
 
 #[test]
 fn webcachesim_line_gives_time_target_and_size() {

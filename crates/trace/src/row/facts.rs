@@ -1,9 +1,9 @@
 //! A row as the facts that decisions are made from: the same that the live proxy gathers from
 //! heads.
 
-use super::directives::{RequestBit, ResponseBit};
-use super::row::Row;
-use super::words::TraceMethod;
+use crate::row::Row;
+use crate::row::directives::{RequestBit, ResponseBit};
+use crate::row::words::TraceMethod;
 use weir_semantics::{
     ByteRange, ContentRange, DecidedBy, DeltaSeconds, Expires, Method, RangeKind, RequestFacts,
     ResponseFacts, Strength, Timestamp, VaryKind,

@@ -4,12 +4,12 @@
 //! Times are in seconds and often counted from the trace's beginning. Ids are hidden like any other
 //! name.
 
-use super::damage::{Damaged, Place, reason};
-use super::log::{LineReader, Log, NoRow};
-use super::number::{shown, unix_us, unsigned};
-use super::settings::Settings;
-use super::size;
 use crate::Row;
+use crate::import::damage::{Damaged, Place, reason};
+use crate::import::logs::log::{LineReader, Log, NoRow};
+use crate::import::logs::number::{shown, unix_us, unsigned};
+use crate::import::logs::size;
+use crate::import::settings::Settings;
 use std::io::BufRead;
 
 /// The rows of a trace.

@@ -4,31 +4,31 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{IpNumber, LaxIpSlice, LenSource, TcpHeaderSlice};
 
-use super::frame::Frame;
+use crate::import::pcap::packets::frame::Frame;
 
 /// One TCP segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment<'a> {
+pub(in crate::import::pcap) struct Segment<'a> {
     /// When it was captured, microseconds since 1970.
-    pub(super) time_us: i64,
+    pub(in crate::import::pcap) time_us: i64,
     /// Who sent it.
-    pub(super) from: SocketAddr,
+    pub(in crate::import::pcap) from: SocketAddr,
     /// To whom.
-    pub(super) to: SocketAddr,
+    pub(in crate::import::pcap) to: SocketAddr,
     /// Its sequence number: that of the SYN, or of the first byte of data.
-    pub(super) sequence: u32,
+    pub(in crate::import::pcap) sequence: u32,
     /// Its acknowledgement, if it has one.
-    pub(super) acknowledgement: Option<u32>,
+    pub(in crate::import::pcap) acknowledgement: Option<u32>,
     /// The flags that matter.
-    pub(super) is_syn: bool,
+    pub(in crate::import::pcap) is_syn: bool,
     /// The sender has no more to say.
-    pub(super) is_fin: bool,
+    pub(in crate::import::pcap) is_fin: bool,
     /// The sender knows no such connection any more.
-    pub(super) is_rst: bool,
+    pub(in crate::import::pcap) is_rst: bool,
     /// The bytes of data that were captured: the first ones.
-    pub(super) data: &'a [u8],
+    pub(in crate::import::pcap) data: &'a [u8],
     /// How many more bytes of data it had on the wire.
-    pub(super) cut_bytes: u32,
+    pub(in crate::import::pcap) cut_bytes: u32,
 }
 
 /// Why a packet brought no segment.
@@ -82,7 +82,7 @@ impl NotTcp {
 }
 
 /// The segment in `frame`.
-pub(super) fn segment<'a>(frame: &Frame<'a>) -> Result<Segment<'a>, NotTcp> {
+pub(in crate::import::pcap) fn segment<'a>(frame: &Frame<'a>) -> Result<Segment<'a>, NotTcp> {
     let packet = frame.link.network_layer(frame.bytes)?;
     let time_us = frame.time_us.ok_or(NotTcp::NoTime)?;
     let (ip, fault) = LaxIpSlice::from_slice(packet).map_err(|_| NotTcp::Malformed)?;

@@ -8,7 +8,7 @@
 //! no bit: the simulator decides from the bits what the live cache decides from the field.
 
 use crate::row::Row;
-use crate::words::words;
+use crate::row::words::words;
 use weir_semantics::{
     DeltaSeconds, Reading, RequestDirective, RequestDirectives, ResponseDirective,
     ResponseDirectives, directives,

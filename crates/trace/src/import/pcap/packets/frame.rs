@@ -1,17 +1,17 @@
 //! One packet as a capture file has it.
 
-use super::link::Link;
+use crate::import::pcap::packets::link::Link;
 
 /// One packet of a capture, its bytes borrowed from the reader.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<'a> {
+pub(in crate::import::pcap) struct Frame<'a> {
     /// When it was captured, microseconds since 1970; `None` where the block has no time (Simple
     /// Packet Block).
-    pub(super) time_us: Option<i64>,
+    pub(in crate::import::pcap) time_us: Option<i64>,
     /// How its first header is to be read.
-    pub(super) link: Link,
+    pub(in crate::import::pcap) link: Link,
     /// How long it was on the wire, bytes; never less than what was captured.
-    pub(super) wire_bytes: usize,
+    pub(in crate::import::pcap) wire_bytes: usize,
     /// What was captured of it.
-    pub(super) bytes: &'a [u8],
+    pub(in crate::import::pcap) bytes: &'a [u8],
 }

@@ -1,7 +1,7 @@
 //! What is compared: a quantity, the number that is published of it, and the one measured in a made
 //! trace.
 
-use super::profile::Published;
+use crate::generator::profile::Published;
 use serde::Deserialize;
 
 /// What a number counts.

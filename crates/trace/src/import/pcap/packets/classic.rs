@@ -2,10 +2,12 @@
 
 use std::io::Read;
 
-use super::container::{CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end};
-use super::input::{Got, Input};
-use super::link::Link;
-use super::order::Order;
+use crate::import::pcap::order::Order;
+use crate::import::pcap::packets::container::{
+    CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end,
+};
+use crate::import::pcap::packets::input::{Got, Input};
+use crate::import::pcap::packets::link::Link;
 
 /// The magic of files with microseconds, and with nanoseconds.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -13,7 +15,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 /// What the header says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Classic {
+pub(in crate::import::pcap) struct Classic {
     order: Order,
     nanoseconds: bool,
     link: Link,
@@ -21,7 +23,10 @@ pub(super) struct Classic {
 
 impl Classic {
     /// Reads the rest of the header.
-    pub(super) fn begin<R: Read>(magic: [u8; 4], input: &mut Input<R>) -> Result<Self, Fault> {
+    pub(in crate::import::pcap) fn begin<R: Read>(
+        magic: [u8; 4],
+        input: &mut Input<R>,
+    ) -> Result<Self, Fault> {
         let (order, number) = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
             (number @ (MICROSECONDS | NANOSECONDS), _) => (Order::Little, number),
             (_, number @ (MICROSECONDS | NANOSECONDS)) => (Order::Big, number),
@@ -47,7 +52,7 @@ impl Classic {
     }
 
     /// Reads one packet into `scratch`.
-    pub(super) fn next<R: Read>(
+    pub(in crate::import::pcap) fn next<R: Read>(
         &self,
         input: &mut Input<R>,
         scratch: &mut Vec<u8>,
