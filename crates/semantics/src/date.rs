@@ -128,11 +128,14 @@ fn rfc850(value: &[u8], now: Timestamp) -> Option<Timestamp> {
 }
 
 /// A day of the proleptic Gregorian calendar.
-#[derive(Clone, Copy)]
-struct Civil {
-    year: i64,
-    month: i64,
-    day: i64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// The year.
+    pub year: i64,
+    /// The month, 1 to 12.
+    pub month: i64,
+    /// The day of the month, 1 to 31.
+    pub day: i64,
 }
 
 impl Civil {
@@ -164,8 +167,9 @@ impl Civil {
             - 719_468
     }
 
-    /// The inverse of [`Civil::days`].
-    const fn from_days(days: i64) -> Self {
+    /// The day that lies so many days after 1970-01-01.
+    #[must_use]
+    pub const fn from_days(days: i64) -> Self {
         let shifted = days.saturating_add(719_468);
         let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
         let year_of_era =
