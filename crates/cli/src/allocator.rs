@@ -7,7 +7,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// One function of the library that [`mimalloc`] links; its own declaration comes with all others
 /// and one more crate.
-#[allow(unsafe_code, reason = "declares a function of C; a call of it is safe")]
+#[expect(unsafe_code, reason = "declares a function of C; a call of it is safe")]
 mod library {
     unsafe extern "C" {
         /// Frees what other threads have freed of this one's, and gives pages back that were unused

@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::{counters::bump, quantile};
+use crate::counters::bump;
 
 /// Number of buckets: limits 2^0 to 2^26 microseconds, and one without a limit.
 pub const BUCKETS: usize = 28;
@@ -73,15 +73,6 @@ impl HistogramSnapshot {
         self.buckets.iter().sum()
     }
 
-    /// The limit of the bucket in which the quantile `share` (0 to 1) lies, in microseconds: the
-    /// true value is between half of it and it. `None` if nothing was recorded or it lies in the
-    /// last bucket.
-    #[must_use]
-    pub fn quantile_limit_us(&self, share: f64) -> Option<u64> {
-        let counts = self.buckets.iter().copied().enumerate();
-        bucket_limit_us(quantile::rank(counts, self.count(), share)?.value)
-    }
-
     pub(crate) fn add(&mut self, other: &Histogram) {
         for (sum, bucket) in self.buckets.iter_mut().zip(&other.buckets) {
             *sum = sum.wrapping_add(bucket.load(Relaxed));
@@ -125,18 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn quantile_is_the_limit_of_the_bucket_it_falls_in() {
+    fn snapshot_has_the_count_and_the_sum_of_all_times() {
         let histogram = Histogram::new();
         for _ in 0..99 {
             histogram.record(3);
         }
         histogram.record(1000);
         let mut snapshot = HistogramSnapshot::default();
-        assert_eq!(snapshot.quantile_limit_us(0.5), None);
         snapshot.add(&histogram);
         assert_eq!(snapshot.count(), 100);
         assert_eq!(snapshot.sum_us, 99 * 3 + 1000);
-        assert_eq!(snapshot.quantile_limit_us(0.99), Some(4));
-        assert_eq!(snapshot.quantile_limit_us(1.0), Some(1024));
     }
 }

@@ -115,7 +115,7 @@ fn run_without_a_proxy_has_no_hits_and_counts_every_request() {
     assert_eq!(record.parameters["clients"].to_bits(), 4.0_f64.to_bits());
     // five rules, and a run of a moment on one machine breaks most of them
     assert_eq!(record.rules.len(), 5);
-    assert_eq!(record.follows_rules(), Some(false));
+    assert!(record.rules.iter().any(|rule| !rule.holds));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! the other; and disks that refuse.
 
 #[path = "../survival/mount.rs"]
-#[allow(dead_code, reason = "of its file systems one is needed here")]
+#[expect(dead_code, reason = "of its file systems one is needed here")]
 mod mount;
 #[path = "../support/mod.rs"]
 mod support;

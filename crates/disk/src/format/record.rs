@@ -136,22 +136,6 @@ impl RecordHeader {
         reader.expect(fits, "length", bytes)
     }
 
-    /// The length a header at the start of `bytes` claims, before anything was checked: to know how
-    /// much to read. `None` if no header begins there, or if it claims more than a segment can
-    /// hold.
-    #[must_use]
-    pub fn claimed_bytes(bytes: &[u8]) -> Option<u32> {
-        let mut reader = Reader::new(Item::RecordHeader, 0, bytes);
-        reader.magic(MAGIC).ok()?;
-        for _skipped in 0..5 {
-            reader.u64().ok()?;
-        }
-        reader
-            .u32()
-            .ok()
-            .filter(|bytes| *bytes <= SEGMENT_BYTES_MAX)
-    }
-
     /// Bytes of header, list and meta: embedded runs begin behind them.
     #[must_use]
     pub const fn head_bytes(&self) -> u64 {

@@ -74,18 +74,6 @@ impl Phase {
         ours.connect.merge(&theirs.connect);
     }
 
-    /// Hits by the origin's marks / client requests. `None` without a request.
-    #[must_use]
-    pub fn marked_hit_ratio(&self) -> Option<f64> {
-        ratio(self.client.hits, self.client.requests)
-    }
-
-    /// Bytes in hits by the origin's marks / bytes the clients received. `None` without a byte.
-    #[must_use]
-    pub fn marked_byte_hit_ratio(&self) -> Option<f64> {
-        ratio(self.client.hit_content_bytes, self.client.content_bytes)
-    }
-
     /// The share of the requests that a cache without limits could have answered from what it had:
     /// an upper bound of [`hit_ratio`](Self::hit_ratio). `None` without a request, and where that
     /// was not counted.
@@ -158,7 +146,6 @@ mod tests {
         phase.client.forwarded = 290;
         phase.origin.requests = 300;
         assert_eq!(phase.hit_ratio(), Some(0.25));
-        assert_eq!(phase.marked_hit_ratio(), Some(0.275));
         phase.origin.requests = 500;
         assert_eq!(phase.hit_ratio(), Some(-0.25));
     }

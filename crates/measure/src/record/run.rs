@@ -91,16 +91,6 @@ impl Record {
     pub fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
-
-    /// Every rule of the benchmark holds and the run is valid. `None` when the benchmark has no
-    /// rules.
-    #[must_use]
-    pub fn follows_rules(&self) -> Option<bool> {
-        if self.rules.is_empty() {
-            return None;
-        }
-        Some(self.is_valid && self.rules.iter().all(|rule| rule.holds))
-    }
 }
 
 /// Who measured.

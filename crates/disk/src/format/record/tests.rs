@@ -67,9 +67,6 @@ fn record_length_is_known_from_its_header() {
     let found = step(&whole[..RECORD_HEADER_BYTES], seal(), AT).unwrap();
     assert_eq!(found.bytes(), whole.len() as u64);
     assert!(matches!(found, Step::Record(header) if header.kind == Kind::Listed));
-    let claimed = RecordHeader::claimed_bytes(&whole[..52]);
-    assert_eq!(claimed.map(u64::from), Some(whole.len() as u64));
-    assert_eq!(RecordHeader::claimed_bytes(&whole[..51]), None);
     let error = step(&whole[16..], seal(), AT + 16).unwrap_err();
     assert_eq!(error.wrong, Wrong::Absent);
 }
@@ -143,7 +140,6 @@ proptest! {
         }
         prop_assert!(verify_record(&bytes, seal(), AT).is_err());
         prop_assert!(step(&bytes, seal(), AT).is_err());
-        let _ = RecordHeader::claimed_bytes(&bytes);
     }
 
     #[test]
