@@ -13,18 +13,13 @@
 //! Deliberately absent: thresholds that call a proxy good or bad, and statistics over repetitions
 //! that were not made.
 
-mod axis;
 mod conditions;
 mod contest;
 mod curve;
-mod drawing;
-mod figure;
-mod html;
 mod load;
 mod measured;
 mod modem;
 mod page;
-mod palette;
 mod paper;
 mod phase_tables;
 mod provenance;
@@ -34,7 +29,6 @@ mod summary;
 mod sweep;
 mod table;
 mod timeline;
-mod unit;
 mod validity;
 
 pub use source::{Named, read};
@@ -63,7 +57,7 @@ pub fn write(runs: &[Named], out: &Path, figures: Option<&Path>) -> Result<(), F
     };
     for figure in &page.figures {
         let file = directory.join(format!("{}.svg", figure.name));
-        put(&file, &drawing::file(figure))?;
+        put(&file, &weir_report::file(figure))?;
     }
     Ok(())
 }

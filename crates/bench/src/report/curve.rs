@@ -1,13 +1,10 @@
 //! Percentile curves, as HDR histograms are drawn: the share of requests on an axis stretched
 //! toward one, so that the slow ones are seen.
 
-use super::axis::{Axis, nines};
 use super::contest::{Contest, Contestant, result};
-use super::figure::{Figure, Line, Point, Stroke, ys};
 use super::modem::BEHIND_LINKS;
-use super::palette;
-use super::unit::{Unit, float};
 use weir_measure::record::{Histogram, Record};
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, palette, ys};
 
 /// Points of a curve; more would not be seen.
 const POINTS_MAX: f64 = 120.0;

@@ -4,17 +4,15 @@
 //! of two ways: requests fail (the run is not valid then, as more than a share of its requests
 //! failed), or it is a multiple slower than with few clients.
 
-use super::axis::Axis;
 use super::contest::{CACHING, Contest, Contestant, clients, result};
-use super::figure::{Figure, Line, Stroke, ys};
-use super::html::Html;
+use super::source::Named;
 use super::summary::colour;
 use super::sweep::across;
 use super::table::{begin, end};
-use super::unit::{Unit, digits, float};
-use super::{palette, source::Named};
 use crate::record::verdict::is_of_generator;
 use weir_measure::record::Record;
+use weir_report::palette;
+use weir_report::{Axis, Figure, Html, Line, Stroke, Unit, digits, float, ys};
 
 /// The scenario that is for this.
 const SCENARIO: &str = "wpb-load";

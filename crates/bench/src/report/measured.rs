@@ -1,8 +1,8 @@
 //! What is read from a record: one number each, and which way is better.
 
 use super::contest::{Contestant, UNCACHED, clients, result, together};
-use super::unit::{Unit, float};
 use weir_measure::record::Record;
+use weir_report::{Unit, float};
 
 /// A number by which proxies are compared.
 #[derive(Clone, Copy)]

@@ -4,12 +4,11 @@
 //! that the proxies' disks and processors had less to do.
 
 use super::contest::{CACHING, Contest, Contestant, Which, clients, link_bits_per_s, together};
-use super::html::Html;
 use super::measured;
 use super::source::Named;
 use super::summary::colour;
-use super::unit::{Unit, digits};
 use weir_measure::record::Record;
+use weir_report::{Html, Unit, digits};
 
 pub(super) const BEHIND_LINKS: Which = Which {
     is_caching: true,
@@ -75,7 +74,7 @@ fn times(html: &mut Html, pairs: &[Pair<'_>], phases: &[&str]) {
             let before = mean(&pair.unshaped.record, name);
             cells.push(times_as_long(mean(record, name), before));
             let errors = phase.map_or(0, |phase| phase.client.error_count());
-            cells.push(super::unit::count(errors));
+            cells.push(weir_report::count(errors));
         }
         let all = together(record);
         cells.push(written(Unit::Share, all.offered_hit_ratio()));

@@ -1,15 +1,13 @@
 //! The page: one HTML file that needs nothing else, no network and no script.
 
 use super::contest::{Contest, contests};
-use super::figure::Figure;
-use super::html::Html;
 use super::source::Named;
-use super::unit::digits;
 use super::{
-    curve, drawing, load, modem, palette, paper, phase_tables, provenance, summary, sweep, table,
-    timeline, validity,
+    curve, load, modem, paper, phase_tables, provenance, summary, sweep, table, timeline, validity,
 };
 use weir_measure::record::Record;
+use weir_report::palette;
+use weir_report::{Figure, Html, digits};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -127,7 +125,7 @@ fn show(html: &mut Html, figure: &Figure) {
     html.element("b", "", &figure.title);
     html.element("span", "", &figure.note);
     html.close();
-    html.raw(&drawing::inline(figure));
+    html.raw(&weir_report::inline(figure));
     html.close();
 }
 

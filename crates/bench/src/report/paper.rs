@@ -7,10 +7,9 @@
 //! today as well, Squid and Apache; for CERN's proxy and "Proxy N" all proxies of today stand in.
 
 use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, result, together};
-use super::html::Html;
 use super::repetition::Repeated;
-use super::unit::{Unit, count, digits};
 use weir_measure::record::Record;
+use weir_report::{Html, Unit, count, digits};
 
 /// The numbers of the paper's figures.
 pub(super) const HIT_RATIOS: &str = "3, 6, 8 and 11";

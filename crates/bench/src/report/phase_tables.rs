@@ -2,11 +2,10 @@
 //! of each kind of request.
 
 use super::contest::Contest;
-use super::html::Html;
 use super::summary::colour;
 use super::table::{begin, end, written};
-use super::unit::{Unit, count, digits, float};
 use weir_measure::record::{Histogram, KindSide, OriginSide, Phase, Record};
+use weir_report::{Html, Unit, count, digits, float};
 
 /// Tables of the chosen run of each proxy, folded away.
 pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {

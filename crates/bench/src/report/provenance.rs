@@ -1,10 +1,9 @@
 //! Where the numbers come from: everything that is needed to get them again, folded away.
 
-use super::html::Html;
 use super::source::Named;
-use super::unit::{Unit, count, digits, float};
 use std::collections::BTreeMap;
 use weir_measure::record::{Generator, LieFound, Mode, Record};
+use weir_report::{Html, Unit, count, digits, float};
 
 /// A fold for each run, one for what was wrong, and the scenarios, each text once.
 pub(super) fn write(html: &mut Html, runs: &[Named]) {

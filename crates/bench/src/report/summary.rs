@@ -1,11 +1,10 @@
 //! Who is better at what: a sentence, and a table with the best of each row marked.
 
 use super::contest::{Contest, Contestant, clients, result};
-use super::html::Html;
 use super::measured::{self, Better, Measured};
 use super::repetition::Repeated;
 use super::source::Named;
-use super::unit::{Unit, digits};
+use weir_report::{Html, Unit, digits};
 
 /// What is this close to the best is as good: a repetition on a quiet machine moves more.
 const TIE: f64 = 0.02;
@@ -143,7 +142,7 @@ fn beside(html: &mut Html, unit: Unit, cell: &Cell) {
 pub(super) fn colour(contestant: &Contestant<'_>) -> String {
     format!(
         "--c:var(--s{})",
-        contestant.colour % super::palette::SERIES.len()
+        contestant.colour % weir_report::palette::SERIES.len()
     )
 }
 

@@ -6,14 +6,13 @@
 //! Here the plots of response times share their scale, and the others hold all proxies, so that
 //! they can be compared.
 
-use super::axis::Axis;
 use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, clients, result, together};
-use super::figure::{Figure, Line, Point, Stroke, ys};
 use super::repetition::Repeated;
 use super::source::Named;
-use super::unit::{Unit, float};
-use super::{measured, palette, paper};
+use super::{measured, paper};
 use weir_measure::record::{Phase, Record};
+use weir_report::palette;
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, ys};
 
 /// All figures of a sweep; none if it is no sweep.
 pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {

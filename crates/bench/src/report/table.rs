@@ -1,12 +1,11 @@
 //! All runs in a table.
 
 use super::contest::{Contest, clients, link_bits_per_s, together};
-use super::html::Html;
 use super::measured;
 use super::source::Named;
 use super::summary::colour;
-use super::unit::{Unit, count, digits, float};
 use weir_measure::record::Record;
+use weir_report::{Html, Unit, count, digits, float};
 
 /// So many measured phases have columns here; all of them are in tables of their own.
 const PHASES_IN_ROW: usize = 2;

@@ -1,13 +1,10 @@
 //! What happened second by second: rate, hit ratio, slow responses, connections, and what the proxy
 //! used.
 
-use super::axis::Axis;
 use super::contest::{Contest, clients};
-use super::figure::{Figure, Line, Point, Stroke, xs, ys};
-use super::palette;
 use super::source::Named;
-use super::unit::{Unit, digits, float};
 use weir_measure::record::{Record, Second, UsageSecond};
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, digits, float, palette, xs, ys};
 
 /// Points of a line; seconds of longer runs are put together.
 const POINTS_MAX: usize = 240;

@@ -1,11 +1,10 @@
 //! What speaks against the numbers, before anybody reads them.
 
 use super::contest::{Contest, clients};
-use super::html::Html;
 use super::source::Named;
-use super::unit::{count, digits};
 use std::collections::BTreeMap;
 use weir_measure::record::Record;
+use weir_report::{Html, count, digits};
 
 /// Above this load somebody else was working on the machine when a run began.
 const QUIET_LOAD: f64 = 0.5;

@@ -9,6 +9,7 @@ pub(super) use super::curves::{Along, Curve, Curves, Mark};
 
 use serde::Serialize;
 use std::fmt::{self, Write as _};
+pub(super) use weir_report::escape;
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -170,14 +171,6 @@ impl Svg {
         // into a string
         let _infallible = self.text.write_fmt(arguments);
     }
-}
-
-/// Text that is nothing but text, in content and in attributes.
-pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 /// The least of 1, 2, 5 times a power of ten that is not below.

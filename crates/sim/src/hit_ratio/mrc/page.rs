@@ -1,7 +1,8 @@
 //! Curves as a page: both pictures and their numbers, in one file that needs nothing else.
 
-use super::drawing::{Ordinate, svg};
+use super::drawing::{Ordinate, figure};
 use super::outcome::{CurvePoint, Curves};
+use weir_report::{escape, inline, palette};
 
 /// The page.
 #[must_use]
@@ -10,9 +11,12 @@ pub fn html(curves: &Curves) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>Miss ratios: {name}</title>\
          <style>body{{font:15px sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}}\
          td,th{{text-align:right;padding:.1rem .7rem}}table{{border-collapse:collapse}}\
-         tr:nth-child(even){{background:#f3f4f6}}</style></head><body>\n\
+         tr:nth-child(even){{background:#f3f4f6}}.drawing{{width:600px;max-width:100%}}\
+         @media (prefers-color-scheme: dark){{body{{background:#14171c;color:#e2e6eb}}\
+         tr:nth-child(even){{background:#343a42}}{dark}}}</style></head><body>\n\
          <h1>Miss ratios</h1><p>{name}: {requests} requests for {bytes} bytes; {keys} keys{of}, {footprint} bytes.</p>\n",
         name = escape(&curves.trace),
+        dark = palette::dark_rules(".drawing "),
         requests = curves.requests,
         bytes = curves.bytes,
         keys = curves.keys,
@@ -26,8 +30,8 @@ pub fn html(curves: &Curves) -> String {
     for note in &curves.notes {
         page.push_str(&format!("<p>{}</p>\n", escape(note)));
     }
-    page.push_str(&svg(curves, Ordinate::Requests));
-    page.push_str(&svg(curves, Ordinate::Bytes));
+    page.push_str(&inline(&figure(curves, Ordinate::Requests)));
+    page.push_str(&inline(&figure(curves, Ordinate::Bytes)));
     page.push_str(&table(curves));
     page.push_str("</body></html>\n");
     page
@@ -60,15 +64,9 @@ fn cells(point: &CurvePoint) -> (String, String) {
     )
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::drawing::svg;
     use super::super::outcome::{Curve, Method};
     use super::*;
 

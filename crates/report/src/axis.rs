@@ -5,13 +5,15 @@ use super::unit::{Unit, digits};
 /// An axis. Values are in the axis's own coordinates: the logarithm of the value where
 /// [`Axis::logarithmic`] made it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub struct Axis {
     /// What is on it, with its unit.
-    pub(super) label: String,
-    pub(super) from: f64,
-    pub(super) to: f64,
+    pub label: String,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
     /// Places that are named.
-    pub(super) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
     is_logarithmic: bool,
 }
 
@@ -22,8 +24,26 @@ const TICKS: f64 = 5.0;
 const LOG_LEAST: f64 = 1.0;
 
 impl Axis {
+    /// From `from` to `to` in its own coordinates, with these places named; `is_logarithmic`: the
+    /// coordinates are logarithms to base 10.
+    #[must_use]
+    pub fn with_ticks(
+        what: &str,
+        (from, to): (f64, f64),
+        ticks: Vec<(f64, String)>,
+        is_logarithmic: bool,
+    ) -> Self {
+        Self {
+            label: what.to_owned(),
+            from,
+            to,
+            ticks,
+            is_logarithmic,
+        }
+    }
+
     /// From zero, or from what is below it, to the largest of `values`.
-    pub(super) fn linear(what: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
+    pub fn linear(what: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
         let (least, most) = values
             .filter(|value| value.is_finite())
             .fold((0.0_f64, 0.0_f64), |(least, most), value| {
@@ -48,7 +68,7 @@ impl Axis {
     }
 
     /// Decades, named with their units; what is below one is one.
-    pub(super) fn logarithmic(what: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
+    pub fn logarithmic(what: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
         let (least, most) = values
             .filter(|value| value.is_finite() && *value > 0.0)
             .fold((f64::INFINITY, LOG_LEAST), |(least, most), value| {
@@ -87,7 +107,7 @@ impl Axis {
     }
 
     /// From zero to the largest of `values` and no further: for what goes along, not up.
-    pub(super) fn along(what: &str, values: impl Iterator<Item = f64>) -> Self {
+    pub fn along(what: &str, values: impl Iterator<Item = f64>) -> Self {
         let most = values.fold(0.0_f64, f64::max);
         let mut axis = Self::linear(what, Unit::Count, std::iter::once(most));
         if most > 0.0 {
@@ -98,7 +118,7 @@ impl Axis {
     }
 
     /// Exactly these places, from the first to the last, with some room beside them.
-    pub(super) fn at(what: &str, places: &[f64]) -> Self {
+    pub fn at(what: &str, places: &[f64]) -> Self {
         let from = places.iter().copied().fold(f64::INFINITY, f64::min);
         let to = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let room = if to > from { (to - from) * 0.03 } else { 0.5 };
@@ -119,8 +139,8 @@ impl Axis {
 
     /// Shares of all from the least up, stretched toward one: 0, 90, 99, 99.9 %, as HDR histograms
     /// are drawn.
-    pub(super) fn percentiles(what: &str, count: u64) -> Self {
-        let to = super::unit::float(count.max(10)).log10();
+    pub fn percentiles(what: &str, count: u64) -> Self {
+        let to = crate::unit::float(count.max(10)).log10();
         let ticks = multiples(0.0, to, 1.0)
             .map(|nines| (nines, share_of_nines(nines)))
             .collect();
@@ -134,7 +154,7 @@ impl Axis {
     }
 
     /// Where a value is on it.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         if self.is_logarithmic {
             return value.max(LOG_LEAST).log10();
         }
@@ -143,7 +163,7 @@ impl Axis {
 }
 
 /// Where a quantile is on an axis of [`Axis::percentiles`].
-pub(super) fn nines(quantile: f64) -> f64 {
+pub fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).log10()
 }
 

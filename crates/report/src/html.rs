@@ -2,26 +2,26 @@
 
 /// A page under construction.
 #[derive(Debug, Default)]
-pub(super) struct Html {
+pub struct Html {
     text: String,
     open: Vec<&'static str>,
 }
 
 impl Html {
     /// Opens an element; `class` may be empty.
-    pub(super) fn open(&mut self, tag: &'static str, class: &str) {
+    pub fn open(&mut self, tag: &'static str, class: &str) {
         self.begin(tag, &[("class", class)]);
         self.open.push(tag);
     }
 
     /// Opens an element with attributes; those without a value are left out.
-    pub(super) fn open_with(&mut self, tag: &'static str, attributes: &[(&str, &str)]) {
+    pub fn open_with(&mut self, tag: &'static str, attributes: &[(&str, &str)]) {
         self.begin(tag, attributes);
         self.open.push(tag);
     }
 
     /// Closes the element that was opened last.
-    pub(super) fn close(&mut self) {
+    pub fn close(&mut self) {
         if let Some(tag) = self.open.pop() {
             self.text.push_str("</");
             self.text.push_str(tag);
@@ -33,24 +33,24 @@ impl Html {
     }
 
     /// An element with nothing but text in it.
-    pub(super) fn element(&mut self, tag: &'static str, class: &str, text: &str) {
+    pub fn element(&mut self, tag: &'static str, class: &str, text: &str) {
         self.open(tag, class);
         self.text(text);
         self.close();
     }
 
     /// Text.
-    pub(super) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.text.push_str(&escape(text));
     }
 
     /// A drawing or a style sheet of ours, as it is.
-    pub(super) fn raw(&mut self, markup: &str) {
+    pub fn raw(&mut self, markup: &str) {
         self.text.push_str(markup);
     }
 
     /// The page, with everything closed.
-    pub(super) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();
         }
@@ -77,7 +77,7 @@ fn is_inline(tag: &str) -> bool {
 
 /// Text that is nothing but text: in content, in attributes, in an SVG. Control characters, which
 /// XML has no place for, become the sign for what cannot be shown.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -1,7 +1,7 @@
 //! Figures as SVG, by `plotters`.
 //!
 //! Text stays text, lines are named at their ends, colours are exchanged on dark ground by a style
-//! sheet ([`palette`](super::palette)). `plotters` draws on whole units: a drawing has [`FINE`] of
+//! sheet ([`palette`]). `plotters` draws on whole units: a drawing has [`FINE`] of
 //! them for each pixel it is meant for, or lines would look like stairs.
 
 use super::figure::{Figure, Line, Point, Stroke};
@@ -9,7 +9,7 @@ use super::palette::{self, Colour};
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
-use plotters::element::{Circle, PathElement, Text};
+use plotters::element::{Circle, PathElement, Polygon, Text};
 use plotters::prelude::{Cartesian2d, ChartBuilder, ChartContext, DrawingArea, IntoDrawingArea};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, RGBColor, TextStyle};
@@ -45,24 +45,24 @@ type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// The drawing for the page: its colours on dark ground come from the page's style sheet.
-pub(super) fn inline(figure: &Figure) -> String {
+pub fn inline(figure: &Figure) -> String {
     let head = format!(
         "<svg class=\"drawing\" viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title>",
         WIDTH * FINE,
         HEIGHT * FINE,
-        super::html::escape(&figure.title)
+        crate::html::escape(&figure.title)
     );
     with_head(figure, &head)
 }
 
 /// The drawing as a file of its own.
-pub(super) fn file(figure: &Figure) -> String {
+pub fn file(figure: &Figure) -> String {
     let head = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {} {}\" role=\"img\">\
          <title>{}</title><style>@media (prefers-color-scheme: dark){{{}}}</style>",
         WIDTH * FINE,
         HEIGHT * FINE,
-        super::html::escape(&figure.title),
+        crate::html::escape(&figure.title),
         palette::dark_rules("")
     );
     with_head(figure, &head)
@@ -75,7 +75,7 @@ fn with_head(figure: &Figure, head: &str) -> String {
     if let Err(error) = draw(figure, &mut svg) {
         return format!(
             "{head}<text x=\"40\" y=\"80\" font-size=\"52\">{}</text></svg>",
-            super::html::escape(&format!("this figure cannot be drawn: {error}"))
+            crate::html::escape(&format!("this figure cannot be drawn: {error}"))
         );
     }
     let body = svg.find("<svg").and_then(|at| svg[at..].split_once('>'));
@@ -165,13 +165,16 @@ fn lines(figure: &Figure, line: &Line, chart: &mut Chart<'_, '_>) -> Outcome {
     let place = |point: &Point| (figure.x.place(point.x), figure.y.place(point.y));
     let style = line.colour.light.stroke_width(line_width(line.stroke));
     let path: Vec<(f64, f64)> = line.points.iter().map(place).collect();
+    if !line.has_marks {
+        band(figure, line, chart)?;
+    }
     if path.len() > 1 {
         chart.draw_series([PathElement::new(path, style)])?;
     }
     // a lonely point would not be seen without a mark
     if line.has_marks || line.points.len() == 1 {
         for point in &line.points {
-            if let Some((least, most)) = point.range {
+            if let Some((least, most)) = point.range.filter(|_| line.has_marks) {
                 let x = figure.x.place(point.x);
                 let path = vec![(x, figure.y.place(least)), (x, figure.y.place(most))];
                 let style = line.colour.light.stroke_width(line_width(Stroke::Dotted));
@@ -179,6 +182,22 @@ fn lines(figure: &Figure, line: &Line, chart: &mut Chart<'_, '_>) -> Outcome {
             }
             mark(place(point), line.colour, point.is_valid, chart)?;
         }
+    }
+    Ok(())
+}
+
+/// The ranges of a line's points, as a surface behind it.
+fn band(figure: &Figure, line: &Line, chart: &mut Chart<'_, '_>) -> Outcome {
+    let ranges = line.points.iter().filter_map(|point| {
+        let (least, most) = point.range?;
+        let x = figure.x.place(point.x);
+        Some(((x, figure.y.place(least)), (x, figure.y.place(most))))
+    });
+    let (mut surface, mut upper): (Vec<_>, Vec<_>) = ranges.unzip();
+    if surface.len() > 1 {
+        upper.reverse();
+        surface.append(&mut upper);
+        chart.draw_series([Polygon::new(surface, line.colour.light.mix(0.15))])?;
     }
     Ok(())
 }

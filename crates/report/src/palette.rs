@@ -9,8 +9,9 @@ use plotters::style::RGBColor;
 
 /// A colour on light and on dark ground.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Colour {
-    pub(super) light: RGBColor,
+pub struct Colour {
+    /// On light ground.
+    pub light: RGBColor,
     dark: RGBColor,
 }
 
@@ -22,7 +23,7 @@ const fn colour(light: (u8, u8, u8), dark: (u8, u8, u8)) -> Colour {
 }
 
 /// Of the lines, in the order in which proxies are met.
-pub(super) const SERIES: [Colour; 8] = [
+pub const SERIES: [Colour; 8] = [
     colour((0, 114, 178), (86, 168, 235)),
     colour((213, 94, 0), (255, 138, 66)),
     colour((0, 140, 105), (52, 196, 152)),
@@ -34,23 +35,23 @@ pub(super) const SERIES: [Colour; 8] = [
 ];
 
 /// Text, axes.
-pub(super) const INK: Colour = colour((28, 32, 38), (226, 230, 235));
+pub const INK: Colour = colour((28, 32, 38), (226, 230, 235));
 /// Text that may be overlooked.
-pub(super) const MUTED: Colour = colour((92, 100, 110), (154, 163, 174));
+pub const MUTED: Colour = colour((92, 100, 110), (154, 163, 174));
 /// Lines behind the data.
-pub(super) const GRID: Colour = colour((225, 229, 234), (52, 58, 66));
+pub const GRID: Colour = colour((225, 229, 234), (52, 58, 66));
 /// What is compared with: no caching, what was offered.
-pub(super) const BESIDE: Colour = colour((128, 136, 146), (130, 140, 152));
+pub const BESIDE: Colour = colour((128, 136, 146), (130, 140, 152));
 /// The ground.
-pub(super) const GROUND: Colour = colour((255, 255, 254), (20, 23, 28));
+pub const GROUND: Colour = colour((255, 255, 254), (20, 23, 28));
 
 /// The colour of the proxy that was met as number `index`; they repeat after eight.
-pub(super) fn series(index: usize) -> Colour {
+pub fn series(index: usize) -> Colour {
     SERIES[index % SERIES.len()]
 }
 
 /// Rules that exchange the colours of drawings on dark ground.
-pub(super) fn dark_rules(within: &str) -> String {
+pub fn dark_rules(within: &str) -> String {
     let all = SERIES.iter().chain([&INK, &MUTED, &GRID, &BESIDE, &GROUND]);
     all.map(|colour| {
         let (light, dark) = (hex(colour.light), hex(colour.dark));
@@ -62,7 +63,7 @@ pub(super) fn dark_rules(within: &str) -> String {
 }
 
 /// Custom properties of the page for series, `--s0` and so on.
-pub(super) fn properties(is_dark: bool) -> String {
+pub fn properties(is_dark: bool) -> String {
     let all = SERIES.iter().enumerate();
     all.map(|(index, colour)| {
         let which = if is_dark { colour.dark } else { colour.light };

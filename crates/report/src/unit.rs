@@ -2,7 +2,7 @@
 
 /// What a number is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
     /// Time, in microseconds.
     Time,
     /// A share, 0 to 1.
@@ -17,14 +17,16 @@ pub(super) enum Unit {
 
 /// A scale for all numbers of an axis: divide by `divisor` and call the result `name`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
-    pub(super) divisor: f64,
-    pub(super) name: &'static str,
+pub struct Scale {
+    /// How many of the base unit it is.
+    pub divisor: f64,
+    /// Its name.
+    pub name: &'static str,
 }
 
 impl Unit {
     /// The scale in which `largest` is read most easily.
-    pub(super) fn scale(self, largest: f64) -> Scale {
+    pub fn scale(self, largest: f64) -> Scale {
         let steps: &[(f64, f64, &'static str)] = match self {
             Self::Time => &[(1e6, 1e6, "s"), (1e3, 1e3, "ms"), (0.0, 1.0, "µs")],
             Self::Share => &[(0.0, 0.01, "%")],
@@ -51,7 +53,7 @@ impl Unit {
     }
 
     /// The number with its unit.
-    pub(super) fn write(self, value: f64) -> String {
+    pub fn write(self, value: f64) -> String {
         let scale = self.scale(value);
         let number = match self {
             Self::Count => grouped(value),
@@ -65,7 +67,7 @@ impl Unit {
 }
 
 /// Three digits that count, at most; no zeros behind the point that say nothing.
-pub(super) fn digits(value: f64) -> String {
+pub fn digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -91,7 +93,7 @@ fn grouped(value: f64) -> String {
 }
 
 /// A count in groups of three.
-pub(super) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     spaced(&value.to_string())
 }
 
@@ -100,7 +102,7 @@ pub(super) fn count(value: u64) -> String {
     clippy::cast_precision_loss,
     reason = "counts stay far below 2^53, and are shown with three digits"
 )]
-pub(super) const fn float(value: u64) -> f64 {
+pub const fn float(value: u64) -> f64 {
     value as f64
 }
 
