@@ -8,7 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_disk::format::{
-    RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, Seal, StoreId, Volume, step, verify_record,
+    RECORD_HEADER_BYTES, RUN_REF_BYTES, Seal, StoreId, Volume, step, verify_record,
     verify_run,
 };
 
