@@ -11,7 +11,7 @@ use crate::exchange::downloaded::silent;
 pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopFailure, broken};
 use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
-use crate::exchange::upload_progress::Sending;
+use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
 use crate::fetch::collapse::Leader;
 use crate::fetch::gap;

@@ -13,7 +13,7 @@ use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload;
-use crate::exchange::upload_progress::{Sending, UploadEnd};
+use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::fetch::arrival::Answered;
 use crate::fetch::gap;
 use crate::fetch::in_flight::{self, InFlightResponse};

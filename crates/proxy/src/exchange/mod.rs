@@ -16,4 +16,3 @@ pub(crate) mod state;
 pub(crate) mod stored;
 pub(crate) mod switch;
 pub(crate) mod upload;
-pub(crate) mod upload_progress;

@@ -2,7 +2,7 @@
 //! for it.
 
 use crate::cache::chosen::Chosen;
-use crate::exchange::upload_progress::UploadEnd;
+use crate::exchange::upload::progress::UploadEnd;
 use crate::fetch::collapse::Leader;
 use crate::fetch::gap::Gap;
 use crate::log::request_log::RequestLog;

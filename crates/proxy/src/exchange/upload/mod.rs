@@ -1,10 +1,12 @@
 //! Request content from the client to the next hop: decoded, framed again, one bounded buffer
 //! between them.
 
+pub(crate) mod progress;
+
 use crate::client::connection::Client;
 use crate::exchange::downloaded::HopFailure;
 use crate::exchange::state::RequestState;
-use crate::exchange::upload_progress::{Sending, UploadEnd};
+use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::request::answer::AnswerReason;
 use crate::worker::core::Worker;
 use std::cell::Cell;
