@@ -8,8 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_disk::format::{
-    RECORD_HEADER_BYTES, RUN_REF_BYTES, Seal, StoreId, Volume, step, verify_record,
-    verify_run,
+    RECORD_HEADER_BYTES, RUN_REF_BYTES, Seal, StoreId, Volume, step, verify_record, verify_run,
 };
 
 const AT: u64 = 4096;
