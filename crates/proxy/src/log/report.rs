@@ -49,14 +49,24 @@ impl LogSinks<'_> {
     /// Reports a request: time, line and row. Its counts are raised by [`count`], which happens
     /// earlier where many responses leave in one write.
     pub(crate) fn report(&self, finished: &FinishedRequest<'_>) {
-        self.counters
-            .record_response_time(source(finished.verdict), finished.total_us);
+        self.record_time(finished.verdict, finished.total_us);
         if self.access_log.is_on() {
             self.write_line(finished);
         }
         if let (Some(recorder), Some(heads)) = (self.recorder, finished.heads) {
             recorder.tell(Finished::of(finished, heads));
         }
+    }
+
+    /// Whether nothing but counters is written.
+    pub(super) fn are_silent(&self) -> bool {
+        !self.access_log.is_on() && self.recorder.is_none()
+    }
+
+    /// Counts the time that a request took, microseconds.
+    pub(super) fn record_time(&self, verdict: &Verdict, total_us: u64) {
+        self.counters
+            .record_response_time(source(verdict), total_us);
     }
 
     fn write_line(&self, finished: &FinishedRequest<'_>) {

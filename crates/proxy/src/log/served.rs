@@ -47,6 +47,10 @@ impl ServedRequest {
         (received, sent): (&[u8], &[u8]),
         now: Instant,
     ) {
+        let total_us = self.log.us_until(now);
+        if sinks.are_silent() {
+            return sinks.record_time(&self.verdict, total_us);
+        }
         let request = self.request.clone().and_then(|range| received.get(range));
         let response = sent.get(self.response.clone()).unwrap_or_default();
         let mut lines = LineBuffer::new();
@@ -69,7 +73,7 @@ impl ServedRequest {
             verdict: &self.verdict,
             log: &self.log,
             content_type: logged.map_or(&[], |_| content_type(response)),
-            total_us: self.log.us_until(now),
+            total_us,
             request_content_bytes: self.request_content_bytes,
             lacks_host: self.lacks_host,
             is_persistent: self.is_persistent,
