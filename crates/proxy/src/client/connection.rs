@@ -78,8 +78,12 @@ pub(crate) enum Turn {
     Exchange(Box<RequestState>),
 }
 
-/// Serves a connection until it ends.
-pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) {
+/// Serves a connection until it ends. The client is made before the future is, which so holds it
+/// once: an async function would keep its arguments beside it.
+pub(crate) fn serve(
+    accepted: Accepted<ListenerFacts>,
+    worker: Rc<Worker>,
+) -> impl Future<Output = ()> {
     let idle = worker.settings().config.limits.client_idle.as_duration();
     let mut client = Client {
         stream: accepted.stream,
@@ -100,19 +104,21 @@ pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
         sleeper: None,
         exchange: None,
     };
-    loop {
-        match poll_fn(|cx| client.poll_turn(cx)).await {
-            Turn::Close => break,
-            Turn::Exchange(exchange) => {
-                if !Box::pin(run::run(&mut client, exchange)).await {
-                    break;
+    async move {
+        loop {
+            match poll_fn(|cx| client.poll_turn(cx)).await {
+                Turn::Close => break,
+                Turn::Exchange(exchange) => {
+                    if !Box::pin(run::run(&mut client, exchange)).await {
+                        break;
+                    }
+                    client.rest();
                 }
-                client.rest();
             }
         }
-    }
-    if client.closing {
-        Box::pin(client.linger()).await;
+        if client.closing {
+            Box::pin(client.linger()).await;
+        }
     }
 }
 
