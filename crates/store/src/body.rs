@@ -34,7 +34,7 @@ pub(crate) struct Piece {
 
 /// What there is at an offset of a body, to the end of its piece.
 #[derive(Clone, Copy, Debug)]
-pub enum Stretch<'a> {
+pub enum PieceRef<'a> {
     /// These bytes.
     Memory(&'a [u8]),
     /// What the disk has there.
@@ -278,19 +278,19 @@ impl Body {
     /// memory, and at the end.
     #[must_use]
     pub fn at(&self, offset: u64) -> &[u8] {
-        match self.stretch_at(offset) {
-            Some(Stretch::Memory(bytes)) => bytes,
-            Some(Stretch::Disk(_)) | None => &[],
+        match self.piece_ref_at(offset) {
+            Some(PieceRef::Memory(bytes)) => bytes,
+            Some(PieceRef::Disk(_)) | None => &[],
         }
     }
 
     /// What there is from `offset` to the end of the piece that holds it.
     #[must_use]
-    pub fn stretch_at(&self, offset: u64) -> Option<Stretch<'_>> {
+    pub fn piece_ref_at(&self, offset: u64) -> Option<PieceRef<'_>> {
         let (piece, place) = self.piece_at(offset)?;
         Some(match &piece.content {
-            Content::Memory(block) => Stretch::Memory(&block[place..]),
-            Content::Disk(extent) => Stretch::Disk(extent),
+            Content::Memory(block) => PieceRef::Memory(&block[place..]),
+            Content::Disk(extent) => PieceRef::Disk(extent),
         })
     }
 

@@ -1,7 +1,7 @@
 //! A response that is asked for, and may come.
 
-use crate::in_flight::building::Building;
-use crate::in_flight::growing::{Growing, charged_for};
+use crate::in_flight::content::{InFlightContent, charged_for};
+use crate::in_flight::reservation::Reservation;
 use crate::in_flight::spilling::Spilling;
 use crate::memory::MemoryStore;
 use crate::record::{Line, RulesRecord, encode, variant_key};
@@ -161,7 +161,7 @@ impl Expected {
         now: Now,
         head_bytes: usize,
         content_bytes: Option<u64>,
-    ) -> Result<Building, Refusal> {
+    ) -> Result<Reservation, Refusal> {
         if self.on_disk.is_some() {
             // what is written is read from there, and can leave
             self.store.settle(now);
@@ -180,7 +180,7 @@ impl Expected {
                 shard.extend_newcomer(id, charge)
             });
             let Err(refusal) = room else {
-                return Ok(Building::new(self, id, head_charge, expected, reserved));
+                return Ok(Reservation::new(self, id, head_charge, expected, reserved));
             };
             if !is_for_disk {
                 spilling = self.spill(content_bytes, 0);
@@ -191,8 +191,8 @@ impl Expected {
         }
         // its head; what waits to be written is the disk's
         self.extend(id, head_charge)?;
-        let building = Building::new(self, id, head_charge, 0, 0);
-        Ok(building.spilling(spilling))
+        let reservation = Reservation::new(self, id, head_charge, 0, 0);
+        Ok(reservation.spilling(spilling))
     }
 
     fn extend(&self, id: ArrivingId, charge: usize) -> Result<(), Refusal> {
@@ -216,7 +216,7 @@ impl Expected {
         Spilling::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
     }
 
-    /// Under which key it is on disk.
+    /// OpenBlock which key it is on disk.
     fn key(&self, vary: Option<&(VaryRule, Digest)>) -> Digest {
         match vary {
             None => self.primary,
@@ -338,9 +338,9 @@ impl Expected {
         let spilling = match spilling {
             Some(spilling) => spilling,
             None => {
-                let mut growing = Growing::new(body.complete_length(), Some(body));
+                let mut in_flight = InFlightContent::new(body.complete_length(), Some(body));
                 let mut spilling = Spilling::begin(disk, key, *ticket, Some(present))?;
-                spilling.end(&mut growing)?;
+                spilling.end(&mut in_flight)?;
                 spilling
             }
         };

@@ -9,8 +9,8 @@
 //! in memory is looked for there ([`DiskLookup`]). Small content that was found there is in memory
 //! from then on; of large content the memory tier keeps the head, and where it is on disk.
 //!
-//! A response that is arriving is a [`Growing`]: filled at several places at once, read by others
-//! meanwhile. Its room is a [`Building`]: pinned, so never taken for others, and therefore limited
+//! A response that is arriving is a [`InFlightContent`]: filled at several places at once, read by others
+//! meanwhile. Its room is a [`Reservation`]: pinned, so never taken for others, and therefore limited
 //! in all ([`ARRIVING_PERCENT_MAX`]).
 //!
 //! Sharing: the table is split into shards by digest, each behind one mutex that is held for a
@@ -31,13 +31,13 @@ mod resource;
 mod shard;
 mod stored;
 
-pub use body::{BLOCK_BYTES, Block, Body, Stretch};
+pub use body::{BLOCK_BYTES, Block, Body, PieceRef};
 pub use charge::allocated_bytes;
 pub use disk_lookup::{DiskLookup, DiskLookupResult, Known, Unusable};
 pub use expected::Expected;
 pub use in_flight::builder::BodyBuilder;
-pub use in_flight::building::Building;
-pub use in_flight::growing::{Growing, Place, Slice};
+pub use in_flight::content::{InFlightContent, InFlightPiece, WritePositionId};
+pub use in_flight::reservation::Reservation;
 pub use join::STORED_SPANS_MAX;
 pub use memory::{MemoryStore, MemoryUse, Purge};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};

@@ -2,7 +2,7 @@
 
 use crate::expected::Expected;
 use crate::in_flight::behind::Behind;
-use crate::in_flight::building::Building;
+use crate::in_flight::reservation::Reservation;
 use crate::record::variant_key;
 use crate::resource::VaryRule;
 use crate::shard::{DiskPlace, Lookup, Shard, shard_bytes_for};
@@ -170,7 +170,7 @@ impl MemoryStore {
         primary: Digest,
         head_bytes: usize,
         content_bytes: Option<u64>,
-    ) -> Result<Building, Refusal> {
+    ) -> Result<Reservation, Refusal> {
         self.expect(primary).begin(now, head_bytes, content_bytes)
     }
 

@@ -24,8 +24,8 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
-    Body, Building, DiskLookup, DiskLookupResult, Expected, Growing, Lookup, MemoryStore, Place,
-    StoredResponse, Stretch, VaryRule,
+    Body, DiskLookup, DiskLookupResult, Expected, InFlightContent, Lookup, MemoryStore, PieceRef,
+    Reservation, StoredResponse, VaryRule, WritePositionId,
 };
 
 /// Memory: larger responses than an eighth of it are for the disk alone.
@@ -113,9 +113,9 @@ fn check(stored: &StoredResponse, number: u64, spans: &[(u64, u64)]) {
     for span in present {
         let mut at = span.from;
         while at < span.to {
-            let bytes: Arc<[u8]> = match stored.body.stretch_at(at) {
-                Some(Stretch::Memory(_)) => stored.body.at(at).into(),
-                Some(Stretch::Disk(extent)) => block_on(extent.read(at)).expect("it is there"),
+            let bytes: Arc<[u8]> = match stored.body.piece_ref_at(at) {
+                Some(PieceRef::Memory(_)) => stored.body.at(at).into(),
+                Some(PieceRef::Disk(extent)) => block_on(extent.read(at)).expect("it is there"),
                 None => panic!("nothing at {at}"),
             };
             assert!(!bytes.is_empty());
@@ -132,9 +132,9 @@ fn check(stored: &StoredResponse, number: u64, spans: &[(u64, u64)]) {
 /// A response on its way.
 struct Arriving {
     number: u64,
-    building: Building,
-    growing: Growing,
-    place: Place,
+    reservation: Reservation,
+    in_flight: InFlightContent,
+    place: WritePositionId,
     at: u64,
 }
 
@@ -184,28 +184,30 @@ impl Tiers {
         inherited: Option<&Body>,
     ) -> Arriving {
         let expected = self.store.expect(digest(key));
-        let building = expected
+        let reservation = expected
             .begin(NOW, 100, Some(span.1 - span.0))
             .expect("room");
-        let mut growing = Growing::new(Some(length), inherited);
-        let place = growing.open(ByteSpan {
+        let mut in_flight = InFlightContent::new(Some(length), inherited);
+        let place = in_flight.open(ByteSpan {
             from: span.0,
             to: span.1,
         });
         Arriving {
             number,
-            building,
-            growing,
+            reservation,
+            in_flight,
             place,
             at: span.0,
         }
     }
 
     fn commit(&mut self, mut arriving: Arriving) -> Result<Arc<StoredResponse>, Refusal> {
-        arriving.growing.close(arriving.place);
-        let body = arriving.building.finish(&mut arriving.growing);
+        arriving.in_flight.close(arriving.place);
+        let body = arriving.reservation.finish(&mut arriving.in_flight);
         let response = response(arriving.number, body);
-        arriving.building.commit(NOW, None, Arc::clone(&response))?;
+        arriving
+            .reservation
+            .commit(NOW, None, Arc::clone(&response))?;
         self.written += 1;
         Ok(response)
     }
@@ -259,11 +261,11 @@ impl Arriving {
         while self.at < to {
             let end = (self.at + PIECE_BYTES as u64).min(to);
             let bytes = content(self.number, self.at..end);
-            let reserved = self
-                .building
-                .reserve_push(&mut self.growing, self.place, bytes.len());
+            let reserved =
+                self.reservation
+                    .reserve_push(&mut self.in_flight, self.place, bytes.len());
             reserved.expect("room, here or there");
-            self.growing.push(self.place, bytes);
+            self.in_flight.push(self.place, bytes);
             self.at = end;
         }
     }
@@ -361,25 +363,25 @@ fn parts_on_disk_are_combined_until_the_response_is_complete() {
         let part = tiers.on_disk(1).expect("on disk");
         check(&part, 10, &[(at(1000), at(2000)), (at(3000), length)]);
         // both gaps, one after the other
-        let mut growing = Growing::new(Some(length), Some(&part.body));
-        let mut building = (tiers.store.expect(digest(1)))
+        let mut in_flight = InFlightContent::new(Some(length), Some(&part.body));
+        let mut reservation = (tiers.store.expect(digest(1)))
             .begin(NOW, 100, Some(at(2000)))
             .expect("room");
         for (from, to) in [(0, at(1000)), (at(2000), at(3000))] {
-            let place = growing.open(ByteSpan { from, to });
+            let place = in_flight.open(ByteSpan { from, to });
             let mut from = from;
             while from < to {
                 let end = (from + PIECE_BYTES as u64).min(to);
                 let bytes = content(10, from..end);
-                let reserved = building.reserve_push(&mut growing, place, bytes.len());
+                let reserved = reservation.reserve_push(&mut in_flight, place, bytes.len());
                 reserved.expect("room");
-                growing.push(place, bytes);
+                in_flight.push(place, bytes);
                 from = end;
             }
-            growing.close(place);
+            in_flight.close(place);
         }
-        let body = building.finish(&mut growing);
-        building
+        let body = reservation.finish(&mut in_flight);
+        reservation
             .commit(NOW, None, response(10, body))
             .expect("it is stored");
         tiers.written += 1;
@@ -399,7 +401,7 @@ fn response_requested_before_a_purge_is_not_stored_after_it() {
         late.push_to(length / 2);
         let purge = tiers.store.purge(digest(1));
         assert_eq!(purge.removed, 1);
-        assert!(late.building.is_outdated());
+        assert!(late.reservation.is_outdated());
         late.push_to(length);
         assert_eq!(tiers.commit(late).err(), Some(Refusal::NotResident));
         block_on(purge.durable()).expect("a disk");
@@ -446,11 +448,11 @@ fn variant_purged_during_its_disk_lookup_is_not_found() {
         let mut tiers = Tiers::new();
         let mut arriving = tiers.begin(1, 1, 1000, (0, 1000), None);
         arriving.push_to(1000);
-        arriving.growing.close(arriving.place);
-        let body = arriving.building.finish(&mut arriving.growing);
+        arriving.in_flight.close(arriving.place);
+        let body = arriving.reservation.finish(&mut arriving.in_flight);
         let vary = Some((rule.clone(), selecting));
         arriving
-            .building
+            .reservation
             .commit(NOW, vary, response(1, body))
             .expect("it is stored");
         // the variant, and the rules
@@ -642,10 +644,10 @@ fn response_completing_a_part_is_stored_only_if_the_part_was_not_purged() {
                 expected.by_itself()
             };
             let is_outdated = expected.is_outdated();
-            let building = expected.begin(NOW, 100, Some(1000)).expect("room");
-            assert_eq!(building.is_outdated(), is_outdated);
+            let reservation = expected.begin(NOW, 100, Some(1000)).expect("room");
+            assert_eq!(reservation.is_outdated(), is_outdated);
             let body = Body::whole(&content(11, 0..1000).into());
-            let stored = building.commit(NOW, None, response(11, body));
+            let stored = reservation.commit(NOW, None, response(11, body));
             assert_eq!(stored.is_err(), is_outdated);
             assert_eq!(tiers.in_memory(1).is_some(), !is_outdated);
             assert!(is_outdated || !rests);

@@ -9,7 +9,7 @@ use support::{
 use weir_policy::Secret;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
-use weir_store::{BodyBuilder, Growing, Lookup, MemoryStore, Slice};
+use weir_store::{BodyBuilder, InFlightContent, InFlightPiece, Lookup, MemoryStore};
 
 const THREADS: u64 = 4;
 const STEPS: usize = 3000;
@@ -46,19 +46,19 @@ fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
 fn fetch(store: &Arc<MemoryStore>, random: &mut Random, key: u64) -> bool {
     let length = (key * 997) % 150_000;
     let known = (!key.is_multiple_of(3)).then_some(length);
-    let Ok(mut building) = store.begin(NOW, digest(key), 20, known) else {
+    let Ok(mut reservation) = store.begin(NOW, digest(key), 20, known) else {
         return false;
     };
     let mut body = BodyBuilder::new(known);
     while body.len() < length {
         let end = (body.len() + 1 + random.below(CONTENT_MAX)).min(length);
-        if building.reserve(NOW, end).is_err() || random.one_in(500) {
+        if reservation.reserve(NOW, end).is_err() || random.one_in(500) {
             return false;
         }
         body.push(content(key, body.len()..end));
     }
     let response = true_response(key, length, body);
-    building.commit(NOW, None, response).is_ok()
+    reservation.commit(NOW, None, response).is_ok()
 }
 
 fn check(budget: u64, kind: EvictionKind, shards: usize) {
@@ -99,13 +99,13 @@ fn threads_on_several_shards_read_only_correct_bytes() {
 
 /// What threads share while a response arrives, and the news that there is more of it.
 struct Shared {
-    growing: Mutex<Growing>,
+    in_flight: Mutex<InFlightContent>,
     came: Condvar,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Growing> {
-        self.growing.lock().expect("no thread panics")
+    fn lock(&self) -> MutexGuard<'_, InFlightContent> {
+        self.in_flight.lock().expect("no thread panics")
     }
 }
 
@@ -130,25 +130,25 @@ fn bring(shared: &Shared, seed: u64, from: u64, to: u64) {
 fn read(shared: &Shared, mut at: u64) -> u64 {
     let mut without_lock = 0;
     while at < LENGTH {
-        let growing = shared.lock();
-        let growing = shared
+        let in_flight = shared.lock();
+        let in_flight = shared
             .came
-            .wait_while(growing, |growing| growing.read(at).is_none())
+            .wait_while(in_flight, |in_flight| in_flight.read(at).is_none())
             .expect("no thread panics");
-        match growing.read(at) {
-            Some(Slice::Open(bytes)) => {
+        match in_flight.read(at) {
+            Some(InFlightPiece::Open(bytes)) => {
                 let end = at + bytes.len() as u64;
                 assert!(bytes == content(1, at..end), "from {at}");
                 at = end;
             }
-            Some(Slice::Sealed { block, from }) => {
-                drop(growing);
+            Some(InFlightPiece::Sealed { block, from }) => {
+                drop(in_flight);
                 let end = at + (block.len() - from) as u64;
                 assert!(block[from..] == *content(1, at..end), "from {at}");
                 without_lock += end - at;
                 at = end;
             }
-            Some(Slice::Disk { .. }) => panic!("nothing is on disk"),
+            Some(InFlightPiece::Disk { .. }) => panic!("nothing is on disk"),
             None => panic!("it was there"),
         }
     }
@@ -158,7 +158,7 @@ fn read(shared: &Shared, mut at: u64) -> u64 {
 #[test]
 fn readers_of_a_response_with_two_write_positions_read_correct_bytes() {
     let shared = Shared {
-        growing: Mutex::new(Growing::new(Some(LENGTH), None)),
+        in_flight: Mutex::new(InFlightContent::new(Some(LENGTH), None)),
         came: Condvar::new(),
     };
     let shared = &shared;
@@ -174,8 +174,8 @@ fn readers_of_a_response_with_two_write_positions_read_correct_bytes() {
         }
     });
     assert_eq!(read(shared, 0), LENGTH, "all of it is sealed");
-    let mut growing = shared.lock();
-    let body = growing.finish();
-    assert!(growing.is_whole() && body.is_whole());
+    let mut in_flight = shared.lock();
+    let body = in_flight.finish();
+    assert!(in_flight.is_whole() && body.is_whole());
     check_response(&true_part(1, 1, LENGTH, body));
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use weir_policy::fetch::{ByteSpan, FillRules};
 use weir_policy::{Serving, StoredFacts};
 use weir_semantics::{ContentRange, line_named};
-use weir_store::{Growing, StoredResponse};
+use weir_store::{InFlightContent, StoredResponse};
 use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, ResponseHead};
 
 use crate::exchange::download::Arrived;
@@ -171,18 +171,18 @@ fn new(
         complete_length,
         facts,
     );
-    let building = Ok(kept.begin(worker, exchange, expected(response.body))?);
+    let reservation = Ok(kept.begin(worker, exchange, expected(response.body))?);
     let vary = kept.vary.clone();
     let beginnings = Beginnings {
         key: exchange.key,
         vary,
-        building,
+        reservation,
         rules: rules(exchange, response, &facts, complete_length),
         complete_length,
         part: None,
         keeps_part: exchange.tx.keeps_part(),
         span,
-        response: kept.with_body(Growing::new(complete_length, None).finish()),
+        response: kept.with_body(InFlightContent::new(complete_length, None).finish()),
     };
     let (in_flight, id) = InFlightResponse::begin(worker, beginnings);
     let framing = Framing::toward(
@@ -219,12 +219,12 @@ fn complete(
     let (mut fresh, vary) = merging.parts(worker, exchange);
     if known.is_none() && complete_length.is_some() {
         // what came in chunks is framed by its length from now on
-        fresh.body = Growing::new(complete_length, Some(&stored.body)).finish();
+        fresh.body = InFlightContent::new(complete_length, Some(&stored.body)).finish();
         fresh.add_content_length();
     }
     let tag = fresh.entity_tag.as_ref().map_or(0, |tag| tag.len());
     let beside_content = fresh.head.len() + tag;
-    let building = room(
+    let reservation = room(
         worker,
         exchange,
         beside_content,
@@ -235,7 +235,7 @@ fn complete(
     let beginnings = Beginnings {
         key: exchange.key,
         vary,
-        building,
+        reservation,
         rules: rules(exchange, response, &facts, complete_length),
         complete_length,
         part: Some(Arc::clone(stored)),

@@ -29,7 +29,7 @@ use weir_semantics::{
     AskedPart, ByteRange, ContentRange, FieldLine, Fits, ProxyError, ResponseFacts, combines,
     line_named,
 };
-use weir_store::{Growing, StoredResponse};
+use weir_store::{InFlightContent, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer};
 
 /// What a request to the next hop is to bring.
@@ -112,7 +112,7 @@ pub(crate) fn missing(exchange: &RequestState, stored: &StoredResponse, now: Now
         present.first_gap(wanted)?
     } else {
         // as if it had no end
-        let endless = Growing::new(Some(u64::MAX), Some(&stored.body)).finish();
+        let endless = InFlightContent::new(Some(u64::MAX), Some(&stored.body)).finish();
         let wanted = exchange.form_of(&stored.with_body(endless), now.wall);
         let rest = ByteSpan {
             from: present.run_end(0),

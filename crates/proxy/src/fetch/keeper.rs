@@ -7,12 +7,12 @@ use crate::fetch::kept::Kept;
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, StoredFacts};
-use weir_store::{BodyBuilder, Building};
+use weir_store::{BodyBuilder, Reservation};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// A response on its way into the store.
 pub(crate) struct Keeper {
-    building: Building,
+    reservation: Reservation,
     content: BodyBuilder,
     kept: Kept,
     /// The head says the length already, where the origin put it.
@@ -34,9 +34,9 @@ impl Keeper {
     ) -> Option<Self> {
         let expected = expected(body);
         let kept = Kept::of(worker, exchange, response, body, expected, facts);
-        let building = kept.begin(worker, exchange, expected)?;
+        let reservation = kept.begin(worker, exchange, expected)?;
         Some(Self {
-            building,
+            reservation,
             content: BodyBuilder::new(expected),
             kept,
             has_length: matches!(body, BodyLength::Exact(_)),
@@ -51,7 +51,9 @@ impl Keeper {
     ///
     /// The catalog's reason for not keeping it after all; the keeper is of no use then.
     pub(crate) fn push(&mut self, worker: &Worker, bytes: &[u8]) -> Result<(), Refusal> {
-        let room = self.building.reserve_next(&mut self.content, bytes.len());
+        let room = self
+            .reservation
+            .reserve_next(&mut self.content, bytes.len());
         match room {
             Ok(()) => self.content.push(bytes),
             Err(_) => {
@@ -69,13 +71,15 @@ impl Keeper {
     ///
     /// As for `push`.
     pub(crate) fn finish(mut self, worker: &Worker) -> Result<(), Refusal> {
-        let body = self.building.finish_whole(self.content);
+        let body = self.reservation.finish_whole(self.content);
         if self.kept.facts.status != 204 && !self.has_length {
             write::number_field(&mut self.kept.head, "Content-Length", body.len());
         }
         let (now, vary) = (worker.now(), self.kept.vary.take());
         let answers_others = self.kept.facts.answers_others(now);
-        let stored = self.building.commit(now, vary, self.kept.with_body(body));
+        let stored = self
+            .reservation
+            .commit(now, vary, self.kept.with_body(body));
         if let Some(leading) = self.leading.take() {
             match stored {
                 // forgotten while it came: who looks again finds that out, and one asks for the

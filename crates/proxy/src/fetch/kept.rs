@@ -8,7 +8,7 @@ use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
 use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
-use weir_store::{Body, Building, Expected, StoredResponse, VaryRule};
+use weir_store::{Body, Expected, Reservation, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// All but the content of a response that is to be stored.
@@ -79,7 +79,7 @@ impl Kept {
         worker: &Worker,
         exchange: &mut RequestState,
         content_bytes: Option<u64>,
-    ) -> Option<Building> {
+    ) -> Option<Reservation> {
         let tag = self.entity_tag.as_ref().map_or(0, |tag| tag.len());
         let beside_content = self.head.capacity() + tag;
         let vary = self.vary.as_ref();
@@ -109,10 +109,10 @@ pub(crate) fn room(
     beside_content: usize,
     vary: Option<&(VaryRule, Digest)>,
     content_bytes: Option<u64>,
-) -> Result<Building, Refusal> {
+) -> Result<Reservation, Refusal> {
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
     // without, it may have been asked for before a purge
-    let building = match exchange.expected.take() {
+    let reservation = match exchange.expected.take() {
         Some(expected) => {
             expected
                 .varying(vary)
@@ -120,8 +120,8 @@ pub(crate) fn room(
         }
         None => Err(Refusal::NotResident),
     };
-    if let Err(refusal) = &building {
+    if let Err(refusal) = &reservation {
         exchange.tell(worker, Event::NotAdmitted(*refusal));
     }
-    building
+    reservation
 }

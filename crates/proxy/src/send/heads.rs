@@ -13,7 +13,7 @@ use weir_semantics::{
     ByteRange, FieldLine, Known, Method, Precondition, RangeOutcome, RequestFacts, Timestamp,
     evaluate, identify, if_range_holds, line_named, select,
 };
-use weir_store::{StoredResponse, Stretch};
+use weir_store::{PieceRef, StoredResponse};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
 
 /// Content up to this size is copied behind its head and leaves in one write; beyond it the copy
@@ -196,7 +196,7 @@ fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
 pub(crate) fn write_content(stored: &StoredResponse, form: ServedForm, out: &mut Vec<u8>) {
     let (mut at, end) = form.content(stored);
     while at < end {
-        let Some(Stretch::Memory(bytes)) = stored.body.stretch_at(at) else {
+        let Some(PieceRef::Memory(bytes)) = stored.body.piece_ref_at(at) else {
             debug_assert!(false, "a form that is not stored");
             return;
         };

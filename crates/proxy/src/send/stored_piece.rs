@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 use weir_disk::{ReadError, SendPiece};
-use weir_store::{Block, StoredResponse, Stretch};
+use weir_store::{Block, PieceRef, StoredResponse};
 
 /// Pieces handed to the kernel in one call.
 const PIECES_MAX: usize = 16;
@@ -115,9 +115,9 @@ impl StoredPiece {
             return Poll::Ready(Ok(Next::Memory));
         }
         if self.reading.is_none() {
-            match self.response.body.stretch_at(self.at) {
-                Some(Stretch::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
-                Some(Stretch::Disk(extent)) => {
+            match self.response.body.piece_ref_at(self.at) {
+                Some(PieceRef::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
+                Some(PieceRef::Disk(extent)) => {
                     let most = (self.end - self.at).min(SENDFILE_BYTES_MAX);
                     if let Some(file) = extent.sendable(self.at, most) {
                         return Poll::Ready(Ok(Next::File(file)));

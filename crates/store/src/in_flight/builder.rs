@@ -1,33 +1,36 @@
 //! Content that arrives from its first byte on, read by nobody before it is whole.
 
 use crate::body::Body;
-use crate::in_flight::growing::{Growing, Place};
+use crate::in_flight::content::{InFlightContent, WritePositionId};
 use weir_policy::fetch::ByteSpan;
 
 /// Content as it arrives, from the first byte on. It never holds more than is charged for what was
 /// reserved: for content of a known length that length, else whole blocks.
 #[derive(Debug)]
 pub struct BodyBuilder {
-    growing: Growing,
-    place: Place,
+    in_flight: InFlightContent,
+    position: WritePositionId,
 }
 
 impl BodyBuilder {
     /// A builder; of `expected` bytes, if the length is known.
     #[must_use]
     pub fn new(expected: Option<u64>) -> Self {
-        let mut growing = Growing::default();
-        let place = growing.open(ByteSpan {
+        let mut in_flight = InFlightContent::default();
+        let position = in_flight.open(ByteSpan {
             from: 0,
             to: expected.unwrap_or(u64::MAX),
         });
-        Self { growing, place }
+        Self {
+            in_flight,
+            position,
+        }
     }
 
     /// Bytes taken so far.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.growing.present_bytes()
+        self.in_flight.present_bytes()
     }
 
     /// Whether nothing was taken yet.
@@ -38,13 +41,13 @@ impl BodyBuilder {
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.growing.push(self.place, bytes);
+        self.in_flight.push(self.position, bytes);
     }
 
     /// Bytes of memory it holds.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.growing.held_bytes()
+        self.in_flight.held_bytes()
     }
 
     /// The finished content: whole, whatever was expected.
@@ -54,14 +57,14 @@ impl BodyBuilder {
     }
 
     /// Where it goes.
-    pub(crate) fn parts(&mut self) -> (&mut Growing, Place) {
-        (&mut self.growing, self.place)
+    pub(crate) fn parts(&mut self) -> (&mut InFlightContent, WritePositionId) {
+        (&mut self.in_flight, self.position)
     }
 
     /// What has come, as all there is.
-    pub(crate) fn into_whole(mut self) -> Growing {
-        self.growing.set_complete_length(self.len());
-        self.growing
+    pub(crate) fn into_whole(mut self) -> InFlightContent {
+        self.in_flight.set_complete_length(self.len());
+        self.in_flight
     }
 }
 
@@ -69,9 +72,9 @@ impl BodyBuilder {
 mod tests {
     use super::*;
     use crate::body::BLOCK_BYTES;
-    use crate::in_flight::growing::charged_for;
+    use crate::in_flight::content::charged_for;
 
-    /// What `Building::reserve` charges for `len` bytes where `expected` were said to come.
+    /// What `Reservation::reserve` charges for `len` bytes where `expected` were said to come.
     fn charged(len: u64, expected: Option<u64>) -> usize {
         let expected = expected.unwrap_or(0);
         let beyond = len.saturating_sub(expected);

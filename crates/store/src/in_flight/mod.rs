@@ -2,7 +2,7 @@
 
 pub(crate) mod behind;
 pub(crate) mod builder;
-pub(crate) mod building;
-pub(crate) mod filling;
-pub(crate) mod growing;
+pub(crate) mod content;
+pub(crate) mod reservation;
 pub(crate) mod spilling;
+pub(crate) mod write_position;

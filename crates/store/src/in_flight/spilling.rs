@@ -1,7 +1,7 @@
 //! Content on its way to disk while it arrives, and the memory it gives back.
 
 use crate::charge::block_bytes;
-use crate::in_flight::growing::Growing;
+use crate::in_flight::content::InFlightContent;
 use std::sync::Arc;
 use std::task::Waker;
 use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
@@ -42,8 +42,8 @@ impl Spilling {
     /// # Errors
     ///
     /// Why it cannot go on: nothing of it will be found on disk.
-    pub(crate) fn go_on(&mut self, growing: &mut Growing) -> Result<(), Refused> {
-        self.hand_over(growing, WAITING_BYTES_MAX)
+    pub(crate) fn go_on(&mut self, in_flight: &mut InFlightContent) -> Result<(), Refused> {
+        self.hand_over(in_flight, WAITING_BYTES_MAX)
     }
 
     /// The same at the end, with all there is.
@@ -51,25 +51,29 @@ impl Spilling {
     /// # Errors
     ///
     /// As for [`Self::go_on`].
-    pub(crate) fn end(&mut self, growing: &mut Growing) -> Result<(), Refused> {
-        self.hand_over(growing, usize::MAX)?;
+    pub(crate) fn end(&mut self, in_flight: &mut InFlightContent) -> Result<(), Refused> {
+        self.hand_over(in_flight, usize::MAX)?;
         self.spill.flush()
     }
 
-    fn hand_over(&mut self, growing: &mut Growing, waiting_max: usize) -> Result<(), Refused> {
+    fn hand_over(
+        &mut self,
+        in_flight: &mut InFlightContent,
+        waiting_max: usize,
+    ) -> Result<(), Refused> {
         if let Some(why) = self.spill.failed() {
             return Err(why);
         }
         if self.inherited.is_none() {
             // what it has in memory already is written first
-            growing.write_behind();
-            self.inherited = Some(growing.extents());
+            in_flight.write_behind();
+            self.inherited = Some(in_flight.extents());
         }
         for extent in self.spill.written() {
-            let given_back = growing.put_on_disk(extent);
+            let given_back = in_flight.put_on_disk(extent);
             self.handed_bytes = self.handed_bytes.saturating_sub(given_back);
         }
-        while let Some((from, block)) = growing.next_behind() {
+        while let Some((from, block)) = in_flight.next_behind() {
             let bytes = block_bytes(block.len());
             let is_end = waiting_max == usize::MAX;
             if !is_end
@@ -81,7 +85,7 @@ impl Spilling {
             }
             self.spill.push(from, Arc::clone(block))?;
             self.handed_bytes += bytes;
-            growing.pop_behind();
+            in_flight.pop_behind();
         }
         Ok(())
     }

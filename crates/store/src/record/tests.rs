@@ -50,7 +50,7 @@ fn body() -> impl Strategy<Value = Body> {
             let body = if whole {
                 Body::from(&bytes[..])
             } else {
-                crate::Growing::new(None, Some(&Body::from(&bytes[..]))).finish()
+                crate::InFlightContent::new(None, Some(&Body::from(&bytes[..]))).finish()
             };
             body.with_undelivered(undelivered)
         },

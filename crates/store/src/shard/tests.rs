@@ -90,12 +90,12 @@ fn variant_on_disk_is_admitted_to_full_memory_at_its_first_lookup() {
 
 /// A response that was received at `tick`, whole or a part of it.
 fn received_at(tick: u64, tag: &[u8], is_whole: bool) -> Arc<StoredResponse> {
-    let mut growing = crate::in_flight::growing::Growing::new(Some(10_000), None);
+    let mut in_flight = crate::in_flight::content::InFlightContent::new(Some(10_000), None);
     let to = if is_whole { 10_000 } else { 4_000 };
-    let place = growing.open(ByteSpan { from: 0, to });
-    growing.push(place, &vec![7; usize::try_from(to).unwrap()]);
-    growing.close(place);
-    let mut received = response().with_body(growing.finish());
+    let place = in_flight.open(ByteSpan { from: 0, to });
+    in_flight.push(place, &vec![7; usize::try_from(to).unwrap()]);
+    in_flight.close(place);
+    let mut received = response().with_body(in_flight.finish());
     received.facts.response_tick = Tick(tick);
     received.facts.strong_tag = true;
     received.entity_tag = Some(tag.into());

@@ -5,7 +5,7 @@ use crate::support::{NOW, Random, digest, response};
 use std::sync::Arc;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::ByteSpan;
-use weir_store::{BLOCK_BYTES, Building, Growing, Lookup, MemoryStore, Place};
+use weir_store::{BLOCK_BYTES, InFlightContent, Lookup, MemoryStore, Reservation, WritePositionId};
 
 /// Most that one push brings.
 const PUSH_BYTES: usize = 40_000;
@@ -28,10 +28,10 @@ fn length(key: u64) -> u64 {
 }
 
 struct Arrival {
-    building: Building,
-    growing: Growing,
+    reservation: Reservation,
+    in_flight: InFlightContent,
     head: Box<[u8]>,
-    fronts: Vec<(Place, ByteSpan)>,
+    fronts: Vec<(WritePositionId, ByteSpan)>,
 }
 
 /// The parts that are arriving, and what decides about the next.
@@ -105,50 +105,52 @@ impl Parts {
         let key = random.below(KEYS);
         let complete = length(key);
         let known = (!random.one_in(4)).then_some(complete);
-        let mut growing = match store.find(NOW, digest(key), &|_| digest(0)) {
+        let mut in_flight = match store.find(NOW, digest(key), &|_| digest(0)) {
             Lookup::Found(found) if found.response.is_part() => {
                 self.inherited += 1;
-                Growing::new(known, Some(&found.response.body))
+                InFlightContent::new(known, Some(&found.response.body))
             }
-            _ => Growing::new(known, None),
+            _ => InFlightContent::new(known, None),
         };
         let head = vec![b'h'; 300 + random.length(600)].into_boxed_slice();
-        let expected = random.one_in(2).then(|| complete - growing.present_bytes());
-        let mut building = store.begin(NOW, digest(key), head.len(), expected)?;
-        building.reserve_held(growing.held_bytes())?;
-        let fronts = spans(random, &growing, complete)
+        let expected = random
+            .one_in(2)
+            .then(|| complete - in_flight.present_bytes());
+        let mut reservation = store.begin(NOW, digest(key), head.len(), expected)?;
+        reservation.reserve_held(in_flight.held_bytes())?;
+        let fronts = spans(random, &in_flight, complete)
             .into_iter()
             .map(|span| {
                 let to = if random.one_in(3) { u64::MAX } else { span.to };
                 let from = span.from;
-                (growing.open(ByteSpan { from, to }), span)
+                (in_flight.open(ByteSpan { from, to }), span)
             })
             .collect();
-        building.reserve_held(growing.held_bytes())?;
+        reservation.reserve_held(in_flight.held_bytes())?;
         Ok(Arrival {
-            building,
-            growing,
+            reservation,
+            in_flight,
             head,
             fronts,
         })
     }
 
     fn end(&mut self, mut arrival: Arrival) {
-        let body = arrival.growing.finish();
+        let body = arrival.in_flight.finish();
         if body.is_whole() {
             self.whole += 1;
         } else {
             self.parts += 1;
         }
         let response = response(arrival.head, None, body);
-        let _ = arrival.building.commit(NOW, None, response);
+        let _ = arrival.reservation.commit(NOW, None, response);
     }
 }
 
 /// What is missing, or a few spans that may overlap each other and what is there.
-fn spans(random: &mut Random, growing: &Growing, complete: u64) -> Vec<ByteSpan> {
+fn spans(random: &mut Random, in_flight: &InFlightContent, complete: u64) -> Vec<ByteSpan> {
     if random.one_in(2) {
-        let (mut present, mut spans) = (growing.present(), Vec::new());
+        let (mut present, mut spans) = (in_flight.present(), Vec::new());
         let all = ByteSpan {
             from: 0,
             to: complete,
@@ -176,7 +178,7 @@ impl Arrival {
             .position(|front| front.1.from == front.1.to)
         {
             let (place, _) = self.fronts.swap_remove(index);
-            self.growing.close(place);
+            self.in_flight.close(place);
         }
         if self.fronts.is_empty() {
             return Ok(0);
@@ -187,9 +189,9 @@ impl Arrival {
         };
         let left = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
         let bytes = &CONTENT[..left.min(1 + random.length(PUSH_BYTES))];
-        self.building
-            .reserve_push(&mut self.growing, *place, bytes.len())?;
-        self.growing.push(*place, bytes);
+        self.reservation
+            .reserve_push(&mut self.in_flight, *place, bytes.len())?;
+        self.in_flight.push(*place, bytes);
         span.from += bytes.len() as u64;
         Ok(bytes.len() as u64)
     }

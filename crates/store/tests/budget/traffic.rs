@@ -3,7 +3,7 @@
 use crate::support::{NOW, Random, digest, response};
 use std::sync::Arc;
 use weir_policy::Digest;
-use weir_store::{BodyBuilder, Building, Lookup, MemoryStore, VaryRule};
+use weir_store::{BodyBuilder, Lookup, MemoryStore, Reservation, VaryRule};
 
 /// What arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Mix {
 
 /// A response that is arriving.
 struct Arrival {
-    building: Building,
+    reservation: Reservation,
     content: BodyBuilder,
     head: Box<[u8]>,
     entity_tag: Option<Box<[u8]>>,
@@ -76,7 +76,7 @@ impl Traffic {
         let arrival = &mut self.arrivals[at];
         let part = part.min(arrival.left);
         let taken = arrival.content.len() + part as u64;
-        if arrival.building.reserve(NOW, taken).is_err() {
+        if arrival.reservation.reserve(NOW, taken).is_err() {
             self.arrivals.swap_remove(at);
             return part as u64;
         }
@@ -105,11 +105,11 @@ impl Traffic {
         let vary = mix.vary(random);
         let rule_bytes = vary.as_ref().map_or(0, |(rule, _)| rule.charged_bytes());
         let head_bytes = head.len() + rule_bytes;
-        let Ok(building) = store.begin(NOW, primary, head_bytes, known) else {
+        let Ok(reservation) = store.begin(NOW, primary, head_bytes, known) else {
             return 0;
         };
         self.arrivals.push(Arrival {
-            building,
+            reservation,
             content: BodyBuilder::new(known),
             head,
             entity_tag: random.one_in(2).then(|| filled(4 + random.length(60))),
@@ -143,7 +143,7 @@ impl Traffic {
 impl Arrival {
     fn commit(self) {
         let response = response(self.head, self.entity_tag, self.content.finish());
-        let _ = self.building.commit(NOW, self.vary, response);
+        let _ = self.reservation.commit(NOW, self.vary, response);
     }
 }
 
@@ -193,10 +193,12 @@ pub(crate) fn put_small(store: &Arc<MemoryStore>, primary: Digest) -> u64 {
     content.push(&CONTENT[..100]);
     let response = response(filled(400), None, content.finish());
     let bytes = response.charged_bytes();
-    let building = store
+    let reservation = store
         .begin(NOW, primary, 400, Some(100))
         .expect("room enough");
-    building.commit(NOW, None, response).expect("room enough");
+    reservation
+        .commit(NOW, None, response)
+        .expect("room enough");
     bytes as u64
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Arriving, Tiers, content, until};
 use std::sync::{Arc, Weak};
-use weir_store::{BLOCK_BYTES, Slice};
+use weir_store::{BLOCK_BYTES, InFlightPiece};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const LENGTH: u64 = 12 << 20;
@@ -15,15 +15,15 @@ impl Arriving {
     /// Pushes up to `to`; nobody reserves room for what passes by.
     fn pass_to(&mut self, to: u64) {
         let bytes = content(self.number, self.at..to);
-        self.growing.push(self.place, bytes);
+        self.in_flight.push(self.place, bytes);
         self.at = to;
     }
 
     /// The blocks in memory from `from` on, and where each ends.
     fn blocks(&self, from: u64) -> Vec<(u64, Weak<[u8]>)> {
         let starts = (from..self.at).step_by(BLOCK_BYTES);
-        let sealed = starts.filter_map(|at| match self.growing.read(at) {
-            Some(Slice::Sealed { block, .. }) => Some((at + BLOCK, Arc::downgrade(&block))),
+        let sealed = starts.filter_map(|at| match self.in_flight.read(at) {
+            Some(InFlightPiece::Sealed { block, .. }) => Some((at + BLOCK, Arc::downgrade(&block))),
             _ => None,
         });
         sealed.collect()
@@ -50,18 +50,18 @@ fn blocks_of_content_no_longer_stored_are_freed_behind_its_readers() {
         let from = arriving.at;
         arriving.pass_to(from + BLOCK);
         let read = from - BLOCK;
-        arriving.growing.release_before(read);
-        arriving.building.pass(&mut arriving.growing);
+        arriving.in_flight.release_before(read);
+        arriving.reservation.pass(&mut arriving.in_flight);
         blocks.extend(arriving.blocks(from));
         assert_eq!(alive(&blocks, read), [], "at {from}");
         // what is not read yet stays
-        assert_eq!(&arriving.growing.read(read).map(|_| ()), &Some(()));
+        assert_eq!(&arriving.in_flight.read(read).map(|_| ()), &Some(()));
     }
     assert!(blocks.len() as u64 >= (LENGTH - BEFORE) / BLOCK - 1);
     // what was handed over before is freed when the device has it
     until("the writer", || alive(&before, BEFORE).is_empty());
-    arriving.growing.release_before(LENGTH);
-    arriving.building.pass(&mut arriving.growing);
+    arriving.in_flight.release_before(LENGTH);
+    arriving.reservation.pass(&mut arriving.in_flight);
     assert_eq!(alive(&blocks, LENGTH), []);
     drop(arriving);
     assert_eq!(tiers.used_bytes(), used_bytes);

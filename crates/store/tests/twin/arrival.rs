@@ -8,10 +8,12 @@ use std::sync::Arc;
 use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
-use weir_store::{Building, Growing, MemoryStore, Place, StoredResponse, VaryRule};
+use weir_store::{
+    InFlightContent, MemoryStore, Reservation, StoredResponse, VaryRule, WritePositionId,
+};
 
 pub(crate) struct Arrival {
-    building: Building,
+    reservation: Reservation,
     /// Its target was forgotten since it began.
     pub(crate) outdated: bool,
     pub(crate) key: u64,
@@ -19,9 +21,9 @@ pub(crate) struct Arrival {
     pub(crate) vary: Option<(RuleNumber, Fields)>,
     seed: u64,
     length: u64,
-    growing: Growing,
+    in_flight: InFlightContent,
     /// Where the next bytes of each fetch belong, and where it ends.
-    fronts: Vec<(Place, ByteSpan)>,
+    fronts: Vec<(WritePositionId, ByteSpan)>,
     /// What should be present.
     present: ByteSpans,
 }
@@ -48,8 +50,8 @@ impl Arrival {
         };
         let spans = spans(random, length);
         let is_known = !random.one_in(3);
-        let growing = Growing::new(is_known.then_some(length), None);
-        Self::begin(store, random, (key, id), (id, length), growing, &spans)
+        let in_flight = InFlightContent::new(is_known.then_some(length), None);
+        Self::begin(store, random, (key, id), (id, length), in_flight, &spans)
     }
 
     /// What is missing of `former`, or some of it.
@@ -60,8 +62,8 @@ impl Arrival {
         former: &StoredResponse,
     ) -> Result<Self, Refusal> {
         let [_, seed, length] = numbers(former);
-        let growing = Growing::new(former.complete_length(), Some(&former.body));
-        let (mut present, mut spans) = (growing.present(), Vec::new());
+        let in_flight = InFlightContent::new(former.complete_length(), Some(&former.body));
+        let (mut present, mut spans) = (in_flight.present(), Vec::new());
         let all = ByteSpan {
             from: 0,
             to: length,
@@ -72,7 +74,7 @@ impl Arrival {
                 spans.push(gap);
             }
         }
-        Self::begin(store, random, (key, id), (seed, length), growing, &spans)
+        Self::begin(store, random, (key, id), (seed, length), in_flight, &spans)
     }
 
     fn begin(
@@ -80,30 +82,30 @@ impl Arrival {
         random: &mut Random,
         (key, id): (u64, u64),
         (seed, length): (u64, u64),
-        mut growing: Growing,
+        mut in_flight: InFlightContent,
         spans: &[ByteSpan],
     ) -> Result<Self, Refusal> {
         let wanted = spans.iter().map(|span| span.to - span.from).sum();
-        let known = growing.complete_length().map(|_| wanted);
-        let mut building = store.begin(NOW, digest(key), 20, known)?;
-        building.reserve_held(growing.held_bytes())?;
+        let known = in_flight.complete_length().map(|_| wanted);
+        let mut reservation = store.begin(NOW, digest(key), 20, known)?;
+        reservation.reserve_held(in_flight.held_bytes())?;
         let fields = std::array::from_fn(|_| random.below(4));
-        let present = growing.present();
+        let present = in_flight.present();
         let mut open = |span: &ByteSpan| {
             let to = if random.one_in(3) { u64::MAX } else { span.to };
             let from = span.from;
-            (growing.open(ByteSpan { from, to }), *span)
+            (in_flight.open(ByteSpan { from, to }), *span)
         };
         let fronts = spans.iter().map(&mut open).collect();
         Ok(Self {
-            building,
+            reservation,
             outdated: false,
             key,
             id,
             vary: (!random.one_in(4)).then(|| (random.length(RULES.len()), fields)),
             seed,
             length,
-            growing,
+            in_flight,
             fronts,
             present,
         })
@@ -118,12 +120,12 @@ impl Arrival {
         let (place, span) = &mut self.fronts[index];
         let end = (span.from + 1 + random.below(60_000)).min(span.to);
         let bytes = content(self.seed, span.from..end);
-        self.building
-            .reserve_push(&mut self.growing, *place, bytes.len())?;
-        let foreseen = self.growing.held_after(*place, bytes.len());
-        let taken = self.growing.push(*place, bytes);
+        self.reservation
+            .reserve_push(&mut self.in_flight, *place, bytes.len())?;
+        let foreseen = self.in_flight.held_after(*place, bytes.len());
+        let taken = self.in_flight.push(*place, bytes);
         assert_eq!(
-            self.growing.held_bytes(),
+            self.in_flight.held_bytes(),
             foreseen,
             "held is not as foreseen"
         );
@@ -135,17 +137,17 @@ impl Arrival {
         span.from = end;
         if span.from == span.to {
             let (place, _) = self.fronts.swap_remove(index);
-            self.growing.close(place);
+            self.in_flight.close(place);
         }
         self.check(random);
         Ok(Arrived::More)
     }
 
     fn check(&self, random: &mut Random) {
-        assert_eq!(self.growing.present(), self.present);
-        assert_eq!(self.growing.present_bytes(), self.present.total());
+        assert_eq!(self.in_flight.present(), self.present);
+        assert_eq!(self.in_flight.present_bytes(), self.present.total());
         let at = random.below(self.length + 1);
-        let read = self.growing.read(at);
+        let read = self.in_flight.read(at);
         let one = ByteSpan {
             from: at,
             to: at + 1,
@@ -162,20 +164,20 @@ impl Arrival {
         mut self,
         vary: Option<(VaryRule, Digest)>,
     ) -> (Result<(), Refusal>, ByteSpans) {
-        assert_eq!(self.building.is_outdated(), self.outdated);
+        assert_eq!(self.reservation.is_outdated(), self.outdated);
         if self.present.total() == self.length {
-            self.growing.set_complete_length(self.length);
+            self.in_flight.set_complete_length(self.length);
         }
-        let body = self.growing.finish();
-        let is_whole = self.growing.is_whole();
+        let body = self.in_flight.finish();
+        let is_whole = self.in_flight.is_whole();
         assert_eq!(
             (body.is_whole(), is_whole),
             (is_whole, self.present.total() == self.length)
         );
         let response = true_part(self.id, self.seed, self.length, body);
-        let committed = self.building.commit(NOW, vary, response);
+        let committed = self.reservation.commit(NOW, vary, response);
         // those who read it lose nothing, whatever became of it
-        assert_eq!(self.growing.present(), self.present);
+        assert_eq!(self.in_flight.present(), self.present);
         (committed, self.present)
     }
 }

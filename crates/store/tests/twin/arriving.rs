@@ -7,7 +7,8 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Missing, Secret};
 use weir_store::{
-    ARRIVING_PERCENT_MAX, Body, Building, Growing, Lookup, MemoryStore, Place, StoredResponse,
+    ARRIVING_PERCENT_MAX, Body, InFlightContent, Lookup, MemoryStore, Reservation, StoredResponse,
+    WritePositionId,
 };
 
 const BUDGET: u64 = 1 << 20;
@@ -28,26 +29,26 @@ fn store() -> Arc<MemoryStore> {
 /// One of `LENGTH` bytes of which some have come.
 struct Arrival {
     key: u64,
-    building: Building,
-    growing: Growing,
-    place: Place,
+    reservation: Reservation,
+    in_flight: InFlightContent,
+    place: WritePositionId,
     at: u64,
 }
 
 impl Arrival {
     fn begin(store: &Arc<MemoryStore>, key: u64) -> Self {
-        let building = store
+        let reservation = store
             .begin(NOW, digest(key), 10, Some(LENGTH))
             .expect("room enough");
-        let mut growing = Growing::new(Some(LENGTH), None);
-        let place = growing.open(ByteSpan {
+        let mut in_flight = InFlightContent::new(Some(LENGTH), None);
+        let place = in_flight.open(ByteSpan {
             from: 0,
             to: LENGTH,
         });
         let mut arrival = Self {
             key,
-            building,
-            growing,
+            reservation,
+            in_flight,
             place,
             at: 0,
         };
@@ -58,44 +59,46 @@ impl Arrival {
     fn push(&mut self) -> Result<(), Refusal> {
         let end = (self.at + CONTENT_MAX).min(LENGTH);
         let bytes = content(self.key, self.at..end);
-        self.building
-            .reserve_push(&mut self.growing, self.place, bytes.len())?;
-        self.growing.push(self.place, bytes);
+        self.reservation
+            .reserve_push(&mut self.in_flight, self.place, bytes.len())?;
+        self.in_flight.push(self.place, bytes);
         self.at = end;
         Ok(())
     }
 
     fn response(&mut self) -> StoredResponse {
-        true_part(self.key, self.key, LENGTH, self.growing.finish())
+        true_part(self.key, self.key, LENGTH, self.in_flight.finish())
     }
 
     fn commit(mut self) -> Result<(), Refusal> {
         let response = self.response();
-        self.building.commit(NOW, None, response)
+        self.reservation.commit(NOW, None, response)
     }
 
     fn check_bytes(&self) {
-        let slice = self.growing.read(1000).expect("it has come");
+        let slice = self.in_flight.read(1000).expect("it has come");
         assert!(slice.bytes() == content(self.key, 1000..1000 + slice.bytes().len() as u64));
     }
 }
 
 /// One that holds exactly `bytes`.
-fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Building, Refusal> {
+fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Reservation, Refusal> {
     let before = store.memory_use().arriving_bytes;
-    let mut building = store.begin(NOW, digest(key), 10, None)?;
+    let mut reservation = store.begin(NOW, digest(key), 10, None)?;
     let beside = store.memory_use().arriving_bytes - before;
-    building.reserve_held(usize::try_from(bytes - beside).expect("a length"))?;
+    reservation.reserve_held(usize::try_from(bytes - beside).expect("a length"))?;
     assert_eq!(store.memory_use().arriving_bytes, before + bytes);
-    Ok(building)
+    Ok(reservation)
 }
 
 fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
-    let building = store
+    let reservation = store
         .begin(NOW, digest(key), 10, Some(length))
         .expect("room enough");
     let response = true_part(key, key, length, Body::from(content(key, 0..length)));
-    building.commit(NOW, None, response).expect("room enough");
+    reservation
+        .commit(NOW, None, response)
+        .expect("room enough");
     store.debug_check();
 }
 
@@ -159,7 +162,7 @@ fn small_in_flight_responses_have_a_reserve_beside_large_ones() {
     let store = store();
     let _large = holding(&store, 1, LARGE).expect("as much as may be");
     assert!(holding(&store, 2, SMALL + 1).is_err(), "not a small one");
-    let small: Vec<Building> = (100..200)
+    let small: Vec<Reservation> = (100..200)
         .map_while(|key| holding(&store, key, SMALL).ok())
         .collect();
     assert_eq!(small.len() as u64, (SHARE - LARGE) / SMALL);
@@ -173,28 +176,28 @@ fn small_in_flight_responses_have_a_reserve_beside_large_ones() {
 #[test]
 fn refused_reservation_keeps_the_bytes_granted_before() {
     let store = store();
-    let mut growing = Growing::new(None, None);
-    let place = growing.open(ByteSpan {
+    let mut in_flight = InFlightContent::new(None, None);
+    let place = in_flight.open(ByteSpan {
         from: 0,
         to: u64::MAX,
     });
-    let mut building = store.begin(NOW, digest(1), 10, None).expect("room enough");
+    let mut reservation = store.begin(NOW, digest(1), 10, None).expect("room enough");
     let mut at = 0;
     let refusal = loop {
         let bytes = content(1, at..at + 10_000);
-        match building.reserve_push(&mut growing, place, bytes.len()) {
-            Ok(()) => at += growing.push(place, bytes),
+        match reservation.reserve_push(&mut in_flight, place, bytes.len()) {
+            Ok(()) => at += in_flight.push(place, bytes),
             Err(refusal) => break refusal,
         }
     };
     assert!(matches!(refusal, Refusal::TooLarge { .. }), "{refusal}");
     assert!(at > LARGE - 2 * CONTENT_MAX, "refused after {at}");
     let arriving = store.memory_use().arriving_bytes;
-    assert!(arriving <= LARGE && growing.held_bytes() as u64 <= arriving);
+    assert!(arriving <= LARGE && in_flight.held_bytes() as u64 <= arriving);
     // the part that has come is as good as any
-    growing.set_complete_length(2 << 20);
-    let response = true_part(1, 1, 2 << 20, growing.finish());
-    assert_eq!(building.commit(NOW, None, response), Ok(()));
+    in_flight.set_complete_length(2 << 20);
+    let response = true_part(1, 1, 2 << 20, in_flight.finish());
+    assert_eq!(reservation.commit(NOW, None, response), Ok(()));
     let found = find(&store, 1).expect("it was committed");
     assert_eq!(found.body.present_bytes(), at);
     assert_eq!(found.complete_length(), Some(2 << 20));
@@ -207,9 +210,9 @@ fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
     let store = store();
     let mut early = Arrival::begin(&store, 1);
     let other = Arrival::begin(&store, 2);
-    assert!(!early.building.is_outdated());
+    assert!(!early.reservation.is_outdated());
     store.remove(digest(1));
-    assert!(early.building.is_outdated() && !other.building.is_outdated());
+    assert!(early.reservation.is_outdated() && !other.reservation.is_outdated());
     // the fetch goes on for those who read it
     while early.at < LENGTH {
         early.push().expect("it was promised");
@@ -219,12 +222,14 @@ fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
     let late = Arrival::begin(&store, 1);
     let response = Arc::new(early.response());
     let Arrival {
-        building, growing, ..
+        reservation,
+        in_flight,
+        ..
     } = early;
-    let committed = building.commit(NOW, None, Arc::clone(&response));
+    let committed = reservation.commit(NOW, None, Arc::clone(&response));
     assert_eq!(committed, Err(Refusal::NotResident));
     assert_eq!(check_response(&response), 1);
-    assert_eq!(growing.present_bytes(), LENGTH);
+    assert_eq!(in_flight.present_bytes(), LENGTH);
     assert_eq!(find(&store, 1).err(), Some(Missing::Target));
     assert_eq!(late.commit(), Ok(()), "asked for after the purge");
     assert_eq!(store.memory_use().arriving_bytes, 0);
@@ -254,7 +259,7 @@ fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
         arrival.push().expect("it was promised");
     }
     let more = usize::try_from(held).expect("a length") + 1;
-    assert!(arrival.building.reserve_held(more).is_err());
+    assert!(arrival.reservation.reserve_held(more).is_err());
     assert!(store.begin(NOW, digest(2), 10, Some(0)).is_err());
     let committed = arrival.commit();
     assert!(matches!(committed, Err(Refusal::TooLarge { .. })));
@@ -273,25 +278,25 @@ fn partial_response_is_found_as_such_and_replaced_by_the_whole() {
     assert!(holds(0, came) && !holds(0, came + 1) && !holds(came, LENGTH));
 
     // what is missing comes, and takes its place
-    let mut growing = Growing::new(part.complete_length(), Some(&part.body));
-    let place = growing.open(ByteSpan {
+    let mut in_flight = InFlightContent::new(part.complete_length(), Some(&part.body));
+    let place = in_flight.open(ByteSpan {
         from: came,
         to: LENGTH,
     });
     let missing = Some(LENGTH - came);
-    let mut building = store
+    let mut reservation = store
         .begin(NOW, digest(1), 10, missing)
         .expect("room enough");
     let mut at = came;
     while at < LENGTH {
         let bytes = content(1, at..(at + 16_384).min(LENGTH));
-        building
-            .reserve_push(&mut growing, place, bytes.len())
+        reservation
+            .reserve_push(&mut in_flight, place, bytes.len())
             .expect("room enough");
-        at += growing.push(place, bytes);
+        at += in_flight.push(place, bytes);
     }
-    let response = true_part(1, 1, LENGTH, growing.finish());
-    assert_eq!(building.commit(NOW, None, response), Ok(()));
+    let response = true_part(1, 1, LENGTH, in_flight.finish());
+    assert_eq!(reservation.commit(NOW, None, response), Ok(()));
     let whole = find(&store, 1).expect("the whole is found");
     assert!(!whole.is_part() && whole.body.at(0).as_ptr() == part.body.at(0).as_ptr());
     assert_eq!(store.memory_use().entries, 1);

@@ -18,7 +18,7 @@ fn rule(name: &str) -> VaryRule {
     VaryRule([name.into()].into())
 }
 
-/// Under each rule this request digests to the rule's name and `value`.
+/// OpenBlock each rule this request digests to the rule's name and `value`.
 fn selecting(rule: &VaryRule, value: u64) -> Digest {
     let name = rule.0[0]
         .bytes()
@@ -27,12 +27,14 @@ fn selecting(rule: &VaryRule, value: u64) -> Digest {
 }
 
 fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
-    let building = store
+    let reservation = store
         .begin(NOW, digest(TARGET), 10, Some(0))
         .expect("room enough");
     let vary = vary.map(|(name, value)| (rule(name), selecting(&rule(name), value)));
     let response = true_response(id, 0, BodyBuilder::new(Some(0)));
-    building.commit(NOW, vary, response).expect("room enough");
+    reservation
+        .commit(NOW, vary, response)
+        .expect("room enough");
     store.debug_check();
 }
 
@@ -117,10 +119,10 @@ fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
     let largest = 1 << 20;
     let refused = store.begin(NOW, digest(1), 10, Some(largest + 1));
     assert!(matches!(refused, Err(Refusal::TooLarge { .. })));
-    let mut building = store
+    let mut reservation = store
         .begin(NOW, digest(1), 10, Some(largest))
         .expect("room enough");
-    assert!(building.reserve(NOW, largest).is_ok());
+    assert!(reservation.reserve(NOW, largest).is_ok());
     let mut unknown = store.begin(NOW, digest(2), 10, None).expect("room enough");
     assert!(unknown.reserve(NOW, largest).is_ok());
     assert!(unknown.reserve(NOW, largest + 1).is_err());
@@ -130,10 +132,10 @@ fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
 fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     let store = store(1 << 20);
     let commit = |expected: Expected| {
-        let building = expected.begin(NOW, 10, Some(0)).expect("room enough");
-        let is_outdated = building.is_outdated();
+        let reservation = expected.begin(NOW, 10, Some(0)).expect("room enough");
+        let is_outdated = reservation.is_outdated();
         let response = true_response(7, 0, BodyBuilder::new(Some(0)));
-        let committed = building.commit(NOW, None, response);
+        let committed = reservation.commit(NOW, None, response);
         assert_eq!(
             committed,
             if is_outdated {

@@ -10,7 +10,7 @@ pub(crate) type RuleNumber = usize;
 /// What a request says in the fields that rules name.
 pub(crate) type Fields = [u64; 3];
 
-/// Under which rule a response was stored, and what its request said in the rule's fields.
+/// OpenBlock which rule a response was stored, and what its request said in the rule's fields.
 pub(crate) type Selecting = (RuleNumber, Vec<u64>);
 
 #[derive(Clone, Debug, Default)]

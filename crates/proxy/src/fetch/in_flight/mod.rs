@@ -2,7 +2,7 @@
 //! reads it.
 //!
 //! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
-//! `weir_store::Growing`'s; here they stand behind one mutex, with the wakers of those who wait.
+//! `weir_store::InFlightContent`'s; here they stand behind one mutex, with the wakers of those who wait.
 //! The mutex is held for a decision and at most one copy of [`COPY_BYTES_MAX`], never across an
 //! await.
 
@@ -27,7 +27,7 @@ use weir_policy::fetch::{
     ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Orphan, ReadAhead,
     ReaderId, Take,
 };
-use weir_store::{Building, Growing, Place, StoredResponse, VaryRule};
+use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
 
 /// An in-flight response.
 #[derive(Debug)]
@@ -54,15 +54,15 @@ pub(crate) struct InFlightResponse {
 #[derive(Debug)]
 struct Inner {
     fill: Fill,
-    growing: Growing,
-    places: Vec<(FetchId, Place)>,
+    content: InFlightContent,
+    places: Vec<(FetchId, WritePositionId)>,
     /// The fetch it began with, and the content bytes that one has brought: for the log line of the
     /// request that began it.
     first: (FetchId, u64),
     /// Room in the store; gone once it is settled.
-    building: Option<Building>,
+    reservation: Option<Reservation>,
     /// The same of what is settled and not stored, as long as somebody reads what there is of it.
-    unstored: Option<Building>,
+    unstored: Option<Reservation>,
     /// The requests that waited for it, and where newcomers find it; gone once it is settled.
     group: Option<CollapsedGroup>,
     /// It is known whether it has a group.
@@ -99,7 +99,7 @@ pub(crate) struct Beginnings {
     pub(crate) response: StoredResponse,
     pub(crate) vary: Option<(VaryRule, Digest)>,
     /// Room in the store; without, it passes by.
-    pub(crate) building: Result<Building, Refusal>,
+    pub(crate) reservation: Result<Reservation, Refusal>,
     pub(crate) rules: FillRules,
     pub(crate) complete_length: Option<u64>,
     /// The stored part that it completes.
@@ -115,7 +115,7 @@ impl InFlightResponse {
     pub(crate) fn begin(worker: &Worker, beginnings: Beginnings) -> (Arc<Self>, FetchId) {
         let now = worker.now();
         let body = &beginnings.response.body;
-        let mut growing = Growing::new(beginnings.complete_length, Some(body));
+        let mut content = InFlightContent::new(beginnings.complete_length, Some(body));
         let mut fill = Fill::new(
             beginnings.rules,
             now,
@@ -123,12 +123,12 @@ impl InFlightResponse {
             body.present(),
         );
         let fetch = fill.begin(now, beginnings.span);
-        let passing = beginnings.building.as_ref().err();
+        let passing = beginnings.reservation.as_ref().err();
         let passing = passing.map(|why| Passing::begin(worker, *why));
         if passing.is_some() {
             fill.pass();
         }
-        let place = growing.open(beginnings.span);
+        let place = content.open(beginnings.span);
         let in_flight = Self {
             key: beginnings.key,
             read_ahead: beginnings.rules.read_ahead,
@@ -141,10 +141,10 @@ impl InFlightResponse {
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
                 fill,
-                growing,
+                content,
                 places: vec![(fetch, place)],
                 first: (fetch, 0),
-                building: beginnings.building.ok(),
+                reservation: beginnings.reservation.ok(),
                 unstored: None,
                 group: None,
                 is_published: false,
@@ -191,10 +191,10 @@ impl InFlightResponse {
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
                 fill,
-                growing: Growing::new(complete_length, None),
+                content: InFlightContent::new(complete_length, None),
                 places: Vec::new(),
                 first: (FetchId(0), 0),
-                building: None,
+                reservation: None,
                 unstored: None,
                 group: None,
                 is_published: true,
@@ -287,12 +287,12 @@ impl InFlightResponse {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let bytes = &bytes[..room.min(bytes.len())];
         if inner.passing.is_none()
-            && let Some(building) = &mut inner.building
-            && let Err(why) = building.reserve_push(&mut inner.growing, place, bytes.len())
+            && let Some(reservation) = &mut inner.reservation
+            && let Err(why) = reservation.reserve_push(&mut inner.content, place, bytes.len())
         {
             inner.pass(worker, why);
         }
-        inner.growing.push(place, bytes);
+        inner.content.push(place, bytes);
         inner.fill.received(worker.now(), fetch, bytes.len() as u64);
         if inner.first.0 == fetch {
             inner.first.1 += bytes.len() as u64;
@@ -411,7 +411,7 @@ impl InFlightResponse {
     ) {
         inner.fill.end(worker.now(), fetch, end);
         if let Some(length) = inner.fill.complete_length() {
-            inner.growing.set_complete_length(length);
+            inner.content.set_complete_length(length);
         }
         if !trailers.is_empty() {
             inner.trailers = trailers.into();
@@ -419,7 +419,7 @@ impl InFlightResponse {
         inner.waiting.forget_fetch(fetch);
         if let Some(at) = inner.places.iter().position(|(known, _)| *known == fetch) {
             let (_, place) = inner.places.swap_remove(at);
-            inner.growing.close(place);
+            inner.content.close(place);
         }
         self.settle(inner, worker);
         inner.wake_readers();
@@ -455,13 +455,16 @@ impl Inner {
     /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for
     /// before a purge.
     fn is_closed(&self) -> bool {
-        let is_outdated = self.building.as_ref().is_none_or(Building::is_outdated);
+        let is_outdated = self
+            .reservation
+            .as_ref()
+            .is_none_or(Reservation::is_outdated);
         is_outdated || self.passing.is_some()
     }
 
     /// A fetch of `span` begins.
     fn open(&mut self, fetch: FetchId, span: ByteSpan) {
-        let place = self.growing.open(span);
+        let place = self.content.open(span);
         self.places.push((fetch, place));
     }
 
@@ -470,8 +473,8 @@ impl Inner {
     /// waited there.
     fn take_back(&mut self, worker: &Worker, waker: &Waker) {
         if self.passing.is_none()
-            && let Some(building) = &mut self.building
-            && let Err(why) = building.take_back(&mut self.growing, waker)
+            && let Some(reservation) = &mut self.reservation
+            && let Err(why) = reservation.take_back(&mut self.content, waker)
         {
             self.pass(worker, why);
         }

@@ -94,9 +94,9 @@ impl Inner {
         };
         let floor = self.fill.passed(passing.room.is_some());
         passing.floor = passing.floor.max(floor);
-        self.growing.release_before(passing.floor);
-        if let Some(building) = &mut self.building {
-            building.pass(&mut self.growing);
+        self.content.release_before(passing.floor);
+        if let Some(reservation) = &mut self.reservation {
+            reservation.pass(&mut self.content);
         }
     }
 

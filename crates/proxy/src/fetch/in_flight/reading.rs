@@ -7,7 +7,7 @@ use std::task::Waker;
 use weir_disk::Extent;
 use weir_policy::Now;
 use weir_policy::fetch::{ByteSpan, Confirm, Cut, Delivered, FetchId, NotHere, ReaderId, Step};
-use weir_store::{Block, Building, Slice};
+use weir_store::{Block, InFlightPiece, Reservation};
 
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
 pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
@@ -202,7 +202,11 @@ impl Inner {
         // nothing is added to what is settled
         let can_fetch = joining.completes && self.outcome.is_none();
         // checked here too, as newcomers find it before that is looked at
-        let is_outdated = || self.building.as_ref().is_some_and(Building::is_outdated);
+        let is_outdated = || {
+            self.reservation
+                .as_ref()
+                .is_some_and(Reservation::is_outdated)
+        };
         let is_purged = joining.is_newcomer && is_outdated();
         // of what is passing some may be gone
         !is_purged
@@ -213,16 +217,16 @@ impl Inner {
 
     fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> Reading {
         let most = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
-        match self.growing.read(span.from) {
-            Some(Slice::Sealed { block, from }) => {
+        match self.content.read(span.from) {
+            Some(InFlightPiece::Sealed { block, from }) => {
                 let to = block.len().min(from.saturating_add(most));
                 Reading::Block { block, from, to }
             }
-            Some(Slice::Disk { extent }) => Reading::Disk {
+            Some(InFlightPiece::Disk { extent }) => Reading::Disk {
                 extent: Arc::clone(extent),
                 to: span.to.min(extent.from + u64::from(extent.len)),
             },
-            Some(Slice::Open(bytes)) => {
+            Some(InFlightPiece::Open(bytes)) => {
                 let count = bytes.len().min(most).min(copy_max);
                 out.extend_from_slice(&bytes[..count]);
                 Reading::Copied

@@ -6,7 +6,7 @@ use crate::worker::core::Worker;
 use weir_measure::Metric;
 use weir_policy::NotStored;
 use weir_policy::fetch::Cut;
-use weir_store::Building;
+use weir_store::Reservation;
 
 impl InFlightResponse {
     /// Stores what there is once nothing more will come: also not for those who are about to read,
@@ -15,13 +15,13 @@ impl InFlightResponse {
         if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_awaited() {
             return;
         }
-        let building = inner.building.take();
-        let outcome = match (&inner.passing, building) {
+        let reservation = inner.reservation.take();
+        let outcome = match (&inner.passing, reservation) {
             (Some(passing), _) => Outcome::Refused(passing.why),
-            (None, Some(building)) => match self.store(inner, building, worker) {
+            (None, Some(reservation)) => match self.store(inner, reservation, worker) {
                 Ok(outcome) => outcome,
                 Err(mut unstored) => {
-                    unstored.pass(&mut inner.growing);
+                    unstored.pass(&mut inner.content);
                     inner.unstored = Some(*unstored);
                     Outcome::Dropped
                 }
@@ -57,25 +57,25 @@ impl InFlightResponse {
     fn store(
         &self,
         inner: &mut Inner,
-        mut building: Building,
+        mut reservation: Reservation,
         worker: &Worker,
-    ) -> Result<Outcome, Box<Building>> {
+    ) -> Result<Outcome, Box<Reservation>> {
         let is_whole = inner.fill.is_whole();
         // if the next hop has another one now, what is here can neither be completed nor is it
         // right; nor if it lets this one be stored no more
         let is_outdated = inner.fill.closed().is_some_and(Cut::outdates_stored);
         if !is_whole && (is_outdated || !self.keeps_part) {
-            return Err(Box::new(building));
+            return Err(Box::new(reservation));
         }
-        let body = building.finish(&mut inner.growing);
+        let body = reservation.finish(&mut inner.content);
         if !is_whole && body.present_bytes() == 0 {
-            return Err(Box::new(building));
+            return Err(Box::new(reservation));
         }
         let mut response = self.response.with_body(body);
         if is_whole && !self.has_length && response.facts.status != 204 {
             response.add_content_length();
         }
-        let committed = building.commit(worker.now(), self.vary.clone(), response);
+        let committed = reservation.commit(worker.now(), self.vary.clone(), response);
         Ok(match committed {
             Ok(()) if is_whole => Outcome::Whole,
             Ok(()) => Outcome::Part,

@@ -1,16 +1,16 @@
-//! Content that is arriving: filled at several places at once, read while it is.
+//! Content that is arriving: filled at several write positions at once, read while it is.
 //!
 //! A block is set aside once, at its final size where that is known, and filled in place; only when
 //! nothing can be added to it is it *sealed*, which makes it shareable without a copy. Until then
 //! it is lent to readers under the driver's lock. Bytes that are there already are not taken a
 //! second time: the first to bring them wins.
 //!
-//! What is sealed may be written to disk behind ([`Growing::write_behind`]): once a block is there,
-//! its stretch on disk takes its place, and its memory is given back.
+//! What is sealed may be written to disk behind ([`InFlightContent::write_behind`]): once a block is there,
+//! its piece on disk replaces it, and its memory is given back.
 
 use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
 use crate::charge::{allocated_bytes, block_bytes};
-use crate::in_flight::filling::{Cursor, Filling, Step, Under, zeroed};
+use crate::in_flight::write_position::{OpenBlock, PositionState, Step, WritePosition, zeroed};
 use crate::join::{join, longest_runs};
 use crate::piece_memory::PIECE_MEMORY_BYTES;
 use std::collections::VecDeque;
@@ -19,13 +19,13 @@ use std::sync::Arc;
 use weir_disk::Extent;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 
-/// Names a place at which a [`Growing`] is filled; never used again in the same one.
+/// Names a write position of an [`InFlightContent`]; never used again in the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place(pub(crate) u32);
+pub struct WritePositionId(pub(crate) u32);
 
 /// What can be read at an offset.
 #[derive(Clone, Debug)]
-pub enum Slice<'a> {
+pub enum InFlightPiece<'a> {
     /// Bytes that do not change any more: they can be kept while the lock is not.
     Sealed {
         /// The block they are in.
@@ -38,11 +38,11 @@ pub enum Slice<'a> {
         /// Where on disk.
         extent: &'a Arc<Extent>,
     },
-    /// What has come so far of the block under way.
+    /// What has come so far of the open block.
     Open(&'a [u8]),
 }
 
-impl Slice<'_> {
+impl InFlightPiece<'_> {
     /// The bytes in memory: none of what is on disk, and never none else.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -56,7 +56,7 @@ impl Slice<'_> {
 
 /// Content that is not whole yet.
 #[derive(Debug, Default)]
-pub struct Growing {
+pub struct InFlightContent {
     /// What was inherited, or what there was when it was last finished.
     base: Body,
     /// Bytes of memory `base` holds.
@@ -65,15 +65,15 @@ pub struct Growing {
     sealed: Vec<Piece>,
     /// Bytes of memory the blocks in `sealed` hold.
     sealed_bytes: usize,
-    places: Vec<Filling>,
-    next_place: u32,
+    positions: Vec<WritePosition>,
+    next_position: u32,
     present_bytes: u64,
     complete_length: Option<u64>,
     /// What was sealed and is not yet handed to who writes it to disk; `None` if nobody does.
     behind: Option<VecDeque<(u64, Block)>>,
 }
 
-impl Growing {
+impl InFlightContent {
     /// Nothing yet of content of `complete_length` bytes, if that is known; or what is `inherited`,
     /// which is shared and not copied. A body of another complete length, or with bytes beyond it,
     /// is not of the same representation, and not inherited.
@@ -124,47 +124,47 @@ impl Growing {
         self.present_bytes
     }
 
-    /// Opens a place to fill `span`, from its first byte on; `span.to` only helps to set aside as
+    /// Opens a write position to fill `span`, from its first byte on; `span.to` only helps to set aside as
     /// much as will be used, `u64::MAX` if it is not known.
-    pub fn open(&mut self, span: ByteSpan) -> Place {
-        let place = Place(self.next_place);
-        self.next_place += 1;
-        self.places.reserve_exact(1);
-        self.places.push(Filling {
-            place,
+    pub fn open(&mut self, span: ByteSpan) -> WritePositionId {
+        let id = WritePositionId(self.next_position);
+        self.next_position += 1;
+        self.positions.reserve_exact(1);
+        self.positions.push(WritePosition {
+            id,
             at: span.from,
             to: span.to,
             is_long: false,
-            under: None,
+            open_block: None,
         });
-        place
+        id
     }
 
-    /// Takes the next bytes at `place`; how many of them are new. Those that are present already
-    /// are skipped, and so are those beyond the complete length. None are taken at a place that was
+    /// Takes the next bytes at `position`; how many of them are new. Those that are present already
+    /// are skipped, and so are those beyond the complete length. None are taken at a position that was
     /// closed.
-    pub fn push(&mut self, place: Place, mut bytes: &[u8]) -> u64 {
-        let Some(index) = self.index_of(place) else {
+    pub fn push(&mut self, position: WritePositionId, mut bytes: &[u8]) -> u64 {
+        let Some(index) = self.index_of(position) else {
             return 0;
         };
         let before = self.present_bytes;
         loop {
-            match self.next_step(&self.places[index].cursor(), bytes.len()) {
+            match self.next_step(&self.positions[index].state(), bytes.len()) {
                 Step::Done => return self.present_bytes - before,
                 Step::Skip(skipped) => {
                     bytes = &bytes[skipped..];
-                    self.places[index].at += skipped as u64;
+                    self.positions[index].at += skipped as u64;
                 }
                 Step::Open(capacity) if capacity <= bytes.len() => {
                     let block = Arc::from(&bytes[..capacity]);
                     bytes = &bytes[capacity..];
-                    self.places[index].put_full(block);
+                    self.positions[index].put_full(block);
                     self.present_bytes += capacity as u64;
                 }
-                Step::Open(capacity) => self.places[index].open_block(zeroed(capacity)),
-                Step::Grow(capacity) => self.places[index].grow(capacity),
+                Step::Open(capacity) => self.positions[index].open_block(zeroed(capacity)),
+                Step::Grow(capacity) => self.positions[index].grow(capacity),
                 Step::Fill(filled) => {
-                    self.places[index].fill(&bytes[..filled]);
+                    self.positions[index].fill(&bytes[..filled]);
                     bytes = &bytes[filled..];
                     self.present_bytes += filled as u64;
                 }
@@ -173,30 +173,33 @@ impl Growing {
         }
     }
 
-    /// Closes a place: what it brought stays.
-    pub fn close(&mut self, place: Place) {
-        if let Some(index) = self.index_of(place) {
+    /// Closes a write position: what it brought stays.
+    pub fn close(&mut self, position: WritePositionId) {
+        if let Some(index) = self.index_of(position) {
             self.seal(index);
-            self.places.swap_remove(index);
-            self.places.shrink_to_fit();
+            self.positions.swap_remove(index);
+            self.positions.shrink_to_fit();
         }
     }
 
     /// What can be read from `at` on, to the end of its block; `None` if that byte is not present.
     #[must_use]
-    pub fn read(&self, at: u64) -> Option<Slice<'_>> {
+    pub fn read(&self, at: u64) -> Option<InFlightPiece<'_>> {
         let in_base = self.base.piece_at(at);
         if let Some((piece, from)) = in_base.or_else(|| self.sealed_at(at)) {
             return Some(match &piece.content {
-                Content::Memory(block) => Slice::Sealed {
+                Content::Memory(block) => InFlightPiece::Sealed {
                     block: Arc::clone(block),
                     from,
                 },
-                Content::Disk(extent) => Slice::Disk { extent },
+                Content::Disk(extent) => InFlightPiece::Disk { extent },
             });
         }
-        let mut unders = self.places.iter().filter_map(|place| place.under.as_ref());
-        unders.find_map(|under| under.tail_at(at).map(Slice::Open))
+        let mut open_blocks = self
+            .positions
+            .iter()
+            .filter_map(|position| position.open_block.as_ref());
+        open_blocks.find_map(|open| open.tail_at(at).map(InFlightPiece::Open))
     }
 
     /// What is present.
@@ -206,9 +209,12 @@ impl Growing {
         for piece in &self.sealed {
             present.insert(piece.span());
         }
-        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
-        for under in unders.filter(|under| under.filled > 0) {
-            present.insert(under.span());
+        let open_blocks = self
+            .positions
+            .iter()
+            .filter_map(|position| position.open_block.as_ref());
+        for open in open_blocks.filter(|open| open.filled > 0) {
+            present.insert(open.span());
         }
         present
     }
@@ -217,23 +223,26 @@ impl Growing {
     /// response left.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
-        let unders: usize = unders.map(|under| block_bytes(under.block.len())).sum();
+        let open_blocks = self
+            .positions
+            .iter()
+            .filter_map(|position| position.open_block.as_ref());
+        let open_blocks: usize = open_blocks.map(|open| block_bytes(open.block.len())).sum();
         self.base_bytes
             + self.sealed_bytes
-            + unders
+            + open_blocks
             + self.list_bytes(self.sealed.capacity())
-            + allocated_bytes(self.places.capacity() * size_of::<Filling>())
+            + allocated_bytes(self.positions.capacity() * size_of::<WritePosition>())
     }
 
-    /// Bytes of memory it will hold when `bytes` more were pushed at `place`.
+    /// Bytes of memory it will hold when `bytes` more were pushed at `position`.
     #[must_use]
-    pub fn held_after(&self, place: Place, bytes: usize) -> usize {
-        let Some(index) = self.index_of(place) else {
+    pub fn held_after(&self, position: WritePositionId, bytes: usize) -> usize {
+        let Some(index) = self.index_of(position) else {
             return self.held_bytes();
         };
         let mut forecast = Forecast {
-            cursor: self.places[index].cursor(),
+            state: self.positions[index].state(),
             left: bytes,
             more_bytes: 0,
             less_bytes: 0,
@@ -241,7 +250,7 @@ impl Growing {
             capacity: self.sealed.capacity(),
         };
         loop {
-            match self.next_step(&forecast.cursor, forecast.left) {
+            match self.next_step(&forecast.state, forecast.left) {
                 Step::Done => break,
                 step => forecast.take(step),
             }
@@ -270,9 +279,9 @@ impl Growing {
         }
     }
 
-    /// Ends the blocks under way.
+    /// Ends the open blocks.
     pub(crate) fn seal_all(&mut self) {
-        for index in 0..self.places.len() {
+        for index in 0..self.positions.len() {
             self.seal(index);
         }
     }
@@ -336,7 +345,7 @@ impl Growing {
         self.behind = None;
     }
 
-    /// `extent` has on disk what stands in memory in whole blocks: it takes their place. One that
+    /// `extent` has on disk what stands in memory in whole blocks: it replaces them. One that
     /// has something else is let go. How many bytes of memory the blocks held.
     pub fn put_on_disk(&mut self, extent: Extent) -> usize {
         let piece = Piece::on_disk(extent);
@@ -358,8 +367,8 @@ impl Growing {
         given_back
     }
 
-    fn index_of(&self, place: Place) -> Option<usize> {
-        self.places.iter().position(|known| known.place == place)
+    fn index_of(&self, position: WritePositionId) -> Option<usize> {
+        self.positions.iter().position(|known| known.id == position)
     }
 
     fn sealed_at(&self, at: u64) -> Option<(&Piece, usize)> {
@@ -368,20 +377,20 @@ impl Growing {
         Some((piece, piece.place_of(at)?))
     }
 
-    /// What to do next at a place where `left` bytes have come.
-    fn next_step(&self, cursor: &Cursor, left: usize) -> Step {
-        let gap = self.gap_at(cursor.at);
-        if cursor.is_full(gap) {
+    /// What to do next at a position where `left` bytes have come.
+    fn next_step(&self, state: &PositionState, left: usize) -> Step {
+        let gap = self.gap_at(state.at);
+        if state.is_full(gap) {
             return Step::Seal;
         }
         if left == 0 {
             return Step::Done;
         }
         if gap == 0 {
-            let present = self.present_at(cursor.at).unwrap_or(u64::MAX) - cursor.at;
+            let present = self.present_at(state.at).unwrap_or(u64::MAX) - state.at;
             return Step::Skip(usize::try_from(present).map_or(left, |present| present.min(left)));
         }
-        cursor.next_in_gap(gap, left)
+        state.next_in_gap(gap, left)
     }
 
     /// How many bytes from `at` on are missing; `u64::MAX - at` if neither the next present byte
@@ -394,10 +403,13 @@ impl Growing {
             let after = pieces.partition_point(|piece| piece.from <= at);
             pieces.get(after).map(|piece| piece.from)
         };
-        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
-        let next = unders
-            .filter(|under| under.filled > 0)
-            .map(|under| under.from);
+        let open_blocks = self
+            .positions
+            .iter()
+            .filter_map(|position| position.open_block.as_ref());
+        let next = open_blocks
+            .filter(|open| open.filled > 0)
+            .map(|open| open.from);
         let next = next.filter(|from| *from > at);
         let next = next
             .chain(next_in(self.base.pieces()))
@@ -412,14 +424,17 @@ impl Growing {
         if let Some((piece, _)) = in_base.or_else(|| self.sealed_at(at)) {
             return Some(piece.to());
         }
-        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
-        let mut spans = unders.map(Under::span);
+        let open_blocks = self
+            .positions
+            .iter()
+            .filter_map(|position| position.open_block.as_ref());
+        let mut spans = open_blocks.map(OpenBlock::span);
         spans.find_map(|span| (span.from <= at && at < span.to).then_some(span.to))
     }
 
-    /// Ends the block under way at a place; what it has beyond its bytes is given back.
+    /// Ends the open block of a position; what it has beyond its bytes is given back.
     fn seal(&mut self, index: usize) {
-        let Some(piece) = self.places[index].take_piece() else {
+        let Some(piece) = self.positions[index].take_piece() else {
             return;
         };
         let capacity = capacity_for(self.sealed.len() + 1, self.sealed.capacity());
@@ -460,7 +475,7 @@ fn tiles(pieces: &[Piece], stretch: &Piece) -> Option<Range<usize>> {
 
 /// What comes of bytes that are not pushed yet.
 struct Forecast {
-    cursor: Cursor,
+    state: PositionState,
     left: usize,
     // apart, as their difference may be below zero
     more_bytes: usize,
@@ -471,30 +486,30 @@ struct Forecast {
 
 impl Forecast {
     fn take(&mut self, step: Step) {
-        let (capacity, filled) = self.cursor.under.unwrap_or_default();
+        let (capacity, filled) = self.state.open_block.unwrap_or_default();
         match step {
             Step::Done => {}
             Step::Skip(skipped) => {
-                self.cursor.at += skipped as u64;
+                self.state.at += skipped as u64;
                 self.left -= skipped;
             }
             Step::Open(capacity) => {
-                self.cursor.under = Some((capacity, 0));
+                self.state.open_block = Some((capacity, 0));
                 self.more_bytes += block_bytes(capacity);
             }
             Step::Grow(larger) => {
-                self.cursor.under = Some((larger, filled));
+                self.state.open_block = Some((larger, filled));
                 self.more_bytes += block_bytes(larger);
                 self.less_bytes += block_bytes(capacity);
             }
             Step::Fill(more) => {
-                self.cursor.under = Some((capacity, filled + more));
-                self.cursor.at += more as u64;
+                self.state.open_block = Some((capacity, filled + more));
+                self.state.at += more as u64;
                 self.left -= more;
             }
             Step::Seal => {
-                self.cursor.under = None;
-                self.cursor.is_long = true;
+                self.state.open_block = None;
+                self.state.is_long = true;
                 self.more_bytes += block_bytes(filled);
                 self.less_bytes += block_bytes(capacity);
                 self.sealed += 1;
@@ -519,8 +534,8 @@ const fn list_capacity(pieces: usize) -> usize {
     pieces + pieces / 8 + 1
 }
 
-/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one
-/// place.
+/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one write
+/// position.
 pub(crate) fn charged_for(len: u64) -> usize {
     let len = usize::try_from(len).unwrap_or(usize::MAX / 4);
     if len == 0 {
@@ -534,5 +549,5 @@ pub(crate) fn charged_for(len: u64) -> usize {
         + rest
         + allocated_bytes(list_capacity(len.div_ceil(BLOCK_BYTES)) * size_of::<Piece>())
         + PIECE_MEMORY_BYTES
-        + allocated_bytes(size_of::<Filling>())
+        + allocated_bytes(size_of::<WritePosition>())
 }

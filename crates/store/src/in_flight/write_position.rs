@@ -1,7 +1,7 @@
-//! One place at which arriving content is filled, and what it does with the next bytes.
+//! A position at which in-flight content is written, and what it does with the next bytes.
 
 use crate::body::{BLOCK_BYTES, Block, Piece};
-use crate::in_flight::growing::Place;
+use crate::in_flight::content::WritePositionId;
 use std::sync::Arc;
 use weir_policy::fetch::ByteSpan;
 
@@ -9,35 +9,35 @@ use weir_policy::fetch::ByteSpan;
 /// small.
 const FIRST_BLOCK_BYTES_MIN: usize = 1024;
 
-/// A place that is being filled.
+/// A position at which content is written.
 #[derive(Debug)]
-pub(crate) struct Filling {
-    pub(crate) place: Place,
+pub(crate) struct WritePosition {
+    pub(crate) id: WritePositionId,
     /// Offset of the next byte.
     pub(crate) at: u64,
     /// Where it is expected to end.
     pub(crate) to: u64,
     /// Whether a block has ended: the next of unknown length is set aside whole.
     pub(crate) is_long: bool,
-    pub(crate) under: Option<Under>,
+    pub(crate) open_block: Option<OpenBlock>,
 }
 
-/// The block under way: set aside, filled in part, shared with nobody.
+/// The open block: set aside, filled in part, shared with nobody.
 #[derive(Debug)]
-pub(crate) struct Under {
+pub(crate) struct OpenBlock {
     pub(crate) from: u64,
     pub(crate) block: Block,
     pub(crate) filled: usize,
 }
 
-/// A place without its bytes: enough to decide, and to foresee what will be decided.
+/// A write position without its bytes: enough to decide, and to forecast a decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor {
+pub(crate) struct PositionState {
     pub(crate) at: u64,
     pub(crate) to: u64,
     pub(crate) is_long: bool,
-    /// Capacity of the block under way, and how much of it is filled.
-    pub(crate) under: Option<(usize, usize)>,
+    /// Capacity of the open block, and how much of it is filled.
+    pub(crate) open_block: Option<(usize, usize)>,
 }
 
 /// What to do next with bytes that have come.
@@ -49,18 +49,18 @@ pub(crate) enum Step {
     Skip(usize),
     /// Set aside a block of so many bytes.
     Open(usize),
-    /// The block under way becomes one of so many bytes.
+    /// The open block becomes one of so many bytes.
     Grow(usize),
-    /// So many go into the block under way.
+    /// So many go into the open block.
     Fill(usize),
-    /// The block under way is at its end.
+    /// The open block is at its end.
     Seal,
 }
 
-impl Cursor {
-    /// Whether nothing can be added to the block under way, with `gap` bytes missing from here on.
+impl PositionState {
+    /// Whether nothing can be added to the open block, with `gap` bytes missing from here on.
     pub(crate) fn is_full(&self, gap: u64) -> bool {
-        self.under.is_some_and(|(capacity, filled)| {
+        self.open_block.is_some_and(|(capacity, filled)| {
             gap == 0 || filled == BLOCK_BYTES || (filled == capacity && self.at == self.to)
         })
     }
@@ -68,7 +68,7 @@ impl Cursor {
     /// The next step where `gap` bytes are missing, not none, and `left` have come, not none.
     pub(crate) fn next_in_gap(&self, gap: u64, left: usize) -> Step {
         let expected = self.expected(gap);
-        match self.under {
+        match self.open_block {
             None => Step::Open(match expected {
                 Some(expected) => expected,
                 None if self.is_long => BLOCK_BYTES,
@@ -99,23 +99,23 @@ impl Cursor {
     }
 }
 
-impl Filling {
-    pub(crate) fn cursor(&self) -> Cursor {
-        Cursor {
+impl WritePosition {
+    pub(crate) fn state(&self) -> PositionState {
+        PositionState {
             at: self.at,
             to: self.to,
             is_long: self.is_long,
-            under: self
-                .under
+            open_block: self
+                .open_block
                 .as_ref()
-                .map(|under| (under.block.len(), under.filled)),
+                .map(|open| (open.block.len(), open.filled)),
         }
     }
 
     /// A block that is full at once.
     pub(crate) fn put_full(&mut self, block: Block) {
         let filled = block.len();
-        self.under = Some(Under {
+        self.open_block = Some(OpenBlock {
             from: self.at,
             block,
             filled,
@@ -124,47 +124,47 @@ impl Filling {
     }
 
     pub(crate) fn open_block(&mut self, block: Block) {
-        self.under = Some(Under {
+        self.open_block = Some(OpenBlock {
             from: self.at,
             block,
             filled: 0,
         });
     }
 
-    /// Copies the block under way into a larger one.
+    /// Copies the open block into a larger one.
     pub(crate) fn grow(&mut self, capacity: usize) {
-        if let Some(under) = &mut self.under {
-            let former = std::mem::replace(&mut under.block, zeroed(capacity));
-            let filled = std::mem::take(&mut under.filled);
-            under.fill(&former[..filled]);
+        if let Some(open) = &mut self.open_block {
+            let former = std::mem::replace(&mut open.block, zeroed(capacity));
+            let filled = std::mem::take(&mut open.filled);
+            open.fill(&former[..filled]);
         }
     }
 
-    /// Takes bytes that fit the block under way.
+    /// Takes bytes that fit the open block.
     pub(crate) fn fill(&mut self, bytes: &[u8]) {
-        if let Some(under) = &mut self.under {
-            under.fill(bytes);
+        if let Some(open) = &mut self.open_block {
+            open.fill(bytes);
             self.at += bytes.len() as u64;
         }
     }
 
-    /// The block under way, cut to what it has; `None` if there is none or it has nothing.
+    /// The open block, cut to what it has; `None` if there is none or it has nothing.
     pub(crate) fn take_piece(&mut self) -> Option<Piece> {
-        let under = self.under.take()?;
-        if under.filled == 0 {
+        let open = self.open_block.take()?;
+        if open.filled == 0 {
             return None;
         }
         self.is_long = true;
-        let block = if under.filled == under.block.len() {
-            under.block
+        let block = if open.filled == open.block.len() {
+            open.block
         } else {
-            Arc::from(&under.block[..under.filled])
+            Arc::from(&open.block[..open.filled])
         };
-        Some(Piece::in_memory(under.from, block))
+        Some(Piece::in_memory(open.from, block))
     }
 }
 
-impl Under {
+impl OpenBlock {
     pub(crate) fn span(&self) -> ByteSpan {
         ByteSpan {
             from: self.from,

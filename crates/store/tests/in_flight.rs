@@ -6,7 +6,8 @@ use std::sync::Arc;
 use support::{Random, Shown, content};
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_store::{
-    BLOCK_BYTES, Block, Body, Growing, Place, STORED_SPANS_MAX, Slice, allocated_bytes,
+    BLOCK_BYTES, Block, Body, InFlightContent, InFlightPiece, STORED_SPANS_MAX, WritePositionId,
+    allocated_bytes,
 };
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -16,24 +17,30 @@ fn span(from: u64, to: u64) -> ByteSpan {
 }
 
 /// Fills `from..to`, as the content of `seed` has it.
-fn fill(growing: &mut Growing, seed: u64, from: u64, to: u64) {
-    let place = growing.open(span(from, to));
-    push_all(growing, place, seed, from, to);
-    growing.close(place);
+fn fill(in_flight: &mut InFlightContent, seed: u64, from: u64, to: u64) {
+    let place = in_flight.open(span(from, to));
+    push_all(in_flight, place, seed, from, to);
+    in_flight.close(place);
 }
 
-fn push_all(growing: &mut Growing, place: Place, seed: u64, from: u64, to: u64) {
+fn push_all(
+    in_flight: &mut InFlightContent,
+    place: WritePositionId,
+    seed: u64,
+    from: u64,
+    to: u64,
+) {
     let mut at = from;
     while at < to {
         let end = (at + 10_000).min(to);
-        growing.push(place, content(seed, at..end));
+        in_flight.push(place, content(seed, at..end));
         at = end;
     }
 }
 
-fn sealed(growing: &Growing, at: u64) -> (Block, usize) {
-    match growing.read(at) {
-        Some(Slice::Sealed { block, from }) => (block, from),
+fn sealed(in_flight: &InFlightContent, at: u64) -> (Block, usize) {
+    match in_flight.read(at) {
+        Some(InFlightPiece::Sealed { block, from }) => (block, from),
         other => panic!("{other:?} at {at}"),
     }
 }
@@ -107,7 +114,7 @@ impl Twin {
 
 /// A place, its next byte, and whose bytes it brings: so it matters whose were first.
 struct Front {
-    place: Place,
+    place: WritePositionId,
     at: u64,
     source: u64,
 }
@@ -115,7 +122,7 @@ struct Front {
 struct Pair {
     length: u64,
     is_known: bool,
-    growing: Growing,
+    in_flight: InFlightContent,
     twin: Twin,
     fronts: Vec<Front>,
 }
@@ -128,7 +135,7 @@ impl Pair {
         Self {
             length,
             is_known,
-            growing: Growing::new(is_known.then_some(length), None),
+            in_flight: InFlightContent::new(is_known.then_some(length), None),
             twin: Twin::new(length),
             fronts: Vec::new(),
         }
@@ -141,7 +148,7 @@ impl Pair {
                 let to = from + 1 + random.below(self.length - from);
                 let expected = if random.one_in(3) { u64::MAX } else { to };
                 self.fronts.push(Front {
-                    place: self.growing.open(span(from, expected)),
+                    place: self.in_flight.open(span(from, expected)),
                     at: from,
                     source: step,
                 });
@@ -150,8 +157,8 @@ impl Pair {
             8 if !self.fronts.is_empty() => {
                 let index = random.length(self.fronts.len());
                 let Front { place, at, .. } = self.fronts.swap_remove(index);
-                self.growing.close(place);
-                assert_eq!(self.growing.push(place, content(0, at..at + 1)), 0);
+                self.in_flight.close(place);
+                assert_eq!(self.in_flight.push(place, content(0, at..at + 1)), 0);
             }
             9 if random.one_in(4) => self.finish(random),
             _ => {}
@@ -167,28 +174,28 @@ impl Pair {
             end = end.min(self.length).max(*at);
         }
         let bytes = content(*source, *at..end);
-        let foreseen = self.growing.held_after(*place, bytes.len());
-        let taken = self.growing.push(*place, bytes);
+        let foreseen = self.in_flight.held_after(*place, bytes.len());
+        let taken = self.in_flight.push(*place, bytes);
         assert_eq!(taken, self.twin.push(*at, bytes));
-        assert_eq!(self.growing.held_bytes(), foreseen);
+        assert_eq!(self.in_flight.held_bytes(), foreseen);
         *at = end;
     }
 
     /// Makes a body, and goes on with what grew or with another that inherits from it.
     fn finish(&mut self, random: &mut Random) {
-        let body = self.growing.finish();
+        let body = self.in_flight.finish();
         self.twin.check("the body", |at| body.at(at));
         if random.one_in(2) {
             self.fronts.clear();
             let known = self.is_known.then_some(self.length);
-            self.growing = Growing::new(known, Some(&body));
+            self.in_flight = InFlightContent::new(known, Some(&body));
         }
     }
 
     fn check(&self) {
-        assert_eq!(self.growing.present(), self.twin.present);
-        assert_eq!(self.growing.present_bytes(), self.twin.present.total());
-        let read = |at| self.growing.read(at);
+        assert_eq!(self.in_flight.present(), self.twin.present);
+        assert_eq!(self.in_flight.present_bytes(), self.twin.present.total());
+        let read = |at| self.in_flight.read(at);
         let bytes = |at| read(at).map_or(Vec::new(), |slice| slice.bytes().to_vec());
         self.twin.check("what grows", bytes);
     }
@@ -210,41 +217,41 @@ fn bytes_read_are_the_first_that_were_received_at_each_offset() {
 #[test]
 fn block_of_known_length_is_allocated_once_in_its_exact_size() {
     for (length, first) in [(1000, 1000), (BLOCK, BLOCK), (BLOCK + 1, BLOCK)] {
-        let mut growing = Growing::new(Some(length), None);
-        let place = growing.open(span(0, u64::MAX));
-        let empty = growing.held_bytes() as u64;
-        growing.push(place, content(1, 0..1));
-        let held = growing.held_bytes() as u64 - empty;
+        let mut in_flight = InFlightContent::new(Some(length), None);
+        let place = in_flight.open(span(0, u64::MAX));
+        let empty = in_flight.held_bytes() as u64;
+        in_flight.push(place, content(1, 0..1));
+        let held = in_flight.held_bytes() as u64 - empty;
         assert_eq!(
             held,
             allocated_bytes(usize::try_from(first).unwrap() + 16) as u64
         );
-        let at = match growing.read(0) {
-            Some(Slice::Open(bytes)) => bytes.as_ptr(),
+        let at = match in_flight.read(0) {
+            Some(InFlightPiece::Open(bytes)) => bytes.as_ptr(),
             other => panic!("{other:?}"),
         };
-        push_all(&mut growing, place, 1, 1, length);
-        let (block, from) = sealed(&growing, 0);
+        push_all(&mut in_flight, place, 1, 1, length);
+        let (block, from) = sealed(&in_flight, 0);
         assert!(block[from..].as_ptr() == at, "{length} bytes were moved");
         assert_eq!(block.len() as u64, first);
     }
     // a span of a longer content is as long as the span
-    let mut growing = Growing::new(Some(1 << 40), None);
-    fill(&mut growing, 1, 5000, 6000);
-    assert_eq!(sealed(&growing, 5000).0.len(), 1000);
+    let mut in_flight = InFlightContent::new(Some(1 << 40), None);
+    fill(&mut in_flight, 1, 5000, 6000);
+    assert_eq!(sealed(&in_flight, 5000).0.len(), 1000);
 }
 
 #[test]
 fn sealed_or_inherited_block_is_shared_without_a_copy() {
     let length = 3 * BLOCK;
-    let mut growing = Growing::new(Some(length), None);
-    fill(&mut growing, 1, 0, BLOCK);
-    let read = sealed(&growing, 77);
+    let mut in_flight = InFlightContent::new(Some(length), None);
+    fill(&mut in_flight, 1, 0, BLOCK);
+    let read = sealed(&in_flight, 77);
     assert_eq!(read.1, 77);
-    let body = growing.finish();
+    let body = in_flight.finish();
     assert!(body.at(0).as_ptr() == read.0.as_ptr());
 
-    let mut resumed = Growing::new(None, Some(&body));
+    let mut resumed = InFlightContent::new(None, Some(&body));
     assert_eq!(resumed.complete_length(), Some(length));
     assert_eq!(resumed.held_bytes(), body.charged_bytes());
     fill(&mut resumed, 1, BLOCK, length);
@@ -256,55 +263,55 @@ fn sealed_or_inherited_block_is_shared_without_a_copy() {
 
 #[test]
 fn part_is_inherited_only_for_the_same_complete_length() {
-    let mut growing = Growing::new(Some(2000), None);
-    fill(&mut growing, 1, 0, 1000);
-    let body = growing.finish();
-    let of = |length| Growing::new(length, Some(&body)).present_bytes();
+    let mut in_flight = InFlightContent::new(Some(2000), None);
+    fill(&mut in_flight, 1, 0, 1000);
+    let body = in_flight.finish();
+    let of = |length| InFlightContent::new(length, Some(&body)).present_bytes();
     assert_eq!((of(None), of(Some(2000)), of(Some(2001))), (1000, 1000, 0));
     // one that was sent without a length, and cut
-    let mut growing = Growing::new(None, None);
-    fill(&mut growing, 1, 0, 1000);
-    let body = growing.finish();
-    let of = |length| Growing::new(length, Some(&body)).present_bytes();
+    let mut in_flight = InFlightContent::new(None, None);
+    fill(&mut in_flight, 1, 0, 1000);
+    let body = in_flight.finish();
+    let of = |length| InFlightContent::new(length, Some(&body)).present_bytes();
     assert_eq!((of(None), of(Some(1000)), of(Some(999))), (1000, 1000, 0));
 }
 
 #[test]
 fn small_adjacent_pieces_are_merged_and_large_ones_are_not_copied() {
-    let mut growing = Growing::new(Some(10 * BLOCK), None);
+    let mut in_flight = InFlightContent::new(Some(10 * BLOCK), None);
     // from the last to the first
     for number in (0..500).rev() {
-        fill(&mut growing, 1, number * 100, number * 100 + 100);
+        fill(&mut in_flight, 1, number * 100, number * 100 + 100);
     }
-    fill(&mut growing, 1, BLOCK, 2 * BLOCK);
-    fill(&mut growing, 1, 2 * BLOCK, 2 * BLOCK + 10);
-    let large = sealed(&growing, BLOCK).0;
-    let body = growing.finish();
+    fill(&mut in_flight, 1, BLOCK, 2 * BLOCK);
+    fill(&mut in_flight, 1, 2 * BLOCK, 2 * BLOCK + 10);
+    let large = sealed(&in_flight, BLOCK).0;
+    let body = in_flight.finish();
     assert_eq!(pieces(&body, 0, 50_000), 1);
     assert_eq!(pieces(&body, BLOCK, 2 * BLOCK + 10), 2);
     assert!(body.at(BLOCK).as_ptr() == large.as_ptr());
     // both sides of what fits a block
     for (second, expected) in [(BLOCK - 1000, 1), (BLOCK - 999, 2)] {
-        let mut growing = Growing::new(None, None);
-        fill(&mut growing, 1, 0, 1000);
-        fill(&mut growing, 1, 1000, 1000 + second);
-        assert_eq!(pieces(&growing.finish(), 0, 1000 + second), expected);
+        let mut in_flight = InFlightContent::new(None, None);
+        fill(&mut in_flight, 1, 0, 1000);
+        fill(&mut in_flight, 1, 1000, 1000 + second);
+        assert_eq!(pieces(&in_flight.finish(), 0, 1000 + second), expected);
     }
 }
 
 #[test]
 fn stored_content_keeps_the_longest_ranges_up_to_the_limit() {
     let max = STORED_SPANS_MAX as u64;
-    let mut growing = Growing::new(Some(1 << 30), None);
+    let mut in_flight = InFlightContent::new(Some(1 << 30), None);
     for number in 0..max {
-        fill(&mut growing, 1, number * 100, number * 100 + 10 + number);
+        fill(&mut in_flight, 1, number * 100, number * 100 + 10 + number);
     }
-    let body = growing.finish();
+    let body = in_flight.finish();
     assert_eq!(body.present().len() as u64, max);
-    assert_eq!(body.present(), growing.present());
+    assert_eq!(body.present(), in_flight.present());
 
-    fill(&mut growing, 1, 50_000, 50_011);
-    let body = growing.finish();
+    fill(&mut in_flight, 1, 50_000, 50_011);
+    let body = in_flight.finish();
     assert_eq!(body.present().len() as u64, max);
     assert!(
         body.holds(span(50_000, 50_011)),
@@ -312,34 +319,34 @@ fn stored_content_keeps_the_longest_ranges_up_to_the_limit() {
     );
     assert!(body.holds(span(100, 111)) && !body.holds(span(0, 1)));
     // who reads meanwhile misses nothing
-    assert_eq!(growing.present().len() as u64, max + 1);
-    assert!(growing.read(0).is_some());
+    assert_eq!(in_flight.present().len() as u64, max + 1);
+    assert!(in_flight.read(0).is_some());
 }
 
 #[test]
 fn bytes_beyond_the_complete_length_are_ignored() {
-    let mut growing = Growing::new(Some(100), None);
-    let place = growing.open(span(90, u64::MAX));
-    assert_eq!(growing.push(place, content(1, 90..110)), 10);
-    assert_eq!(growing.push(place, content(1, 110..120)), 0);
-    assert_eq!(growing.read(99).map(|slice| slice.bytes().len()), Some(1));
-    assert!(growing.read(100).is_none() && !growing.is_whole());
-    let other = growing.open(span(0, 90));
-    assert_eq!(growing.push(other, content(1, 0..100)), 90);
-    assert!(growing.is_whole());
+    let mut in_flight = InFlightContent::new(Some(100), None);
+    let place = in_flight.open(span(90, u64::MAX));
+    assert_eq!(in_flight.push(place, content(1, 90..110)), 10);
+    assert_eq!(in_flight.push(place, content(1, 110..120)), 0);
+    assert_eq!(in_flight.read(99).map(|slice| slice.bytes().len()), Some(1));
+    assert!(in_flight.read(100).is_none() && !in_flight.is_whole());
+    let other = in_flight.open(span(0, 90));
+    assert_eq!(in_flight.push(other, content(1, 0..100)), 90);
+    assert!(in_flight.is_whole());
 }
 
 #[test]
 fn content_is_whole_only_once_its_complete_length_is_set() {
-    let mut growing = Growing::new(None, None);
-    fill(&mut growing, 1, 0, 5000);
-    assert!(!growing.is_whole());
-    let body = growing.finish();
+    let mut in_flight = InFlightContent::new(None, None);
+    fill(&mut in_flight, 1, 0, 5000);
+    assert!(!in_flight.is_whole());
+    let body = in_flight.finish();
     assert!(!body.is_whole() && body.complete_length().is_none());
     assert_eq!(body.len(), 5000);
-    growing.set_complete_length(5000);
-    assert!(growing.is_whole());
-    let body = growing.finish().with_undelivered(7);
+    in_flight.set_complete_length(5000);
+    assert!(in_flight.is_whole());
+    let body = in_flight.finish().with_undelivered(7);
     assert_eq!(
         (body.complete_length(), body.is_whole()),
         (Some(5000), true)
@@ -351,9 +358,9 @@ fn content_is_whole_only_once_its_complete_length_is_set() {
 fn content_made_at_once_equals_content_received_in_steps() {
     for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1] {
         let bytes: Vec<u8> = (0..length).map(|at| content(1, at..at + 1)[0]).collect();
-        let mut growing = Growing::new(Some(length), None);
-        fill(&mut growing, 1, 0, length);
-        let (one, other) = (Body::from(&bytes[..]), growing.finish());
+        let mut in_flight = InFlightContent::new(Some(length), None);
+        fill(&mut in_flight, 1, 0, length);
+        let (one, other) = (Body::from(&bytes[..]), in_flight.finish());
         assert!(one.is_whole() && other.is_whole());
         assert_eq!(one.charged_bytes(), other.charged_bytes());
         for at in [0, length / 2, length] {
@@ -365,15 +372,15 @@ fn content_made_at_once_equals_content_received_in_steps() {
 #[test]
 fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
     for is_inherited in [false, true] {
-        let mut growing = Growing::new(Some(6 * BLOCK), None);
-        fill(&mut growing, 1, 0, 4 * BLOCK);
+        let mut in_flight = InFlightContent::new(Some(6 * BLOCK), None);
+        fill(&mut in_flight, 1, 0, 4 * BLOCK);
         if is_inherited {
-            let body = growing.finish();
-            growing = Growing::new(Some(6 * BLOCK), Some(&body));
+            let body = in_flight.finish();
+            in_flight = InFlightContent::new(Some(6 * BLOCK), Some(&body));
         }
-        growing.write_behind();
+        in_flight.write_behind();
         let blocks: Vec<_> = (0..4)
-            .map(|index| Arc::downgrade(&sealed(&growing, index * BLOCK).0))
+            .map(|index| Arc::downgrade(&sealed(&in_flight, index * BLOCK).0))
             .collect();
         let alive = || {
             blocks
@@ -381,23 +388,23 @@ fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
                 .filter(|block| block.strong_count() > 0)
                 .count()
         };
-        let held_bytes = growing.held_bytes();
+        let held_bytes = in_flight.held_bytes();
         // one byte of a block that is wanted keeps it
-        growing.release_before(3 * BLOCK - 1);
+        in_flight.release_before(3 * BLOCK - 1);
         assert_eq!(alive(), 4, "they are still to be written");
-        growing.stop_behind();
+        in_flight.stop_behind();
         assert_eq!(alive(), 2);
-        assert!(growing.held_bytes() <= held_bytes - 2 * BLOCK_BYTES);
-        growing.release_before(3 * BLOCK);
+        assert!(in_flight.held_bytes() <= held_bytes - 2 * BLOCK_BYTES);
+        in_flight.release_before(3 * BLOCK);
         assert_eq!(alive(), 1);
-        assert!(growing.read(0).is_none() && growing.read(3 * BLOCK).is_some());
+        assert!(in_flight.read(0).is_none() && in_flight.read(3 * BLOCK).is_some());
         // they still count as present
-        assert_eq!(growing.present_bytes(), 4 * BLOCK);
+        assert_eq!(in_flight.present_bytes(), 4 * BLOCK);
         // what comes now is written by nobody either
-        fill(&mut growing, 1, 4 * BLOCK, 5 * BLOCK);
-        assert!(growing.next_behind().is_none());
-        let last = Arc::downgrade(&sealed(&growing, 4 * BLOCK).0);
-        growing.release_before(5 * BLOCK);
+        fill(&mut in_flight, 1, 4 * BLOCK, 5 * BLOCK);
+        assert!(in_flight.next_behind().is_none());
+        let last = Arc::downgrade(&sealed(&in_flight, 4 * BLOCK).0);
+        in_flight.release_before(5 * BLOCK);
         assert_eq!((alive(), last.strong_count()), (0, 0));
     }
 }

@@ -3,7 +3,7 @@
 use crate::body::{BLOCK_BYTES, Body};
 use crate::expected::Expected;
 use crate::in_flight::builder::BodyBuilder;
-use crate::in_flight::growing::{Growing, Place, charged_for};
+use crate::in_flight::content::{InFlightContent, WritePositionId, charged_for};
 use crate::in_flight::spilling::Spilling;
 use crate::resource::VaryRule;
 use crate::shard::{ArrivingId, Shard};
@@ -19,13 +19,13 @@ use weir_policy::{Digest, Now};
 /// granted. A response that goes to disk as it arrives is charged what it holds in memory beside
 /// that: what waits to be written is the disk's.
 #[derive(Debug)]
-pub struct Building {
-    place: Expected,
+pub struct Reservation {
+    expected: Expected,
     id: ArrivingId,
     /// Bytes charged beside content.
     head_charge: usize,
     /// Bytes of content that were expected when it began.
-    expected: u64,
+    expected_bytes: u64,
     /// Bytes of memory granted for content.
     reserved: usize,
     disk: ToDisk,
@@ -42,19 +42,19 @@ enum ToDisk {
     Never,
 }
 
-impl Building {
+impl Reservation {
     pub(crate) fn new(
-        place: Expected,
+        expected: Expected,
         id: ArrivingId,
         head_charge: usize,
-        expected: u64,
+        expected_bytes: u64,
         reserved: usize,
     ) -> Self {
         Self {
-            place,
+            expected,
             id,
             head_charge,
-            expected,
+            expected_bytes,
             reserved,
             disk: ToDisk::Not,
         }
@@ -68,10 +68,10 @@ impl Building {
     /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
     pub fn reserve(&mut self, now: Now, content_bytes: u64) -> Result<(), Refusal> {
         let _ = now;
-        self.place.store.check_size(content_bytes)?;
-        let beyond = content_bytes.saturating_sub(self.expected);
+        self.expected.store.check_size(content_bytes)?;
+        let beyond = content_bytes.saturating_sub(self.expected_bytes);
         let beyond = beyond.next_multiple_of(BLOCK_BYTES as u64);
-        self.reserve_in_memory(charged_for(self.expected) + charged_for(beyond))
+        self.reserve_in_memory(charged_for(self.expected_bytes) + charged_for(beyond))
     }
 
     pub(crate) fn spilling(self, spilling: Option<Spilling>) -> Self {
@@ -79,7 +79,7 @@ impl Building {
         Self { disk, ..self }
     }
 
-    /// Makes sure that there is room for `bytes` more at `place`, before they are pushed. What is
+    /// Makes sure that there is room for `bytes` more at `position`, before they are pushed. What is
     /// too large for memory, or for one write, goes to disk from now on, if there is one that takes
     /// it.
     ///
@@ -88,29 +88,29 @@ impl Building {
     /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
     pub fn reserve_push(
         &mut self,
-        growing: &mut Growing,
-        place: Place,
+        in_flight: &mut InFlightContent,
+        position: WritePositionId,
         bytes: usize,
     ) -> Result<(), Refusal> {
-        self.go_on(growing);
-        let content = growing.present_bytes().saturating_add(bytes as u64);
-        let content = content.min(growing.complete_length().unwrap_or(u64::MAX));
-        let held = growing.held_after(place, bytes);
+        self.go_on(in_flight);
+        let content = in_flight.present_bytes().saturating_add(bytes as u64);
+        let content = content.min(in_flight.complete_length().unwrap_or(u64::MAX));
+        let held = in_flight.held_after(position, bytes);
         if let ToDisk::Spilling(spilling) = &self.disk
-            && self.place.store.is_for_disk(content)
+            && self.expected.store.is_for_disk(content)
         {
             return self.reserve_held(held.saturating_sub(spilling.handed_bytes()));
         }
-        let room = self.place.store.check_size(content);
+        let room = self.expected.store.check_size(content);
         let room = room.and_then(|()| self.reserve_in_memory(held));
-        let is_for_disk = room.is_err() || self.place.is_for_disk(content);
+        let is_for_disk = room.is_err() || self.expected.is_for_disk(content);
         if !is_for_disk || !matches!(self.disk, ToDisk::Not) {
             return room;
         }
-        match self.place.spill(growing.complete_length(), content) {
+        match self.expected.spill(in_flight.complete_length(), content) {
             Some(spilling) => {
                 self.disk = ToDisk::Spilling(spilling);
-                self.reserve_push(growing, place, bytes)
+                self.reserve_push(in_flight, position, bytes)
             }
             None => {
                 self.disk = ToDisk::Never;
@@ -125,23 +125,23 @@ impl Building {
     ///
     /// As there.
     pub fn reserve_next(&mut self, builder: &mut BodyBuilder, bytes: usize) -> Result<(), Refusal> {
-        let (growing, place) = builder.parts();
-        self.reserve_push(growing, place, bytes)
+        let (in_flight, position) = builder.parts();
+        self.reserve_push(in_flight, position, bytes)
     }
 
     /// Hands to the disk what can be handed to it, and gives back the memory of what was written.
-    fn go_on(&mut self, growing: &mut Growing) {
+    fn go_on(&mut self, in_flight: &mut InFlightContent) {
         let ToDisk::Spilling(spilling) = &mut self.disk else {
             return;
         };
-        if spilling.go_on(growing).is_err() {
+        if spilling.go_on(in_flight).is_err() {
             // from now on it has to find room in memory
             self.disk = ToDisk::Never;
-            growing.stop_behind();
+            in_flight.stop_behind();
             return;
         }
         let handed = spilling.handed_bytes();
-        self.give_back(growing.held_bytes().saturating_sub(handed));
+        self.give_back(in_flight.held_bytes().saturating_sub(handed));
     }
 
     /// Nothing is pushed at the moment: takes back the memory of what was written meanwhile.
@@ -152,27 +152,31 @@ impl Building {
     ///
     /// As for [`Self::reserve_held`]: the disk takes no more, and memory has no room for what
     /// waited for it.
-    pub fn take_back(&mut self, growing: &mut Growing, waker: &Waker) -> Result<(), Refusal> {
+    pub fn take_back(
+        &mut self,
+        in_flight: &mut InFlightContent,
+        waker: &Waker,
+    ) -> Result<(), Refusal> {
         if !matches!(self.disk, ToDisk::Spilling(_)) {
             return Ok(());
         }
-        self.go_on(growing);
+        self.go_on(in_flight);
         match &self.disk {
             ToDisk::Spilling(spilling) => {
                 spilling.wake_on_written(waker);
                 Ok(())
             }
-            ToDisk::Not | ToDisk::Never => self.reserve_held(growing.held_bytes()),
+            ToDisk::Not | ToDisk::Never => self.reserve_held(in_flight.held_bytes()),
         }
     }
 
     /// It will not be stored: nothing more of it goes to disk, what was written is found by nobody,
     /// and its room is given back as far as it holds no memory. To be told again when it holds
     /// less.
-    pub fn pass(&mut self, growing: &mut Growing) {
+    pub fn pass(&mut self, in_flight: &mut InFlightContent) {
         self.disk = ToDisk::Never;
-        growing.stop_behind();
-        self.give_back(growing.held_bytes());
+        in_flight.stop_behind();
+        self.give_back(in_flight.held_bytes());
     }
 
     /// Only so many bytes are held for content any more.
@@ -185,25 +189,25 @@ impl Building {
     }
 
     /// All that has come, as a body; what of it is not on disk yet is handed over.
-    pub fn finish(&mut self, growing: &mut Growing) -> Body {
-        growing.seal_all();
+    pub fn finish(&mut self, in_flight: &mut InFlightContent) -> Body {
+        in_flight.seal_all();
         if let ToDisk::Spilling(spilling) = &mut self.disk
-            && spilling.end(growing).is_err()
+            && spilling.end(in_flight).is_err()
         {
             self.disk = ToDisk::Never;
         }
-        growing.stop_behind();
-        growing.finish()
+        in_flight.stop_behind();
+        in_flight.finish()
     }
 
     /// The same for a builder: whole, whatever was expected.
     pub fn finish_whole(&mut self, builder: BodyBuilder) -> Body {
-        let mut growing = builder.into_whole();
-        self.finish(&mut growing)
+        let mut in_flight = builder.into_whole();
+        self.finish(&mut in_flight)
     }
 
     /// Makes sure that there is room for content that holds `held_bytes` of memory
-    /// ([`Growing::held_bytes`]). Cheap while that is not more than was granted before.
+    /// ([`InFlightContent::held_bytes`]). Cheap while that is not more than was granted before.
     ///
     /// # Errors
     ///
@@ -255,10 +259,11 @@ impl Building {
             ToDisk::Spilling(spilling) => Some(spilling),
             ToDisk::Not | ToDisk::Never => None,
         };
-        self.place.commit(now, self.id, vary, &response, spilling)
+        self.expected
+            .commit(now, self.id, vary, &response, spilling)
     }
 
     fn shard(&self) -> MutexGuard<'_, Shard> {
-        self.place.store.shard(self.place.primary)
+        self.expected.store.shard(self.expected.primary)
     }
 }
