@@ -110,7 +110,7 @@ impl Default for AbortPolicy {
 
 /// A fetch that nobody reads, and what is known about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Orphan {
+pub struct UnreadFetch {
     /// Bytes of the content that are here.
     pub received: u64,
     /// Length of the content, if it is known.
@@ -228,10 +228,10 @@ impl Stop {
     }
 }
 
-/// Whether `orphan` goes on under `policy`. What is for nobody, now or later, goes on under none.
+/// Whether `unread` goes on under `policy`. What is for nobody, now or later, goes on under none.
 #[must_use]
-pub fn judge(policy: &AbortPolicy, orphan: &Orphan) -> Abort {
-    if !orphan.is_kept {
+pub fn judge(policy: &AbortPolicy, unread: &UnreadFetch) -> Abort {
+    if !unread.is_kept {
         return Abort::Stop(Stop::NotKept);
     }
     match *policy {
@@ -241,45 +241,45 @@ pub fn judge(policy: &AbortPolicy, orphan: &Orphan) -> Abort {
             min_bytes,
             max_bytes,
             pct,
-        } => by_quick_abort(orphan, min_bytes, max_bytes, pct),
-        AbortPolicy::Value { little_bytes } => by_value(orphan, little_bytes),
+        } => by_quick_abort(unread, min_bytes, max_bytes, pct),
+        AbortPolicy::Value { little_bytes } => by_value(unread, little_bytes),
     }
 }
 
-fn by_quick_abort(orphan: &Orphan, min_bytes: u64, max_bytes: u64, pct: u8) -> Abort {
+fn by_quick_abort(unread: &UnreadFetch, min_bytes: u64, max_bytes: u64, pct: u8) -> Abort {
     if min_bytes == u64::MAX {
         return Abort::GoOn(GoOn::Always);
     }
-    let Some(size) = orphan.complete_length else {
+    let Some(size) = unread.complete_length else {
         return Abort::Stop(Stop::LengthUnknown);
     };
-    let to_come = size.saturating_sub(orphan.received);
+    let to_come = size.saturating_sub(unread.received);
     if to_come < min_bytes {
         Abort::GoOn(GoOn::LittleLeft)
     } else if to_come > max_bytes {
         Abort::Stop(Stop::MuchLeft)
-    } else if u128::from(orphan.received) * 100 > u128::from(size) * u128::from(pct) {
+    } else if u128::from(unread.received) * 100 > u128::from(size) * u128::from(pct) {
         Abort::GoOn(GoOn::MostReceived)
     } else {
         Abort::Stop(Stop::LittleReceived)
     }
 }
 
-fn by_value(orphan: &Orphan, little_bytes: u64) -> Abort {
-    let Some(size) = orphan.complete_length else {
+fn by_value(unread: &UnreadFetch, little_bytes: u64) -> Abort {
+    let Some(size) = unread.complete_length else {
         return Abort::Stop(Stop::LengthUnknown);
     };
-    let to_come = size.saturating_sub(orphan.received);
-    let saved = if orphan.part_is_kept { to_come } else { size };
-    let gain = orphan.again.of_bytes(saved);
+    let to_come = size.saturating_sub(unread.received);
+    let saved = if unread.part_is_kept { to_come } else { size };
+    let gain = unread.again.of_bytes(saved);
     let why = if to_come <= little_bytes {
         GoOn::LittleLeft
-    } else if gain.saturating_add(orphan.new_connection_bytes) > to_come {
+    } else if gain.saturating_add(unread.new_connection_bytes) > to_come {
         GoOn::WorthIt
     } else {
         return Abort::Stop(Stop::NotWorthIt);
     };
-    if to_come > orphan.background_free_bytes {
+    if to_come > unread.background_free_bytes {
         return Abort::Stop(Stop::NoBudget);
     }
     Abort::GoOn(why)

@@ -2,7 +2,7 @@
 //!
 //! The driver keeps the bytes; a `Fill` knows their spans. It is one value behind one lock, told of
 //! everything that happens to the response, and asked by each reader what it can do
-//! ([`Fill::step`]) and by each fetch how much it may take ([`Fill::take`]).
+//! ([`Fill::step`]) and by each fetch how much it may take ([`Fill::permit`]).
 //!
 //! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the
 //!   fetch will bring, that is the one furthest on; the fetch may run ahead of its place by
@@ -14,7 +14,7 @@
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
 //!   [`FillRules::fetches_max`] fetches half are for readers that can do nothing else; if all run,
-//!   one that waits for a slow reader, or that nobody reads, gives way ([`Take::GiveWay`]).
+//!   one that waits for a slow reader, or that nobody reads, gives way ([`ReadPermit::Yield`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
 //!   that may not be shared; then each reader may still ask for itself alone. A cut of a fetch that
@@ -40,7 +40,7 @@ use reader::{Reader, Readers};
 pub use passing::{PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES};
 pub use words::{
     Confirm, Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, FillRules, NEAR_BYTES, NotHere,
-    READERS_MAX, ReaderId, SPANS_MAX, Step, Take,
+    READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 
 /// An in-flight response.
@@ -240,29 +240,29 @@ impl Fill {
     ///
     /// The answer changes when [`Self::stirred`] says so, and when bytes are received.
     #[must_use]
-    pub fn take(&self, now: Now, fetch: FetchId) -> Take {
+    pub fn permit(&self, now: Now, fetch: FetchId) -> ReadPermit {
         let _ = now;
         let Some(fetch) = self.fetches.get(fetch) else {
-            return Take::Orphaned;
+            return ReadPermit::Unread;
         };
         let limit = self.limit(fetch);
         if fetch.front >= limit {
-            return Take::Met;
+            return ReadPermit::Complete;
         }
         let fastest = self.fastest(fetch).map(|(_, reader)| reader);
         let Some(fastest) = fastest.or_else(|| self.expecting(fetch)) else {
-            return match (fetch.goes_on, fetch.gives_way) {
-                (true, false) => Take::Background,
-                (true, true) => Take::GiveWay,
-                (false, _) => Take::Orphaned,
+            return match (fetch.goes_on, fetch.yields) {
+                (true, false) => ReadPermit::Background,
+                (true, true) => ReadPermit::Yield,
+                (false, _) => ReadPermit::Unread,
             };
         };
         let until = fastest.at.saturating_add(self.ahead(fetch));
         let until = until.min(fastest.to).min(limit);
         match until.saturating_sub(fetch.front) {
-            0 if fetch.gives_way => Take::GiveWay,
-            0 => Take::Wait,
-            room => Take::UpTo(room),
+            0 if fetch.yields => ReadPermit::Yield,
+            0 => ReadPermit::Wait,
+            room => ReadPermit::UpTo(room),
         }
     }
 
@@ -277,11 +277,11 @@ impl Fill {
 
     /// The fetch has ended, so.
     pub fn end(&mut self, now: Now, fetch: FetchId, how: FetchEnd) {
-        let take = self.take(now, fetch);
+        let permit = self.permit(now, fetch);
         let Some(fetch) = self.fetches.end(fetch) else {
             return;
         };
-        let how = if how == FetchEnd::Whole && !self.completes(&fetch, take) {
+        let how = if how == FetchEnd::Whole && !self.completes(&fetch, permit) {
             FetchEnd::Cut
         } else {
             how
@@ -290,12 +290,12 @@ impl Fill {
             FetchEnd::Whole | FetchEnd::Stopped => None,
             FetchEnd::Changed => Some(Cut::Changed),
             FetchEnd::NotShared => Some(Cut::NotShared),
-            FetchEnd::Cut if self.was_kept_waiting(&fetch, take) => None,
+            FetchEnd::Cut if self.was_kept_waiting(&fetch, permit) => None,
             FetchEnd::Cut => Some(Cut::NextHop),
         };
         self.closed = self.closed.or(closed);
         for fetch in self.fetches.iter_mut() {
-            fetch.gives_way = false;
+            fetch.yields = false;
         }
         self.stirred = true;
     }
@@ -359,21 +359,21 @@ impl Fill {
 
     /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought
     /// something: who cuts us off at once is not asked again and again.
-    fn was_kept_waiting(&self, fetch: &Fetch, take: Take) -> bool {
+    fn was_kept_waiting(&self, fetch: &Fetch, permit: ReadPermit) -> bool {
         // one whose head was awaited may have brought that alone
         let is_head_alone = fetch.is_confirmed && fetch.expected_by.is_some();
         let has_brought = fetch.front > fetch.asked.from || is_head_alone;
-        match take {
-            Take::Met => true,
-            Take::UpTo(_) => false,
+        match permit {
+            ReadPermit::Complete => true,
+            ReadPermit::UpTo(_) => false,
             _ => self.rules.can_range && has_brought,
         }
     }
 
     /// Whether a fetch that ended as whole has brought all it could; learns the length of the
     /// content from one that ended with it.
-    fn completes(&mut self, fetch: &Fetch, take: Take) -> bool {
-        if take == Take::Met {
+    fn completes(&mut self, fetch: &Fetch, permit: ReadPermit) -> bool {
+        if permit == ReadPermit::Complete {
             return true;
         }
         // nothing lies beyond: no fetch and no byte

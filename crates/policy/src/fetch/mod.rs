@@ -20,14 +20,14 @@ mod pace;
 mod popularity;
 mod refreshes;
 
-pub use abort::{Abort, AbortKind, AbortPolicy, GoOn, Orphan, Stop, judge};
+pub use abort::{Abort, AbortKind, AbortPolicy, GoOn, Stop, UnreadFetch, judge};
 pub use background::Background;
 pub use byte_span::{ByteSpan, ByteSpans};
 pub use continuation::{Continuation, NoContinuation, Rest, continuation};
 pub use fill::{
     Confirm, Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, Fill, FillRules, NEAR_BYTES, NotHere,
     PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES, READERS_MAX,
-    ReaderId, SPANS_MAX, Step, Take,
+    ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 pub use pace::{Pace, ReadAhead};
 pub use popularity::{Chance, Popularity};

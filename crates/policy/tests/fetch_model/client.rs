@@ -2,7 +2,7 @@
 
 use crate::hop::{Fate, Transfer};
 use crate::world::World;
-use weir_policy::fetch::{ByteSpan, Cut, FetchId, NEAR_BYTES, NotHere, ReaderId, Step, Take};
+use weir_policy::fetch::{ByteSpan, Cut, FetchId, NEAR_BYTES, NotHere, ReadPermit, ReaderId, Step};
 
 /// A reader as its client is: it comes, is slow, stops for a while, seeks, leaves.
 #[derive(Clone, Copy, Debug)]
@@ -107,8 +107,9 @@ impl World {
     }
 
     fn goes_on_in_background(&self) -> bool {
-        let goes_on =
-            |transfer: &Transfer| self.fill.take(self.now(), transfer.fetch) == Take::Background;
+        let goes_on = |transfer: &Transfer| {
+            self.fill.permit(self.now(), transfer.fetch) == ReadPermit::Background
+        };
         self.transfers.iter().any(goes_on)
     }
 

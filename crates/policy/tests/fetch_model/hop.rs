@@ -3,7 +3,7 @@
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::world::World;
-use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReadAhead, Take};
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReadAhead, ReadPermit};
 
 /// A fetch as the next hop sees it.
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +106,9 @@ impl World {
         }
         if self.now_ms < transfer.answers_ms {
             // nobody may need it before its head is here
-            return match self.fill.take(now, fetch) {
-                Take::Orphaned if self.chance.once_in(3) => self.end(fetch, FetchEnd::Stopped),
-                Take::GiveWay => self.give_way(fetch),
+            return match self.fill.permit(now, fetch) {
+                ReadPermit::Unread if self.chance.once_in(3) => self.end(fetch, FetchEnd::Stopped),
+                ReadPermit::Yield => self.yield_place(fetch),
                 _ => true,
             };
         }
@@ -123,34 +123,34 @@ impl World {
         if transfer.is_range {
             self.fill.learn_length(self.hop.length);
         }
-        let bytes = match self.fill.take(now, fetch) {
-            Take::UpTo(bytes) => {
+        let bytes = match self.fill.permit(now, fetch) {
+            ReadPermit::UpTo(bytes) => {
                 assert!(bytes > 0);
                 self.is_within_lead(transfer, bytes);
                 bytes
             }
-            Take::Wait => {
+            ReadPermit::Wait => {
                 self.tally.count("waited-for-reader");
                 return true;
             }
-            Take::Background => {
+            ReadPermit::Background => {
                 self.tally.count("background");
                 self.fill.to_come(fetch).unwrap_or(9999)
             }
-            Take::Orphaned if self.chance.once_in(2) => {
+            ReadPermit::Unread if self.chance.once_in(2) => {
                 self.fill.go_on(fetch);
                 return true;
             }
-            Take::Orphaned => {
+            ReadPermit::Unread => {
                 // a reader may come between judgement and end
                 transfer.is_stopped = true;
                 return self.has_races || self.end(fetch, FetchEnd::Stopped);
             }
-            Take::Met => {
-                self.tally.count("met");
+            ReadPermit::Complete => {
+                self.tally.count("complete");
                 return self.end(fetch, FetchEnd::Whole);
             }
-            Take::GiveWay => return self.give_way(fetch),
+            ReadPermit::Yield => return self.yield_place(fetch),
         };
         let sent = transfer.bytes_ms * self.step_ms;
         let until = match transfer.fate {
@@ -190,7 +190,7 @@ impl World {
         false
     }
 
-    fn give_way(&mut self, fetch: FetchId) -> bool {
+    fn yield_place(&mut self, fetch: FetchId) -> bool {
         self.tally.count("gave-way");
         self.end(fetch, FetchEnd::Stopped)
     }

@@ -18,7 +18,7 @@ const NAMES: [&str; 17] = [
     "background",
     "returned",
     "gave-way",
-    "met",
+    "complete",
     "twice",
     "resumed-after-cut",
     "whole",

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::hop::{Hop, Transfer};
 use crate::tally::Tally;
 use crate::twin::Here;
-use weir_policy::fetch::{ByteSpan, ByteSpans, Fill, FillRules, ReadAhead, Step, Take};
+use weir_policy::fetch::{ByteSpan, ByteSpans, Fill, FillRules, ReadAhead, ReadPermit, Step};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -162,8 +162,9 @@ impl World {
     fn nobody_starves(&mut self) {
         let now = self.now();
         let is_stirring = |transfer: &Transfer| {
-            let take = self.fill.take(now, transfer.fetch);
-            self.now_ms < transfer.answers_ms || !matches!(take, Take::Wait | Take::Background)
+            let permit = self.fill.permit(now, transfer.fetch);
+            self.now_ms < transfer.answers_ms
+                || !matches!(permit, ReadPermit::Wait | ReadPermit::Background)
         };
         if self.transfers.iter().any(is_stirring) {
             return;
@@ -177,8 +178,9 @@ impl World {
                 Step::Fetch { fetch, span } => return self.fetch(&client, fetch, span),
                 Step::Wait => {
                     // asking may have made room
-                    let makes_room =
-                        |transfer: &Transfer| self.fill.take(now, transfer.fetch) == Take::GiveWay;
+                    let makes_room = |transfer: &Transfer| {
+                        self.fill.permit(now, transfer.fetch) == ReadPermit::Yield
+                    };
                     let is_stirred = self.transfers.iter().any(makes_room);
                     assert!(is_stirred, "starves: {client:?} {:?}", self.transfers);
                     return;

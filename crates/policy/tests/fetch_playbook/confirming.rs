@@ -12,7 +12,7 @@ fn reader_waits_for_header_section_of_the_fetch_it_needs() {
          0 attach 0..       => r1
          0 confirm r1       => fetch f1 100k..1000k
          0 confirm r1       => wait
-         0 take f1          => wait
+         0 permit f1        => wait
          1 received f0 16k
          1 confirm r1       => wait
          2 confirmed f1
@@ -85,11 +85,11 @@ fn confirming_fetch_waits_for_its_reader_and_is_orphaned_without_it() {
          0 attach 0..       => r0
          0 confirm r0       => fetch f0 2000k..9000k
          0 confirmed f0
-         0 take f0          => wait
+         0 permit f0        => wait
          0 confirm r0       => yes
          0 read r0 1990k    => read 0..1990k, again 1990k, kept 1990k
-         0 take f0          => up-to 6k
+         0 permit f0        => up-to 6k
          0 leave r0
-         0 take f0          => orphaned",
+         0 permit f0        => unread",
     );
 }

@@ -40,7 +40,7 @@ fn short_content_is_reported_as_cut_and_excess_bytes_are_ignored() {
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 received f0 101k
-         0 take f0          => met
+         0 permit f0        => complete
          0 accounts         => fetched 100k, twice 1k, undelivered 100k, read_ahead 100k",
     );
 }
@@ -60,7 +60,7 @@ fn changed_validator_cuts_only_readers_that_need_missing_bytes() {
          0 step r0          => cut changed
          0 read r1          => read 500k..600k, again 100k, kept 100k
          0 step r1          => done
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          0 received f0 100k
          0 end f0 whole
          0 read r2          => read 0..100k, live 100k
@@ -111,12 +111,12 @@ fn cut_of_a_paused_fetch_is_resumed_if_ranges_can_be_requested() {
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 received f0 16k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 end f0 cut
          0 state            => 1 readers, 0 fetches, length 100k
          9 step r0          => fetch f1 16k..100k
          9 read r0          => read 0..16k, live 16k
-         9 take f1          => up-to 16k
+         9 permit f1        => up-to 16k
          9 end f1 cut
          9 step r0          => cut next-hop-cut",
     );
@@ -125,7 +125,7 @@ fn cut_of_a_paused_fetch_is_resumed_if_ranges_can_be_requested() {
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 received f0 16k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 end f0 cut
          0 read r0          => read 0..16k, live 16k
          0 step r0          => cut next-hop-cut",
@@ -138,7 +138,7 @@ fn fetch_cut_before_its_first_byte_is_not_resumed() {
         "length=200k range present=0..100k
          0 attach 40k..     => r0
          0 step r0          => fetch f0 100k..200k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 end f0 cut
          0 state            => 1 readers, 0 fetches, length 200k, closed next-hop-cut, over
          0 read r0          => read 40k..100k, again 60k, kept 60k
@@ -156,7 +156,7 @@ fn events_for_an_ended_fetch_are_ignored() {
          0 end f0 whole
          0 end f0 cut
          0 received f0 5k
-         0 take f0          => orphaned
+         0 permit f0        => unread
          0 to-come f0       => none
          0 state            => 1 readers, 0 fetches, length 100k, whole, over
          0 leave r0

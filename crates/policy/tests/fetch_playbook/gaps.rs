@@ -14,11 +14,11 @@ fn missing_range_is_fetched_once_reader_is_within_read_ahead_limit() {
          0 read r0 1        => read 139263..136k, again 1, kept 1
          0 step r0          => fetch f0 200k..400k
          0 step r0          => read 136k..200k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 read r0 48k      => read 136k..184k, again 48k, kept 48k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 read r0 1k       => read 184k..185k, again 1k, kept 1k
-         0 take f0          => up-to 1k
+         0 permit f0        => up-to 1k
          0 received f0 1k
          0 read r0          => read 185k..201k, live 1k, again 15k, kept 15k",
     );
@@ -32,12 +32,12 @@ fn each_missing_range_between_parts_is_fetched_once() {
          0 attach 0..       => r0
          0 step r0          => fetch f0 0..20k
          0 step r0          => wait
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          1 received f0 16k
          1 read r0          => read 0..16k, live 16k
-         1 take f0          => up-to 4k
+         1 permit f0        => up-to 4k
          1 received f0 4k
-         1 take f0          => met
+         1 permit f0        => complete
          1 end f0 whole
          1 step r0          => fetch f1 30k..60k
          1 read r0          => read 16k..30k, live 4k, again 10k, kept 10k
@@ -65,14 +65,14 @@ fn two_concurrent_fetches_meet_without_fetching_a_byte_twice() {
          0 step r1          => fetch f1 500k..1000k
          0 to-come f0       => 500k
          1 received f1 500k
-         1 take f1          => met
+         1 permit f1        => complete
          1 end f1 whole
          1 read r1          => read 500k..1000k, live 500k
          1 step r1          => done
          1 leave r1
          2 received f0 500k
          2 stirred          => true
-         2 take f0          => met
+         2 permit f0        => complete
          2 end f0 whole
          2 state            => 1 readers, 0 fetches, length 1000k, whole, over
          2 read r0          => read 0..1000k, live 500k, again 500k
@@ -125,8 +125,8 @@ fn fetch_that_received_its_range_does_not_block_the_next_fetch() {
          0 attach 10k..     => r1
          0 step r1          => wait
          0 read r0          => read 0..10k, live 10k
-         0 take f0          => met
-         0 take f1          => up-to 16k",
+         0 permit f0        => complete
+         0 permit f1        => up-to 16k",
     );
 }
 
@@ -137,7 +137,7 @@ fn range_is_fetched_only_up_to_its_end() {
          0 attach 10k..30k  => r0
          0 step r0          => fetch f0 10k..30k
          0 received f0 20k
-         0 take f0          => met
+         0 permit f0        => complete
          0 end f0 whole
          0 read r0          => read 10k..30k, live 20k
          0 step r0          => done
@@ -159,16 +159,16 @@ fn fetch_of_a_stalled_reader_gives_way_to_a_waiting_reader() {
          0 step r2          => wait
          0 received f0 16k
          1 received f1 16k
-         1 take f0          => wait
+         1 permit f0        => wait
          1 stirred          => true
          1 step r2          => wait
          1 stirred          => true
-         1 take f0          => give-way
-         1 take f1          => up-to 3000k
+         1 permit f0        => yield
+         1 permit f1        => up-to 3000k
          1 step r2          => wait
          1 stirred          => false
          1 end f0 stopped
-         1 take f1          => wait
+         1 permit f1        => wait
          1 step r2          => fetch f2 6000k..9000k",
     );
     // both fronts are beyond r2
@@ -184,8 +184,8 @@ fn fetch_of_a_stalled_reader_gives_way_to_a_waiting_reader() {
          1 stirred          => true
          1 step r2          => wait
          1 stirred          => true
-         1 take f0          => give-way
-         1 take f1          => wait
+         1 permit f0        => yield
+         1 permit f1        => wait
          1 end f0 stopped
          1 step r2          => fetch f2 0..3000k
          1 step r0          => read 3000k..3016k",
@@ -214,7 +214,7 @@ fn background_fetch_gives_way_to_a_waiting_reader() {
          0 go-on f0
          0 attach 0..       => r0
          0 step r0          => wait
-         0 take f0          => give-way
+         0 permit f0        => yield
          0 end f0 stopped
          0 step r0          => fetch f1 0..6000k",
     );

@@ -9,18 +9,18 @@ fn fetch_is_paced_by_its_fastest_reader() {
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 attach 0..       => r1
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          0 received f0 16k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 read r1          => read 0..16k, live 16k
          0 fastest f0       => r1
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          0 received f0 16k
          0 read r1          => read 16k..32k, live 16k
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          0 read r0 1k       => read 0..1k, again 1k
          0 fastest f0       => r1
-         0 take f0          => up-to 16k",
+         0 permit f0        => up-to 16k",
     );
 }
 
@@ -34,16 +34,16 @@ fn fetch_is_paced_by_remaining_reader_after_the_fastest_disconnects() {
          0 received f0 100k
          0 read r0          => read 0..100k, live 100k
          0 read r1 1k       => read 0..1k, again 1k
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          0 leave r0
          0 stirred          => true
-         0 take f0          => wait
+         0 permit f0        => wait
          0 read r1 83k      => read 1k..84k, again 83k
-         0 take f0          => wait
+         0 permit f0        => wait
          0 read r1 1        => read 84k..86017, again 1
-         0 take f0          => up-to 1
+         0 permit f0        => up-to 1
          0 read r1          => read 86017..100k, again 16383
-         0 take f0          => up-to 16k",
+         0 permit f0        => up-to 16k",
     );
 }
 
@@ -56,9 +56,9 @@ fn fetch_takes_only_bytes_that_a_reader_wants() {
          0 attach 0..20k    => r0
          0 received f0 10k
          0 read r0          => read 0..10k, live 10k
-         0 take f0          => up-to 10k
+         0 permit f0        => up-to 10k
          0 received f0 10k
-         0 take f0          => orphaned",
+         0 permit f0        => unread",
     );
     // the next is counted from where it is
     check(
@@ -68,10 +68,10 @@ fn fetch_takes_only_bytes_that_a_reader_wants() {
          0 attach 0..       => r1
          0 received f0 10k
          0 read r0          => read 0..10k, live 10k
-         0 take f0          => up-to 10k
+         0 permit f0        => up-to 10k
          0 received f0 10k
          0 fastest f0       => r1
-         0 take f0          => wait",
+         0 permit f0        => wait",
     );
 }
 
@@ -84,7 +84,7 @@ fn fetch_runs_up_to_a_reader_beyond_its_write_position() {
          0 attach 100k..    => r1
          0 step r1          => wait
          0 fastest f0       => r1
-         0 take f0          => up-to 116k
+         0 permit f0        => up-to 116k
          0 received f0 116k
          0 read r1          => read 100k..116k, live 16k",
     );
@@ -184,7 +184,7 @@ fn read_ahead_shares_are_a_quarter_of_the_limit_or_unbounded() {
         "length=600k read_ahead=unbounded
          0 begin 0..        => f0
          0 attach 0..       => r0
-         0 take f0          => up-to 600k
+         0 permit f0        => up-to 600k
          0 window f0        => none
          0 unsent r0        => none",
     );
@@ -192,7 +192,7 @@ fn read_ahead_shares_are_a_quarter_of_the_limit_or_unbounded() {
         "length=600k read_ahead=256k
          0 begin 0..        => f0
          0 attach 0..       => r0
-         0 take f0          => up-to 64k
+         0 permit f0        => up-to 64k
          0 window f0        => 64k
          0 unsent r0        => 64k",
     );

@@ -8,14 +8,14 @@ fn unstored_content_is_fetched_at_most_64_kib_ahead_of_fastest_reader() {
         "length=9000k read_ahead=unbounded
          0 begin 0..        => f0
          0 attach 0..       => r0
-         0 take f0          => up-to 9000k
+         0 permit f0        => up-to 9000k
          0 received f0 500k
          0 pass
-         0 take f0          => wait
+         0 permit f0        => wait
          0 read r0 437k     => read 0..437k, live 437k
-         0 take f0          => up-to 1k
+         0 permit f0        => up-to 1k
          0 read r0          => read 437k..500k, live 63k
-         0 take f0          => up-to 64k",
+         0 permit f0        => up-to 64k",
     );
 }
 

@@ -9,21 +9,21 @@ fn single_reader_receives_all_content_in_order() {
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 step r0          => wait
-         0 take f0          => up-to 16k
+         0 permit f0        => up-to 16k
          1 received f0 16k
-         1 take f0          => wait
+         1 permit f0        => wait
          1 read r0          => read 0..16k, live 16k
          1 step r0          => wait
-         2 take f0          => up-to 16k
+         2 permit f0        => up-to 16k
          2 received f0 10k
-         2 take f0          => up-to 6k
+         2 permit f0        => up-to 6k
          2 read r0 1k       => read 16k..17k, live 1k
-         2 take f0          => up-to 7k
+         2 permit f0        => up-to 7k
          3 received f0 7k
          3 read r0          => read 17k..33k, live 16k
-         3 take f0          => up-to 7k
+         3 permit f0        => up-to 7k
          4 received f0 7k
-         4 take f0          => met
+         4 permit f0        => complete
          4 end f0 whole
          4 state            => 1 readers, 0 fetches, length 40k, whole, over
          4 read r0          => read 33k..40k, live 7k
@@ -44,7 +44,7 @@ fn late_follower_reads_received_bytes_at_once() {
          1 attach 0..       => r1
          1 read r1          => read 0..500k, again 500k
          1 step r1          => wait
-         1 take f0          => up-to 16k
+         1 permit f0        => up-to 16k
          1 received f0 16k
          1 read r1          => read 500k..516k, live 16k
          1 read r0          => read 500k..516k, again 16k

@@ -4,7 +4,7 @@
 //! length=100k read_ahead=64k fetches=8 range present=0..10k     settings, all optional
 //! 0 begin 0..              => f0      at this millisecond, this event => this answer
 //! 0 attach 0..50k          => r0      fetches and readers are numbered as they come
-//! 0 take f0                => up-to 16k
+//! 0 permit f0              => up-to 16k
 //! 5 received f0 16k
 //! 5 step r0                => read 0..16k
 //! 5 read r0                => read 0..16k, live 16k     step, delivered and moved in one
@@ -15,7 +15,7 @@
 use weir_policy::fetch::{
     ByteSpan, ByteSpans, FetchEnd, FetchId, Fill, FillRules, ReadAhead, ReaderId,
 };
-use weir_policy::fetch::{Confirm, Step, Take};
+use weir_policy::fetch::{Confirm, ReadPermit, Step};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -112,7 +112,7 @@ fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
         ["passed", "with-room"] => size(fill.passed(true)),
         ["read", reader] => read(fill, now, r(reader), u64::MAX),
         ["read", reader, most] => read(fill, now, r(reader), bytes(most)),
-        ["take", fetch] => take(fill.take(now, f(fetch))),
+        ["permit", fetch] => permit(fill.permit(now, f(fetch))),
         ["window", fetch] => optional(fill.window(f(fetch)).map(u64::from)),
         ["unsent", reader] => optional(fill.unsent(r(reader)).map(u64::from)),
         ["to-come", fetch] => optional(fill.to_come(f(fetch))),
@@ -182,14 +182,14 @@ fn confirm(confirm: Confirm) -> String {
     }
 }
 
-fn take(take: Take) -> String {
-    match take {
-        Take::UpTo(bytes) => format!("up-to {}", size(bytes)),
-        Take::Wait => "wait".to_owned(),
-        Take::Background => "background".to_owned(),
-        Take::Orphaned => "orphaned".to_owned(),
-        Take::Met => "met".to_owned(),
-        Take::GiveWay => "give-way".to_owned(),
+fn permit(permit: ReadPermit) -> String {
+    match permit {
+        ReadPermit::UpTo(bytes) => format!("up-to {}", size(bytes)),
+        ReadPermit::Wait => "wait".to_owned(),
+        ReadPermit::Background => "background".to_owned(),
+        ReadPermit::Unread => "unread".to_owned(),
+        ReadPermit::Complete => "complete".to_owned(),
+        ReadPermit::Yield => "yield".to_owned(),
     }
 }
 

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use weir_measure::Metric;
-use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
+use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, ReadPermit};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Now, Transaction};
 use weir_semantics::{
@@ -244,11 +244,11 @@ impl Pending {
     /// judge it by before its head. Says how it ends then.
     async fn unneeded(&self) -> FetchEnd {
         poll_fn(
-            |cx| match self.in_flight.take(&self.worker, self.fetch, cx.waker()) {
-                Take::Met => Poll::Ready(FetchEnd::Whole),
-                Take::Orphaned if self.finishes => Poll::Pending,
-                Take::Orphaned | Take::GiveWay => Poll::Ready(FetchEnd::Stopped),
-                Take::UpTo(_) | Take::Wait | Take::Background => Poll::Pending,
+            |cx| match self.in_flight.permit(&self.worker, self.fetch, cx.waker()) {
+                ReadPermit::Complete => Poll::Ready(FetchEnd::Whole),
+                ReadPermit::Unread if self.finishes => Poll::Pending,
+                ReadPermit::Unread | ReadPermit::Yield => Poll::Ready(FetchEnd::Stopped),
+                ReadPermit::UpTo(_) | ReadPermit::Wait | ReadPermit::Background => Poll::Pending,
             },
         )
         .await

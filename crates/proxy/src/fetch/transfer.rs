@@ -23,7 +23,7 @@ use weir_net::next_hops;
 use weir_net::next_hops::Connection;
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
-use weir_policy::fetch::{Abort, FetchEnd, FetchId, Stop, Take, judge};
+use weir_policy::fetch::{Abort, FetchEnd, FetchId, ReadPermit, Stop, judge};
 use weir_wire::{BodyEvent, BodyLength, BodyReader};
 
 /// What a fetch begins with: the response head has been read, and what came with it.
@@ -111,35 +111,35 @@ impl Fetch {
             if self.end.is_some() {
                 return Poll::Ready(());
             }
-            let most = match self.in_flight.take(&self.worker, self.id, cx.waker()) {
-                Take::UpTo(most) => most,
-                Take::Wait => {
+            let most = match self.in_flight.permit(&self.worker, self.id, cx.waker()) {
+                ReadPermit::UpTo(most) => most,
+                ReadPermit::Wait => {
                     // readers keep it waiting, not the next hop
                     self.deadline.moved();
                     return Poll::Pending;
                 }
                 // switched off meanwhile
-                Take::Background if self.worker.shared.background.is_nothing() => {
+                ReadPermit::Background if self.worker.shared.background.is_nothing() => {
                     self.finish(FetchEnd::Stopped, false);
                     continue;
                 }
-                Take::Background if self.in_flight.is_kept() => {
+                ReadPermit::Background if self.in_flight.is_kept() => {
                     ready!(self.poll_background(cx))
                 }
-                Take::Orphaned | Take::Background if self.in_flight.is_awaited() => {
+                ReadPermit::Unread | ReadPermit::Background if self.in_flight.is_awaited() => {
                     return Poll::Pending;
                 }
                 // one that goes on is judged anew when it turns out to be for nobody
-                Take::Orphaned | Take::Background => {
+                ReadPermit::Unread | ReadPermit::Background => {
                     self.judge();
                     continue;
                 }
                 // what follows is there, or another fetch brings it
-                Take::Met => {
+                ReadPermit::Complete => {
                     self.finish(FetchEnd::Whole, false);
                     continue;
                 }
-                Take::GiveWay => {
+                ReadPermit::Yield => {
                     self.finish(FetchEnd::Stopped, false);
                     continue;
                 }
@@ -244,13 +244,13 @@ impl Fetch {
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.in_flight.key());
-        let orphan = self.in_flight.orphan(self.id, again, free);
-        let verdict = match judge(&self.settings.abort, &orphan) {
+        let unread = self.in_flight.unread(self.id, again, free);
+        let verdict = match judge(&self.settings.abort, &unread) {
             // it would wait for ever
             Abort::GoOn(_) if shared.background.is_nothing() => Abort::Stop(Stop::NoBudget),
             verdict => verdict,
         };
-        if matches!(verdict, Abort::Stop(_)) && !self.in_flight.end_orphan(&self.worker, self.id) {
+        if matches!(verdict, Abort::Stop(_)) && !self.in_flight.end_unread(&self.worker, self.id) {
             // somebody came while it was judged
             return;
         }

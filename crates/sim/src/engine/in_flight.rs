@@ -18,8 +18,8 @@ use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::collapse::{GroupId, Selection};
 use weir_policy::fetch::{
-    Abort, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, Fill, Orphan, ReaderId,
-    Step, Stop, Take, judge,
+    Abort, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, Fill, ReadPermit,
+    ReaderId, Step, Stop, UnreadFetch, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_trace::Row;
@@ -142,18 +142,20 @@ impl Simulator {
         let waiting = self.fetches.at(fetch).waiting();
         let in_flight = self.in_flight.at_mut(id);
         let is_for_store_alone = in_flight.is_for_store_alone;
-        let may = match in_flight.fill().take(now, fetch_id) {
-            Take::UpTo(most) => most,
-            Take::Wait => return false,
+        let may = match in_flight.fill().permit(now, fetch_id) {
+            ReadPermit::UpTo(most) => most,
+            ReadPermit::Wait => return false,
             // one that goes on is judged anew when it turns out to be for nobody
-            Take::Background if !is_for_store_alone && !self.is_wanted(id) => {
+            ReadPermit::Background if !is_for_store_alone && !self.is_wanted(id) => {
                 return self.judge(id, fetch_id, fetch);
             }
-            Take::Background => match self.granted(id, fetch_id, fetch) {
+            ReadPermit::Background => match self.granted(id, fetch_id, fetch) {
                 0 => return false,
                 granted => granted,
             },
-            Take::Orphaned if self.fetches.at(fetch).came < self.fetches.at(fetch).head_bytes => {
+            ReadPermit::Unread
+                if self.fetches.at(fetch).came < self.fetches.at(fetch).head_bytes =>
+            {
                 // there is nothing to judge it by before its head
                 if self.settings.abort == AbortPolicy::Finish {
                     return false;
@@ -161,12 +163,12 @@ impl Simulator {
                 self.end(id, fetch_id, fetch, FetchEnd::Stopped);
                 return true;
             }
-            Take::Orphaned => return self.judge(id, fetch_id, fetch),
-            Take::Met => {
+            ReadPermit::Unread => return self.judge(id, fetch_id, fetch),
+            ReadPermit::Complete => {
                 self.end(id, fetch_id, fetch, FetchEnd::Whole);
                 return true;
             }
-            Take::GiveWay => {
+            ReadPermit::Yield => {
                 self.end(id, fetch_id, fetch, FetchEnd::Stopped);
                 return true;
             }
@@ -213,7 +215,7 @@ impl Simulator {
             readers,
         });
         // its end is seen with its last byte: before anybody who reads that goes on
-        if self.in_flight.at_mut(id).fill().take(now, fetch_id) == Take::Met {
+        if self.in_flight.at_mut(id).fill().permit(now, fetch_id) == ReadPermit::Complete {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
     }
@@ -260,8 +262,8 @@ impl Simulator {
     /// Nobody reads: goes on, or not.
     fn judge(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
         let now = self.now();
-        let orphan = self.orphan(id, fetch_id, now);
-        let verdict = match judge(&self.settings.abort, &orphan) {
+        let unread = self.unread(id, fetch_id, now);
+        let verdict = match judge(&self.settings.abort, &unread) {
             // it would wait for ever
             Abort::GoOn(_) if self.settings.background_bytes_s == 0 => Abort::Stop(Stop::NoBudget),
             verdict => verdict,
@@ -287,7 +289,7 @@ impl Simulator {
         true
     }
 
-    fn orphan(&mut self, id: u32, fetch_id: FetchId, now: Now) -> Orphan {
+    fn unread(&mut self, id: u32, fetch_id: FetchId, now: Now) -> UnreadFetch {
         let is_outdated = self.is_outdated(id);
         let in_flight = self.in_flight.at_mut(id);
         let is_kept = in_flight.is_kept && !is_outdated;
@@ -297,7 +299,7 @@ impl Simulator {
         // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
         // §3.1)
         let set_up_us = 2 * u64::from(server_us);
-        Orphan {
+        UnreadFetch {
             received: fill.present().total(),
             complete_length: fill.complete_length(),
             is_kept: is_kept && !fill.closed().is_some_and(Cut::outdates_stored),

@@ -4,7 +4,7 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 /// 20 MB of which 0.26 MB are here; it may go on, and its part is kept.
-const ORPHAN: Orphan = Orphan {
+const UNREAD: UnreadFetch = UnreadFetch {
     is_kept: true,
     received: 256 * KIB,
     complete_length: Some(20 * MIB),
@@ -15,32 +15,32 @@ const ORPHAN: Orphan = Orphan {
 };
 
 #[track_caller]
-fn check(policy: AbortPolicy, orphan: Orphan, word: &str) {
-    let judged = judge(&policy, &orphan);
-    assert_eq!(judged.as_str(), word, "{policy:?} {orphan:?}");
+fn check(policy: AbortPolicy, unread: UnreadFetch, word: &str) {
+    let judged = judge(&policy, &unread);
+    assert_eq!(judged.as_str(), word, "{policy:?} {unread:?}");
     assert_eq!(word.starts_with("go-on"), matches!(judged, Abort::GoOn(_)));
 }
 
 /// One that lacks so much of 20 MiB.
-fn lacking(to_come: u64) -> Orphan {
-    Orphan {
+fn lacking(to_come: u64) -> UnreadFetch {
+    UnreadFetch {
         received: 20 * MIB - to_come,
-        ..ORPHAN
+        ..UNREAD
     }
 }
 
 #[test]
 fn stop_and_finish_policies_ignore_length_and_progress() {
-    for orphan in [
-        ORPHAN,
+    for unread in [
+        UNREAD,
         lacking(1),
-        Orphan {
+        UnreadFetch {
             complete_length: None,
-            ..ORPHAN
+            ..UNREAD
         },
     ] {
-        check(AbortPolicy::Stop, orphan, "stop-always");
-        check(AbortPolicy::Finish, orphan, "go-on-always");
+        check(AbortPolicy::Stop, unread, "stop-always");
+        check(AbortPolicy::Finish, unread, "go-on-always");
     }
 }
 
@@ -52,17 +52,17 @@ fn squid_policy_defaults_to_16_kib_and_95_percent() {
     check(squid, lacking(16 * KIB + 1), "stop-much-left");
     check(
         squid,
-        Orphan {
+        UnreadFetch {
             complete_length: None,
-            ..ORPHAN
+            ..UNREAD
         },
         "stop-length-unknown",
     );
     // of a small one the same remainder is more than five percent
-    let small = Orphan {
+    let small = UnreadFetch {
         received: 16 * KIB,
         complete_length: Some(32 * KIB),
-        ..ORPHAN
+        ..UNREAD
     };
     check(squid, small, "stop-little-received");
 }
@@ -74,10 +74,10 @@ fn squid_policy_checks_minimum_then_maximum_then_percent() {
         max_bytes,
         pct,
     };
-    let percent = |received| Orphan {
+    let percent = |received| UnreadFetch {
         received,
         complete_length: Some(100_000),
-        ..ORPHAN
+        ..UNREAD
     };
     check(
         squid(0, u64::MAX, 95),
@@ -98,12 +98,12 @@ fn squid_policy_checks_minimum_then_maximum_then_percent() {
         "stop-little-received",
     );
     // -1
-    let unknown = Orphan {
+    let unknown = UnreadFetch {
         complete_length: None,
-        ..ORPHAN
+        ..UNREAD
     };
     check(squid(u64::MAX, 0, 100), unknown, "go-on-always");
-    check(squid(u64::MAX, 0, 100), ORPHAN, "go-on-always");
+    check(squid(u64::MAX, 0, 100), UNREAD, "go-on-always");
 }
 
 #[test]
@@ -121,14 +121,14 @@ fn value_policy_always_finishes_the_last_16_kib() {
 fn value_policy_counts_received_bytes_only_if_they_would_be_lost() {
     // half of 20 MiB is here: worth going on if it is asked for again with a chance of more than a
     // half
-    let lost = |per_1024| Orphan {
+    let lost = |per_1024| UnreadFetch {
         again: Chance::of(per_1024, 1024),
         part_is_kept: false,
         ..lacking(10 * MIB)
     };
     check(AbortPolicy::VALUE, lost(512), "stop-not-worth-it");
     check(AbortPolicy::VALUE, lost(513), "go-on-worth-it");
-    let kept = |per_1024| Orphan {
+    let kept = |per_1024| UnreadFetch {
         part_is_kept: true,
         ..lost(per_1024)
     };
@@ -138,19 +138,19 @@ fn value_policy_counts_received_bytes_only_if_they_would_be_lost() {
 
 #[test]
 fn value_policy_weighs_the_cost_of_a_new_connection() {
-    let orphan = |new_connection_bytes| Orphan {
+    let unread = |new_connection_bytes| UnreadFetch {
         new_connection_bytes,
         ..lacking(100 * KIB)
     };
-    check(AbortPolicy::VALUE, orphan(100 * KIB), "stop-not-worth-it");
-    check(AbortPolicy::VALUE, orphan(100 * KIB + 1), "go-on-worth-it");
+    check(AbortPolicy::VALUE, unread(100 * KIB), "stop-not-worth-it");
+    check(AbortPolicy::VALUE, unread(100 * KIB + 1), "go-on-worth-it");
     // with what is saved besides
-    let again = Orphan {
+    let again = UnreadFetch {
         again: Chance::of(1, 2),
-        ..orphan(50 * KIB)
+        ..unread(50 * KIB)
     };
     check(AbortPolicy::VALUE, again, "stop-not-worth-it");
-    let again = Orphan {
+    let again = UnreadFetch {
         new_connection_bytes: 50 * KIB + 1,
         ..again
     };
@@ -159,54 +159,54 @@ fn value_policy_weighs_the_cost_of_a_new_connection() {
 
 #[test]
 fn value_policy_stops_fetch_beyond_background_budget() {
-    let worth = Orphan {
+    let worth = UnreadFetch {
         again: Chance::CERTAIN,
         part_is_kept: false,
-        ..ORPHAN
+        ..UNREAD
     };
     let to_come = 20 * MIB - 256 * KIB;
     for (background_free_bytes, word) in
         [(to_come, "go-on-worth-it"), (to_come - 1, "stop-no-budget")]
     {
-        let orphan = Orphan {
+        let unread = UnreadFetch {
             background_free_bytes,
             ..worth
         };
-        check(AbortPolicy::VALUE, orphan, word);
+        check(AbortPolicy::VALUE, unread, word);
     }
-    let little = Orphan {
+    let little = UnreadFetch {
         background_free_bytes: 15 * KIB,
         ..lacking(16 * KIB)
     };
     check(AbortPolicy::VALUE, little, "stop-no-budget");
     // what is not worth it is not told to lack a budget
-    let neither = Orphan {
+    let neither = UnreadFetch {
         background_free_bytes: 0,
-        ..ORPHAN
+        ..UNREAD
     };
     check(AbortPolicy::VALUE, neither, "stop-not-worth-it");
 }
 
 #[test]
 fn unknown_and_extreme_lengths_are_judged_without_overflow() {
-    let unknown = Orphan {
+    let unknown = UnreadFetch {
         complete_length: None,
-        ..ORPHAN
+        ..UNREAD
     };
     check(AbortPolicy::VALUE, unknown, "stop-length-unknown");
-    let more_than_all = Orphan {
+    let more_than_all = UnreadFetch {
         received: u64::MAX,
-        ..ORPHAN
+        ..UNREAD
     };
     check(AbortPolicy::VALUE, more_than_all, "go-on-little-left");
     check(AbortPolicy::SQUID, more_than_all, "go-on-little-left");
-    let huge = Orphan {
+    let huge = UnreadFetch {
         received: 0,
         complete_length: Some(u64::MAX),
         again: Chance::CERTAIN,
         part_is_kept: false,
         new_connection_bytes: u64::MAX,
-        ..ORPHAN
+        ..UNREAD
     };
     check(AbortPolicy::VALUE, huge, "stop-not-worth-it");
     check(AbortPolicy::SQUID, huge, "stop-much-left");
@@ -232,11 +232,11 @@ fn fetch_neither_read_nor_kept_is_stopped_under_every_policy() {
         },
         AbortPolicy::VALUE,
     ] {
-        let orphan = Orphan {
+        let unread = UnreadFetch {
             is_kept: false,
             again: Chance::CERTAIN,
             ..lacking(1)
         };
-        check(policy, orphan, "stop-not-kept");
+        check(policy, unread, "stop-not-kept");
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Fetch {
     /// It was decided to go on, and no reader has needed it since.
     pub(super) goes_on: bool,
     /// Another reader needs its place among the fetches.
-    pub(super) gives_way: bool,
+    pub(super) yields: bool,
     /// The furthest place any reader ever had in what this fetch brings.
     pub(super) consumed: u64,
     /// When it brought something last, or was begun.
@@ -46,7 +46,7 @@ impl Fetches {
             front: asked.from,
             pace: Pace::new(read_ahead, now),
             goes_on: false,
-            gives_way: false,
+            yields: false,
             consumed: asked.from,
             active: now.tick,
             is_confirmed: false,

@@ -2,7 +2,7 @@
 
 use super::Fill;
 use super::fetch::Fetch;
-use super::words::{NEAR_BYTES, NotHere, SPANS_MAX, Take};
+use super::words::{NEAR_BYTES, NotHere, ReadPermit, SPANS_MAX};
 use crate::fetch::byte_span::ByteSpan;
 use crate::now::Now;
 
@@ -96,19 +96,19 @@ impl Fill {
     pub(super) fn ask_for_room(&mut self, now: Now) {
         let mut idlest = None;
         for fetch in self.fetches.iter() {
-            match self.take(now, fetch.id) {
-                Take::GiveWay => return,
-                Take::Wait | Take::Background => {
+            match self.permit(now, fetch.id) {
+                ReadPermit::Yield => return,
+                ReadPermit::Wait | ReadPermit::Background => {
                     let rank = (!fetch.goes_on, fetch.active, fetch.id);
                     idlest = Some(idlest.map_or(rank, |least| rank.min(least)));
                 }
-                Take::UpTo(_) | Take::Orphaned | Take::Met => {}
+                ReadPermit::UpTo(_) | ReadPermit::Unread | ReadPermit::Complete => {}
             }
         }
         let Some(fetch) = idlest.and_then(|(_, _, id)| self.fetches.get_mut(id)) else {
             return;
         };
-        fetch.gives_way = true;
+        fetch.yields = true;
         self.stirred = true;
     }
 }

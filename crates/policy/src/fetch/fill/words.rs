@@ -139,7 +139,7 @@ impl Cut {
 
 /// How much a fetch may take from its next hop now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Take {
+pub enum ReadPermit {
     /// Up to so many bytes, at least one.
     UpTo(u64),
     /// Nothing until a reader has moved.
@@ -151,21 +151,21 @@ pub enum Take {
     Background,
     /// Nobody reads: to be judged. [`Fill::go_on`](super::Fill::go_on), or stop and
     /// [`FetchEnd::Stopped`].
-    Orphaned,
+    Unread,
     /// It has met what is here already or another fetch brings, or has had all it asked for: end it
     /// as [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
-    Met,
+    Complete,
     /// Another reader can only go on if this fetch, which waits or which nobody reads, makes room:
     /// stop it and [`FetchEnd::Stopped`]. It will be begun anew where it stopped when its readers
     /// come so far.
-    GiveWay,
+    Yield,
 }
 
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FetchEnd {
     /// With the last byte of its span, or of the content (whose length is then known), or where it
-    /// was told [`Take::Met`]. Before that it counts as cut.
+    /// was told [`ReadPermit::Complete`]. Before that it counts as cut.
     Whole,
     /// The connection failed.
     Cut,

@@ -24,8 +24,8 @@ use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::collapse::Selection;
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Orphan, ReadAhead,
-    ReaderId, Take,
+    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, ReadAhead, ReadPermit,
+    ReaderId, UnreadFetch,
 };
 use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
 
@@ -254,18 +254,18 @@ impl InFlightResponse {
     }
 
     /// What `fetch` may take now; it will be woken when that has changed.
-    pub(crate) fn take(&self, worker: &Worker, fetch: FetchId, waker: &Waker) -> Take {
+    pub(crate) fn permit(&self, worker: &Worker, fetch: FetchId, waker: &Waker) -> ReadPermit {
         let now = worker.now();
         let mut inner = self.lock();
         inner.take_back(worker, waker);
-        let take = inner.fill.take(now, fetch);
-        let waits_for = match take {
-            Take::Wait | Take::Background | Take::Orphaned => WaitsFor::Readers,
-            Take::UpTo(_) => WaitsFor::NextHop,
-            Take::Met | Take::GiveWay => return take,
+        let permit = inner.fill.permit(now, fetch);
+        let waits_for = match permit {
+            ReadPermit::Wait | ReadPermit::Background | ReadPermit::Unread => WaitsFor::Readers,
+            ReadPermit::UpTo(_) => WaitsFor::NextHop,
+            ReadPermit::Complete | ReadPermit::Yield => return permit,
         };
         inner.waiting.fetch(fetch, waits_for, waker);
-        take
+        permit
     }
 
     /// How many bytes `fetch` still has to bring, if that is known.
@@ -332,18 +332,18 @@ impl InFlightResponse {
     }
 
     /// What is known of `fetch` when nobody reads it.
-    pub(crate) fn orphan(
+    pub(crate) fn unread(
         &self,
         fetch: FetchId,
         again: Chance,
         background_free_bytes: u64,
-    ) -> Orphan {
+    ) -> UnreadFetch {
         let inner = self.lock();
         let rate = inner.fill.rate_bytes_s(fetch);
         // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
         // §3.1)
         let set_up_us = 2 * u64::from(inner.next_hop_us);
-        Orphan {
+        UnreadFetch {
             received: inner.fill.present().total(),
             complete_length: inner.fill.complete_length(),
             is_kept: !inner.is_closed() && !inner.fill.closed().is_some_and(Cut::outdates_stored),
@@ -391,14 +391,15 @@ impl InFlightResponse {
     }
 
     /// Stops `fetch`, if it is still for nobody; `false` if somebody reads, or is about to.
-    pub(crate) fn end_orphan(&self, worker: &Worker, fetch: FetchId) -> bool {
+    pub(crate) fn end_unread(&self, worker: &Worker, fetch: FetchId) -> bool {
         let mut inner = self.lock();
-        let take = inner.fill.take(worker.now(), fetch);
-        let is_orphan = matches!(take, Take::Orphaned | Take::Background) && !inner.is_awaited();
-        if is_orphan {
+        let permit = inner.fill.permit(worker.now(), fetch);
+        let is_unread =
+            matches!(permit, ReadPermit::Unread | ReadPermit::Background) && !inner.is_awaited();
+        if is_unread {
             self.end_locked(&mut inner, worker, fetch, FetchEnd::Stopped, &[]);
         }
-        is_orphan
+        is_unread
     }
 
     fn end_locked(
