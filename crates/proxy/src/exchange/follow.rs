@@ -7,8 +7,8 @@ use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
 use crate::fetch::gap;
-use crate::fetch::in_flight::{InFlightResponse, Joining};
-use crate::fetch::reader::{self, Attached, Start};
+use crate::fetch::in_flight::{InFlightResponse, JoinTerms};
+use crate::fetch::reader::{self, ReaderHandle, Start};
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
 use crate::request::vary::selecting_digest;
@@ -275,18 +275,18 @@ async fn join(
         let alive = stored::serve(client, exchange, &response, serving).await;
         return Some(Gate::Answered(alive));
     };
-    let joining = Joining {
+    let terms = JoinTerms {
         followers_max: exchange.settings.config.fetch.followers_max as usize,
         completes: before.completes(),
         is_newcomer: follower.is_none(),
     };
-    let Some(reader) = in_flight.follow(now, span, joining) else {
+    let Some(reader) = in_flight.follow(now, span, terms) else {
         exchange.tx = before;
         return None;
     };
     drop(follower);
-    let attached = Attached::new(&client.worker, in_flight, reader, joining.completes);
-    match confirm(client, exchange, &attached).await {
+    let handle = ReaderHandle::new(&client.worker, in_flight, reader, terms.completes);
+    match confirm(client, exchange, &handle).await {
         Confirmed::Yes => {}
         Confirmed::No => {
             exchange.tx = before;
@@ -295,7 +295,7 @@ async fn join(
         Confirmed::ClientLeft => return Some(client_left(client, exchange)),
     }
     let start = Start {
-        attached,
+        handle,
         span,
         head: head_for(client, exchange, &in_flight.response, form, serving),
         framing: form.framing(exchange.persistence.http11),
@@ -312,17 +312,17 @@ enum Confirmed {
 }
 
 /// Waits until it is known whether all that the reader will be promised is of one representation.
-async fn confirm(client: &Client, exchange: &RequestState, attached: &Attached) -> Confirmed {
+async fn confirm(client: &Client, exchange: &RequestState, handle: &ReaderHandle) -> Confirmed {
     let worker = &client.worker;
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut disconnect = ClientDisconnect::new(half_closed);
     poll_fn(|cx| {
         loop {
-            let (in_flight, reader) = (&attached.in_flight, attached.id);
+            let (in_flight, reader) = (&handle.in_flight, handle.id);
             match in_flight.confirm(worker.now(), reader, cx.waker()) {
                 Confirm::Yes => return Poll::Ready(Confirmed::Yes),
                 Confirm::No => return Poll::Ready(Confirmed::No),
-                Confirm::Fetch { fetch, .. } if !attached.completes => {
+                Confirm::Fetch { fetch, .. } if !handle.completes => {
                     in_flight.end(worker, fetch, FetchEnd::Stopped, &[]);
                     return Poll::Ready(Confirmed::No);
                 }
@@ -388,7 +388,7 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut RequestState, start
     let worker = Rc::clone(&client.worker);
     // its question is answered
     exchange.expected = None;
-    let in_flight = Arc::clone(&start.attached.in_flight);
+    let in_flight = Arc::clone(&start.handle.in_flight);
     let sent = reader::run(client, exchange, start).await;
     let counters = worker.counters();
     counters.add(Metric::BytesToClients, sent.bytes);

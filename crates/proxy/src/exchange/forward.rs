@@ -17,7 +17,7 @@ use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::fetch::arrival::Answered;
 use crate::fetch::gap;
 use crate::fetch::in_flight::{self, InFlightResponse};
-use crate::fetch::reader::{Attached, Start};
+use crate::fetch::reader::{ReaderHandle, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
 use crate::request::answer::{Answer, AnswerReason};
@@ -442,7 +442,7 @@ async fn begun(
         return Ok(false);
     };
     let start = Start {
-        attached: Attached::new(&worker, &in_flight, reader, true),
+        handle: ReaderHandle::new(&worker, &in_flight, reader, true),
         span,
         head,
         framing,

@@ -7,7 +7,7 @@
 use crate::cache::freshen::Merging;
 use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
-use crate::fetch::in_flight::{Beginnings, InFlightResponse};
+use crate::fetch::in_flight::{InFlightParams, InFlightResponse};
 use crate::fetch::keeper::expected;
 use crate::fetch::kept::{Kept, room};
 use crate::fetch::transfer::Begun;
@@ -173,7 +173,7 @@ fn new(
     );
     let reservation = Ok(kept.begin(worker, exchange, expected(response.body))?);
     let vary = kept.vary.clone();
-    let beginnings = Beginnings {
+    let params = InFlightParams {
         key: exchange.key,
         vary,
         reservation,
@@ -184,7 +184,7 @@ fn new(
         span,
         response: kept.with_body(InFlightContent::new(complete_length, None).finish()),
     };
-    let (in_flight, id) = InFlightResponse::begin(worker, beginnings);
+    let (in_flight, id) = InFlightResponse::begin(worker, params);
     let framing = Framing::toward(
         exchange.persistence.http11,
         exchange.request.method,
@@ -232,7 +232,7 @@ fn complete(
         Some(span.len()),
     );
     let form = exchange.form_of(&fresh, now.wall);
-    let beginnings = Beginnings {
+    let params = InFlightParams {
         key: exchange.key,
         vary,
         reservation,
@@ -243,7 +243,7 @@ fn complete(
         span,
         response: fresh,
     };
-    let (in_flight, id) = InFlightResponse::begin(worker, beginnings);
+    let (in_flight, id) = InFlightResponse::begin(worker, params);
     let serving = Serving {
         age: in_flight.response.facts.current_age(now),
     };

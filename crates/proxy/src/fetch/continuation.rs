@@ -9,7 +9,7 @@ use crate::client::connection::Client;
 use crate::exchange::follow;
 use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::InFlightResponse;
-use crate::fetch::reader::{Attached, Start};
+use crate::fetch::reader::{ReaderHandle, Start};
 use crate::send::framing::Framing;
 use crate::send::outgoing::Outgoing;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn begin(
     response: &Arc<StoredResponse>,
     (at, to): (u64, u64),
     why: Lost,
-) -> Option<Attached> {
+) -> Option<ReaderHandle> {
     let rest = Rest {
         at,
         to,
@@ -39,7 +39,7 @@ pub(crate) fn begin(
     let (key, read_ahead) = (exchange.key, exchange.read_ahead());
     let (in_flight, reader) = InFlightResponse::for_one(worker, key, read_ahead, response, span)?;
     worker.counters().inc(Metric::Continued(why));
-    Some(Attached::new(worker, &in_flight, reader, true))
+    Some(ReaderHandle::new(worker, &in_flight, reader, true))
 }
 
 /// Goes on with a stored response that cannot be read any further; whether the connection may go
@@ -51,9 +51,9 @@ pub(crate) async fn run(
     unread: Outgoing,
 ) -> Option<bool> {
     let (head, at, to) = unread.into_unread()?;
-    let attached = begin(client, exchange, response, (at, to), Lost::Unreadable)?;
+    let handle = begin(client, exchange, response, (at, to), Lost::Unreadable)?;
     let start = Start {
-        attached,
+        handle,
         span: ByteSpan { from: at, to },
         head,
         framing: Framing::Length,

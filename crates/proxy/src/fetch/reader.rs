@@ -7,7 +7,7 @@ use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
 use crate::fetch::gap;
-use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, Reading};
+use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, ReaderAction};
 use crate::log::record::ContentTimes;
 use crate::send::disk_read::DiskRead;
 use crate::send::framing::Framing;
@@ -62,7 +62,7 @@ pub(crate) struct Sent {
 
 /// What a reader begins with.
 pub(crate) struct Start {
-    pub(crate) attached: Attached,
+    pub(crate) handle: ReaderHandle,
     pub(crate) span: ByteSpan,
     pub(crate) head: Vec<u8>,
     pub(crate) framing: Framing,
@@ -72,7 +72,7 @@ pub(crate) struct Start {
 struct Reader<'a> {
     client: &'a mut Client,
     exchange: &'a RequestState,
-    attached: Attached,
+    handle: ReaderHandle,
     flow: ClientFlow,
     /// When the round trip was looked at.
     looked: Option<Tick>,
@@ -101,7 +101,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Sta
         looked: None,
         client,
         exchange,
-        attached: start.attached,
+        handle: start.handle,
         framing: start.framing,
         at: start.span.from,
         to: start.span.to,
@@ -131,7 +131,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Sta
 
 /// A reader's place at an in-flight response. Leaves when it is dropped, however that
 /// comes.
-pub(crate) struct Attached {
+pub(crate) struct ReaderHandle {
     pub(crate) in_flight: Arc<InFlightResponse>,
     worker: Rc<Worker>,
     pub(crate) id: ReaderId,
@@ -139,7 +139,7 @@ pub(crate) struct Attached {
     pub(crate) completes: bool,
 }
 
-impl Attached {
+impl ReaderHandle {
     pub(crate) fn new(
         worker: &Rc<Worker>,
         in_flight: &Arc<InFlightResponse>,
@@ -155,7 +155,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for ReaderHandle {
     fn drop(&mut self) {
         self.in_flight.leave(&self.worker, self.id);
     }
@@ -175,7 +175,7 @@ impl Reader<'_> {
             match self.next(cx) {
                 Next::Ready => {}
                 Next::Fetch(fetch, span) => {
-                    let in_flight = &self.attached.in_flight;
+                    let in_flight = &self.handle.in_flight;
                     gap::spawn(self.client, self.exchange, in_flight, fetch, span);
                 }
                 Next::Wait => return self.poll_waiting(cx),
@@ -193,13 +193,13 @@ impl Reader<'_> {
     /// The next byte is not here any more: from now on it reads what is fetched for it alone.
     /// `false` if that cannot be.
     fn continue_alone(&mut self, why: Lost) -> bool {
-        let response = Arc::clone(&self.attached.in_flight.response);
+        let response = Arc::clone(&self.handle.in_flight.response);
         let rest = (self.at, self.to);
-        let Some(attached) = continuation::begin(self.client, self.exchange, &response, rest, why)
+        let Some(handle) = continuation::begin(self.client, self.exchange, &response, rest, why)
         else {
             return false;
         };
-        self.attached = attached;
+        self.handle = handle;
         self.is_continued = true;
         true
     }
@@ -224,35 +224,33 @@ impl Reader<'_> {
         }
         let now = self.client.worker.now();
         let mut copied = Vec::new();
-        let attached = &self.attached;
-        let reading = attached
+        let handle = &self.handle;
+        let reading = handle
             .in_flight
-            .read(now, attached.id, self.at, cx.waker(), &mut copied);
+            .read(now, handle.id, self.at, cx.waker(), &mut copied);
         match reading {
-            Reading::Wait => return Next::Wait,
+            ReaderAction::Wait => return Next::Wait,
             // whatever this request brings is for its own client: another reader begins the fetch
             // that is for all
-            Reading::Fetch(fetch, _) if !attached.completes => {
+            ReaderAction::Fetch(fetch, _) if !handle.completes => {
                 let worker = &self.client.worker;
-                attached
-                    .in_flight
-                    .end(worker, fetch, FetchEnd::Stopped, &[]);
+                handle.in_flight.end(worker, fetch, FetchEnd::Stopped, &[]);
                 return Next::Lost(Lost::NotShared, ReadEnd::Cut);
             }
-            Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
-            Reading::Cut => return Next::Cut,
-            Reading::NotShared => return Next::Lost(Lost::NotShared, ReadEnd::Cut),
-            Reading::LeftBehind => return Next::Lost(Lost::LeftBehind, ReadEnd::LeftBehind),
-            Reading::Disk { extent, to } => {
+            ReaderAction::Fetch(fetch, span) => return Next::Fetch(fetch, span),
+            ReaderAction::Cut => return Next::Cut,
+            ReaderAction::NotShared => return Next::Lost(Lost::NotShared, ReadEnd::Cut),
+            ReaderAction::LeftBehind => return Next::Lost(Lost::LeftBehind, ReadEnd::LeftBehind),
+            ReaderAction::Disk { extent, to } => {
                 self.reading = Some((DiskRead::new(&extent, self.at), to));
                 return self.next_from_disk(cx);
             }
-            Reading::Done => self.finish(),
-            Reading::Copied => {
+            ReaderAction::Done => self.finish(),
+            ReaderAction::Copied => {
                 self.put_chunk_header(copied.len());
                 self.outbox.put_copied(copied);
             }
-            Reading::Block { block, from, to } => {
+            ReaderAction::Block { block, from, to } => {
                 self.put_chunk_header(to - from);
                 self.outbox.put_shared(block, from, to);
             }
@@ -289,7 +287,7 @@ impl Reader<'_> {
     fn finish(&mut self) {
         self.finished = true;
         if self.framing == Framing::Chunked {
-            let trailers = self.attached.in_flight.trailers();
+            let trailers = self.handle.in_flight.trailers();
             self.outbox
                 .put_frame(|out| write::last_chunk(out, &trailers), b"");
         }
@@ -298,7 +296,7 @@ impl Reader<'_> {
     /// Writes until everything is with the kernel; `false` if the client has gone.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         while !self.outbox.is_empty() {
-            let unsent = self.attached.in_flight.unsent(self.attached.id);
+            let unsent = self.handle.in_flight.unsent(self.handle.id);
             self.flow.set_unsent(&self.client.stream, unsent);
             let Ok(room) = ready!(self.flow.poll_room(&self.client.stream, cx)) else {
                 return Poll::Ready(false);
@@ -330,8 +328,8 @@ impl Reader<'_> {
         };
         self.at = span.to;
         let now = self.client.worker.now();
-        let attached = &self.attached;
-        let delivered = attached.in_flight.handed_over(now, attached.id, span);
+        let handle = &self.handle;
+        let delivered = handle.in_flight.handed_over(now, handle.id, span);
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
@@ -345,11 +343,11 @@ impl Reader<'_> {
             let client = &self.client.stream;
             if let Some((info, unacknowledged)) = tcp_info(client).zip(unacknowledged_bytes(client))
             {
-                let attached = &self.attached;
+                let handle = &self.handle;
                 let looked =
-                    attached
+                    handle
                         .in_flight
-                        .look_at_client(attached.id, info.rtt_us, unacknowledged);
+                        .look_at_client(handle.id, info.rtt_us, unacknowledged);
                 if let Some(read_ahead_bytes) = looked {
                     self.client.worker.shared.note_read_ahead(read_ahead_bytes);
                 }

@@ -7,7 +7,7 @@
 //! await.
 
 mod passing;
-mod reading;
+mod readers;
 mod settling;
 
 use crate::fetch::collapse::CollapsedGroup;
@@ -15,7 +15,7 @@ use crate::fetch::waiting::{Waiting, WaitsFor, Woken};
 use crate::worker::core::Worker;
 use passing::Passing;
 pub(crate) use passing::PassingRoom;
-pub(crate) use reading::{COPY_BYTES_MAX, Joining, Reading};
+pub(crate) use readers::{COPY_BYTES_MAX, JoinTerms, ReaderAction};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -93,8 +93,8 @@ pub(crate) enum Outcome {
     Dropped,
 }
 
-/// What an in-flight response begins with.
-pub(crate) struct Beginnings {
+/// The parameters of a new in-flight response.
+pub(crate) struct InFlightParams {
     pub(crate) key: Digest,
     pub(crate) response: StoredResponse,
     pub(crate) vary: Option<(VaryRule, Digest)>,
@@ -112,31 +112,26 @@ pub(crate) struct Beginnings {
 
 impl InFlightResponse {
     /// Begins one, with its first fetch under way.
-    pub(crate) fn begin(worker: &Worker, beginnings: Beginnings) -> (Arc<Self>, FetchId) {
+    pub(crate) fn begin(worker: &Worker, params: InFlightParams) -> (Arc<Self>, FetchId) {
         let now = worker.now();
-        let body = &beginnings.response.body;
-        let mut content = InFlightContent::new(beginnings.complete_length, Some(body));
-        let mut fill = Fill::new(
-            beginnings.rules,
-            now,
-            beginnings.complete_length,
-            body.present(),
-        );
-        let fetch = fill.begin(now, beginnings.span);
-        let passing = beginnings.reservation.as_ref().err();
+        let body = &params.response.body;
+        let mut content = InFlightContent::new(params.complete_length, Some(body));
+        let mut fill = Fill::new(params.rules, now, params.complete_length, body.present());
+        let fetch = fill.begin(now, params.span);
+        let passing = params.reservation.as_ref().err();
         let passing = passing.map(|why| Passing::begin(worker, *why));
         if passing.is_some() {
             fill.pass();
         }
-        let place = content.open(beginnings.span);
+        let place = content.open(params.span);
         let in_flight = Self {
-            key: beginnings.key,
-            read_ahead: beginnings.rules.read_ahead,
-            response: Arc::new(beginnings.response),
-            vary: beginnings.vary,
-            has_length: beginnings.complete_length.is_some(),
-            part: beginnings.part,
-            keeps_part: beginnings.keeps_part,
+            key: params.key,
+            read_ahead: params.rules.read_ahead,
+            response: Arc::new(params.response),
+            vary: params.vary,
+            has_length: params.complete_length.is_some(),
+            part: params.part,
+            keeps_part: params.keeps_part,
             for_one: false,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
@@ -144,7 +139,7 @@ impl InFlightResponse {
                 content,
                 places: vec![(fetch, place)],
                 first: (fetch, 0),
-                reservation: beginnings.reservation.ok(),
+                reservation: params.reservation.ok(),
                 unstored: None,
                 group: None,
                 is_published: false,

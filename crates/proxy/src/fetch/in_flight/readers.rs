@@ -13,7 +13,7 @@ use weir_store::{Block, InFlightPiece, Reservation};
 pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
 
 /// What a reader is to do.
-pub(crate) enum Reading {
+pub(crate) enum ReaderAction {
     /// Send these bytes, a whole block's or a part of it.
     Block {
         /// The block; shared, not copied.
@@ -48,7 +48,7 @@ pub(crate) enum Reading {
 
 /// Who follows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Joining {
+pub(crate) struct JoinTerms {
     /// Followers that may read at once.
     pub(crate) followers_max: usize,
     /// What is fetched at its request may be joined with what is here.
@@ -67,10 +67,10 @@ impl InFlightResponse {
     }
 
     /// Lets a follower on that wants `span`; `None` if it has to look elsewhere.
-    pub(crate) fn follow(&self, now: Now, span: ByteSpan, joining: Joining) -> Option<ReaderId> {
+    pub(crate) fn follow(&self, now: Now, span: ByteSpan, terms: JoinTerms) -> Option<ReaderId> {
         let mut inner = self.lock();
         let attached = inner
-            .lets_on(span, joining)
+            .lets_on(span, terms)
             .then(|| inner.fill.attach(now, span).ok());
         inner.wake_stirred();
         attached.flatten()
@@ -86,12 +86,12 @@ impl InFlightResponse {
         at: u64,
         waker: &Waker,
         out: &mut Vec<u8>,
-    ) -> Reading {
+    ) -> ReaderAction {
         let mut inner = self.lock();
         let step = inner.fill.step(now, reader);
         inner.wake_stirred();
         match step {
-            Step::Read(span) if inner.has_passed(span.from) => Reading::LeftBehind,
+            Step::Read(span) if inner.has_passed(span.from) => ReaderAction::LeftBehind,
             Step::Read(span) => {
                 debug_assert_eq!(span.from, at);
                 let write_max = inner.fill.unsent(reader);
@@ -100,15 +100,15 @@ impl InFlightResponse {
             }
             Step::Wait => {
                 inner.waiting.reader(reader, waker);
-                Reading::Wait
+                ReaderAction::Wait
             }
             Step::Fetch { fetch, span } => {
                 inner.open(fetch, span);
-                Reading::Fetch(fetch, span)
+                ReaderAction::Fetch(fetch, span)
             }
-            Step::Done => Reading::Done,
-            Step::Cut(Cut::NotShared) => Reading::NotShared,
-            Step::Cut(_) => Reading::Cut,
+            Step::Done => ReaderAction::Done,
+            Step::Cut(Cut::NotShared) => ReaderAction::NotShared,
+            Step::Cut(_) => ReaderAction::Cut,
         }
     }
 
@@ -197,17 +197,17 @@ impl InFlightResponse {
 }
 
 impl Inner {
-    fn lets_on(&self, span: ByteSpan, joining: Joining) -> bool {
-        let has_place = joining.followers_max > 0 && self.fill.readers() <= joining.followers_max;
+    fn lets_on(&self, span: ByteSpan, terms: JoinTerms) -> bool {
+        let has_place = terms.followers_max > 0 && self.fill.readers() <= terms.followers_max;
         // nothing is added to what is settled
-        let can_fetch = joining.completes && self.outcome.is_none();
+        let can_fetch = terms.completes && self.outcome.is_none();
         // checked here too, as newcomers find it before that is looked at
         let is_outdated = || {
             self.reservation
                 .as_ref()
                 .is_some_and(Reservation::is_outdated)
         };
-        let is_purged = joining.is_newcomer && is_outdated();
+        let is_purged = terms.is_newcomer && is_outdated();
         // of what is passing some may be gone
         !is_purged
             && has_place
@@ -215,25 +215,25 @@ impl Inner {
             && (can_fetch || self.fill.is_coming(span))
     }
 
-    fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> Reading {
+    fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> ReaderAction {
         let most = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
         match self.content.read(span.from) {
             Some(InFlightPiece::Sealed { block, from }) => {
                 let to = block.len().min(from.saturating_add(most));
-                Reading::Block { block, from, to }
+                ReaderAction::Block { block, from, to }
             }
-            Some(InFlightPiece::Disk { extent }) => Reading::Disk {
+            Some(InFlightPiece::Disk { extent }) => ReaderAction::Disk {
                 extent: Arc::clone(extent),
                 to: span.to.min(extent.from + u64::from(extent.len)),
             },
             Some(InFlightPiece::Open(bytes)) => {
                 let count = bytes.len().min(most).min(copy_max);
                 out.extend_from_slice(&bytes[..count]);
-                Reading::Copied
+                ReaderAction::Copied
             }
             None => {
                 debug_assert!(false, "present, and not there");
-                Reading::LeftBehind
+                ReaderAction::LeftBehind
             }
         }
     }
