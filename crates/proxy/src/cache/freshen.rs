@@ -8,7 +8,7 @@
 use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
 use crate::fetch::gap::Gap;
-use crate::fetch::kept::Kept;
+use crate::fetch::storable_head::StorableHead;
 use crate::send::heads::stored_fields;
 use crate::worker::core::Worker;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl<'a> Merging<'a> {
         worker.counters().inc(Metric::Freshened);
         let now = worker.now();
         if let Some(expected) = exchange.expected.take() {
-            let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+            let vary = StorableHead::vary_of(worker, exchange, &self.merged.stored);
             expected.freshen(now, self.stored, &fresh, vary.as_ref());
         }
         fresh
@@ -116,7 +116,7 @@ impl<'a> Merging<'a> {
         worker: &Worker,
         exchange: &RequestState,
     ) -> (StoredResponse, Option<(VaryRule, Digest)>) {
-        let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+        let vary = StorableHead::vary_of(worker, exchange, &self.merged.stored);
         (self.response(worker, exchange, &self.merged.stored), vary)
     }
 

@@ -2,7 +2,7 @@
 //! shows.
 
 use crate::exchange::state::RequestState;
-use crate::fetch::kept::Kept;
+use crate::fetch::storable_head::StorableHead;
 use crate::request::judge::key_of;
 use crate::send::heads::stored_fields;
 use crate::worker::core::Worker;
@@ -42,7 +42,7 @@ pub(crate) fn run(
 pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredResponse>) -> Purge {
     let mut lines = LineBuffer::new();
     let fields = stored_fields(&stored.head, &mut lines);
-    let vary = Kept::vary_of(worker, exchange, fields);
+    let vary = StorableHead::vary_of(worker, exchange, fields);
     let selecting = vary.map(|(_, selecting)| selecting);
     let store = &worker.shared.store;
     store.purge_one(exchange.key, stored, selecting)

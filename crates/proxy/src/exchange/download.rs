@@ -15,8 +15,8 @@ use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
 use crate::fetch::collapse::Leader;
 use crate::fetch::gap;
-use crate::fetch::keeper::Keeper;
 use crate::fetch::relay::{Relay, RelayEnd, Terms};
+use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::End;
 use crate::log::report;
 use crate::log::request_log::ContentSource;
@@ -126,7 +126,7 @@ struct RelayPlan {
     consumed: usize,
     body: BodyLength,
     framing: Framing,
-    keeper: Option<Keeper>,
+    store_writer: Option<StoreWriter>,
     hop_keeps_alive: bool,
 }
 
@@ -454,13 +454,14 @@ impl Download<'_> {
             exchange.go_alone(worker, true);
         }
         let is_there = arrival::is_there(response, exchange.settings.response_heads);
-        let mut keeper = None;
+        let mut store_writer = None;
         if let Some(storing) = storing {
             if exchange.is_for_store_alone() && !is_there && worker.shared.background.is_nothing() {
                 exchange.tell(worker, Event::Incomplete);
             } else if arrival::is_quick(exchange, response, &storing) {
                 if let Storing::New(facts) = storing {
-                    keeper = Keeper::begin(worker, exchange, response.head, response.body, facts);
+                    store_writer =
+                        StoreWriter::begin(worker, exchange, response.head, response.body, facts);
                 }
             } else if let Some(arrived) =
                 arrival::begin(worker, exchange, response, storing, merging)
@@ -469,7 +470,7 @@ impl Download<'_> {
                 return Step::Final(Downloaded::Begun(Box::new(arrived)));
             }
         }
-        if keeper.is_none() {
+        if store_writer.is_none() {
             exchange.expected = None;
             exchange.go_alone(worker, says_about_target(response.head.status));
             if to_client.client().is_none() && !is_there {
@@ -480,7 +481,11 @@ impl Download<'_> {
             }
         }
         Step::Relay(Box::new(relay_plan(
-            worker, exchange, response, consumed, keeper,
+            worker,
+            exchange,
+            response,
+            consumed,
+            store_writer,
         )))
     }
 
@@ -535,7 +540,7 @@ impl Download<'_> {
             plan.body,
             plan.framing,
             plan.head,
-            plan.keeper,
+            plan.store_writer,
             exchange.log.content_times(),
         );
         let first = &self.received[plan.consumed..];
@@ -572,7 +577,7 @@ fn relay_plan(
     exchange: &mut RequestState,
     response: &Response<'_>,
     consumed: usize,
-    keeper: Option<Keeper>,
+    store_writer: Option<StoreWriter>,
 ) -> RelayPlan {
     let Response { head, body, .. } = *response;
     let framing = Framing::toward(
@@ -586,7 +591,7 @@ fn relay_plan(
         consumed,
         body,
         framing,
-        keeper,
+        store_writer,
         hop_keeps_alive: response.hop_keeps_alive,
     }
 }
@@ -622,7 +627,7 @@ fn settle(exchange: &mut RequestState, worker: &Worker, ended: &crate::fetch::re
         }
         RelayEnd::ClientLeft => {
             exchange.log.broke_off(End::ClientLeft, "client-left");
-            if !ended.kept {
+            if !ended.stored {
                 exchange.tell(worker, Event::Incomplete);
             }
             if !exchange.background {

@@ -8,8 +8,8 @@ use crate::cache::freshen::Merging;
 use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::{InFlightParams, InFlightResponse};
-use crate::fetch::keeper::expected;
-use crate::fetch::kept::{Kept, room};
+use crate::fetch::storable_head::{StorableHead, room};
+use crate::fetch::store_writer::expected;
 use crate::fetch::transfer::Begun;
 use crate::send::framing::Framing;
 use crate::send::heads::ServedForm;
@@ -163,7 +163,7 @@ fn new(
     span: ByteSpan,
 ) -> Option<Arrived> {
     let complete_length = complete_length(response);
-    let kept = Kept::of(
+    let storable = StorableHead::of(
         worker,
         exchange,
         response.head,
@@ -171,8 +171,8 @@ fn new(
         complete_length,
         facts,
     );
-    let reservation = Ok(kept.begin(worker, exchange, expected(response.body))?);
-    let vary = kept.vary.clone();
+    let reservation = Ok(storable.begin(worker, exchange, expected(response.body))?);
+    let vary = storable.vary.clone();
     let params = InFlightParams {
         key: exchange.key,
         vary,
@@ -182,7 +182,7 @@ fn new(
         part: None,
         keeps_part: exchange.tx.keeps_part(),
         span,
-        response: kept.with_body(InFlightContent::new(complete_length, None).finish()),
+        response: storable.with_body(InFlightContent::new(complete_length, None).finish()),
     };
     let (in_flight, id) = InFlightResponse::begin(worker, params);
     let framing = Framing::toward(

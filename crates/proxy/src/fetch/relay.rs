@@ -8,7 +8,7 @@
 //! costs nothing more. While the next hop is silent the client is watched.
 
 use crate::exchange::state::RequestState;
-use crate::fetch::keeper::Keeper;
+use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::ContentTimes;
 use crate::send::framing::Framing;
 use crate::send::sink::Sink;
@@ -100,7 +100,7 @@ pub(crate) struct Ended {
     /// The store did not take it, and why.
     pub(crate) refused: Option<Refusal>,
     /// The store has it, whole.
-    pub(crate) kept: bool,
+    pub(crate) stored: bool,
     /// When content left.
     pub(crate) content_times: ContentTimes,
 }
@@ -119,7 +119,7 @@ pub(crate) struct Relay<'a> {
     out: Vec<u8>,
     sent: usize,
     unsent: Unsent,
-    keeper: Option<Keeper>,
+    store_writer: Option<StoreWriter>,
     /// Its share of the budget of background bytes, if it is to be paid from that.
     background: Option<Allowance>,
     /// Bytes that may be written before the kernel's buffers are looked at.
@@ -145,7 +145,7 @@ impl<'a> Relay<'a> {
         body: BodyLength,
         framing: Framing,
         head: Vec<u8>,
-        keeper: Option<Keeper>,
+        store_writer: Option<StoreWriter>,
         content_times: ContentTimes,
     ) -> Self {
         let body = if framing == Framing::None {
@@ -173,7 +173,7 @@ impl<'a> Relay<'a> {
             out: head,
             sent: 0,
             unsent: Unsent::new(framing),
-            keeper,
+            store_writer,
             background: terms.is_background.then(Allowance::default),
             governor: None,
             governed: false,
@@ -187,7 +187,7 @@ impl<'a> Relay<'a> {
                 delivered_bytes: 0,
                 overhead_bytes: 0,
                 refused: None,
-                kept: false,
+                stored: false,
                 content_times,
             },
         }
@@ -229,7 +229,7 @@ impl<'a> Relay<'a> {
         };
         if end != RelayEnd::Whole {
             // what is half kept is let go by dropping it
-            self.keeper = None;
+            self.store_writer = None;
             self.signal_cut(end, &to_client);
         } else if let (Some(governor), Some(client)) = (&mut self.governor, to_client.client()) {
             let small = governor.end(self.terms.read_ahead, self.from_hop.as_ref(), client);
@@ -441,11 +441,11 @@ impl<'a> Relay<'a> {
 
     /// What the store does not take goes on for the client, if there is one.
     fn keep(&mut self, data: &[u8], to_client: &Sink<'_>) -> Result<(), RelayEnd> {
-        if let Some(keeper) = &mut self.keeper
-            && let Err(refusal) = keeper.push(self.worker, data)
+        if let Some(store_writer) = &mut self.store_writer
+            && let Err(refusal) = store_writer.push(self.worker, data)
         {
             self.ended.refused = Some(refusal);
-            self.keeper = None;
+            self.store_writer = None;
             if to_client.client().is_none() {
                 return Err(RelayEnd::ClientLeft);
             }
@@ -461,9 +461,9 @@ impl<'a> Relay<'a> {
             write::last_chunk(&mut self.out, self.reader.trailers());
             self.unsent.end(self.out.len() - before);
         }
-        if let Some(keeper) = self.keeper.take() {
-            let finished = keeper.finish(self.worker);
-            self.ended.kept = finished.is_ok();
+        if let Some(store_writer) = self.store_writer.take() {
+            let finished = store_writer.finish(self.worker);
+            self.ended.stored = finished.is_ok();
             self.ended.refused = finished.err();
         }
     }

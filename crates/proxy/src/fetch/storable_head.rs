@@ -12,8 +12,8 @@ use weir_store::{Body, Expected, Reservation, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// All but the content of a response that is to be stored.
-pub(crate) struct Kept {
-    pub(crate) head: Vec<u8>,
+pub(crate) struct StorableHead {
+    pub(crate) lines: Vec<u8>,
     pub(crate) facts: StoredFacts,
     pub(crate) entity_tag: Option<Box<[u8]>>,
     pub(crate) last_modified: Option<Timestamp>,
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
     pub(crate) vary: Option<(VaryRule, Digest)>,
 }
 
-impl Kept {
+impl StorableHead {
     /// What is kept of `response`. A 206 is kept in the form of the 200 it is a part of, whose
     /// content has `complete_length` bytes (RFC 9111 §3.4).
     pub(crate) fn of(
@@ -48,7 +48,7 @@ impl Kept {
             line_named(response.fields, name).and_then(|value| parse_http_date(value, now.wall))
         };
         Self {
-            head,
+            lines: head,
             facts,
             entity_tag: line_named(response.fields, "etag").map(Into::into),
             last_modified: date("last-modified"),
@@ -81,7 +81,7 @@ impl Kept {
         content_bytes: Option<u64>,
     ) -> Option<Reservation> {
         let tag = self.entity_tag.as_ref().map_or(0, |tag| tag.len());
-        let beside_content = self.head.capacity() + tag;
+        let beside_content = self.lines.capacity() + tag;
         let vary = self.vary.as_ref();
         // whatever it was to validate
         exchange.expected = exchange.expected.take().map(Expected::by_itself);
@@ -91,7 +91,7 @@ impl Kept {
     /// The stored response with `body`.
     pub(crate) fn with_body(self, body: Body) -> StoredResponse {
         StoredResponse {
-            head: self.head.into_boxed_slice(),
+            head: self.lines.into_boxed_slice(),
             facts: self.facts,
             entity_tag: self.entity_tag,
             last_modified: self.last_modified,

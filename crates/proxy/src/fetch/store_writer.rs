@@ -3,7 +3,7 @@
 
 use crate::exchange::state::RequestState;
 use crate::fetch::collapse::Leader;
-use crate::fetch::kept::Kept;
+use crate::fetch::storable_head::StorableHead;
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, StoredFacts};
@@ -11,10 +11,10 @@ use weir_store::{BodyBuilder, Reservation};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// A response on its way into the store.
-pub(crate) struct Keeper {
+pub(crate) struct StoreWriter {
     reservation: Reservation,
     content: BodyBuilder,
-    kept: Kept,
+    head: StorableHead,
     /// The head says the length already, where the origin put it.
     has_length: bool,
     /// For those who wait for it: what becomes of them is decided here, whatever the client does
@@ -23,7 +23,7 @@ pub(crate) struct Keeper {
     key: Digest,
 }
 
-impl Keeper {
+impl StoreWriter {
     /// Takes room for a response; `None` if the catalog refuses, which the transaction is told.
     pub(crate) fn begin(
         worker: &Worker,
@@ -33,12 +33,12 @@ impl Keeper {
         facts: StoredFacts,
     ) -> Option<Self> {
         let expected = expected(body);
-        let kept = Kept::of(worker, exchange, response, body, expected, facts);
-        let reservation = kept.begin(worker, exchange, expected)?;
+        let head = StorableHead::of(worker, exchange, response, body, expected, facts);
+        let reservation = head.begin(worker, exchange, expected)?;
         Some(Self {
             reservation,
             content: BodyBuilder::new(expected),
-            kept,
+            head,
             has_length: matches!(body, BodyLength::Exact(_)),
             leading: exchange.leading.take(),
             key: exchange.key,
@@ -49,7 +49,7 @@ impl Keeper {
     ///
     /// # Errors
     ///
-    /// The catalog's reason for not keeping it after all; the keeper is of no use then.
+    /// The catalog's reason for not keeping it after all; the store_writer is of no use then.
     pub(crate) fn push(&mut self, worker: &Worker, bytes: &[u8]) -> Result<(), Refusal> {
         let room = self
             .reservation
@@ -72,14 +72,14 @@ impl Keeper {
     /// As for `push`.
     pub(crate) fn finish(mut self, worker: &Worker) -> Result<(), Refusal> {
         let body = self.reservation.finish_whole(self.content);
-        if self.kept.facts.status != 204 && !self.has_length {
-            write::number_field(&mut self.kept.head, "Content-Length", body.len());
+        if self.head.facts.status != 204 && !self.has_length {
+            write::number_field(&mut self.head.lines, "Content-Length", body.len());
         }
-        let (now, vary) = (worker.now(), self.kept.vary.take());
-        let answers_others = self.kept.facts.answers_others(now);
+        let (now, vary) = (worker.now(), self.head.vary.take());
+        let answers_others = self.head.facts.answers_others(now);
         let stored = self
             .reservation
-            .commit(now, vary, self.kept.with_body(body));
+            .commit(now, vary, self.head.with_body(body));
         if let Some(leading) = self.leading.take() {
             match stored {
                 // forgotten while it came: who looks again finds that out, and one asks for the
