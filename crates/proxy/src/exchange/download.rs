@@ -232,8 +232,8 @@ impl Download<'_> {
         if exchange.settings.abort == AbortPolicy::Finish {
             return Poll::Pending;
         }
-        match &exchange.leading {
-            Some(leading) => leading.poll_not_awaited(cx),
+        match &exchange.leader {
+            Some(leader) => leader.poll_not_awaited(cx),
             None => Poll::Ready(()),
         }
     }
@@ -451,7 +451,7 @@ impl Download<'_> {
         } = &mut self.parties;
         let now = worker.now();
         if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
-            exchange.go_alone(worker, true);
+            exchange.release_followers(worker, true);
         }
         let is_there = arrival::is_there(response, exchange.settings.response_heads);
         let mut store_writer = None;
@@ -472,7 +472,7 @@ impl Download<'_> {
         }
         if store_writer.is_none() {
             exchange.expected = None;
-            exchange.go_alone(worker, says_about_target(response.head.status));
+            exchange.release_followers(worker, says_about_target(response.head.status));
             if to_client.client().is_none() && !is_there {
                 // neither a client nor the store takes it
                 arrival::let_go(exchange, response);
@@ -491,8 +491,8 @@ impl Download<'_> {
 
     /// Whether others wait for the answer.
     fn is_awaited(&self) -> bool {
-        let leading = self.parties.exchange.leading.as_ref();
-        leading.is_some_and(Leader::is_awaited)
+        let leader = self.parties.exchange.leader.as_ref();
+        leader.is_some_and(Leader::is_awaited)
     }
 
     /// Passes an interim response on.

@@ -32,37 +32,37 @@ use weir_policy::{Command, Event, Forwarding, Serving};
 use weir_store::{Lookup, StoredResponse, VaryRule};
 
 /// What a request that must be forwarded is to do.
-pub(crate) enum Gate {
+pub(crate) enum FollowResult {
     /// Ask the next hop; for others too if it leads.
-    Ask(Option<Leader>),
+    Forward(Option<Leader>),
     /// Ask the next hop alone, so: what there is for others is not for this request, unless it is
     /// validated for it.
-    Alone(Forwarding, Option<Chosen>),
+    Bypass(Forwarding, Option<Chosen>),
     /// It was answered; whether the client's connection may go on.
     Answered(bool),
 }
 
-/// Goes through the gate.
-pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gate {
+/// Leads, follows or bypasses.
+pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> FollowResult {
     if !exchange.tx.follows() {
-        return Gate::Ask(None);
+        return FollowResult::Forward(None);
     }
     let mut passes = Passes::default();
     let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
     loop {
         match want(client, exchange, &mut passes) {
-            Decision::Bypass => return Gate::Ask(None),
-            Decision::Lead(leader) => return Gate::Ask(Some(leader)),
+            Decision::Bypass => return FollowResult::Forward(None),
+            Decision::Lead(leader) => return FollowResult::Forward(Some(leader)),
             Decision::Read(group, in_flight) => {
                 match join(client, exchange, &in_flight, None).await {
-                    Some(gate) => return gate,
+                    Some(result) => return result,
                     None => passes.pass(group),
                 }
             }
             Decision::Wait(follower) => {
                 let group = follower.group();
                 match wait(client, exchange, follower, (&mut patience, &mut passes)).await {
-                    Some(gate) => return gate,
+                    Some(result) => return result,
                     None => passes.pass(group),
                 }
             }
@@ -95,7 +95,7 @@ async fn wait(
     exchange: &mut RequestState,
     follower: Follower,
     (patience, passes): (&mut Deadline, &mut Passes<Digest>),
-) -> Option<Gate> {
+) -> Option<FollowResult> {
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut disconnect = ClientDisconnect::new(half_closed);
@@ -104,7 +104,7 @@ async fn wait(
         let _waiting = Waiting::new(&worker);
         poll_fn(|cx| {
             if let Poll::Ready(result) = follower.poll(cx) {
-                return Poll::Ready(Waited::Told(result));
+                return Poll::Ready(Waited::Decided(result));
             }
             if disconnect.poll(&client.stream, cx).is_ready() {
                 return Poll::Ready(Waited::ClientLeft);
@@ -114,16 +114,16 @@ async fn wait(
         .await
     };
     let result = match waited {
-        Waited::Told(result) => result,
-        Waited::TooLong => return Some(Gate::Ask(None)),
+        Waited::Decided(result) => result,
+        Waited::TooLong => return Some(FollowResult::Forward(None)),
         Waited::ClientLeft => return Some(client_left(client, exchange)),
     };
     match result {
-        WaitResult::Lead(leader) => Some(Gate::Ask(Some(leader))),
-        WaitResult::Bypass => Some(Gate::Ask(None)),
+        WaitResult::Lead(leader) => Some(FollowResult::Forward(Some(leader))),
+        WaitResult::Bypass => Some(FollowResult::Forward(None)),
         WaitResult::LookUp => {
             drop(follower);
-            look_again(client, exchange, passes).await
+            look_up_stored(client, exchange, passes).await
         }
         WaitResult::Read(in_flight) => {
             match in_flight.select(&|rule| digest_of(client, exchange, rule)) {
@@ -139,16 +139,16 @@ async fn wait(
 
 /// How a wait for the response of another request ended.
 enum Waited {
-    Told(WaitResult),
+    Decided(WaitResult),
     /// There is no response head yet, and this request waits for it no longer.
     TooLong,
     ClientLeft,
 }
 
-fn client_left(client: &Client, exchange: &mut RequestState) -> Gate {
+fn client_left(client: &Client, exchange: &mut RequestState) -> FollowResult {
     client.worker.counters().inc(Metric::ClientAborts);
     exchange.log.broke_off(End::ClientLeft, "client-left");
-    Gate::Answered(false)
+    FollowResult::Answered(false)
 }
 
 /// A follower from the wait until it reads or leaves. The in-flight response is told when no other
@@ -196,11 +196,11 @@ impl Drop for Waiting<'_> {
 }
 
 /// The response was stored while this request waited: it is served from there, if it is one for it.
-async fn look_again(
+async fn look_up_stored(
     client: &mut Client,
     exchange: &mut RequestState,
     passes: &mut Passes<Digest>,
-) -> Option<Gate> {
+) -> Option<FollowResult> {
     let worker = Rc::clone(&client.worker);
     let now = worker.now();
     let variant = Cell::new(None);
@@ -231,7 +231,7 @@ async fn look_again(
             return None;
         };
         let alive = stored::send_stored(client, exchange, &response, serving, ready).await;
-        return Some(Gate::Answered(alive));
+        return Some(FollowResult::Answered(alive));
     }
     // what must be validated before each use is validated for this one too, and not fetched again
     exchange.tx = before;
@@ -241,7 +241,7 @@ async fn look_again(
         Some(Command::Forward(forwarding)) => {
             let expected = worker.shared.store.expect_for(exchange.key, &response);
             let chosen = Chosen { response, expected };
-            Some(Gate::Alone(forwarding, Some(chosen)))
+            Some(FollowResult::Bypass(forwarding, Some(chosen)))
         }
         _ => None,
     }
@@ -255,7 +255,7 @@ async fn join(
     exchange: &mut RequestState,
     in_flight: &Arc<InFlightResponse>,
     follower: Option<AwaitingFollower>,
-) -> Option<Gate> {
+) -> Option<FollowResult> {
     let before = exchange.tx;
     let joined = match follower {
         Some(_) => Joined::Waited,
@@ -265,15 +265,15 @@ async fn join(
     let commands = exchange.tx.joined(now, &in_flight.response.facts, joined);
     let serving = match commands.first() {
         Some(Command::Serve(serving)) => serving,
-        Some(Command::Forward(forwarding)) => return Some(Gate::Alone(forwarding, None)),
-        _ => return Some(Gate::Ask(None)),
+        Some(Command::Forward(forwarding)) => return Some(FollowResult::Bypass(forwarding, None)),
+        _ => return Some(FollowResult::Forward(None)),
     };
     let form = form_of(exchange, in_flight, now.wall);
     let Some(span) = form.span(&in_flight.response) else {
         drop(follower);
         let response = Arc::clone(&in_flight.response);
         let alive = stored::serve(client, exchange, &response, serving).await;
-        return Some(Gate::Answered(alive));
+        return Some(FollowResult::Answered(alive));
     };
     let terms = JoinTerms {
         followers_max: exchange.settings.config.fetch.followers_max as usize,
@@ -300,7 +300,7 @@ async fn join(
         head: head_for(client, exchange, &in_flight.response, form, serving),
         framing: form.framing(exchange.persistence.http11),
     };
-    Some(Gate::Answered(read(client, exchange, start).await))
+    Some(FollowResult::Answered(read(client, exchange, start).await))
 }
 
 /// Whether a reader can be sent its head.

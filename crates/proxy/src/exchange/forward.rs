@@ -5,7 +5,7 @@ use crate::cache::disk_lookup;
 use crate::client::connection::Client;
 use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, Arrived, Downloaded, HopFailure};
-use crate::exchange::follow::{self, Gate};
+use crate::exchange::follow::{self, FollowResult};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::outbound;
 use crate::exchange::respond;
@@ -52,12 +52,12 @@ pub(crate) async fn run(
     let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen));
     worker.shared.popularity.note(exchange.key);
     match follow::run(client, exchange).await {
-        Gate::Ask(leading) => exchange.leading = leading,
-        Gate::Alone(alone, validated) => {
-            forwarding = alone;
+        FollowResult::Forward(leader) => exchange.leader = leader,
+        FollowResult::Bypass(own, validated) => {
+            forwarding = own;
             stored = exchange.hold(validated);
         }
-        Gate::Answered(alive) => return alive,
+        FollowResult::Answered(alive) => return alive,
     }
     if forwarding.complete {
         exchange.gap = stored
@@ -68,7 +68,7 @@ pub(crate) async fn run(
         Ok(next_hop) => next_hop,
         Err(answer) => {
             // nobody was asked: each finds that out for itself
-            exchange.go_alone(&worker, false);
+            exchange.release_followers(&worker, false);
             return respond::respond(client, exchange, answer).await;
         }
     };
@@ -179,8 +179,8 @@ async fn answer(
                 lose(exchange, &worker, &stored);
                 return None;
             };
-            if let Some(leading) = exchange.leading.take() {
-                leading.failed();
+            if let Some(leader) = exchange.leader.take() {
+                leader.failed();
             }
             stored::send_stored(client, exchange, &stored, serving, ready).await
         }
@@ -188,8 +188,8 @@ async fn answer(
             switch::run(client, exchange, connection, (101, &head), &surplus).await
         }
         Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
-            if let Some(leading) = exchange.leading.take() {
-                leading.disconnected();
+            if let Some(leader) = exchange.leader.take() {
+                leader.disconnected();
             }
             exchange.log.broke_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
@@ -418,8 +418,8 @@ async fn begun(
         conclude(exchange, &worker, &in_flight);
         return Err(download::broken(&"its content breaks off or is not framed"));
     }
-    let group = match exchange.leading.take() {
-        Some(leading) => Some(leading.head(&in_flight)),
+    let group = match exchange.leader.take() {
+        Some(leader) => Some(leader.head(&in_flight)),
         None if !in_flight.response.facts.answers_others(worker.now()) => None,
         None => worker.shared.collapsed.publish(exchange.key, &in_flight),
     };
@@ -474,8 +474,8 @@ pub(crate) async fn fail(
 ) -> bool {
     let worker = Rc::clone(&client.worker);
     // at once: what this client is sent now may take its time
-    if let Some(leading) = exchange.leading.take() {
-        leading.failed();
+    if let Some(leader) = exchange.leader.take() {
+        leader.failed();
     }
     let mut stored = stored;
     if exchange.is_outdated() && stored.take().is_some() {

@@ -64,7 +64,7 @@ pub(crate) struct RequestState {
     /// What is missing of a stored part, and asked for.
     pub(crate) gap: Option<Gap>,
     /// It asks for others too.
-    pub(crate) leading: Option<Leader>,
+    pub(crate) leader: Option<Leader>,
     /// The response, before it comes: a purge from here on is one of it too.
     pub(crate) expected: Option<Expected>,
     /// What the disk has of other variants.
@@ -93,7 +93,7 @@ impl RequestState {
             uploaded: None,
             background: false,
             gap: None,
-            leading: None,
+            leader: None,
             expected: None,
             known: None,
         }
@@ -183,22 +183,22 @@ impl RequestState {
 
     /// The answer is not for others: those who wait for it ask for themselves. So do those who come
     /// for a while, if that is to be `remembered`.
-    pub(crate) fn go_alone(&mut self, worker: &Worker, remembered: bool) {
-        let Some(leading) = self.leading.take() else {
+    pub(crate) fn release_followers(&mut self, worker: &Worker, remembered: bool) {
+        let Some(leader) = self.leader.take() else {
             return;
         };
         let now = worker.now();
         let ms = self.settings.config.fetch.uncollapsible_for.as_millis();
-        leading.refused(now, remembered.then(|| now.tick.plus_ms(ms)));
+        leader.refused(now, remembered.then(|| now.tick.plus_ms(ms)));
     }
 
     /// What was stored is freshened to `stored`, or dropped: those who wait look again, if it may
     /// be for them.
     pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
         if !stored.is_some_and(|facts| facts.answers_others(worker.now())) {
-            self.go_alone(worker, true);
-        } else if let Some(leading) = self.leading.take() {
-            leading.stored();
+            self.release_followers(worker, true);
+        } else if let Some(leader) = self.leader.take() {
+            leader.stored();
         }
     }
 

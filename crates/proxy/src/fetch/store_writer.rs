@@ -19,7 +19,7 @@ pub(crate) struct StoreWriter {
     has_length: bool,
     /// For those who wait for it: what becomes of them is decided here, whatever the client does
     /// that asked.
-    leading: Option<Leader>,
+    leader: Option<Leader>,
     key: Digest,
 }
 
@@ -40,7 +40,7 @@ impl StoreWriter {
             content: BodyBuilder::new(expected),
             head,
             has_length: matches!(body, BodyLength::Exact(_)),
-            leading: exchange.leading.take(),
+            leader: exchange.leader.take(),
             key: exchange.key,
         })
     }
@@ -57,8 +57,8 @@ impl StoreWriter {
         match room {
             Ok(()) => self.content.push(bytes),
             Err(_) => {
-                if let Some(leading) = self.leading.take() {
-                    leading.refused(worker.now(), None);
+                if let Some(leader) = self.leader.take() {
+                    leader.refused(worker.now(), None);
                 }
             }
         }
@@ -80,12 +80,12 @@ impl StoreWriter {
         let stored = self
             .reservation
             .commit(now, vary, self.head.with_body(body));
-        if let Some(leading) = self.leading.take() {
+        if let Some(leader) = self.leader.take() {
             match stored {
                 // forgotten while it came: who looks again finds that out, and one asks for the
                 // others
-                Ok(()) | Err(Refusal::NotResident) => leading.stored(),
-                Err(_) => leading.refused(now, None),
+                Ok(()) | Err(Refusal::NotResident) => leader.stored(),
+                Err(_) => leader.refused(now, None),
             }
         } else if stored.is_ok() && answers_others {
             worker.shared.collapsed.shared(self.key);
