@@ -237,7 +237,7 @@ labels! {
     /// Why the rest of a response that a client was being sent was not here any more.
     Lost {
         /// The response passes by, and the client was too far behind the others.
-        LeftBehind = "left-behind",
+        ContentDropped = "content-dropped",
         /// It is stored, and could not be read: damaged, or the device failed or took too long.
         Unreadable = "unreadable",
         /// What was missing of it may not be fetched for the clients in common: the next hop lets

@@ -413,14 +413,14 @@ impl Shard {
         let (entries, victims) = (&self.entries, &mut self.victims);
         let in_use = |slot| in_use(entries, slot);
         let room = self.catalog.make_room_to_admit(charge, victims, &in_use);
-        self.let_go();
+        self.drop_victims();
         room?;
         let slot = self
             .catalog
             .admit(now, primary, charge, &mut self.victims)
             .inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
         // the slot may have been a victim's: that one first
-        self.let_go();
+        self.drop_victims();
         self.entries[slot.index()] = Some(Entry { primary, response });
         Ok(match vary {
             None => {
@@ -519,7 +519,7 @@ impl Shard {
             return false;
         }
         let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
-        self.let_go();
+        self.drop_victims();
         if room.is_err() || resized.is_err() {
             self.forget(primary, slot);
             return false;
@@ -648,7 +648,7 @@ impl Shard {
     }
 
     /// The catalog chose victims: drops their bytes and their places in the index.
-    fn let_go(&mut self) {
+    fn drop_victims(&mut self) {
         while let Some(slot) = self.victims.pop() {
             self.evictions += 1;
             let Some(entry) = self.entries.get_mut(slot.index()).and_then(Option::take) else {

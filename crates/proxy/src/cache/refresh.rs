@@ -3,7 +3,7 @@
 use crate::cache::chosen::Chosen;
 use crate::config::Mode;
 use crate::exchange::download::Downloaded;
-use crate::exchange::forward::{self, Asked};
+use crate::exchange::forward::{self, BackgroundResult};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::report;
@@ -57,18 +57,18 @@ async fn run(
         return None;
     };
     let next_hop = NextHop::of(&exchange, mode, worker).ok()?;
-    let asked = forward::in_background(worker, &mut exchange, next_hop, forwarding, stored).await;
+    let result = forward::in_background(worker, &mut exchange, next_hop, forwarding, stored).await;
     report::count_next_hop(worker.counters(), &exchange.log);
-    match asked {
-        Asked::Answered(
+    match result {
+        BackgroundResult::Answered(
             connection,
             Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
         ) => next_hops::check_in(worker.net(), connection),
         // what was stored is dropped if it has changed: the next request for it asks. A response
         // that nobody takes is ended by closing its connection
-        Asked::Answered(..) | Asked::Failed(_) => {}
+        BackgroundResult::Answered(..) | BackgroundResult::Failed(_) => {}
         // purged meanwhile: the next request for it asks
-        Asked::Forgotten => {
+        BackgroundResult::Forgotten => {
             let gone = NotStored::Catalog(Refusal::NotResident);
             return Some(Storing::NotStored(gone));
         }

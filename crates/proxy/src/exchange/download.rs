@@ -396,7 +396,7 @@ impl Download<'_> {
                     });
                 }
                 Command::Serve(serving) => {
-                    arrival::let_go(exchange, response);
+                    arrival::discard(exchange, response);
                     return Err(Downloaded::ServeStale(serving));
                 }
                 Command::Store(facts) => storing = Some(Storing::New(facts)),
@@ -417,7 +417,7 @@ impl Download<'_> {
                     }
                 }
                 Command::AskAgain => {
-                    arrival::let_go(exchange, response);
+                    arrival::discard(exchange, response);
                     let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
                     return Err(if exchange.fills_gap() && is_same {
                         Downloaded::NotShared
@@ -429,7 +429,7 @@ impl Download<'_> {
             }
         }
         if exchange.fills_gap() && !matches!(storing, Some(Storing::Part(_))) {
-            arrival::let_go(exchange, response);
+            arrival::discard(exchange, response);
             return Err(gap::refused(response.head.status));
         }
         Ok(storing)
@@ -475,7 +475,7 @@ impl Download<'_> {
             exchange.release_followers(worker, says_about_target(response.head.status));
             if to_client.client().is_none() && !is_there {
                 // neither a client nor the store takes it
-                arrival::let_go(exchange, response);
+                arrival::discard(exchange, response);
                 report::count_storing(worker.counters(), exchange.tx.verdict());
                 return Step::Final(Downloaded::ClientLeft);
             }
@@ -568,7 +568,7 @@ fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -
         exchange.log.handed_on(response.rest.len() as u64);
         return Downloaded::Begun(Box::new(arrived));
     }
-    arrival::let_go(exchange, response);
+    arrival::discard(exchange, response);
     gap::refused(response.head.status)
 }
 

@@ -410,8 +410,8 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut RequestState, start
             log.broke_off(End::NextHopCut, "next-hop-cut");
             false
         }
-        reader::ReadEnd::LeftBehind => {
-            log.broke_off(End::Ours, "left-behind");
+        reader::ReadEnd::ContentDropped => {
+            log.broke_off(End::Ours, "content-dropped");
             false
         }
         reader::ReadEnd::Unreadable => {

@@ -95,7 +95,7 @@ async fn ask(
         };
         note_connection(client, exchange, &mut connection);
         if !exchange.expect(&worker) && stored.take().is_some() {
-            forwarding = exchange.lose(&worker);
+            forwarding = exchange.forget_chosen(&worker);
         }
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
         let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
@@ -162,7 +162,7 @@ async fn answer(
             }
             let ready = stored::ready(client, exchange, &response).await;
             let Ok(ready) = ready else {
-                lose(exchange, &worker, fresh.as_ref().unwrap_or(&response));
+                forget_stored(exchange, &worker, fresh.as_ref().unwrap_or(&response));
                 return None;
             };
             exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
@@ -176,7 +176,7 @@ async fn answer(
             drop(connection);
             let stored = stored?;
             let Ok(ready) = stored::ready(client, exchange, &stored).await else {
-                lose(exchange, &worker, &stored);
+                forget_stored(exchange, &worker, &stored);
                 return None;
             };
             if let Some(leader) = exchange.leader.take() {
@@ -207,15 +207,15 @@ async fn answer(
 }
 
 /// Forgets a stored response that was to be sent and cannot be read.
-fn lose(exchange: &mut RequestState, worker: &Worker, stored: &Arc<StoredResponse>) {
+fn forget_stored(exchange: &mut RequestState, worker: &Worker, stored: &Arc<StoredResponse>) {
     disk_lookup::forget(worker, exchange, stored);
     // another question than the one that was expected to be answered
     exchange.expected = None;
-    let _ = exchange.lose(worker);
+    let _ = exchange.forget_chosen(worker);
 }
 
-/// What came of asking for no client.
-pub(crate) enum Asked {
+/// What a request without a client came to.
+pub(crate) enum BackgroundResult {
     /// The next hop's answer, and the connection it came on.
     Answered(Connection, Downloaded),
     /// It was not asked: what was to be asked about has been forgotten meanwhile.
@@ -232,38 +232,40 @@ pub(crate) async fn in_background(
     next_hop: NextHop,
     forwarding: Forwarding,
     stored: &Arc<StoredResponse>,
-) -> Asked {
+) -> BackgroundResult {
     let mut attempts = Attempts::new(next_hop);
-    let asked = loop {
+    let result = loop {
         let mut connection = match attempts.connect(exchange, worker).await {
             Ok(connection) => connection,
-            Err(failure) => break Asked::Failed(failure.into()),
+            Err(failure) => break BackgroundResult::Failed(failure.into()),
         };
         // what fills a gap is expected by the in-flight response
         if !exchange.fills_gap() && !exchange.expect(worker) {
             next_hops::check_in(worker.net(), connection);
-            break Asked::Forgotten;
+            break BackgroundResult::Forgotten;
         }
         let request = outbound::request_head(exchange, forwarding, Some(stored));
-        match talk_alone(worker, exchange, &mut connection, &request, stored).await {
+        match talk_in_background(worker, exchange, &mut connection, &request, stored).await {
             Downloaded::Failed(HopFailure::Unanswered(reason)) => {
                 if !attempts.repeat(exchange, worker, &connection) {
-                    break Asked::Failed(reason);
+                    break BackgroundResult::Failed(reason);
                 }
             }
-            Downloaded::Failed(HopFailure::Broken(reason)) => break Asked::Failed(reason),
-            downloaded => break Asked::Answered(connection, downloaded),
+            Downloaded::Failed(HopFailure::Broken(reason)) => {
+                break BackgroundResult::Failed(reason);
+            }
+            downloaded => break BackgroundResult::Answered(connection, downloaded),
         }
     };
-    if let Asked::Failed(reason) = &asked {
+    if let BackgroundResult::Failed(reason) = &result {
         count_failure(worker, reason);
         exchange.tell(worker, Event::Failed(failure_of(reason)));
     }
-    asked
+    result
 }
 
 /// Sends the request and takes the answer, for no client.
-async fn talk_alone(
+async fn talk_in_background(
     worker: &Rc<Worker>,
     exchange: &mut RequestState,
     connection: &mut Connection,
@@ -480,7 +482,7 @@ pub(crate) async fn fail(
     let mut stored = stored;
     if exchange.is_outdated() && stored.take().is_some() {
         // purged while this request waited: no excuse to serve it
-        let _ = exchange.lose(&worker);
+        let _ = exchange.forget_chosen(&worker);
     }
     let failure = failure_of(&reason);
     let settings = Arc::clone(&exchange.settings);
@@ -491,7 +493,7 @@ pub(crate) async fn fail(
             exchange.log.failed(reason.error.as_str());
             return stored::send_stored(client, exchange, &stored, serving, ready).await;
         }
-        lose(exchange, &worker, &stored);
+        forget_stored(exchange, &worker, &stored);
         let failed = Event::Failed(failure);
         commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     }

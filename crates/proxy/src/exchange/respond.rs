@@ -151,7 +151,7 @@ pub(crate) async fn send_all(
     if whole {
         return (sent, SendEnd::Whole);
     }
-    if outgoing.trouble().is_some() {
+    if outgoing.read_error().is_some() {
         return (sent, SendEnd::Unreadable);
     }
     client.worker.counters().inc(Metric::ClientAborts);

@@ -11,7 +11,7 @@ use crate::exchange::respond::respond;
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
 use crate::log::report::{self, FinishedRequest};
-use crate::send::disk_read::ReadTrouble;
+use crate::send::disk_read::ContentReadError;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_policy::Serving;
@@ -104,7 +104,7 @@ async fn serve_stored(
     response: &Arc<StoredResponse>,
     serving: Serving,
     refresh: Option<Expected>,
-) -> Result<bool, ReadTrouble> {
+) -> Result<bool, ContentReadError> {
     let worker = std::rc::Rc::clone(&client.worker);
     let ready = ready(client, exchange, response).await?;
     // what is hit is asked for again too

@@ -167,7 +167,7 @@ impl RequestState {
 
     /// What was chosen for it was forgotten since: how it is asked for as if nothing had been
     /// found.
-    pub(crate) fn lose(&mut self, worker: &Worker) -> Forwarding {
+    pub(crate) fn forget_chosen(&mut self, worker: &Worker) -> Forwarding {
         self.gap = None;
         let _ = self.tx.lost(worker.now());
         Forwarding {

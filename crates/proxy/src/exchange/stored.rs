@@ -8,7 +8,7 @@ use crate::fetch::continuation;
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
 use crate::request::answer::Answer;
-use crate::send::disk_read::ReadTrouble;
+use crate::send::disk_read::ContentReadError;
 use crate::send::heads::{self, ServedForm};
 use crate::send::outgoing::{Outgoing, StoredPiece};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) async fn ready(
     client: &Client,
     exchange: &RequestState,
     response: &Arc<StoredResponse>,
-) -> Result<Ready, ReadTrouble> {
+) -> Result<Ready, ContentReadError> {
     let mut ready = Ready::of(exchange, response, client.worker.now().wall);
     ready.prepare().await?;
     Ok(ready)
@@ -38,9 +38,9 @@ pub(crate) async fn serve(
 ) -> bool {
     match ready(client, exchange, response).await {
         Ok(ready) => send_stored(client, exchange, response, serving, ready).await,
-        Err(trouble) => {
+        Err(read_error) => {
             disk_lookup::forget(&client.worker, exchange, response);
-            respond(client, exchange, Answer::unreadable(trouble)).await
+            respond(client, exchange, Answer::unreadable(read_error)).await
         }
     }
 }
@@ -61,7 +61,7 @@ impl Ready {
         Self { form, piece }
     }
 
-    async fn prepare(&mut self) -> Result<(), ReadTrouble> {
+    async fn prepare(&mut self) -> Result<(), ContentReadError> {
         match &mut self.piece {
             Some(piece) => piece.prepare().await,
             None => Ok(()),

@@ -115,7 +115,7 @@ fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
 }
 
 /// Enters a response into the log whose content nobody gets: what came of it with its head.
-pub(crate) fn let_go(exchange: &mut RequestState, response: &Response<'_>) {
+pub(crate) fn discard(exchange: &mut RequestState, response: &Response<'_>) {
     let content_bytes = came(response, exchange.settings.response_heads).content_bytes;
     exchange.log.waste_received(content_bytes);
 }

@@ -7,7 +7,7 @@
 use crate::client::connection::Client;
 use crate::config::Mode;
 use crate::exchange::download::{Downloaded, HopFailure};
-use crate::exchange::forward::{self, Asked};
+use crate::exchange::forward::{self, BackgroundResult};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
 use crate::fetch::in_flight::InFlightResponse;
@@ -64,7 +64,7 @@ impl Gap {
         }
         let mut lines = LineBuffer::new();
         let own = stored_fields(&stored.head, &mut lines);
-        let asked = AskedPart {
+        let result = AskedPart {
             entity_tag: stored.validators().entity_tag,
             content_encoding: line_named(own, "content-encoding"),
             complete_length: stored.complete_length(),
@@ -76,7 +76,7 @@ impl Gap {
                 },
             },
         };
-        combines(&asked, facts, fields)
+        combines(&result, facts, fields)
     }
 }
 
@@ -187,18 +187,18 @@ fn completing(
 }
 
 async fn run(mut pending: Pending, mode: Mode, mut exchange: RequestState, forwarding: Forwarding) {
-    let asked = {
+    let result = {
         let mut asking = pin!(ask(&pending, mode, &mut exchange, forwarding));
         let mut unneeded = pin!(pending.unneeded());
         poll_fn(|cx| match asking.as_mut().poll(cx) {
-            Poll::Ready(asked) => Poll::Ready(Ok(asked)),
+            Poll::Ready(result) => Poll::Ready(Ok(result)),
             Poll::Pending => unneeded.as_mut().poll(cx).map(Err),
         })
         .await
     };
     report::count_next_hop(pending.worker.counters(), &exchange.log);
-    match asked {
-        Ok(Some(Asked::Answered(connection, Downloaded::Begun(arrived)))) => {
+    match result {
+        Ok(Some(BackgroundResult::Answered(connection, Downloaded::Begun(arrived)))) => {
             pending.begun = true;
             pending.in_flight.confirmed(pending.fetch);
             transfer::begin(
@@ -209,8 +209,12 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: RequestState, forwa
             )
             .spawn();
         }
-        Ok(Some(Asked::Answered(_, Downloaded::AskAgain))) => pending.end(FetchEnd::Changed),
-        Ok(Some(Asked::Answered(_, Downloaded::NotShared))) => pending.end(FetchEnd::NotShared),
+        Ok(Some(BackgroundResult::Answered(_, Downloaded::AskAgain))) => {
+            pending.end(FetchEnd::Changed)
+        }
+        Ok(Some(BackgroundResult::Answered(_, Downloaded::NotShared))) => {
+            pending.end(FetchEnd::NotShared)
+        }
         Ok(_) => pending.end(FetchEnd::Cut),
         Err(end) => pending.end(end),
     }
@@ -222,7 +226,7 @@ async fn ask(
     mode: Mode,
     exchange: &mut RequestState,
     forwarding: Forwarding,
-) -> Option<Asked> {
+) -> Option<BackgroundResult> {
     let worker = &pending.worker;
     let next_hop = NextHop::of(exchange, mode, worker).ok()?;
     let response = Arc::clone(&pending.in_flight.response);

@@ -39,7 +39,7 @@ pub(crate) enum ReadEnd {
     /// What was there could not be read from disk, nor fetched: the same.
     Unreadable,
     /// What is not kept was let go before it came to it, and could not be fetched: the same.
-    LeftBehind,
+    ContentDropped,
     /// The client went away, or stopped reading.
     ClientLeft,
 }
@@ -240,7 +240,9 @@ impl Reader<'_> {
             ReaderAction::Fetch(fetch, span) => return Next::Fetch(fetch, span),
             ReaderAction::Cut => return Next::Cut,
             ReaderAction::NotShared => return Next::Lost(Lost::NotShared, ReadEnd::Cut),
-            ReaderAction::LeftBehind => return Next::Lost(Lost::LeftBehind, ReadEnd::LeftBehind),
+            ReaderAction::ContentDropped => {
+                return Next::Lost(Lost::ContentDropped, ReadEnd::ContentDropped);
+            }
             ReaderAction::Disk { extent, to } => {
                 self.reading = Some((DiskRead::new(&extent, self.at), to));
                 return self.next_from_disk(cx);

@@ -4,7 +4,7 @@
 //! says in a sentence what happened and, where there is one, what to do.
 
 use crate::log::words::write_cache_status;
-use crate::send::disk_read::ReadTrouble;
+use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
 use weir_net::next_hops::ConnectFailure;
@@ -95,7 +95,7 @@ impl Answer {
 
     /// 500: what is stored was to be sent and cannot be read. A fault of the disk, not a lack of
     /// room or time.
-    pub(crate) fn unreadable(why: ReadTrouble) -> Self {
+    pub(crate) fn unreadable(why: ContentReadError) -> Self {
         Self::open(
             500,
             AnswerReason {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn unreadable_storage_is_reported_apart_from_overload() {
-        let answer = Answer::unreadable(ReadTrouble::TooSlow);
+        let answer = Answer::unreadable(ContentReadError::TooSlow);
         assert_eq!(answer.verdict().detail(), Some("unreadable"));
         let busy = AnswerReason::new(ProxyError::ConnectionLimitReached, "");
         assert_eq!(busy.refused.as_str(), "overloaded");

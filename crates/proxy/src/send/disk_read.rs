@@ -16,7 +16,7 @@ pub(crate) const READ_WAIT: Duration = Duration::from_secs(10);
 
 /// Why content could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReadTrouble {
+pub(crate) enum ContentReadError {
     /// The disk tier says why.
     Disk(ReadError),
     /// It took longer than [`READ_WAIT`].
@@ -25,7 +25,7 @@ pub(crate) enum ReadTrouble {
     NotThere,
 }
 
-impl ReadTrouble {
+impl ContentReadError {
     /// The reason as a word.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl ReadTrouble {
     }
 }
 
-type Reading = Pin<Box<dyn Future<Output = Result<Block, ReadTrouble>> + Send>>;
+type Reading = Pin<Box<dyn Future<Output = Result<Block, ContentReadError>> + Send>>;
 
 /// A read under way.
 pub(crate) struct DiskRead(Reading);
@@ -53,14 +53,14 @@ impl DiskRead {
         let extent = Arc::clone(extent);
         Self(Box::pin(async move {
             let read = timeout(READ_WAIT, extent.read(at)).await;
-            match read.map_err(|_| ReadTrouble::TooSlow)? {
-                Ok(bytes) if bytes.is_empty() => Err(ReadTrouble::NotThere),
-                read => read.map_err(ReadTrouble::Disk),
+            match read.map_err(|_| ContentReadError::TooSlow)? {
+                Ok(bytes) if bytes.is_empty() => Err(ContentReadError::NotThere),
+                read => read.map_err(ContentReadError::Disk),
             }
         }))
     }
 
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Block, ReadTrouble>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Block, ContentReadError>> {
         self.0.as_mut().poll(cx)
     }
 }

@@ -4,7 +4,7 @@
 
 pub(crate) use crate::send::stored_piece::StoredPiece;
 
-use crate::send::disk_read::ReadTrouble;
+use crate::send::disk_read::ContentReadError;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -94,7 +94,7 @@ impl Outgoing {
     }
 
     /// Why the piece could not be read, if so.
-    pub(crate) fn trouble(&self) -> Option<ReadTrouble> {
-        self.stored.as_ref().and_then(|piece| piece.trouble())
+    pub(crate) fn read_error(&self) -> Option<ContentReadError> {
+        self.stored.as_ref().and_then(|piece| piece.read_error())
     }
 }

@@ -4,7 +4,7 @@
 //! came there; else it is read and verified by the disk's threads, and sent from memory. The worker
 //! never waits for a device.
 
-use crate::send::disk_read::{DiskRead, ReadTrouble};
+use crate::send::disk_read::{ContentReadError, DiskRead};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -33,7 +33,7 @@ pub(crate) struct StoredPiece {
     /// What was read from disk, from `at` on.
     read: Option<(Block, usize)>,
     reading: Option<DiskRead>,
-    trouble: Option<ReadTrouble>,
+    read_error: Option<ContentReadError>,
 }
 
 /// How the next bytes are to be written.
@@ -53,7 +53,7 @@ impl StoredPiece {
             end,
             read: None,
             reading: None,
-            trouble: None,
+            read_error: None,
         }
     }
 
@@ -68,8 +68,8 @@ impl StoredPiece {
     }
 
     /// Why it could not be read, if so.
-    pub(crate) fn trouble(&self) -> Option<ReadTrouble> {
-        self.trouble
+    pub(crate) fn read_error(&self) -> Option<ContentReadError> {
+        self.read_error
     }
 
     /// Ready once its first bytes can be sent: while nothing was promised, what cannot be read is a
@@ -78,7 +78,7 @@ impl StoredPiece {
     /// # Errors
     ///
     /// Why they cannot.
-    pub(crate) async fn prepare(&mut self) -> Result<(), ReadTrouble> {
+    pub(crate) async fn prepare(&mut self) -> Result<(), ContentReadError> {
         if self.is_sent() {
             return Ok(());
         }
@@ -94,8 +94,8 @@ impl StoredPiece {
     ) -> Poll<io::Result<usize>> {
         let next = match self.poll_next(cx) {
             Poll::Ready(Ok(next)) => next,
-            Poll::Ready(Err(trouble)) => {
-                self.trouble = Some(trouble);
+            Poll::Ready(Err(read_error)) => {
+                self.read_error = Some(read_error);
                 return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }
             // the head need not wait for it
@@ -110,7 +110,7 @@ impl StoredPiece {
     }
 
     /// Finds out where the next bytes are, and reads them if they have to be.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Next, ReadTrouble>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Next, ContentReadError>> {
         if self.read.is_some() {
             return Poll::Ready(Ok(Next::Memory));
         }
@@ -124,7 +124,7 @@ impl StoredPiece {
                     }
                     self.reading = Some(DiskRead::new(extent, self.at));
                 }
-                None => return Poll::Ready(Err(ReadTrouble::NotThere)),
+                None => return Poll::Ready(Err(ContentReadError::NotThere)),
             }
         }
         if let Some(reading) = &mut self.reading {
@@ -159,7 +159,7 @@ impl StoredPiece {
                 Err(error) => return Poll::Ready(Err(error)),
                 // the file was cut under us
                 Ok(0) => {
-                    self.trouble = Some(ReadTrouble::Disk(ReadError::Damaged));
+                    self.read_error = Some(ContentReadError::Disk(ReadError::Damaged));
                     return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
                 }
                 Ok(sent) => {

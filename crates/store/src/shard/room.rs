@@ -48,7 +48,7 @@ impl Shard {
     pub(super) fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {
         self.make_room(bytes)?;
         self.catalog.hold(bytes, &mut self.victims);
-        self.let_go();
+        self.drop_victims();
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl Shard {
         let (entries, victims) = (&self.entries, &mut self.victims);
         let in_use = |slot| in_use(entries, slot);
         let room = self.catalog.make_room_to_hold(bytes, victims, &in_use);
-        self.let_go();
+        self.drop_victims();
         room
     }
 
@@ -98,11 +98,11 @@ impl Shard {
 
     pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
         self.catalog.set_budget(budget_bytes, &mut self.victims);
-        self.let_go();
+        self.drop_victims();
         // for those who left and are still read, others leave
         self.catalog.hold(0, &mut self.victims);
         while !self.victims.is_empty() {
-            self.let_go();
+            self.drop_victims();
             self.catalog.hold(0, &mut self.victims);
         }
         self.follow_slots();

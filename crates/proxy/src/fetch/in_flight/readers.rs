@@ -43,7 +43,7 @@ pub(crate) enum ReaderAction {
     /// What is missing may not be fetched for others too.
     NotShared,
     /// Its next byte was let go before it came to it.
-    LeftBehind,
+    ContentDropped,
 }
 
 /// Who follows.
@@ -91,7 +91,7 @@ impl InFlightResponse {
         let step = inner.fill.step(now, reader);
         inner.wake_stirred();
         match step {
-            Step::Read(span) if inner.has_passed(span.from) => ReaderAction::LeftBehind,
+            Step::Read(span) if inner.has_passed(span.from) => ReaderAction::ContentDropped,
             Step::Read(span) => {
                 debug_assert_eq!(span.from, at);
                 let write_max = inner.fill.unsent(reader);
@@ -233,7 +233,7 @@ impl Inner {
             }
             None => {
                 debug_assert!(false, "present, and not there");
-                ReaderAction::LeftBehind
+                ReaderAction::ContentDropped
             }
         }
     }

@@ -91,7 +91,7 @@ fn slow_reader_of_released_content_fetches_the_rest_separately() {
         });
         what.check(0, &rest);
         assert_eq!(rest.len() == 24_000_000, !changes);
-        let continued = Metric::Continued(Lost::LeftBehind);
+        let continued = Metric::Continued(Lost::ContentDropped);
         assert_eq!(depot.proxy().count(continued), 1);
         depot.files().resume();
         depot.rest();
