@@ -153,7 +153,7 @@ impl ByteSpans {
 
     /// The first bytes of `within` that are not in, as many as there are in a row.
     #[must_use]
-    pub fn first_gap(&self, within: ByteSpan) -> Option<ByteSpan> {
+    pub fn first_missing(&self, within: ByteSpan) -> Option<ByteSpan> {
         let from = self.run_end(within.from);
         let to = self.next_present(from).unwrap_or(within.to);
         ByteSpan::new(from, to.min(within.to))

@@ -114,7 +114,7 @@ impl Fill {
             return Err(NotHere::TooManyReaders);
         }
         let wanted = ByteSpan::new(wants.from, wants.to.min(length));
-        let gap = wanted.and_then(|wanted| self.present.first_gap(wanted));
+        let gap = wanted.and_then(|wanted| self.present.first_missing(wanted));
         if let Some(gap) = gap {
             self.reachable(gap.from, wants)?;
         }
@@ -225,7 +225,7 @@ impl Fill {
         }
         let mut new = 0;
         let mut rest = ByteSpan::new(from, to);
-        while let Some(gap) = rest.and_then(|rest| self.present.first_gap(rest)) {
+        while let Some(gap) = rest.and_then(|rest| self.present.first_missing(rest)) {
             self.present.insert(gap);
             self.accounts.fetched(gap);
             new += gap.len();

@@ -7,7 +7,7 @@
 
 use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
-use crate::fetch::gap::Gap;
+use crate::fetch::missing_range::MissingRange;
 use crate::fetch::storable_head::StorableHead;
 use crate::send::heads::stored_fields;
 use crate::worker::core::Worker;
@@ -183,10 +183,10 @@ fn is_within_limits(merged: &Merged<'_>, worker: &Worker) -> bool {
 }
 
 /// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD,
-/// and as a part by what was asked for, which `gap` tells.
+/// and as a part by what was asked for, which `missing` tells.
 pub(crate) fn fits(
     stored: &StoredResponse,
-    gap: Option<&Gap>,
+    missing: Option<&MissingRange>,
     head: &ResponseHead<'_, '_>,
     facts: &ResponseFacts,
     body: BodyLength,
@@ -196,8 +196,8 @@ pub(crate) fn fits(
         last_modified: stored.last_modified,
         complete_length: stored.complete_length(),
     };
-    match (head.status, gap) {
-        (206, Some(gap)) => gap.fits(stored, facts, head.fields, body),
+    match (head.status, missing) {
+        (206, Some(missing)) => missing.fits(stored, facts, head.fields, body),
         (206, None) => Fits::Other,
         (304, _) => compared.validated_by(head.fields, facts),
         _ => compared.fits(head.fields, facts),

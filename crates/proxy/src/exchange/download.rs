@@ -14,7 +14,7 @@ use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
 use crate::fetch::collapse::Leader;
-use crate::fetch::gap;
+use crate::fetch::missing_range;
 use crate::fetch::relay::{Relay, RelayEnd, Terms};
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::End;
@@ -329,16 +329,16 @@ impl Download<'_> {
                 && !is_repaired,
         };
         exchange.log.answered(response.hop_keeps_alive);
-        if let (Some(gap), Some(stored)) = (&exchange.gap, stored.as_deref())
-            && gap.is_for_one()
+        if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
+            && missing.is_for_one()
         {
-            let fits = gap.fits(stored, &facts, head.fields, body);
+            let fits = missing.fits(stored, &facts, head.fields, body);
             return Ok(Step::Final(continued(exchange, &response, fits)));
         }
         let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
         let merging = stored.map(|stored| {
-            let fits = freshen::fits(stored, exchange.gap.as_ref(), head, &facts, body);
+            let fits = freshen::fits(stored, exchange.missing.as_ref(), head, &facts, body);
             Merging::new(
                 worker,
                 targeted,
@@ -408,7 +408,7 @@ impl Download<'_> {
                 Command::Drop => {
                     if let Some(stored) = stored {
                         // the disk would refuse after a purge what was asked for before it
-                        if replaces || exchange.fills_gap() {
+                        if replaces || exchange.fills_missing_range() {
                             worker.shared.store.drop_one(exchange.key, stored);
                         } else {
                             let purge = invalidate::one(worker, exchange, stored);
@@ -419,7 +419,7 @@ impl Download<'_> {
                 Command::AskAgain => {
                     arrival::discard(exchange, response);
                     let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
-                    return Err(if exchange.fills_gap() && is_same {
+                    return Err(if exchange.fills_missing_range() && is_same {
                         Downloaded::NotShared
                     } else {
                         Downloaded::AskAgain
@@ -428,9 +428,9 @@ impl Download<'_> {
                 _ => {}
             }
         }
-        if exchange.fills_gap() && !matches!(storing, Some(Storing::Part(_))) {
+        if exchange.fills_missing_range() && !matches!(storing, Some(Storing::Part(_))) {
             arrival::discard(exchange, response);
-            return Err(gap::refused(response.head.status));
+            return Err(missing_range::refused(response.head.status));
         }
         Ok(storing)
     }
@@ -569,7 +569,7 @@ fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -
         return Downloaded::Begun(Box::new(arrived));
     }
     arrival::discard(exchange, response);
-    gap::refused(response.head.status)
+    missing_range::refused(response.head.status)
 }
 
 fn relay_plan(

@@ -6,8 +6,8 @@ use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
-use crate::fetch::gap;
 use crate::fetch::in_flight::{InFlightResponse, JoinTerms};
+use crate::fetch::missing_range;
 use crate::fetch::reader::{self, ReaderHandle, Start};
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
@@ -327,7 +327,7 @@ async fn confirm(client: &Client, exchange: &RequestState, handle: &ReaderHandle
                     return Poll::Ready(Confirmed::No);
                 }
                 Confirm::Fetch { fetch, span } => {
-                    gap::spawn(client, exchange, in_flight, fetch, span);
+                    missing_range::spawn(client, exchange, in_flight, fetch, span);
                 }
                 Confirm::Wait => {
                     let disconnected = disconnect.poll(&client.stream, cx);

@@ -15,8 +15,8 @@ use crate::exchange::switch;
 use crate::exchange::upload;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::fetch::arrival::Answered;
-use crate::fetch::gap;
 use crate::fetch::in_flight::{self, InFlightResponse};
+use crate::fetch::missing_range;
 use crate::fetch::reader::{ReaderHandle, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
@@ -60,9 +60,9 @@ pub(crate) async fn run(
         FollowResult::Answered(alive) => return alive,
     }
     if forwarding.complete {
-        exchange.gap = stored
+        exchange.missing = stored
             .as_deref()
-            .and_then(|stored| gap::missing(exchange, stored, worker.now()));
+            .and_then(|stored| missing_range::first_missing(exchange, stored, worker.now()));
     }
     let next_hop = match NextHop::of(exchange, client.listener.mode, &worker) {
         Ok(next_hop) => next_hop,
@@ -104,7 +104,7 @@ async fn ask(
                 drop(connection);
                 // another question than the one that was expected to be answered
                 exchange.expected = None;
-                exchange.gap = None;
+                exchange.missing = None;
                 forwarding = AS_SENT;
             }
             Downloaded::Failed(HopFailure::Unanswered(reason)) => {
@@ -239,8 +239,8 @@ pub(crate) async fn in_background(
             Ok(connection) => connection,
             Err(failure) => break BackgroundResult::Failed(failure.into()),
         };
-        // what fills a gap is expected by the in-flight response
-        if !exchange.fills_gap() && !exchange.expect(worker) {
+        // what fills a missing range is expected by the in-flight response
+        if !exchange.fills_missing_range() && !exchange.expect(worker) {
             next_hops::check_in(worker.net(), connection);
             break BackgroundResult::Forgotten;
         }

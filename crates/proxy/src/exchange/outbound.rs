@@ -8,7 +8,7 @@
 //! 9111 §4.3.1).
 
 use crate::exchange::state::RequestState;
-use crate::fetch::gap::Gap;
+use crate::fetch::missing_range::MissingRange;
 use crate::request::facts::Request;
 use crate::request::max_forwards;
 use weir_policy::Forwarding;
@@ -30,13 +30,13 @@ pub(crate) fn request_head(
     let request = &exchange.request;
     let (method, path) = (request.method_token(), request.path_and_query());
     write::request_line(&mut out, method, path, Version::Http11);
-    let own = validators.is_some() || exchange.background || exchange.gap.is_some();
+    let own = validators.is_some() || exchange.background || exchange.missing.is_some();
     write_fields(request, &request.fields(), own, &mut out);
     if let Some(stored) = validators {
         write_validators(stored, &mut out);
     }
-    if let (Some(gap), Some(stored)) = (&exchange.gap, stored) {
-        write_gap(gap, stored, &mut out);
+    if let (Some(missing), Some(stored)) = (&exchange.missing, stored) {
+        write_range(missing, stored, &mut out);
     }
     out.extend_from_slice(exchange.settings.via_line(request.version));
     match exchange.request.body {
@@ -143,12 +143,12 @@ fn write_validators(stored: &StoredResponse, out: &mut Vec<u8>) {
 
 /// Asks for what is missing, if what is there is still the same (RFC 9110 §13.1.5); else for the
 /// whole.
-fn write_gap(gap: &Gap, stored: &StoredResponse, out: &mut Vec<u8>) {
+fn write_range(missing: &MissingRange, stored: &StoredResponse, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Range: bytes=");
-    write::decimal(out, gap.span.from);
+    write::decimal(out, missing.span.from);
     out.push(b'-');
-    if gap.span.to != u64::MAX {
-        write::decimal(out, gap.span.to - 1);
+    if missing.span.to != u64::MAX {
+        write::decimal(out, missing.span.to - 1);
     }
     out.extend_from_slice(b"\r\n");
     if let Some(tag) = &stored.entity_tag {

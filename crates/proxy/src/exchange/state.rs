@@ -4,7 +4,7 @@
 use crate::cache::chosen::Chosen;
 use crate::exchange::upload::progress::UploadEnd;
 use crate::fetch::collapse::Leader;
-use crate::fetch::gap::Gap;
+use crate::fetch::missing_range::MissingRange;
 use crate::log::request_log::RequestLog;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
@@ -62,7 +62,7 @@ pub(crate) struct RequestState {
     /// response.
     pub(crate) background: bool,
     /// What is missing of a stored part, and asked for.
-    pub(crate) gap: Option<Gap>,
+    pub(crate) missing: Option<MissingRange>,
     /// It asks for others too.
     pub(crate) leader: Option<Leader>,
     /// The response, before it comes: a purge from here on is one of it too.
@@ -92,7 +92,7 @@ impl RequestState {
             persistence,
             uploaded: None,
             background: false,
-            gap: None,
+            missing: None,
             leader: None,
             expected: None,
             known: None,
@@ -115,14 +115,16 @@ impl RequestState {
         state
     }
 
-    /// Whether it fills a gap of an in-flight response.
-    pub(crate) fn fills_gap(&self) -> bool {
-        self.gap.as_ref().is_some_and(|gap| gap.into.is_some())
+    /// Whether it fills a missing range of an in-flight response.
+    pub(crate) fn fills_missing_range(&self) -> bool {
+        self.missing
+            .as_ref()
+            .is_some_and(|missing| missing.into.is_some())
     }
 
     /// Whether no client waits for what it brings: a validation in the background.
     pub(crate) fn is_for_store_alone(&self) -> bool {
-        self.background && !self.fills_gap()
+        self.background && !self.fills_missing_range()
     }
 
     /// How far a fetch for it may run ahead.
@@ -168,7 +170,7 @@ impl RequestState {
     /// What was chosen for it was forgotten since: how it is asked for as if nothing had been
     /// found.
     pub(crate) fn forget_chosen(&mut self, worker: &Worker) -> Forwarding {
-        self.gap = None;
+        self.missing = None;
         let _ = self.tx.lost(worker.now());
         Forwarding {
             validate: false,

@@ -62,7 +62,7 @@ pub(crate) enum Answered {
     /// What was stored before and what arrives now, joined: in this form, with the head of this
     /// response, which has the fields that are for this client alone.
     Joined(ServedForm, Serving, Arc<StoredResponse>),
-    /// Nothing: it fills a gap, and who reads there knows.
+    /// Nothing: it fills a missing range, and who reads there knows.
     Nobody,
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn begin(
     merging: Option<Merging<'_>>,
 ) -> Option<Arrived> {
     let span = span_of(response)?;
-    if exchange.fills_gap() {
+    if exchange.fills_missing_range() {
         return fill(exchange, response);
     }
     match (storing, merging) {
@@ -143,11 +143,11 @@ pub(crate) fn begin(
     }
 }
 
-/// Goes on with the in-flight response that the gap is of; `None` if the response brings
+/// Goes on with the in-flight response that the missing range is of; `None` if the response brings
 /// nothing of it.
 pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<Arrived> {
     span_of(response)?;
-    let (in_flight, id) = exchange.gap.as_mut()?.into.take()?;
+    let (in_flight, id) = exchange.missing.as_mut()?.into.take()?;
     Some(Arrived {
         begun: begun(response, in_flight, id),
         answer: Answered::Nobody,

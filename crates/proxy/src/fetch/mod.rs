@@ -3,8 +3,8 @@
 pub(crate) mod arrival;
 pub(crate) mod collapse;
 pub(crate) mod continuation;
-pub(crate) mod gap;
 pub(crate) mod in_flight;
+pub(crate) mod missing_range;
 pub(crate) mod reader;
 pub(crate) mod relay;
 pub(crate) mod storable_head;

@@ -6,8 +6,8 @@
 use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
-use crate::fetch::gap;
 use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, ReaderAction};
+use crate::fetch::missing_range;
 use crate::log::record::ContentTimes;
 use crate::send::disk_read::DiskRead;
 use crate::send::framing::Framing;
@@ -176,7 +176,7 @@ impl Reader<'_> {
                 Next::Ready => {}
                 Next::Fetch(fetch, span) => {
                     let in_flight = &self.handle.in_flight;
-                    gap::spawn(self.client, self.exchange, in_flight, fetch, span);
+                    missing_range::spawn(self.client, self.exchange, in_flight, fetch, span);
                 }
                 Next::Wait => return self.poll_waiting(cx),
                 Next::Cut => return Poll::Ready(ReadEnd::Cut),

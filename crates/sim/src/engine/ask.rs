@@ -181,11 +181,11 @@ fn to_validation(exchange: &Exchange, stored: &Stored) -> Answer {
 fn missing(exchange: &Exchange, stored: &Stored) -> Option<ByteSpan> {
     let part = stored.part.as_ref()?;
     if stored.complete_length.is_some() {
-        return part.first_gap(exchange.wants(stored.complete_length));
+        return part.first_missing(exchange.wants(stored.complete_length));
     }
     let gap = exchange.ask().range.and_then(|(first, last)| {
         let to = last.map_or(ByteSpan::OPEN, |last| last.saturating_add(1));
-        part.first_gap(ByteSpan::new(first, to)?)
+        part.first_missing(ByteSpan::new(first, to)?)
     });
     // if all is there the rest tells at least what it is of
     gap.or(ByteSpan::new(part.run_end(0), ByteSpan::OPEN))

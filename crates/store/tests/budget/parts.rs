@@ -155,7 +155,7 @@ fn spans(random: &mut Random, in_flight: &InFlightContent, complete: u64) -> Vec
             from: 0,
             to: complete,
         };
-        while let Some(gap) = present.first_gap(all) {
+        while let Some(gap) = present.first_missing(all) {
             present.insert(gap);
             spans.push(gap);
         }

@@ -68,7 +68,7 @@ impl Arrival {
             from: 0,
             to: length,
         };
-        while let Some(gap) = present.first_gap(all) {
+        while let Some(gap) = present.first_missing(all) {
             present.insert(gap);
             if !random.one_in(5) {
                 spans.push(gap);

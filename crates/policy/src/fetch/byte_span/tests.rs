@@ -96,7 +96,7 @@ proptest! {
         if let Some(within) = ByteSpan::new(from, to) {
             let gap = first(&twin, from, false).filter(|&gap| gap < to);
             let gap = gap.and_then(|gap| ByteSpan::new(gap, first(&twin, gap, true).unwrap_or(to).min(to)));
-            prop_assert_eq!(set.first_gap(within), gap);
+            prop_assert_eq!(set.first_missing(within), gap);
             prop_assert_eq!(set.contains(within), had == within.len());
         }
     }

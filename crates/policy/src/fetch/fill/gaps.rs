@@ -40,7 +40,7 @@ impl Fill {
             .near(missing)
             .map_or(missing, |fetch| self.limit(fetch));
         let beyond = ByteSpan::new(limit, to);
-        beyond.is_none_or(|beyond| self.present.first_gap(beyond).is_none())
+        beyond.is_none_or(|beyond| self.present.first_missing(beyond).is_none())
     }
 
     /// The fetch that will soon bring the byte `missing`.

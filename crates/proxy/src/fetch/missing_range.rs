@@ -1,6 +1,6 @@
-//! Fetching what is missing of an in-flight response, for a reader that has come to a gap.
+//! Fetching what is missing of an in-flight response, for a reader that has come to a missing range.
 //!
-//! The request is the reader's own, with Range for the gap and If-Range for the validator of what
+//! The request is the reader's own, with Range for the missing range and If-Range for the validator of what
 //! is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed. Then
 //! nothing is mixed: who needs more than is there is cut.
 
@@ -34,14 +34,14 @@ use weir_wire::{BodyLength, LineBuffer};
 
 /// What a request to the next hop is to bring.
 #[derive(Clone, Debug)]
-pub(crate) struct Gap {
+pub(crate) struct MissingRange {
     /// The bytes that are missing; `to` is `u64::MAX` if the end is not known.
     pub(crate) span: ByteSpan,
     /// What they are missing in, if that is in flight.
     pub(crate) into: Option<(Arc<InFlightResponse>, FetchId)>,
 }
 
-impl Gap {
+impl MissingRange {
     /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of
     /// storing has a say in it.
     pub(crate) fn is_for_one(&self) -> bool {
@@ -64,7 +64,7 @@ impl Gap {
         }
         let mut lines = LineBuffer::new();
         let own = stored_fields(&stored.head, &mut lines);
-        let result = AskedPart {
+        let asked = AskedPart {
             entity_tag: stored.validators().entity_tag,
             content_encoding: line_named(own, "content-encoding"),
             complete_length: stored.complete_length(),
@@ -76,7 +76,7 @@ impl Gap {
                 },
             },
         };
-        combines(&result, facts, fields)
+        combines(&asked, facts, fields)
     }
 }
 
@@ -104,12 +104,16 @@ pub(crate) fn refused(status: u16) -> Downloaded {
     Downloaded::Failed(HopFailure::Broken(reason))
 }
 
-/// The first gap of a stored part in what the request wants.
-pub(crate) fn missing(exchange: &RequestState, stored: &StoredResponse, now: Now) -> Option<Gap> {
+/// The first missing range of a stored part in what the request wants.
+pub(crate) fn first_missing(
+    exchange: &RequestState,
+    stored: &StoredResponse,
+    now: Now,
+) -> Option<MissingRange> {
     let present = stored.body.present();
     let span = if stored.body.complete_length().is_some() {
         let wanted = exchange.form_of(stored, now.wall).span(stored)?;
-        present.first_gap(wanted)?
+        present.first_missing(wanted)?
     } else {
         // as if it had no end
         let endless = InFlightContent::new(Some(u64::MAX), Some(&stored.body)).finish();
@@ -118,18 +122,18 @@ pub(crate) fn missing(exchange: &RequestState, stored: &StoredResponse, now: Now
             from: present.run_end(0),
             to: u64::MAX,
         };
-        let gap = match wanted {
+        let missing = match wanted {
             // one that is counted from the end begins who knows where
             ServedForm::Part(range) if range.first < u64::MAX / 2 => {
                 let to = range.last.saturating_add(1);
-                ByteSpan::new(range.first, to).and_then(|span| present.first_gap(span))
+                ByteSpan::new(range.first, to).and_then(|span| present.first_missing(span))
             }
             _ => None,
         };
         // if all is there the rest tells at least what it is of
-        gap.unwrap_or(rest)
+        missing.unwrap_or(rest)
     };
-    Some(Gap { span, into: None })
+    Some(MissingRange { span, into: None })
 }
 
 /// Starts fetching `span` of `arriving`, which counts as begun.
@@ -155,7 +159,7 @@ pub(crate) fn spawn(
         stored: None,
     };
     let mut exchange = exchange.in_background(tx, plan);
-    exchange.gap = Some(Gap {
+    exchange.missing = Some(MissingRange {
         span,
         into: Some((Arc::clone(in_flight), fetch)),
     });
