@@ -23,14 +23,14 @@ pub enum DiskLookupResult {
     /// to validate or complete it is expected since the look-up began.
     Found(Arc<StoredResponse>, Expected),
     /// There is none for this request.
-    Missing(Missing, Option<Known>),
+    Missing(Missing, Option<DiskVariants>),
     /// There is one, and it cannot be used: to the request it is a miss.
     Unusable(Unusable),
 }
 
 /// What the disk knows of a target's variants: for the response that will be stored.
 #[derive(Debug)]
-pub struct Known {
+pub struct DiskVariants {
     expected: Expected,
     rules: RulesRecord,
 }
@@ -46,10 +46,10 @@ pub enum Unusable {
     Outdated,
 }
 
-impl Known {
-    /// Tells `expected` of it.
+impl DiskVariants {
+    /// `expected` with what is known here.
     #[must_use]
-    pub fn tell(&self, expected: Expected) -> Expected {
+    pub fn add_to(&self, expected: Expected) -> Expected {
         expected.knowing(&self.expected, &self.rules)
     }
 }
@@ -101,11 +101,11 @@ impl DiskLookup {
                 Err(why) => return DiskLookupResult::Unusable(why),
             }
         }
-        let known = Known {
+        let variants = DiskVariants {
             expected: self.expected,
             rules,
         };
-        DiskLookupResult::Missing(Missing::Variant, Some(known))
+        DiskLookupResult::Missing(Missing::Variant, Some(variants))
     }
 
     /// The record under `key`, if there is one.

@@ -33,7 +33,7 @@ mod stored;
 
 pub use body::{BLOCK_BYTES, Block, Body, PieceRef};
 pub use charge::allocated_bytes;
-pub use disk_lookup::{DiskLookup, DiskLookupResult, Known, Unusable};
+pub use disk_lookup::{DiskLookup, DiskLookupResult, DiskVariants, Unusable};
 pub use expected::Expected;
 pub use in_flight::builder::BodyBuilder;
 pub use in_flight::content::{InFlightContent, InFlightPiece, WritePositionId};

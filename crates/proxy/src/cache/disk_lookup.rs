@@ -46,8 +46,8 @@ pub(crate) async fn run(client: &Client, exchange: &mut RequestState, missing: M
             worker.shared.store.drop_one(exchange.key, &response);
             (DiskLookupEnd::Missing, missing)
         }
-        Some(DiskLookupResult::Missing(why, known)) => {
-            exchange.known = known;
+        Some(DiskLookupResult::Missing(why, disk_variants)) => {
+            exchange.disk_variants = disk_variants;
             (DiskLookupEnd::Missing, why)
         }
         Some(DiskLookupResult::Unusable(Unusable::Outdated)) => (DiskLookupEnd::Missing, missing),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
 use weir_semantics::Timestamp;
-use weir_store::{Expected, Known, StoredResponse};
+use weir_store::{Expected, DiskVariants, StoredResponse};
 
 /// What is to be done for a request.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(crate) struct RequestState {
     /// The response, before it comes: a purge from here on is one of it too.
     pub(crate) expected: Option<Expected>,
     /// What the disk has of other variants.
-    pub(crate) known: Option<Known>,
+    pub(crate) disk_variants: Option<DiskVariants>,
 }
 
 impl RequestState {
@@ -95,7 +95,7 @@ impl RequestState {
             missing: None,
             leader: None,
             expected: None,
-            known: None,
+            disk_variants: None,
         }
     }
 
@@ -159,8 +159,8 @@ impl RequestState {
         let expected = held.or_else(|| may_store.then(|| store.expect(self.key)));
         self.expected = expected.map(|expected| {
             let expected = expected.named(|| self.request.target_uri());
-            match &self.known {
-                Some(known) => known.tell(expected),
+            match &self.disk_variants {
+                Some(disk_variants) => disk_variants.add_to(expected),
                 None => expected,
             }
         });
