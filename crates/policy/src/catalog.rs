@@ -9,7 +9,7 @@
 //! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays
 //! for their capacity.
 
-mod arriving;
+mod in_flight;
 mod cell;
 mod in_use;
 mod refusal;
@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use cell::Cell;
 
-pub use arriving::{ARRIVING_PERCENT_MAX, check_arriving};
+pub use in_flight::{IN_FLIGHT_PERCENT_MAX, check_in_flight};
 pub use in_use::{InUse, OWN_ACCOUNT_BYTES_MAX, PASSED_OVER_MAX};
 pub use refusal::Refusal;
 

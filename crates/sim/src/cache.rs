@@ -12,7 +12,7 @@ use crate::hashing::{ByNumber, mix};
 use in_use::{InUse, key_in_use};
 use std::collections::hash_map::Entry as Place;
 use weir_policy::admission::{Admission, Admissions, Rule};
-use weir_policy::catalog::{self, Catalog, Refusal, Slot, check_arriving};
+use weir_policy::catalog::{self, Catalog, Refusal, Slot, check_in_flight};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_policy::{Digest, Missing, Now, StoredFacts};
@@ -193,7 +193,7 @@ impl Cache {
     ) -> Result<u64, Refusal> {
         let wanted = content_bytes.saturating_add(u64::from(head_bytes));
         self.catalog.check_newcomer(digest(target, 0), wanted)?;
-        check_arriving(
+        check_in_flight(
             self.catalog.budget_bytes(),
             self.catalog.held_bytes() - self.lingering_bytes,
             wanted,

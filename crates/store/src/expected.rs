@@ -6,7 +6,7 @@ use crate::in_flight::spilling::Spilling;
 use crate::memory::MemoryStore;
 use crate::record::{Line, RulesRecord, encode, variant_key};
 use crate::resource::{RULES_MAX, VaryRule};
-use crate::shard::{ARRIVING_BYTES, ArrivingId};
+use crate::shard::{IN_FLIGHT_BYTES, InFlightId};
 use crate::stored::StoredResponse;
 use std::sync::Arc;
 use weir_disk::{BodyBlock, Disk, NewRecord, Refused, Ticket};
@@ -24,7 +24,7 @@ pub struct Expected {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) primary: Digest,
     /// What it is known by, or why there is no room even to know it.
-    pub(crate) id: Result<ArrivingId, Refusal>,
+    pub(crate) id: Result<InFlightId, Refusal>,
     pub(crate) done: bool,
     on_disk: Option<OnDisk>,
     /// What it varies on, once that is known.
@@ -58,7 +58,7 @@ impl Expected {
         Self::known_by(store, primary, id)
     }
 
-    fn known_by(store: Arc<MemoryStore>, primary: Digest, id: Result<ArrivingId, Refusal>) -> Self {
+    fn known_by(store: Arc<MemoryStore>, primary: Digest, id: Result<InFlightId, Refusal>) -> Self {
         let on_disk = store.disk().map(|disk| OnDisk {
             disk: Arc::clone(disk),
             ticket: disk.ticket(),
@@ -154,7 +154,7 @@ impl Expected {
     /// # Errors
     ///
     /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all;
-    /// [`Refusal::NoRoomArriving`] if others that arrive leave too little;
+    /// [`Refusal::NoRoomInFlight`] if others that arrive leave too little;
     /// [`Refusal::TooLargeForSmallQueue`] if the eviction algorithm does not take it in.
     pub fn begin(
         self,
@@ -168,7 +168,7 @@ impl Expected {
         }
         let id = self.id?;
         let expected = content_bytes.unwrap_or(0);
-        let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
+        let head_charge = StoredResponse::charged_head(head_bytes, 64) + IN_FLIGHT_BYTES;
         let is_for_disk = self.is_for_disk(expected);
         let mut spilling = is_for_disk.then(|| self.spill(content_bytes, 0)).flatten();
         if spilling.is_none() {
@@ -195,7 +195,7 @@ impl Expected {
         Ok(reservation.spilling(spilling))
     }
 
-    fn extend(&self, id: ArrivingId, charge: usize) -> Result<(), Refusal> {
+    fn extend(&self, id: InFlightId, charge: usize) -> Result<(), Refusal> {
         self.store.shard(self.primary).extend(id, charge as u64)
     }
 
@@ -244,7 +244,7 @@ impl Expected {
     pub(crate) fn commit(
         &mut self,
         now: Now,
-        id: ArrivingId,
+        id: InFlightId,
         vary: Option<(VaryRule, Digest)>,
         response: &Arc<StoredResponse>,
         spilling: Option<Spilling>,

@@ -11,7 +11,7 @@
 //!
 //! A response that is arriving is a [`InFlightContent`]: filled at several places at once, read by others
 //! meanwhile. Its room is a [`Reservation`]: pinned, so never taken for others, and therefore limited
-//! in all ([`ARRIVING_PERCENT_MAX`]).
+//! in all ([`IN_FLIGHT_PERCENT_MAX`]).
 //!
 //! Sharing: the table is split into shards by digest, each behind one mutex that is held for a
 //! look-up or a list operation (tens of nanoseconds) and never across an await. A mutex and not a
@@ -43,4 +43,4 @@ pub use memory::{MemoryStore, MemoryUse, Purge};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::{Found, Lookup};
 pub use stored::StoredResponse;
-pub use weir_policy::catalog::ARRIVING_PERCENT_MAX;
+pub use weir_policy::catalog::IN_FLIGHT_PERCENT_MAX;

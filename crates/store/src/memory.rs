@@ -29,7 +29,7 @@ const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// evicted: nothing would be given back.
 ///
 /// What is arriving is never evicted, so that those who read it lose nothing. All of it together
-/// may come to [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget, the large ones
+/// may come to [`IN_FLIGHT_PERCENT_MAX`](crate::IN_FLIGHT_PERCENT_MAX) of the budget, the large ones
 /// to an eighth less; what finds no room there is refused at the step that asks for it, which is a
 /// matter of its own fetch and delays nobody else.
 #[derive(Debug)]
@@ -52,9 +52,9 @@ pub struct MemoryUse {
     /// Responses stored.
     pub entries: u64,
     /// Responses arriving, or asked for.
-    pub arriving: u64,
+    pub in_flight: u64,
     /// Bytes of `used_bytes` that those arriving hold or have been promised.
-    pub arriving_bytes: u64,
+    pub in_flight_bytes: u64,
     /// Bytes of `used_bytes` of responses that have left, or were not taken in, and are still read.
     pub lingering_bytes: u64,
     /// Responses that left to make room, since start.
@@ -327,8 +327,8 @@ impl MemoryStore {
             let shard = lock(shard);
             sum.used_bytes += shard.used_bytes();
             sum.entries += shard.entries();
-            sum.arriving += shard.arriving();
-            sum.arriving_bytes += shard.arriving_bytes();
+            sum.in_flight += shard.in_flight();
+            sum.in_flight_bytes += shard.in_flight_bytes();
             sum.lingering_bytes += shard.lingering_bytes();
             sum.evictions += shard.evictions();
         }

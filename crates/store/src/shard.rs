@@ -30,7 +30,7 @@ const VICTIMS_KEPT: usize = 256;
 
 /// Bytes by which an arriving response is known: its share of a tree's node, which holds at least
 /// five of eleven.
-pub(crate) const ARRIVING_BYTES: usize = 128;
+pub(crate) const IN_FLIGHT_BYTES: usize = 128;
 
 /// A stored response that was found.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub(crate) struct Entry {
 
 /// By what one is known that is arriving, or asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ArrivingId {
+pub(crate) struct InFlightId {
     /// First, so that those of one target stand together.
     primary: Digest,
     number: u64,
@@ -78,7 +78,7 @@ pub(crate) struct ArrivingId {
 
 /// One that is arriving, or asked for.
 #[derive(Clone, Copy, Debug)]
-struct Arriving {
+struct InFlightEntry {
     /// Bytes it holds or was promised.
     held: u64,
     /// It validates or completes a stored response of its target, and is of no use without that.
@@ -100,7 +100,7 @@ enum Forgotten {
     Target,
 }
 
-impl Arriving {
+impl InFlightEntry {
     fn is_outdated(&self) -> bool {
         match self.forgotten {
             Forgotten::Nothing => false,
@@ -144,8 +144,8 @@ pub(crate) struct Shard {
     victims: Vec<Slot>,
     /// Those who are arriving. They have no slot: to the catalog their bytes are in use by somebody
     /// who is not resident, and cannot be evicted.
-    arriving: BTreeMap<ArrivingId, Arriving>,
-    next_arriving: u64,
+    in_flight: BTreeMap<InFlightId, InFlightEntry>,
+    next_in_flight: u64,
     evictions: u64,
     /// Bytes of those who are not stored any more, or were not taken in, and are still read.
     lingering_bytes: u64,
@@ -160,8 +160,8 @@ impl Shard {
             entries: Vec::new(),
             catalog: catalog.with_beside(SLOT_BYTES as u64),
             victims: Vec::new(),
-            arriving: BTreeMap::new(),
-            next_arriving: 0,
+            in_flight: BTreeMap::new(),
+            next_in_flight: 0,
             evictions: 0,
             lingering_bytes: 0,
             given_back: GivenBack::default(),
@@ -205,20 +205,20 @@ impl Shard {
     }
 
     /// A response for `primary` is asked for.
-    pub(crate) fn expect(&mut self, primary: Digest) -> Result<ArrivingId, Refusal> {
-        let held = ARRIVING_BYTES as u64;
+    pub(crate) fn expect(&mut self, primary: Digest) -> Result<InFlightId, Refusal> {
+        let held = IN_FLIGHT_BYTES as u64;
         self.check_share(held, 0)?;
         self.hold(held)?;
-        let number = self.next_arriving;
-        self.next_arriving += 1;
-        let id = ArrivingId { primary, number };
-        let arriving = Arriving {
+        let number = self.next_in_flight;
+        self.next_in_flight += 1;
+        let id = InFlightId { primary, number };
+        let entry = InFlightEntry {
             held,
             rests_on_stored: false,
             forgotten: Forgotten::Nothing,
             line: None,
         };
-        self.arriving.insert(id, arriving);
+        self.in_flight.insert(id, entry);
         Ok(id)
     }
 
@@ -228,20 +228,20 @@ impl Shard {
         &mut self,
         primary: Digest,
         stored: &Arc<StoredResponse>,
-    ) -> Result<ArrivingId, Refusal> {
+    ) -> Result<InFlightId, Refusal> {
         let is_stored = self.slot_of(primary, stored).is_some();
         let id = self.expect(primary)?;
         self.rest_on_stored(id, true);
-        if !is_stored && let Some(arriving) = self.arriving.get_mut(&id) {
-            arriving.forgotten = Forgotten::Single;
+        if !is_stored && let Some(entry) = self.in_flight.get_mut(&id) {
+            entry.forgotten = Forgotten::Single;
         }
         Ok(id)
     }
 
     /// Whether it is of no use without what was stored when it was asked for.
-    pub(crate) fn rest_on_stored(&mut self, id: ArrivingId, rests: bool) {
-        if let Some(arriving) = self.arriving.get_mut(&id) {
-            arriving.rests_on_stored = rests;
+    pub(crate) fn rest_on_stored(&mut self, id: InFlightId, rests: bool) {
+        if let Some(entry) = self.in_flight.get_mut(&id) {
+            entry.rests_on_stored = rests;
         }
     }
 
@@ -259,46 +259,48 @@ impl Shard {
     }
 
     /// One that is arriving holds only `held` bytes any more.
-    pub(crate) fn give_back(&mut self, id: ArrivingId, held: u64) {
-        if let Some(arriving) = self.arriving.get_mut(&id)
-            && held < arriving.held
+    pub(crate) fn give_back(&mut self, id: InFlightId, held: u64) {
+        if let Some(entry) = self.in_flight.get_mut(&id)
+            && held < entry.held
         {
-            let less = arriving.held - held;
-            arriving.held = held;
+            let less = entry.held - held;
+            entry.held = held;
             self.catalog.release(less);
         }
     }
 
     /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was
     /// forgotten: it is still read.
-    pub(crate) fn extend(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
-        let former = self.arriving.get(&id).map_or(0, |known| known.held);
+    pub(crate) fn extend(&mut self, id: InFlightId, held: u64) -> Result<(), Refusal> {
+        let former = self.in_flight.get(&id).map_or(0, |known| known.held);
         self.check_share(held, former)?;
-        if self.arriving.contains_key(&id) {
+        if self.in_flight.contains_key(&id) {
             self.hold(held.saturating_sub(former))?;
         }
-        if let Some(arriving) = self.arriving.get_mut(&id) {
-            arriving.held = held.max(former);
+        if let Some(entry) = self.in_flight.get_mut(&id) {
+            entry.held = held.max(former);
         }
         Ok(())
     }
 
     /// Takes more room for one whose content is to stay in memory: where the eviction algorithm
     /// takes in a response of `held` bytes.
-    pub(crate) fn extend_newcomer(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
+    pub(crate) fn extend_newcomer(&mut self, id: InFlightId, held: u64) -> Result<(), Refusal> {
         self.catalog.check_newcomer(id.primary, held)?;
         self.extend(id, held)
     }
 
     /// Whether its target, or what it rests on, was forgotten since it was asked for.
-    pub(crate) fn is_outdated(&self, id: ArrivingId) -> bool {
-        self.arriving.get(&id).is_none_or(Arriving::is_outdated)
+    pub(crate) fn is_outdated(&self, id: InFlightId) -> bool {
+        self.in_flight
+            .get(&id)
+            .is_none_or(InFlightEntry::is_outdated)
     }
 
     /// Whether a stored response that is not here any more was evicted and not forgotten, since
     /// `id` was asked for, and may be on disk under a known key. In its request `selecting` digests
     /// what it varies on.
-    pub(crate) fn was_evicted(&self, id: ArrivingId, selecting: Option<Digest>) -> bool {
+    pub(crate) fn was_evicted(&self, id: InFlightId, selecting: Option<Digest>) -> bool {
         let place = self.place_of_absent(id.primary, selecting);
         !self.is_outdated(id) && matches!(place, DiskPlace::Evicted(_))
     }
@@ -306,18 +308,18 @@ impl Shard {
     /// The line on which the variant `id` is found on disk: that of the others of its target, of
     /// those that are stored and of those that arrive; else the one that is `known` from disk; else
     /// another one.
-    pub(crate) fn line(&mut self, id: ArrivingId, known: Option<Line>) -> Line {
+    pub(crate) fn line(&mut self, id: InFlightId, known: Option<Line>) -> Line {
         let primary = id.primary;
-        let of = |number| ArrivingId { primary, number };
+        let of = |number| InFlightId { primary, number };
         let stored = self.index.get(&primary).and_then(Resource::line);
-        let others = self.arriving.range(of(0)..=of(u64::MAX));
-        let mut others = others.map(|(_, arriving)| arriving);
+        let others = self.in_flight.range(of(0)..=of(u64::MAX));
+        let mut others = others.map(|(_, entry)| entry);
         let line = stored
             .or_else(|| others.find_map(|other| other.line.filter(|_| !other.is_outdated())))
             .or(known)
             .unwrap_or_else(Line::begin);
-        if let Some(arriving) = self.arriving.get_mut(&id) {
-            arriving.line = Some(line);
+        if let Some(entry) = self.in_flight.get_mut(&id) {
+            entry.line = Some(line);
         }
         line
     }
@@ -336,7 +338,7 @@ impl Shard {
     pub(crate) fn insert_from_disk(
         &mut self,
         now: Now,
-        id: ArrivingId,
+        id: InFlightId,
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
     ) -> Option<Arc<StoredResponse>> {
@@ -381,12 +383,12 @@ impl Shard {
     pub(crate) fn commit(
         &mut self,
         now: Now,
-        id: ArrivingId,
+        id: InFlightId,
         vary: Option<(VaryRule, Digest)>,
         response: Arc<StoredResponse>,
     ) -> Result<bool, Refusal> {
         let is_outdated = self.is_outdated(id);
-        let line = self.arriving.get(&id).and_then(|arriving| arriving.line);
+        let line = self.in_flight.get(&id).and_then(|entry| entry.line);
         let primary = id.primary;
         self.abandon(id);
         let admitted = if is_outdated || self.is_outdone(primary, vary.as_ref(), &response) {
@@ -459,8 +461,8 @@ impl Shard {
     }
 
     /// Gives up on a response that was arriving; its bytes are given back.
-    pub(crate) fn abandon(&mut self, id: ArrivingId) {
-        if let Some(gone) = self.arriving.remove(&id) {
+    pub(crate) fn abandon(&mut self, id: InFlightId) {
+        if let Some(gone) = self.in_flight.remove(&id) {
             self.catalog.release(gone.held);
         }
     }
@@ -546,7 +548,7 @@ impl Shard {
         primary: Digest,
         response: &Arc<StoredResponse>,
     ) -> Option<Option<(Line, Digest)>> {
-        self.outdate_arriving(primary, Forgotten::Single);
+        self.outdate_in_flight(primary, Forgotten::Single);
         let slot = self.slot_of(primary, response)?;
         self.drop_slot(primary, slot)
     }
@@ -595,7 +597,7 @@ impl Shard {
     /// it, or asked for, was asked for before, and is not stored either: a purge would otherwise be
     /// undone by the end of a download.
     pub(crate) fn remove(&mut self, primary: Digest) -> usize {
-        self.outdate_arriving(primary, Forgotten::Target);
+        self.outdate_in_flight(primary, Forgotten::Target);
         let Some(resource) = self.index.remove(&primary) else {
             return 0;
         };
@@ -606,10 +608,10 @@ impl Shard {
 
     /// Whatever is arriving for `primary`, and rests on what was forgotten, is not stored when it
     /// has arrived.
-    fn outdate_arriving(&mut self, primary: Digest, forgotten: Forgotten) {
-        let id = |number| ArrivingId { primary, number };
-        for (_, arriving) in self.arriving.range_mut(id(0)..=id(u64::MAX)) {
-            arriving.forgotten = arriving.forgotten.max(forgotten);
+    fn outdate_in_flight(&mut self, primary: Digest, forgotten: Forgotten) {
+        let id = |number| InFlightId { primary, number };
+        for (_, entry) in self.in_flight.range_mut(id(0)..=id(u64::MAX)) {
+            entry.forgotten = entry.forgotten.max(forgotten);
         }
     }
 
@@ -669,8 +671,8 @@ impl Shard {
         self.catalog.len() as u64
     }
 
-    pub(crate) fn arriving(&self) -> u64 {
-        self.arriving.len() as u64
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight.len() as u64
     }
 
     pub(crate) fn evictions(&self) -> u64 {
@@ -682,8 +684,8 @@ impl Shard {
         for primary in primaries {
             self.remove(primary);
         }
-        for arriving in self.arriving.values_mut() {
-            arriving.forgotten = Forgotten::Target;
+        for entry in self.in_flight.values_mut() {
+            entry.forgotten = Forgotten::Target;
         }
     }
 }

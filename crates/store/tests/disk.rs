@@ -130,7 +130,7 @@ fn check(stored: &StoredResponse, number: u64, spans: &[(u64, u64)]) {
 }
 
 /// A response on its way.
-struct Arriving {
+struct Transfer {
     number: u64,
     reservation: Reservation,
     in_flight: InFlightContent,
@@ -182,7 +182,7 @@ impl Tiers {
         length: u64,
         span: (u64, u64),
         inherited: Option<&Body>,
-    ) -> Arriving {
+    ) -> Transfer {
         let expected = self.store.expect(digest(key));
         let reservation = expected
             .begin(NOW, 100, Some(span.1 - span.0))
@@ -192,7 +192,7 @@ impl Tiers {
             from: span.0,
             to: span.1,
         });
-        Arriving {
+        Transfer {
             number,
             reservation,
             in_flight,
@@ -201,11 +201,11 @@ impl Tiers {
         }
     }
 
-    fn commit(&mut self, mut arriving: Arriving) -> Result<Arc<StoredResponse>, Refusal> {
-        arriving.in_flight.close(arriving.place);
-        let body = arriving.reservation.finish(&mut arriving.in_flight);
-        let response = response(arriving.number, body);
-        arriving
+    fn commit(&mut self, mut transfer: Transfer) -> Result<Arc<StoredResponse>, Refusal> {
+        transfer.in_flight.close(transfer.place);
+        let body = transfer.reservation.finish(&mut transfer.in_flight);
+        let response = response(transfer.number, body);
+        transfer
             .reservation
             .commit(NOW, None, Arc::clone(&response))?;
         self.written += 1;
@@ -214,9 +214,9 @@ impl Tiers {
 
     /// A whole response arrives and is stored.
     fn put(&mut self, key: u64, number: u64, length: u64) -> Arc<StoredResponse> {
-        let mut arriving = self.begin(key, number, length, (0, length), None);
-        arriving.push_to(length);
-        self.commit(arriving).expect("it is stored")
+        let mut transfer = self.begin(key, number, length, (0, length), None);
+        transfer.push_to(length);
+        self.commit(transfer).expect("it is stored")
     }
 
     fn in_memory(&self, key: u64) -> Option<Arc<StoredResponse>> {
@@ -256,7 +256,7 @@ impl Tiers {
     }
 }
 
-impl Arriving {
+impl Transfer {
     fn push_to(&mut self, to: u64) {
         while self.at < to {
             let end = (self.at + PIECE_BYTES as u64).min(to);
@@ -446,12 +446,12 @@ fn variant_purged_during_its_disk_lookup_is_not_found() {
     let selecting = Digest(3, 3);
     for is_purged in [false, true] {
         let mut tiers = Tiers::new();
-        let mut arriving = tiers.begin(1, 1, 1000, (0, 1000), None);
-        arriving.push_to(1000);
-        arriving.in_flight.close(arriving.place);
-        let body = arriving.reservation.finish(&mut arriving.in_flight);
+        let mut transfer = tiers.begin(1, 1, 1000, (0, 1000), None);
+        transfer.push_to(1000);
+        transfer.in_flight.close(transfer.place);
+        let body = transfer.reservation.finish(&mut transfer.in_flight);
         let vary = Some((rule.clone(), selecting));
-        arriving
+        transfer
             .reservation
             .commit(NOW, vary, response(1, body))
             .expect("it is stored");

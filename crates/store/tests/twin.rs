@@ -8,10 +8,10 @@ mod support;
 
 #[path = "twin/arrival.rs"]
 mod arrival;
-#[path = "twin/arriving.rs"]
-mod arriving;
 #[path = "twin/boundaries.rs"]
 mod boundaries;
+#[path = "twin/in_flight.rs"]
+mod in_flight;
 #[path = "twin/naive.rs"]
 mod naive;
 #[path = "twin/pair.rs"]

@@ -34,12 +34,12 @@ words! {
         } = "all-in-use",
         /// Responses that are still arriving are never evicted, and they hold all the room that
         /// they may together.
-        NoRoomArriving {
+        NoRoomInFlight {
             /// The bytes asked for, with those it holds already.
             size_bytes: u64,
             /// The bytes the others leave of the share of those arriving.
             room_bytes: u64,
-        } = "no-room-arriving",
+        } = "no-room-in-flight",
     }
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Refusal {
                 f,
                 "{size_bytes} bytes are more than is left by entries that are being read"
             ),
-            Self::NoRoomArriving {
+            Self::NoRoomInFlight {
                 size_bytes,
                 room_bytes,
             } => write!(

@@ -66,7 +66,7 @@ fn part_without_room_for_its_rest_is_completed_for_the_client() {
         );
         let message = what.part(100_000, LENGTH);
         let response = rest.send_while(&message, || client.read_response());
-        let verdict = "fwd=partial;fwd-status=206;detail=no-room-arriving";
+        let verdict = "fwd=partial;fwd-status=206;detail=no-room-in-flight";
         assert_eq!(response.verdict(), verdict);
         if request.contains("Range") {
             let from = LENGTH - response.body.len() as u64;

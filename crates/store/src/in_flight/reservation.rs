@@ -6,7 +6,7 @@ use crate::in_flight::builder::BodyBuilder;
 use crate::in_flight::content::{InFlightContent, WritePositionId, charged_for};
 use crate::in_flight::spilling::Spilling;
 use crate::resource::VaryRule;
-use crate::shard::{ArrivingId, Shard};
+use crate::shard::{InFlightId, Shard};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
@@ -21,7 +21,7 @@ use weir_policy::{Digest, Now};
 #[derive(Debug)]
 pub struct Reservation {
     expected: Expected,
-    id: ArrivingId,
+    id: InFlightId,
     /// Bytes charged beside content.
     head_charge: usize,
     /// Bytes of content that were expected when it began.
@@ -45,7 +45,7 @@ enum ToDisk {
 impl Reservation {
     pub(crate) fn new(
         expected: Expected,
-        id: ArrivingId,
+        id: InFlightId,
         head_charge: usize,
         expected_bytes: u64,
         reserved: usize,
@@ -211,7 +211,7 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Refusal::TooLarge`] and [`Refusal::NoRoomArriving`]; what was granted before stays.
+    /// [`Refusal::TooLarge`] and [`Refusal::NoRoomInFlight`]; what was granted before stays.
     pub fn reserve_held(&mut self, held_bytes: usize) -> Result<(), Refusal> {
         if held_bytes <= self.reserved {
             return Ok(());

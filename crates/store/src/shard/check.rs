@@ -18,7 +18,7 @@ impl Shard {
             }
         }
         assert_eq!(findable, self.catalog.len(), "entries are lost");
-        let held = self.arriving.values().map(|arriving| arriving.held);
+        let held = self.in_flight.values().map(|entry| entry.held);
         assert_eq!(
             held.sum::<u64>() + self.lingering_bytes,
             self.catalog.held_bytes(),

@@ -6,7 +6,7 @@ use crate::stored::StoredResponse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use weir_policy::Digest;
-use weir_policy::catalog::{Refusal, Slot, check_arriving};
+use weir_policy::catalog::{Refusal, Slot, check_in_flight};
 
 /// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to
 /// 7/16 of it. The head, and the list of its pieces, are in the rest.
@@ -41,8 +41,8 @@ impl Shard {
 
     /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
     pub(super) fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
-        let others = self.arriving_bytes() - held;
-        check_arriving(self.catalog.budget_bytes(), others, wanted)
+        let others = self.in_flight_bytes() - held;
+        check_in_flight(self.catalog.budget_bytes(), others, wanted)
     }
 
     pub(super) fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {
@@ -83,7 +83,7 @@ impl Shard {
     }
 
     pub(crate) fn used_bytes(&self) -> u64 {
-        let held = self.arriving_bytes() + self.lingering_bytes();
+        let held = self.in_flight_bytes() + self.lingering_bytes();
         self.catalog.used_bytes() + self.catalog.overhead_bytes() + held
     }
 
@@ -92,7 +92,7 @@ impl Shard {
         self.lingering_bytes - self.given_back.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn arriving_bytes(&self) -> u64 {
+    pub(crate) fn in_flight_bytes(&self) -> u64 {
         self.catalog.held_bytes() - self.lingering_bytes
     }
 

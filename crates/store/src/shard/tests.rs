@@ -181,7 +181,7 @@ fn response_purged_during_its_disk_lookup_is_not_found() {
         assert!(shard.insert_from_disk(NOW, id, None, response()).is_none());
         shard.abandon(id);
         shard.abandon(other);
-        assert_eq!((shard.entries(), shard.arriving()), (0, 0));
+        assert_eq!((shard.entries(), shard.in_flight()), (0, 0));
         shard.debug_check();
     }
     // one that was looked for from then on is
@@ -233,7 +233,7 @@ fn response_in_use_is_not_evicted_for_new_ones() {
         if matches!(kind, EvictionKind::Lru | EvictionKind::Fifo) {
             assert!(find(&mut shard, 0).is_none(), "{kind:?}");
         }
-        assert_eq!((shard.lingering_bytes(), shard.arriving_bytes()), (0, 0));
+        assert_eq!((shard.lingering_bytes(), shard.in_flight_bytes()), (0, 0));
     }
 }
 
@@ -280,7 +280,7 @@ fn purged_or_replaced_response_counts_until_its_last_reader_releases_it() {
         for number in 10..20 {
             store_large(&mut shard, number).unwrap();
         }
-        assert_eq!(shard.arriving_bytes(), 0);
+        assert_eq!(shard.in_flight_bytes(), 0);
     }
 }
 

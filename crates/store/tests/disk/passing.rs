@@ -1,7 +1,7 @@
 //! Content that passes by: it went to disk as it came, and is stored no more. What its readers have
 //! behind them is freed, every block of it, whoever else had it to write.
 
-use super::{Arriving, Tiers, content, until};
+use super::{Tiers, Transfer, content, until};
 use std::sync::{Arc, Weak};
 use weir_store::{BLOCK_BYTES, InFlightPiece};
 
@@ -11,7 +11,7 @@ const LENGTH: u64 = 12 << 20;
 /// Bytes that are on their way to disk when it begins to pass by.
 const BEFORE: u64 = 4 << 20;
 
-impl Arriving {
+impl Transfer {
     /// Pushes up to `to`; nobody reserves room for what passes by.
     fn pass_to(&mut self, to: u64) {
         let bytes = content(self.number, self.at..to);
@@ -41,28 +41,28 @@ fn alive(blocks: &[(u64, Weak<[u8]>)], to: u64) -> Vec<u64> {
 fn blocks_of_content_no_longer_stored_are_freed_behind_its_readers() {
     let tiers = Tiers::new();
     let used_bytes = tiers.used_bytes();
-    let mut arriving = tiers.begin(1, 1, LENGTH, (0, LENGTH), None);
-    arriving.push_to(BEFORE);
-    let before = arriving.blocks(0);
+    let mut transfer = tiers.begin(1, 1, LENGTH, (0, LENGTH), None);
+    transfer.push_to(BEFORE);
+    let before = transfer.blocks(0);
     assert!(!before.is_empty(), "nothing of it is in memory");
     let mut blocks = Vec::new();
-    while arriving.at < LENGTH {
-        let from = arriving.at;
-        arriving.pass_to(from + BLOCK);
+    while transfer.at < LENGTH {
+        let from = transfer.at;
+        transfer.pass_to(from + BLOCK);
         let read = from - BLOCK;
-        arriving.in_flight.release_before(read);
-        arriving.reservation.pass(&mut arriving.in_flight);
-        blocks.extend(arriving.blocks(from));
+        transfer.in_flight.release_before(read);
+        transfer.reservation.pass(&mut transfer.in_flight);
+        blocks.extend(transfer.blocks(from));
         assert_eq!(alive(&blocks, read), [], "at {from}");
         // what is not read yet stays
-        assert_eq!(&arriving.in_flight.read(read).map(|_| ()), &Some(()));
+        assert_eq!(&transfer.in_flight.read(read).map(|_| ()), &Some(()));
     }
     assert!(blocks.len() as u64 >= (LENGTH - BEFORE) / BLOCK - 1);
     // what was handed over before is freed when the device has it
     until("the writer", || alive(&before, BEFORE).is_empty());
-    arriving.in_flight.release_before(LENGTH);
-    arriving.reservation.pass(&mut arriving.in_flight);
+    transfer.in_flight.release_before(LENGTH);
+    transfer.reservation.pass(&mut transfer.in_flight);
     assert_eq!(alive(&blocks, LENGTH), []);
-    drop(arriving);
+    drop(transfer);
     assert_eq!(tiers.used_bytes(), used_bytes);
 }

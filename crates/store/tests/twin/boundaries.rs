@@ -149,7 +149,7 @@ fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     };
     let [before, other] = [TARGET, TARGET + 1].map(|target| store.expect(digest(target)));
     let given_up = store.expect(digest(TARGET));
-    assert_eq!(store.memory_use().arriving, 3);
+    assert_eq!(store.memory_use().in_flight, 3);
     assert_eq!(store.remove(digest(TARGET)), 0);
     let after = store.expect(digest(TARGET));
     drop(given_up);
@@ -157,7 +157,7 @@ fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     assert_eq!(find(&store, 0), Err(Missing::Target));
     assert!(!commit(after) && !commit(other), "neither was purged");
     assert_eq!(find(&store, 0), Ok(7));
-    assert_eq!(store.memory_use().arriving_bytes, 0);
+    assert_eq!(store.memory_use().in_flight_bytes, 0);
 }
 
 #[test]
@@ -166,13 +166,13 @@ fn expected_responses_stay_within_the_budget_and_the_excess_is_refused() {
     let all: Vec<_> = (0..10_000).map(|at| store.expect(digest(at))).collect();
     store.debug_check();
     let held = store.memory_use();
-    assert!(held.arriving < 10_000 && held.used_bytes <= 1 << 20);
+    assert!(held.in_flight < 10_000 && held.used_bytes <= 1 << 20);
     // there is no room even to know of the last one
     let last = all.into_iter().next_back().expect("many");
     let refused = last.begin(NOW, 10, Some(0)).expect_err("no room");
     assert!(
-        matches!(refused, Refusal::NoRoomArriving { .. }),
+        matches!(refused, Refusal::NoRoomInFlight { .. }),
         "{refused:?}"
     );
-    assert_eq!(store.memory_use().arriving, 0);
+    assert_eq!(store.memory_use().in_flight, 0);
 }

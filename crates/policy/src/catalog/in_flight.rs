@@ -6,7 +6,7 @@ use super::Refusal;
 /// How much of a budget those arriving may hold together, percent. Others have no such limit
 /// because they keep nothing that is arriving (Squid, nginx: on disk) or let it exceed the budget
 /// (Varnish: transient storage).
-pub const ARRIVING_PERCENT_MAX: u64 = 50;
+pub const IN_FLIGHT_PERCENT_MAX: u64 = 50;
 
 /// One part in so many of that share is left to small ones: else a few downloads to slow clients
 /// would keep everything else from being stored as long as they last.
@@ -19,14 +19,14 @@ const SMALL: u64 = 64;
 /// `others_bytes`.
 ///
 /// # Errors
-/// [`Refusal::TooLarge`] for more than all of them may hold; [`Refusal::NoRoomArriving`] if the
+/// [`Refusal::TooLarge`] for more than all of them may hold; [`Refusal::NoRoomInFlight`] if the
 /// others leave too little.
-pub const fn check_arriving(
+pub const fn check_in_flight(
     budget_bytes: u64,
     others_bytes: u64,
     wanted_bytes: u64,
 ) -> Result<(), Refusal> {
-    let all = budget_bytes / 100 * ARRIVING_PERCENT_MAX;
+    let all = budget_bytes / 100 * IN_FLIGHT_PERCENT_MAX;
     let share = if wanted_bytes > all / SMALL {
         all - all / LEFT_TO_SMALL
     } else {
@@ -40,7 +40,7 @@ pub const fn check_arriving(
     }
     let room_bytes = share.saturating_sub(others_bytes);
     if wanted_bytes > room_bytes {
-        return Err(Refusal::NoRoomArriving {
+        return Err(Refusal::NoRoomInFlight {
             size_bytes: wanted_bytes,
             room_bytes,
         });
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn check(others_bytes: u64, wanted_bytes: u64, expected: &str) {
-        let found = check_arriving(12_800, others_bytes, wanted_bytes);
+        let found = check_in_flight(12_800, others_bytes, wanted_bytes);
         let word = found.map_or_else(|why| why.as_str(), |()| "room");
         assert_eq!(word, expected, "{wanted_bytes} beside {others_bytes}");
     }
@@ -63,9 +63,9 @@ mod tests {
         check(0, 5600, "room");
         check(0, 5601, "too-large");
         check(5000, 600, "room");
-        check(5000, 601, "no-room-arriving");
+        check(5000, 601, "no-room-in-flight");
         check(6300, 100, "room");
-        check(6301, 100, "no-room-arriving");
-        check(5600, 101, "no-room-arriving");
+        check(6301, 100, "no-room-in-flight");
+        check(5600, 101, "no-room-in-flight");
     }
 }

@@ -7,14 +7,14 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Missing, Secret};
 use weir_store::{
-    ARRIVING_PERCENT_MAX, Body, InFlightContent, Lookup, MemoryStore, Reservation, StoredResponse,
+    Body, IN_FLIGHT_PERCENT_MAX, InFlightContent, Lookup, MemoryStore, Reservation, StoredResponse,
     WritePositionId,
 };
 
 const BUDGET: u64 = 1 << 20;
 
 /// What those arriving may come to, and of that what large ones may.
-const SHARE: u64 = BUDGET / 100 * ARRIVING_PERCENT_MAX;
+const SHARE: u64 = BUDGET / 100 * IN_FLIGHT_PERCENT_MAX;
 const LARGE: u64 = SHARE - SHARE / 8;
 /// The most a small one may come to.
 const SMALL: u64 = SHARE / 64;
@@ -83,11 +83,11 @@ impl Arrival {
 
 /// One that holds exactly `bytes`.
 fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Reservation, Refusal> {
-    let before = store.memory_use().arriving_bytes;
+    let before = store.memory_use().in_flight_bytes;
     let mut reservation = store.begin(NOW, digest(key), 10, None)?;
-    let beside = store.memory_use().arriving_bytes - before;
+    let beside = store.memory_use().in_flight_bytes - before;
     reservation.reserve_held(usize::try_from(bytes - beside).expect("a length"))?;
-    assert_eq!(store.memory_use().arriving_bytes, before + bytes);
+    assert_eq!(store.memory_use().in_flight_bytes, before + bytes);
     Ok(reservation)
 }
 
@@ -144,7 +144,7 @@ fn in_flight_share_is_granted_to_its_last_byte_and_not_exceeded() {
 
     let other = holding(&store, 2, 100_000).expect("room enough");
     let refused = holding(&store, 1, LARGE - 100_000 + 1);
-    let no_room = Refusal::NoRoomArriving {
+    let no_room = Refusal::NoRoomInFlight {
         size_bytes: LARGE - 100_000 + 1,
         room_bytes: LARGE - 100_000,
     };
@@ -166,8 +166,8 @@ fn small_in_flight_responses_have_a_reserve_beside_large_ones() {
         .map_while(|key| holding(&store, key, SMALL).ok())
         .collect();
     assert_eq!(small.len() as u64, (SHARE - LARGE) / SMALL);
-    let left = SHARE - store.memory_use().arriving_bytes;
-    assert!(store.memory_use().arriving == small.len() as u64 + 1 && left < SMALL);
+    let left = SHARE - store.memory_use().in_flight_bytes;
+    assert!(store.memory_use().in_flight == small.len() as u64 + 1 && left < SMALL);
     store.debug_check();
     drop(small);
     assert!(holding(&store, 2, SMALL).is_ok());
@@ -192,7 +192,7 @@ fn refused_reservation_keeps_the_bytes_granted_before() {
     };
     assert!(matches!(refusal, Refusal::TooLarge { .. }), "{refusal}");
     assert!(at > LARGE - 2 * CONTENT_MAX, "refused after {at}");
-    let arriving = store.memory_use().arriving_bytes;
+    let arriving = store.memory_use().in_flight_bytes;
     assert!(arriving <= LARGE && in_flight.held_bytes() as u64 <= arriving);
     // the part that has come is as good as any
     in_flight.set_complete_length(2 << 20);
@@ -201,7 +201,7 @@ fn refused_reservation_keeps_the_bytes_granted_before() {
     let found = find(&store, 1).expect("it was committed");
     assert_eq!(found.body.present_bytes(), at);
     assert_eq!(found.complete_length(), Some(2 << 20));
-    assert_eq!(store.memory_use().arriving_bytes, 0);
+    assert_eq!(store.memory_use().in_flight_bytes, 0);
     store.debug_check();
 }
 
@@ -232,7 +232,7 @@ fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
     assert_eq!(in_flight.present_bytes(), LENGTH);
     assert_eq!(find(&store, 1).err(), Some(Missing::Target));
     assert_eq!(late.commit(), Ok(()), "asked for after the purge");
-    assert_eq!(store.memory_use().arriving_bytes, 0);
+    assert_eq!(store.memory_use().in_flight_bytes, 0);
     store.debug_check();
 }
 
@@ -250,7 +250,7 @@ fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
     let store = store();
     put(&store, 9, 50_000);
     let mut arrival = Arrival::begin(&store, 1);
-    let held = store.memory_use().arriving_bytes;
+    let held = store.memory_use().in_flight_bytes;
     store.set_budget(held / 2);
     store.debug_check();
     let memory = store.memory_use();
