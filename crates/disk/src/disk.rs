@@ -13,7 +13,7 @@ use crate::format::{
 use crate::record::BodyBlock;
 use crate::{
     Candidate, CheckError, CheckReport, DiskConfig, DiskUse, Loaded, NewRecord, Notice, OpenError,
-    PurgeError, ReadError, RecordId, Refused, Spill, Ticket,
+    PurgeError, ReadError, RecordId, RecordWriter, Refused, Ticket,
 };
 use std::fmt::Debug;
 use std::future::Future;
@@ -207,7 +207,7 @@ impl Disk {
         key: Digest,
         ticket: Ticket,
         expected_len: Option<u64>,
-    ) -> Result<Spill, Refused> {
+    ) -> Result<RecordWriter, Refused> {
         let directory = self.home(key);
         let limits = directory.limits;
         // what is older must not have to go for its own beginning: two segments are being written
@@ -220,7 +220,7 @@ impl Disk {
         } else if directory.purges.refuse(key, ticket.0) {
             Refused::Outdated
         } else {
-            return Ok(Spill::new(Arc::clone(directory), key, ticket));
+            return Ok(RecordWriter::new(Arc::clone(directory), key, ticket));
         };
         directory.counters.refused(why);
         Err(why)

@@ -27,7 +27,7 @@ mod index;
 mod notice;
 pub mod offline;
 mod record;
-mod spill;
+mod record_writer;
 mod usage;
 
 pub use config::{
@@ -38,5 +38,5 @@ pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};
 pub use notice::{NOTICE_INTERVAL_MS, Notice};
 pub use record::{BodyBlock, Candidate, Loaded, NewRecord, RecordId, Ticket};
-pub use spill::{Committed, Spill};
+pub use record_writer::{PendingRecord, RecordWriter};
 pub use usage::{COMPLAINTS_MAX, CheckReport, DiskUse};

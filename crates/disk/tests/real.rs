@@ -127,22 +127,22 @@ fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
     let whole = content(9, 3_500_000);
-    let mut spill = disk
+    let mut writer = disk
         .begin(digest(9), disk.ticket(), Some(whole.len() as u64))
         .unwrap();
     let mut at = 0;
     for block in whole.chunks(64 * 1024) {
-        spill.push(at, block.into()).unwrap();
+        writer.push(at, block.into()).unwrap();
         at += block.len() as u64;
     }
     let mut early = Vec::new();
     until("the first run", || {
-        early.extend(spill.written());
+        early.extend(writer.written());
         !early.is_empty()
     });
     let first = block_on(early[0].read(70_000)).unwrap();
     assert_eq!(*first, whole[70_000..70_000 + first.len()]);
-    let committed = spill.commit(b"head".to_vec(), &[]).unwrap();
+    let committed = writer.commit(b"head".to_vec(), &[]).unwrap();
     until("the record", || committed.extents().is_some());
     let loaded = load(&disk, 9).unwrap();
     assert_eq!(read(&loaded), *whole);

@@ -1,8 +1,8 @@
 //! A response that is asked for, and may come.
 
 use crate::in_flight::content::{InFlightContent, charged_for};
+use crate::in_flight::disk_writer::DiskWriter;
 use crate::in_flight::reservation::Reservation;
-use crate::in_flight::spilling::Spilling;
 use crate::memory::MemoryStore;
 use crate::record::{Line, RulesRecord, encode, variant_key};
 use crate::resource::{RULES_MAX, VaryRule};
@@ -170,8 +170,10 @@ impl Expected {
         let expected = content_bytes.unwrap_or(0);
         let head_charge = StoredResponse::charged_head(head_bytes, 64) + IN_FLIGHT_BYTES;
         let is_for_disk = self.is_for_disk(expected);
-        let mut spilling = is_for_disk.then(|| self.spill(content_bytes, 0)).flatten();
-        if spilling.is_none() {
+        let mut disk_writer = is_for_disk
+            .then(|| self.begin_disk_write(content_bytes, 0))
+            .flatten();
+        if disk_writer.is_none() {
             let reserved = charged_for(expected);
             let room = self.store.check_size(expected);
             let charge = (head_charge + reserved) as u64;
@@ -183,16 +185,16 @@ impl Expected {
                 return Ok(Reservation::new(self, id, head_charge, expected, reserved));
             };
             if !is_for_disk {
-                spilling = self.spill(content_bytes, 0);
+                disk_writer = self.begin_disk_write(content_bytes, 0);
             }
-            if spilling.is_none() {
+            if disk_writer.is_none() {
                 return Err(refusal);
             }
         }
         // its head; what waits to be written is the disk's
         self.extend(id, head_charge)?;
         let reservation = Reservation::new(self, id, head_charge, 0, 0);
-        Ok(reservation.spilling(spilling))
+        Ok(reservation.disk_writer(disk_writer))
     }
 
     fn extend(&self, id: InFlightId, charge: usize) -> Result<(), Refusal> {
@@ -207,13 +209,13 @@ impl Expected {
 
     /// Begins to write it to disk, of which `came` bytes are there; `None` if there is none that
     /// takes it.
-    pub(crate) fn spill(&self, expected: Option<u64>, came: u64) -> Option<Spilling> {
+    pub(crate) fn begin_disk_write(&self, expected: Option<u64>, came: u64) -> Option<DiskWriter> {
         let on_disk = self.on_disk.as_ref()?;
         let key = self.key(self.vary.as_ref());
         if !self.store.admits(&on_disk.disk, key, expected, came) {
             return None;
         }
-        Spilling::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
+        DiskWriter::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
     }
 
     /// OpenBlock which key it is on disk.
@@ -247,7 +249,7 @@ impl Expected {
         id: InFlightId,
         vary: Option<(VaryRule, Digest)>,
         response: &Arc<StoredResponse>,
-        spilling: Option<Spilling>,
+        disk_writer: Option<DiskWriter>,
     ) -> Result<(), Refusal> {
         // while it is known as one that is arriving
         let key = self.on_disk.is_some().then(|| self.key(vary.as_ref()));
@@ -264,7 +266,7 @@ impl Expected {
         let Some(key) = key else {
             return here.map(|_| ());
         };
-        let written = self.write(now, key, vary.as_ref(), response, spilling);
+        let written = self.write(now, key, vary.as_ref(), response, disk_writer);
         if let (Ok(()), Some((rule, _)), Some(line)) = (written, &vary, line) {
             self.write_rules(line, rule, here.unwrap_or(true));
         }
@@ -306,7 +308,7 @@ impl Expected {
         key: Digest,
         vary: Option<&(VaryRule, Digest)>,
         response: &Arc<StoredResponse>,
-        spilling: Option<Spilling>,
+        disk_writer: Option<DiskWriter>,
     ) -> Result<(), Refused> {
         let Some(OnDisk { disk, ticket, .. }) = &self.on_disk else {
             return Err(Refused::Closed);
@@ -316,14 +318,14 @@ impl Expected {
         let meta = encode(response, vary, self.target.as_deref(), now);
         let present = body.present_bytes();
         // one that went there as it came was admitted then
-        let is_admitted = match &spilling {
+        let is_admitted = match &disk_writer {
             Some(_) => self.store.is_for_disk(present),
             None => self.store.admits(disk, key, Some(present), present),
         };
         if !is_admitted {
             return Err(Refused::TooLarge);
         }
-        if spilling.is_none() && body.is_in_memory() && present <= disk.append_bytes_max() {
+        if disk_writer.is_none() && body.is_in_memory() && present <= disk.append_bytes_max() {
             let block = |(from, block)| BodyBlock {
                 from,
                 bytes: Arc::clone(block),
@@ -335,19 +337,19 @@ impl Expected {
                 body: body.blocks().map(block).collect(),
             });
         }
-        let spilling = match spilling {
-            Some(spilling) => spilling,
+        let disk_writer = match disk_writer {
+            Some(disk_writer) => disk_writer,
             None => {
                 let mut in_flight = InFlightContent::new(body.complete_length(), Some(body));
-                let mut spilling = Spilling::begin(disk, key, *ticket, Some(present))?;
-                spilling.end(&mut in_flight)?;
-                spilling
+                let mut disk_writer = DiskWriter::begin(disk, key, *ticket, Some(present))?;
+                disk_writer.end(&mut in_flight)?;
+                disk_writer
             }
         };
-        let committed = spilling.commit(meta)?;
+        let pending = disk_writer.commit(meta)?;
         if body.blocks().next().is_some() {
-            let behind = &self.store.behind;
-            behind.push(self.primary, response, committed);
+            let write_behind = &self.store.write_behind;
+            write_behind.push(self.primary, response, pending);
         }
         Ok(())
     }

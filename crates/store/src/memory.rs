@@ -1,8 +1,8 @@
 //! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
 use crate::expected::Expected;
-use crate::in_flight::behind::Behind;
 use crate::in_flight::reservation::Reservation;
+use crate::in_flight::write_behind::WriteBehind;
 use crate::record::variant_key;
 use crate::resource::VaryRule;
 use crate::shard::{DiskPlace, Lookup, Shard, shard_bytes_for};
@@ -40,7 +40,7 @@ pub struct MemoryStore {
     disk: Option<Arc<Disk>>,
     largest_on_disk: u64,
     admissions: Mutex<Admissions>,
-    pub(crate) behind: Behind,
+    pub(crate) write_behind: WriteBehind,
 }
 
 /// What the memory tier holds.
@@ -90,7 +90,7 @@ impl MemoryStore {
             disk: None,
             largest_on_disk: 0,
             admissions: Mutex::new(Admissions::new(Rule::Always)),
-            behind: Behind::default(),
+            write_behind: WriteBehind::default(),
         }
     }
 
@@ -316,7 +316,7 @@ impl MemoryStore {
     /// Gives back the memory of what was written to disk since it was stored. Done by whoever
     /// stores, or looks on disk, too.
     pub fn settle(&self, now: Now) {
-        self.behind.settle(self, now);
+        self.write_behind.settle(self, now);
     }
 
     /// What is held now.

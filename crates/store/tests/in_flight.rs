@@ -378,7 +378,7 @@ fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
             let body = in_flight.finish();
             in_flight = InFlightContent::new(Some(6 * BLOCK), Some(&body));
         }
-        in_flight.write_behind();
+        in_flight.start_write_behind();
         let blocks: Vec<_> = (0..4)
             .map(|index| Arc::downgrade(&sealed(&in_flight, index * BLOCK).0))
             .collect();
@@ -392,7 +392,7 @@ fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
         // one byte of a block that is wanted keeps it
         in_flight.release_before(3 * BLOCK - 1);
         assert_eq!(alive(), 4, "they are still to be written");
-        in_flight.stop_behind();
+        in_flight.stop_write_behind();
         assert_eq!(alive(), 2);
         assert!(in_flight.held_bytes() <= held_bytes - 2 * BLOCK_BYTES);
         in_flight.release_before(3 * BLOCK);
@@ -402,7 +402,7 @@ fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
         assert_eq!(in_flight.present_bytes(), 4 * BLOCK);
         // what comes now is written by nobody either
         fill(&mut in_flight, 1, 4 * BLOCK, 5 * BLOCK);
-        assert!(in_flight.next_behind().is_none());
+        assert!(in_flight.next_unwritten().is_none());
         let last = Arc::downgrade(&sealed(&in_flight, 4 * BLOCK).0);
         in_flight.release_before(5 * BLOCK);
         assert_eq!((alive(), last.strong_count()), (0, 0));

@@ -2,7 +2,7 @@
 
 use crate::format::{BodyId, Purged};
 use crate::record::{BodyBlock, Ticket};
-use crate::spill::Progress;
+use crate::record_writer::Progress;
 use crate::{Extent, Refused};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -163,13 +163,13 @@ fn response_of_64_kib_blocks_is_stored_in_the_smallest_directory() {
     let mut store = Store::open(&files, SMALLEST, 0);
     let (key, len) = (digest(9), 64 * 1024);
     let ticket = store.disk.ticket();
-    let mut spill = store.disk.begin(key, ticket, None).unwrap();
+    let mut writer = store.disk.begin(key, ticket, None).unwrap();
     for number in 0..40 {
         let from = number * len as u64;
-        spill.push(from, content(9, 9, from, len).into()).unwrap();
+        writer.push(from, content(9, 9, from, len).into()).unwrap();
         store.step();
     }
-    spill.commit(vec![7; 60_000], &[]).unwrap();
+    writer.commit(vec![7; 60_000], &[]).unwrap();
     store.step();
     let candidate = store.disk.find(key).unwrap();
     let loading = pin!(store.disk.load(candidate));

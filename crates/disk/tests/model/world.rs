@@ -13,8 +13,8 @@ use weir_disk::by_hand::{self, SteppedDirectory};
 use weir_disk::files::Files;
 use weir_disk::files::simulated::{Fault, Plan, Random, SimulatedFiles};
 use weir_disk::{
-    Committed, DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, ReadError,
-    Spill, Ticket,
+    DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, PendingRecord, ReadError,
+    RecordWriter, Ticket,
 };
 use weir_policy::page_cache::Way;
 
@@ -83,7 +83,7 @@ struct Arriving {
     representation: u64,
     ticket: Ticket,
     at: u64,
-    spill: Spill,
+    writer: RecordWriter,
 }
 
 pub(super) struct World {
@@ -94,7 +94,7 @@ pub(super) struct World {
     stepped: Vec<SteppedDirectory>,
     known: Vec<Known>,
     arriving: Vec<Arriving>,
-    committed: Vec<(u64, u64, Committed)>,
+    committed: Vec<(u64, u64, PendingRecord)>,
     /// Extents that somebody still sends from.
     held: Vec<(u64, u64, Extent)>,
     late: Option<Ticket>,
@@ -340,14 +340,14 @@ impl World {
     fn begin(&mut self, key: u64) {
         let ticket = self.ticket();
         if self.arriving.len() < 3
-            && let Ok(spill) = self.disk().begin(digest(key), ticket, None)
+            && let Ok(writer) = self.disk().begin(digest(key), ticket, None)
         {
             self.arriving.push(Arriving {
                 key,
                 representation: ticket.number(),
                 ticket,
                 at: 0,
-                spill,
+                writer,
             });
         }
     }
@@ -360,19 +360,19 @@ impl World {
         for _ in 0..self.below(4) {
             let len = self.length(5000);
             let next = block(one.key, one.representation, one.at, len);
-            if one.spill.push(one.at, next.bytes).is_err() {
+            if one.writer.push(one.at, next.bytes).is_err() {
                 return;
             }
             one.at += len as u64 + self.below(4) / 3 * 100;
         }
-        for extent in one.spill.written() {
+        for extent in one.writer.written() {
             self.read_extent(one.key, one.representation, &extent);
         }
         match self.below(6) {
             0 => drop(one),
             1..=2 => self.commit(one),
             3 => {
-                if one.spill.flush().is_ok() {
+                if one.writer.flush().is_ok() {
                     self.arriving.insert(0, one);
                 }
             }
@@ -396,7 +396,7 @@ impl World {
             representation,
             generation,
         };
-        if let Ok(committed) = one.spill.commit(meta.encode(), &inherited) {
+        if let Ok(committed) = one.writer.commit(meta.encode(), &inherited) {
             self.stored(key, generation, representation);
             self.committed.push((key, representation, committed));
         }

@@ -5,7 +5,7 @@
 //! it is lent to readers under the driver's lock. Bytes that are there already are not taken a
 //! second time: the first to bring them wins.
 //!
-//! What is sealed may be written to disk behind ([`InFlightContent::write_behind`]): once a block is there,
+//! What is sealed may be written to disk behind ([`InFlightContent::start_write_behind`]): once a block is there,
 //! its piece on disk replaces it, and its memory is given back.
 
 use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
@@ -70,7 +70,7 @@ pub struct InFlightContent {
     present_bytes: u64,
     complete_length: Option<u64>,
     /// What was sealed and is not yet handed to who writes it to disk; `None` if nobody does.
-    behind: Option<VecDeque<(u64, Block)>>,
+    unwritten: Option<VecDeque<(u64, Block)>>,
 }
 
 impl InFlightContent {
@@ -318,31 +318,31 @@ impl InFlightContent {
     }
 
     /// From now on what is in memory is written to disk, what is there already first.
-    pub fn write_behind(&mut self) {
-        if self.behind.is_none() {
+    pub fn start_write_behind(&mut self) {
+        if self.unwritten.is_none() {
             let pieces = self.base.pieces().iter().chain(&self.sealed);
             let blocks = pieces.filter_map(|piece| Some((piece.from, Arc::clone(piece.block()?))));
-            self.behind = Some(blocks.collect());
+            self.unwritten = Some(blocks.collect());
         }
     }
 
-    /// The next block to be written, if there is one: until [`Self::pop_behind`] it is the next.
+    /// The next block to be written, if there is one: until [`Self::pop_unwritten`] it is the next.
     #[must_use]
-    pub fn next_behind(&self) -> Option<(u64, &Block)> {
-        let (from, block) = self.behind.as_ref()?.front()?;
+    pub fn next_unwritten(&self) -> Option<(u64, &Block)> {
+        let (from, block) = self.unwritten.as_ref()?.front()?;
         Some((*from, block))
     }
 
     /// The next block was handed to who writes it.
-    pub fn pop_behind(&mut self) {
-        if let Some(behind) = &mut self.behind {
-            behind.pop_front();
+    pub fn pop_unwritten(&mut self) {
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.pop_front();
         }
     }
 
     /// Nothing more is written to disk.
-    pub fn stop_behind(&mut self) {
-        self.behind = None;
+    pub fn stop_write_behind(&mut self) {
+        self.unwritten = None;
     }
 
     /// `extent` has on disk what stands in memory in whole blocks: it replaces them. One that
@@ -440,8 +440,8 @@ impl InFlightContent {
         let capacity = capacity_for(self.sealed.len() + 1, self.sealed.capacity());
         self.sealed.reserve_exact(capacity - self.sealed.len());
         self.sealed_bytes += piece.held_bytes();
-        if let (Some(behind), Some(block)) = (&mut self.behind, piece.block()) {
-            behind.push_back((piece.from, Arc::clone(block)));
+        if let (Some(unwritten), Some(block)) = (&mut self.unwritten, piece.block()) {
+            unwritten.push_back((piece.from, Arc::clone(block)));
         }
         let at = self.sealed.partition_point(|known| known.from < piece.from);
         self.sealed.insert(at, piece);

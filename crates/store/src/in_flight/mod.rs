@@ -1,8 +1,8 @@
 //! Content that is arriving: its blocks, the room they take, and their way to the disk.
 
-pub(crate) mod behind;
 pub(crate) mod builder;
 pub(crate) mod content;
+pub(crate) mod disk_writer;
 pub(crate) mod reservation;
-pub(crate) mod spilling;
+pub(crate) mod write_behind;
 pub(crate) mod write_position;

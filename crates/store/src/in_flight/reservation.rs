@@ -4,7 +4,7 @@ use crate::body::{BLOCK_BYTES, Body};
 use crate::expected::Expected;
 use crate::in_flight::builder::BodyBuilder;
 use crate::in_flight::content::{InFlightContent, WritePositionId, charged_for};
-use crate::in_flight::spilling::Spilling;
+use crate::in_flight::disk_writer::DiskWriter;
 use crate::resource::VaryRule;
 use crate::shard::{InFlightId, Shard};
 use crate::stored::StoredResponse;
@@ -37,7 +37,7 @@ enum ToDisk {
     /// Not so far.
     Not,
     /// It does.
-    Spilling(Spilling),
+    Writing(DiskWriter),
     /// It cannot: there is no disk, or it has refused.
     Never,
 }
@@ -74,8 +74,8 @@ impl Reservation {
         self.reserve_in_memory(charged_for(self.expected_bytes) + charged_for(beyond))
     }
 
-    pub(crate) fn spilling(self, spilling: Option<Spilling>) -> Self {
-        let disk = spilling.map_or(ToDisk::Never, ToDisk::Spilling);
+    pub(crate) fn disk_writer(self, disk_writer: Option<DiskWriter>) -> Self {
+        let disk = disk_writer.map_or(ToDisk::Never, ToDisk::Writing);
         Self { disk, ..self }
     }
 
@@ -96,10 +96,10 @@ impl Reservation {
         let content = in_flight.present_bytes().saturating_add(bytes as u64);
         let content = content.min(in_flight.complete_length().unwrap_or(u64::MAX));
         let held = in_flight.held_after(position, bytes);
-        if let ToDisk::Spilling(spilling) = &self.disk
+        if let ToDisk::Writing(disk_writer) = &self.disk
             && self.expected.store.is_for_disk(content)
         {
-            return self.reserve_held(held.saturating_sub(spilling.handed_bytes()));
+            return self.reserve_held(held.saturating_sub(disk_writer.handed_bytes()));
         }
         let room = self.expected.store.check_size(content);
         let room = room.and_then(|()| self.reserve_in_memory(held));
@@ -107,9 +107,12 @@ impl Reservation {
         if !is_for_disk || !matches!(self.disk, ToDisk::Not) {
             return room;
         }
-        match self.expected.spill(in_flight.complete_length(), content) {
-            Some(spilling) => {
-                self.disk = ToDisk::Spilling(spilling);
+        match self
+            .expected
+            .begin_disk_write(in_flight.complete_length(), content)
+        {
+            Some(disk_writer) => {
+                self.disk = ToDisk::Writing(disk_writer);
                 self.reserve_push(in_flight, position, bytes)
             }
             None => {
@@ -131,16 +134,16 @@ impl Reservation {
 
     /// Hands to the disk what can be handed to it, and gives back the memory of what was written.
     fn go_on(&mut self, in_flight: &mut InFlightContent) {
-        let ToDisk::Spilling(spilling) = &mut self.disk else {
+        let ToDisk::Writing(disk_writer) = &mut self.disk else {
             return;
         };
-        if spilling.go_on(in_flight).is_err() {
+        if disk_writer.go_on(in_flight).is_err() {
             // from now on it has to find room in memory
             self.disk = ToDisk::Never;
-            in_flight.stop_behind();
+            in_flight.stop_write_behind();
             return;
         }
-        let handed = spilling.handed_bytes();
+        let handed = disk_writer.handed_bytes();
         self.give_back(in_flight.held_bytes().saturating_sub(handed));
     }
 
@@ -157,13 +160,13 @@ impl Reservation {
         in_flight: &mut InFlightContent,
         waker: &Waker,
     ) -> Result<(), Refusal> {
-        if !matches!(self.disk, ToDisk::Spilling(_)) {
+        if !matches!(self.disk, ToDisk::Writing(_)) {
             return Ok(());
         }
         self.go_on(in_flight);
         match &self.disk {
-            ToDisk::Spilling(spilling) => {
-                spilling.wake_on_written(waker);
+            ToDisk::Writing(disk_writer) => {
+                disk_writer.wake_on_written(waker);
                 Ok(())
             }
             ToDisk::Not | ToDisk::Never => self.reserve_held(in_flight.held_bytes()),
@@ -175,7 +178,7 @@ impl Reservation {
     /// less.
     pub fn pass(&mut self, in_flight: &mut InFlightContent) {
         self.disk = ToDisk::Never;
-        in_flight.stop_behind();
+        in_flight.stop_write_behind();
         self.give_back(in_flight.held_bytes());
     }
 
@@ -191,12 +194,12 @@ impl Reservation {
     /// All that has come, as a body; what of it is not on disk yet is handed over.
     pub fn finish(&mut self, in_flight: &mut InFlightContent) -> Body {
         in_flight.seal_all();
-        if let ToDisk::Spilling(spilling) = &mut self.disk
-            && spilling.end(in_flight).is_err()
+        if let ToDisk::Writing(disk_writer) = &mut self.disk
+            && disk_writer.end(in_flight).is_err()
         {
             self.disk = ToDisk::Never;
         }
-        in_flight.stop_behind();
+        in_flight.stop_write_behind();
         in_flight.finish()
     }
 
@@ -255,12 +258,12 @@ impl Reservation {
         response: impl Into<Arc<StoredResponse>>,
     ) -> Result<(), Refusal> {
         let response = response.into();
-        let spilling = match self.disk {
-            ToDisk::Spilling(spilling) => Some(spilling),
+        let disk_writer = match self.disk {
+            ToDisk::Writing(disk_writer) => Some(disk_writer),
             ToDisk::Not | ToDisk::Never => None,
         };
         self.expected
-            .commit(now, self.id, vary, &response, spilling)
+            .commit(now, self.id, vary, &response, disk_writer)
     }
 
     fn shard(&self) -> MutexGuard<'_, Shard> {

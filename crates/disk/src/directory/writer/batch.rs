@@ -7,7 +7,7 @@ use crate::directory::segment::OuterRun;
 use crate::extent::{Extent, Run};
 use crate::format::{ALIGN_BYTES, CHUNK_BYTES, RunHeader, RunRef, TableEntry};
 use crate::index::Place;
-use crate::spill::Progress;
+use crate::record_writer::Progress;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use weir_policy::Digest;

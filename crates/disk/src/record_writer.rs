@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use weir_policy::Digest;
 
-/// Who may wait for one spill: fetch and readers of one response; beyond, the oldest is woken
+/// Wakers of one record writer: fetch and readers of one response; beyond, the oldest is woken
 /// early.
 const WAKERS_MAX: usize = 64;
 
 /// Content that goes to disk while it arrives. Dropping it abandons what was written: it is found
 /// by nobody.
 #[derive(Debug)]
-pub struct Spill {
+pub struct RecordWriter {
     directory: Arc<Directory>,
     key: Digest,
     ticket: Ticket,
@@ -31,11 +31,11 @@ pub struct Spill {
 
 /// A record that was handed over to be written.
 #[derive(Clone, Debug)]
-pub struct Committed {
+pub struct PendingRecord {
     progress: Arc<Progress>,
 }
 
-/// What the writer tells of a spill.
+/// What the writer thread reports about a record.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<State>);
 
@@ -119,7 +119,7 @@ impl Progress {
     }
 }
 
-impl Spill {
+impl RecordWriter {
     pub(crate) fn new(directory: Arc<Directory>, key: Digest, ticket: Ticket) -> Self {
         let body = BodyId(directory.tickets.next());
         Self {
@@ -145,7 +145,7 @@ impl Spill {
     /// become runs of up to 1 MiB; a block lies in one run.
     ///
     /// # Errors
-    /// The block was not taken; the spill is not usable any more.
+    /// The block was not taken; the writer is not usable any more.
     pub fn push(&mut self, from: u64, block: Arc<[u8]>) -> Result<(), Refused> {
         if let Some(why) = self.failed() {
             return Err(why);
@@ -181,7 +181,7 @@ impl Spill {
     }
 
     /// Whether the queue has room for so many bytes more at this moment: what finds none fails the
-    /// spill.
+    /// writer.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {
         self.directory.queue.has_room(bytes + JOB_BYTES)
@@ -191,7 +191,7 @@ impl Spill {
     /// more.
     ///
     /// # Errors
-    /// The run was not taken; the spill is not usable any more.
+    /// The run was not taken; the writer is not usable any more.
     pub fn flush(&mut self) -> Result<(), Refused> {
         if self.bytes == 0 {
             return Ok(());
@@ -225,7 +225,7 @@ impl Spill {
         new
     }
 
-    /// Wakes `waker` once when there is more in [`Self::written`] or the spill has failed.
+    /// Wakes `waker` once when there is more in [`Self::written`] or the writer has failed.
     pub fn wake_on_written(&self, waker: &Waker) {
         self.progress.wake_later(waker, |state| {
             state.told < state.written.len() || state.failed.is_some()
@@ -250,7 +250,7 @@ impl Spill {
     ///
     /// # Errors
     /// Why nothing is stored.
-    pub fn commit(mut self, meta: Vec<u8>, inherited: &[Extent]) -> Result<Committed, Refused> {
+    pub fn commit(mut self, meta: Vec<u8>, inherited: &[Extent]) -> Result<PendingRecord, Refused> {
         self.flush()?;
         if let Some(why) = self.failed() {
             return Err(why);
@@ -274,13 +274,13 @@ impl Spill {
         if let Err(why) = self.directory.queue.push(Job::Commit(job)) {
             return self.fail(why);
         }
-        Ok(Committed {
+        Ok(PendingRecord {
             progress: Arc::clone(&self.progress),
         })
     }
 }
 
-impl Drop for Spill {
+impl Drop for RecordWriter {
     fn drop(&mut self) {
         self.directory.queue.release(self.charge());
         if !self.is_committed {
@@ -289,7 +289,7 @@ impl Drop for Spill {
     }
 }
 
-impl Committed {
+impl PendingRecord {
     /// What the record lists, as soon as it is written; or why it was not.
     #[must_use]
     pub fn extents(&self) -> Option<Result<Vec<Extent>, Refused>> {

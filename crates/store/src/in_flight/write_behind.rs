@@ -8,33 +8,33 @@ use crate::body::Body;
 use crate::memory::MemoryStore;
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use weir_disk::{Committed, Extent};
+use weir_disk::{Extent, PendingRecord};
 use weir_policy::{Digest, Now};
 
 /// Those that are being written.
 #[derive(Debug, Default)]
-pub(crate) struct Behind(Mutex<Vec<Entry>>);
+pub(crate) struct WriteBehind(Mutex<Vec<Entry>>);
 
 #[derive(Debug)]
 struct Entry {
     primary: Digest,
     /// Not kept alive: once it has left memory, there is nothing to be given back.
     response: Weak<StoredResponse>,
-    committed: Committed,
+    pending: PendingRecord,
 }
 
-impl Behind {
+impl WriteBehind {
     /// The rest of `response` is on its way.
     pub(crate) fn push(
         &self,
         primary: Digest,
         response: &Arc<StoredResponse>,
-        committed: Committed,
+        pending: PendingRecord,
     ) {
         let entry = Entry {
             primary,
             response: Arc::downgrade(response),
-            committed,
+            pending,
         };
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.push(entry);
@@ -44,9 +44,9 @@ impl Behind {
     pub(crate) fn settle(&self, store: &MemoryStore, now: Now) {
         let written: Vec<(Entry, Vec<Extent>)> = {
             let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let written = entries.extract_if(.., |entry| entry.committed.extents().is_some());
+            let written = entries.extract_if(.., |entry| entry.pending.extents().is_some());
             let with_extents = |entry: Entry| {
-                let extents = entry.committed.extents()?.ok()?;
+                let extents = entry.pending.extents()?.ok()?;
                 Some((entry, extents))
             };
             written.filter_map(with_extents).collect()

@@ -4,7 +4,7 @@ use crate::charge::block_bytes;
 use crate::in_flight::content::InFlightContent;
 use std::sync::Arc;
 use std::task::Waker;
-use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
+use weir_disk::{Disk, Extent, PendingRecord, RecordWriter, Refused, Ticket};
 use weir_policy::Digest;
 
 /// Bytes of one response that may wait to be written. They are the disk's, which bounds them over
@@ -13,8 +13,8 @@ const WAITING_BYTES_MAX: usize = 8 << 20;
 
 /// A response that goes to disk as it arrives.
 #[derive(Debug)]
-pub(crate) struct Spilling {
-    spill: Spill,
+pub(crate) struct DiskWriter {
+    writer: RecordWriter,
     /// What it has of an older record, once its content is known.
     inherited: Option<Vec<Extent>>,
     /// Bytes of memory of the blocks that were handed over and are not known to be written.
@@ -23,7 +23,7 @@ pub(crate) struct Spilling {
     handed_bytes: usize,
 }
 
-impl Spilling {
+impl DiskWriter {
     pub(crate) fn begin(
         disk: &Arc<Disk>,
         key: Digest,
@@ -31,7 +31,7 @@ impl Spilling {
         expected: Option<u64>,
     ) -> Result<Self, Refused> {
         Ok(Self {
-            spill: disk.begin(key, ticket, expected)?,
+            writer: disk.begin(key, ticket, expected)?,
             inherited: None,
             handed_bytes: 0,
         })
@@ -53,7 +53,7 @@ impl Spilling {
     /// As for [`Self::go_on`].
     pub(crate) fn end(&mut self, in_flight: &mut InFlightContent) -> Result<(), Refused> {
         self.hand_over(in_flight, usize::MAX)?;
-        self.spill.flush()
+        self.writer.flush()
     }
 
     fn hand_over(
@@ -61,31 +61,31 @@ impl Spilling {
         in_flight: &mut InFlightContent,
         waiting_max: usize,
     ) -> Result<(), Refused> {
-        if let Some(why) = self.spill.failed() {
+        if let Some(why) = self.writer.failed() {
             return Err(why);
         }
         if self.inherited.is_none() {
             // what it has in memory already is written first
-            in_flight.write_behind();
+            in_flight.start_write_behind();
             self.inherited = Some(in_flight.extents());
         }
-        for extent in self.spill.written() {
+        for extent in self.writer.written() {
             let given_back = in_flight.put_on_disk(extent);
             self.handed_bytes = self.handed_bytes.saturating_sub(given_back);
         }
-        while let Some((from, block)) = in_flight.next_behind() {
+        while let Some((from, block)) = in_flight.next_unwritten() {
             let bytes = block_bytes(block.len());
             let is_end = waiting_max == usize::MAX;
             if !is_end
                 && (self.handed_bytes.saturating_add(bytes) > waiting_max
-                    || !self.spill.has_room(bytes))
+                    || !self.writer.has_room(bytes))
             {
                 // it waits in memory, in its own account
                 break;
             }
-            self.spill.push(from, Arc::clone(block))?;
+            self.writer.push(from, Arc::clone(block))?;
             self.handed_bytes += bytes;
-            in_flight.pop_behind();
+            in_flight.pop_unwritten();
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Spilling {
     /// Wakes `waker` once when more was written, if anything waits for that.
     pub(crate) fn wake_on_written(&self, waker: &Waker) {
         if self.handed_bytes > 0 {
-            self.spill.wake_on_written(waker);
+            self.writer.wake_on_written(waker);
         }
     }
 
@@ -108,8 +108,8 @@ impl Spilling {
     /// # Errors
     ///
     /// Why nothing is stored.
-    pub(crate) fn commit(self, meta: Vec<u8>) -> Result<Committed, Refused> {
+    pub(crate) fn commit(self, meta: Vec<u8>) -> Result<PendingRecord, Refused> {
         let inherited = self.inherited.unwrap_or_default();
-        self.spill.commit(meta, &inherited)
+        self.writer.commit(meta, &inherited)
     }
 }
