@@ -1,7 +1,7 @@
 //! Looking on disk for what is not in memory.
 
 use crate::body::Body;
-use crate::expected::Expected;
+use crate::expected_response::ExpectedResponse;
 use crate::record::{Line, Record, ResponseRecord, RulesRecord, variant_key};
 use crate::resource::VaryRule;
 use crate::stored::StoredResponse;
@@ -12,7 +12,7 @@ use weir_policy::{Digest, Missing, Now};
 /// A look-up on disk: what is purged from now on is not found by it.
 #[derive(Debug)]
 pub struct DiskLookup {
-    expected: Expected,
+    expected: ExpectedResponse,
     disk: Arc<Disk>,
 }
 
@@ -21,7 +21,7 @@ pub struct DiskLookup {
 pub enum DiskLookupResult {
     /// The response. It is in memory too from now on, if that is worth the room. What is asked for
     /// to validate or complete it is expected since the look-up began.
-    Found(Arc<StoredResponse>, Expected),
+    Found(Arc<StoredResponse>, ExpectedResponse),
     /// There is none for this request.
     Missing(Missing, Option<DiskVariants>),
     /// There is one, and it cannot be used: to the request it is a miss.
@@ -31,7 +31,7 @@ pub enum DiskLookupResult {
 /// What the disk knows of a target's variants: for the response that will be stored.
 #[derive(Debug)]
 pub struct DiskVariants {
-    expected: Expected,
+    expected: ExpectedResponse,
     rules: RulesRecord,
 }
 
@@ -49,7 +49,7 @@ pub enum Unusable {
 impl DiskVariants {
     /// `expected` with what is known here.
     #[must_use]
-    pub fn add_to(&self, expected: Expected) -> Expected {
+    pub fn add_to(&self, expected: ExpectedResponse) -> ExpectedResponse {
         expected.knowing(&self.expected, &self.rules)
     }
 }
@@ -57,7 +57,7 @@ impl DiskVariants {
 impl DiskLookup {
     /// Of the target that `expected` is for; `None` if nothing of it can be on disk.
     #[must_use]
-    pub fn of(expected: Expected) -> Option<Self> {
+    pub fn of(expected: ExpectedResponse) -> Option<Self> {
         let disk = Arc::clone(expected.store.disk()?);
         let expected = expected.on_any_stored();
         Some(Self { expected, disk })
@@ -169,7 +169,7 @@ fn body_of(record: &ResponseRecord, loaded: &Loaded) -> Option<Body> {
     }
 }
 
-impl Expected {
+impl ExpectedResponse {
     /// Puts in what was found on disk; see
     /// [`Shard::insert_from_disk`](crate::shard::Shard::insert_from_disk).
     fn insert_from_disk(

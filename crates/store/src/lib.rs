@@ -21,7 +21,7 @@
 mod body;
 mod charge;
 mod disk_lookup;
-mod expected;
+mod expected_response;
 mod in_flight;
 mod join;
 mod memory;
@@ -34,7 +34,7 @@ mod stored;
 pub use body::{BLOCK_BYTES, Block, Body, PieceRef};
 pub use charge::allocated_bytes;
 pub use disk_lookup::{DiskLookup, DiskLookupResult, DiskVariants, Unusable};
-pub use expected::Expected;
+pub use expected_response::ExpectedResponse;
 pub use in_flight::builder::BodyBuilder;
 pub use in_flight::content::{InFlightContent, InFlightPiece, WritePositionId};
 pub use in_flight::reservation::Reservation;

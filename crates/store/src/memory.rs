@@ -1,6 +1,6 @@
 //! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
-use crate::expected::Expected;
+use crate::expected_response::ExpectedResponse;
 use crate::in_flight::reservation::Reservation;
 use crate::in_flight::write_behind::WriteBehind;
 use crate::record::variant_key;
@@ -148,18 +148,22 @@ impl MemoryStore {
 
     /// A response for `primary` is asked for, and may have to be stored.
     #[must_use]
-    pub fn expect(self: &Arc<Self>, primary: Digest) -> Expected {
-        Expected::new(Arc::clone(self), primary)
+    pub fn expect(self: &Arc<Self>, primary: Digest) -> ExpectedResponse {
+        ExpectedResponse::new(Arc::clone(self), primary)
     }
 
     /// The same of a response that will validate or complete `stored`, which was chosen a moment
     /// ago: of what is purged from the choice on nothing comes back by it.
     #[must_use]
-    pub fn expect_for(self: &Arc<Self>, primary: Digest, stored: &Arc<StoredResponse>) -> Expected {
-        Expected::resting_on(Arc::clone(self), primary, stored)
+    pub fn expect_for(
+        self: &Arc<Self>,
+        primary: Digest,
+        stored: &Arc<StoredResponse>,
+    ) -> ExpectedResponse {
+        ExpectedResponse::resting_on(Arc::clone(self), primary, stored)
     }
 
-    /// Takes room for a response that is asked for at this moment; see [`Expected::begin`].
+    /// Takes room for a response that is asked for at this moment; see [`ExpectedResponse::begin`].
     ///
     /// # Errors
     ///

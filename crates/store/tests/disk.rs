@@ -24,8 +24,8 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
-    Body, DiskLookup, DiskLookupResult, Expected, InFlightContent, Lookup, MemoryStore, PieceRef,
-    Reservation, StoredResponse, VaryRule, WritePositionId,
+    Body, DiskLookup, DiskLookupResult, ExpectedResponse, InFlightContent, Lookup, MemoryStore,
+    PieceRef, Reservation, StoredResponse, VaryRule, WritePositionId,
 };
 
 /// Memory: larger responses than an eighth of it are for the disk alone.
@@ -234,7 +234,7 @@ impl Tiers {
     }
 
     /// A response that only the disk has, and what may come in answer to a question about it.
-    fn choose_on_disk(&self, key: u64) -> (Arc<StoredResponse>, Expected) {
+    fn choose_on_disk(&self, key: u64) -> (Arc<StoredResponse>, ExpectedResponse) {
         let lookup = DiskLookup::of(self.store.expect(digest(key))).expect("there is a disk");
         match block_on(lookup.run(NOW, &|_| Digest::default())) {
             DiskLookupResult::Found(response, expected) => (response, expected),

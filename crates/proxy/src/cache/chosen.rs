@@ -1,7 +1,7 @@
 //! A stored response that was chosen for a request, and is asked about.
 
 use std::sync::Arc;
-use weir_store::{Expected, StoredResponse};
+use weir_store::{ExpectedResponse, StoredResponse};
 
 /// A stored response that is to be validated or completed, or is there if the next hop fails.
 ///
@@ -12,5 +12,5 @@ use weir_store::{Expected, StoredResponse};
 pub(crate) struct Chosen {
     pub(crate) response: Arc<StoredResponse>,
     /// What the answer may bring into the store, since the choice.
-    pub(crate) expected: Expected,
+    pub(crate) expected: ExpectedResponse,
 }

@@ -22,7 +22,7 @@ use std::time::Instant;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
-use weir_store::{Expected, Lookup, StoredResponse};
+use weir_store::{ExpectedResponse, Lookup, StoredResponse};
 use weir_wire::{
     BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body,
 };
@@ -187,7 +187,7 @@ pub(crate) fn found(
     now: Now,
     fields: &[FieldLine<'_>],
     response: Arc<StoredResponse>,
-    expect: impl FnOnce(&Arc<StoredResponse>) -> Expected,
+    expect: impl FnOnce(&Arc<StoredResponse>) -> ExpectedResponse,
 ) -> Plan {
     if !response.body.is_in_memory() {
         tx.found_on_disk();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use weir_measure::Metric;
 use weir_policy::Serving;
 use weir_semantics::Form;
-use weir_store::{Expected, StoredResponse};
+use weir_store::{ExpectedResponse, StoredResponse};
 
 /// Carries an exchange out; `true` if the client's connection may go on.
 pub(crate) async fn run(client: &mut Client, mut exchange: Box<RequestState>) -> bool {
@@ -103,7 +103,7 @@ async fn serve_stored(
     exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     serving: Serving,
-    refresh: Option<Expected>,
+    refresh: Option<ExpectedResponse>,
 ) -> Result<bool, ContentReadError> {
     let worker = std::rc::Rc::clone(&client.worker);
     let ready = ready(client, exchange, response).await?;

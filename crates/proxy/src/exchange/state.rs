@@ -15,7 +15,7 @@ use std::sync::Arc;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
 use weir_semantics::Timestamp;
-use weir_store::{Expected, DiskVariants, StoredResponse};
+use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
 /// What is to be done for a request.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) enum Plan {
         /// How.
         serving: Serving,
         /// RFC 5861 §3: what the answer may bring into the store.
-        refresh: Option<Expected>,
+        refresh: Option<ExpectedResponse>,
     },
     /// Ask the next hop.
     Forward {
@@ -66,7 +66,7 @@ pub(crate) struct RequestState {
     /// It asks for others too.
     pub(crate) leader: Option<Leader>,
     /// The response, before it comes: a purge from here on is one of it too.
-    pub(crate) expected: Option<Expected>,
+    pub(crate) expected: Option<ExpectedResponse>,
     /// What the disk has of other variants.
     pub(crate) disk_variants: Option<DiskVariants>,
 }
@@ -151,7 +151,7 @@ impl RequestState {
     /// that was forgotten while the request waited. Then it is to be asked as if nothing had been
     /// found.
     pub(crate) fn expect(&mut self, worker: &Worker) -> bool {
-        let is_current = self.expected.as_mut().is_none_or(Expected::renew);
+        let is_current = self.expected.as_mut().is_none_or(ExpectedResponse::renew);
         let store = &worker.shared.store;
         // a HEAD stores nothing, but its 200 may update what is stored
         let may_store = self.tx.may_store() || self.tx.may_update(200);
@@ -180,7 +180,9 @@ impl RequestState {
 
     /// Whether what was chosen for it was forgotten since.
     pub(crate) fn is_outdated(&self) -> bool {
-        self.expected.as_ref().is_some_and(Expected::is_outdated)
+        self.expected
+            .as_ref()
+            .is_some_and(ExpectedResponse::is_outdated)
     }
 
     /// The answer is not for others: those who wait for it ask for themselves. So do those who come

@@ -8,7 +8,7 @@ use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
 use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
-use weir_store::{Body, Expected, Reservation, StoredResponse, VaryRule};
+use weir_store::{Body, ExpectedResponse, Reservation, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// All but the content of a response that is to be stored.
@@ -84,7 +84,7 @@ impl StorableHead {
         let beside_content = self.lines.capacity() + tag;
         let vary = self.vary.as_ref();
         // whatever it was to validate
-        exchange.expected = exchange.expected.take().map(Expected::by_itself);
+        exchange.expected = exchange.expected.take().map(ExpectedResponse::by_itself);
         room(worker, exchange, beside_content, vary, content_bytes).ok()
     }
 

@@ -1,7 +1,7 @@
 //! The room of a response that is arriving.
 
 use crate::body::{BLOCK_BYTES, Body};
-use crate::expected::Expected;
+use crate::expected_response::ExpectedResponse;
 use crate::in_flight::builder::BodyBuilder;
 use crate::in_flight::content::{InFlightContent, WritePositionId, charged_for};
 use crate::in_flight::disk_writer::DiskWriter;
@@ -20,7 +20,7 @@ use weir_policy::{Digest, Now};
 /// that: what waits to be written is the disk's.
 #[derive(Debug)]
 pub struct Reservation {
-    expected: Expected,
+    expected: ExpectedResponse,
     id: InFlightId,
     /// Bytes charged beside content.
     head_charge: usize,
@@ -44,7 +44,7 @@ enum ToDisk {
 
 impl Reservation {
     pub(crate) fn new(
-        expected: Expected,
+        expected: ExpectedResponse,
         id: InFlightId,
         head_charge: usize,
         expected_bytes: u64,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Missing, Secret};
-use weir_store::{BodyBuilder, Expected, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule};
+use weir_store::{
+    BodyBuilder, ExpectedResponse, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule,
+};
 
 const TARGET: u64 = 1;
 
@@ -131,7 +133,7 @@ fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
 #[test]
 fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     let store = store(1 << 20);
-    let commit = |expected: Expected| {
+    let commit = |expected: ExpectedResponse| {
         let reservation = expected.begin(NOW, 10, Some(0)).expect("room enough");
         let is_outdated = reservation.is_outdated();
         let response = true_response(7, 0, BodyBuilder::new(Some(0)));

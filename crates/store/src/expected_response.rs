@@ -20,7 +20,7 @@ use weir_policy::{Digest, Now};
 /// response, when that is chosen. Nothing is stored without it: a response may not undo a purge
 /// that it was asked for before, nor may a stored one that was chosen before.
 #[derive(Debug)]
-pub struct Expected {
+pub struct ExpectedResponse {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) primary: Digest,
     /// What it is known by, or why there is no room even to know it.
@@ -42,7 +42,7 @@ struct OnDisk {
     known: Option<RulesRecord>,
 }
 
-impl Expected {
+impl ExpectedResponse {
     pub(crate) fn new(store: Arc<MemoryStore>, primary: Digest) -> Self {
         let id = store.shard(primary).expect(primary);
         Self::known_by(store, primary, id)
@@ -383,7 +383,7 @@ impl Expected {
     }
 }
 
-impl Drop for Expected {
+impl Drop for ExpectedResponse {
     fn drop(&mut self) {
         if let (Ok(id), false) = (self.id, self.done) {
             self.store.shard(self.primary).abandon(id);
