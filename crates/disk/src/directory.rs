@@ -183,7 +183,7 @@ impl Directory {
 
     pub(crate) fn found_damage(&self, segment: &Segment, offset: u64) {
         self.counters.damaged.add(1);
-        if let Some(more) = self.counters.damage_told.again(self.clock.now_ms()) {
+        if let Some(more) = self.counters.damage_notices.allow(self.clock.now_ms()) {
             self.tell(Notice::Damaged {
                 path: segment.path.clone(),
                 offset,
@@ -201,7 +201,7 @@ impl Directory {
         } else {
             counters.write_errors.add(1);
         }
-        if let Some(more) = counters.failure_told.again(now_ms) {
+        if let Some(more) = counters.failure_notices.allow(now_ms) {
             self.tell(Notice::Failed {
                 path: self.path.clone(),
                 doing,

@@ -6,7 +6,7 @@ use crate::index::Place;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// When a response was asked for, in the order of all tickets and purges of the store. Taken before
+/// When a response was asked for, in the order of all tickets and purges of the store. WorkBatch before
 /// the request goes to the next hop; a purge takes one too, so a response that was asked for before
 /// a purge is never stored after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

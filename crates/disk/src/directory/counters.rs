@@ -20,13 +20,13 @@ impl Counter {
 
 /// Lets one notice through in [`NOTICE_INTERVAL_MS`].
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<Option<(u64, u64)>>);
+pub(crate) struct NoticeLimiter(Mutex<Option<(u64, u64)>>);
 
-impl Told {
+impl NoticeLimiter {
     /// Whether to tell it, with the number of those that were not told.
-    pub(crate) fn again(&self, now_ms: u64) -> Option<u64> {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *told {
+    pub(crate) fn allow(&self, now_ms: u64) -> Option<u64> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *last {
             Some((at_ms, more)) if now_ms < *at_ms + NOTICE_INTERVAL_MS => {
                 *more += 1;
                 None
@@ -61,8 +61,8 @@ pub(crate) struct Counters {
     pub(crate) write_errors: Counter,
     pub(crate) set_aside: Counter,
     pub(crate) scrubbed_bytes: Counter,
-    pub(crate) damage_told: Told,
-    pub(crate) failure_told: Told,
+    pub(crate) damage_notices: NoticeLimiter,
+    pub(crate) failure_notices: NoticeLimiter,
 }
 
 impl Counters {
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn one_notice_per_interval_passes_and_the_suppressed_are_counted() {
-        let told = Told::default();
-        assert_eq!(told.again(5), Some(0));
-        assert_eq!(told.again(5), None);
-        assert_eq!(told.again(4 + NOTICE_INTERVAL_MS), None);
-        assert_eq!(told.again(5 + NOTICE_INTERVAL_MS), Some(2));
-        assert_eq!(told.again(6 + NOTICE_INTERVAL_MS), None);
+        let limiter = NoticeLimiter::default();
+        assert_eq!(limiter.allow(5), Some(0));
+        assert_eq!(limiter.allow(5), None);
+        assert_eq!(limiter.allow(4 + NOTICE_INTERVAL_MS), None);
+        assert_eq!(limiter.allow(5 + NOTICE_INTERVAL_MS), Some(2));
+        assert_eq!(limiter.allow(6 + NOTICE_INTERVAL_MS), None);
     }
 }

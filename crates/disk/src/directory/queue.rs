@@ -90,7 +90,7 @@ struct Waiting {
 
 /// What the writer takes at once.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub(crate) struct WorkBatch {
     pub(crate) jobs: Vec<Job>,
     pub(crate) purges: Vec<PurgeJob>,
 }
@@ -168,10 +168,10 @@ impl Queue {
     }
 
     /// All purges, and jobs of about `bytes_max` bytes.
-    pub(crate) fn take(&self, bytes_max: usize) -> Taken {
+    pub(crate) fn take(&self, bytes_max: usize) -> WorkBatch {
         let mut waiting = self.lock();
         waiting.wakes = false;
-        let mut taken = Taken {
+        let mut taken = WorkBatch {
             jobs: Vec::new(),
             purges: std::mem::take(&mut waiting.purges),
         };

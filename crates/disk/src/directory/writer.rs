@@ -91,7 +91,7 @@ impl Writer {
             if self.directory.is_usable() {
                 self.plan(job);
             } else {
-                self.lose(job, Refused::Fenced);
+                self.drop_job(job, Refused::Fenced);
             }
         }
         self.flush();
@@ -196,12 +196,12 @@ impl Writer {
         // the journal may still work: what fenced the directory may have been its reads
         self.write_purges(taken.purges);
         for job in taken.jobs {
-            self.lose(job, Refused::Fenced);
+            self.drop_job(job, Refused::Fenced);
         }
     }
 
     /// A job that is not done.
-    pub(super) fn lose(&self, job: Job, why: Refused) {
+    pub(super) fn drop_job(&self, job: Job, why: Refused) {
         let directory = &self.directory;
         directory.queue.finished(job.charge(), job.key());
         match job {

@@ -7,8 +7,8 @@ use crate::directory::reads::pool::READS_AT_ONCE_MAX;
 use crate::directory::segment::SEGMENTS_MAX;
 use crate::directory::starting::loader::Loader;
 use crate::directory::starting::open::{
-    Claimed, Opened, Opening, claim, new_superblock, open as open_directory, start,
-    write_superblock,
+    DirectoryParams, LockedDirectory, OpenedDirectory, lock_directory, new_superblock,
+    open as open_directory, start, write_superblock,
 };
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
@@ -73,10 +73,10 @@ fn assemble(
         .iter()
         .map(|directory| limits(config, directory))
         .collect::<Result<_, _>>()?;
-    let claimed: Vec<Claimed> = config
+    let claimed: Vec<LockedDirectory> = config
         .directories
         .iter()
-        .map(|directory| claim(&**files, &directory.path))
+        .map(|directory| lock_directory(&**files, &directory.path))
         .collect::<Result<_, _>>()?;
     let superblocks = superblocks(&**files, &claimed, &limits)?;
     upgrade(&**files, &claimed)?;
@@ -92,7 +92,7 @@ fn assemble(
         .zip(limits.into_iter().zip(0..))
     {
         locks.push(claimed.lock);
-        opened.push(open_directory(Opening {
+        opened.push(open_directory(DirectoryParams {
             position,
             path: claimed.path,
             superblock,
@@ -156,7 +156,7 @@ fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, Op
 /// What each directory says of itself; those that say nothing yet are made part of the store.
 fn superblocks(
     files: &dyn Files,
-    claimed: &[Claimed],
+    claimed: &[LockedDirectory],
     limits: &[Limits],
 ) -> Result<Vec<Superblock>, OpenError> {
     let mut known: Vec<Superblock> = Vec::new();
@@ -199,7 +199,7 @@ fn superblocks(
 
 /// Directories of an older version become ones of this version, before anything is written that the
 /// older one would not understand.
-fn upgrade(files: &dyn Files, claimed: &[Claimed]) -> Result<(), OpenError> {
+fn upgrade(files: &dyn Files, claimed: &[LockedDirectory]) -> Result<(), OpenError> {
     for directory in claimed.iter().filter(|it| it.is_older) {
         let Some(superblock) = &directory.superblock else {
             continue;
@@ -215,7 +215,7 @@ fn upgrade(files: &dyn Files, claimed: &[Claimed]) -> Result<(), OpenError> {
 
 /// A directory that was away for a while, or whose journal is an entry behind after a crash, gets
 /// the purges it has missed from the others; if they have dropped some of them, it is emptied.
-fn catch_up(opened: &mut [Opened]) {
+fn catch_up(opened: &mut [OpenedDirectory]) {
     let all: Vec<PurgeEntry> = opened
         .iter()
         .filter_map(|opened| match &opened.found {
@@ -258,7 +258,7 @@ fn catch_up(opened: &mut [Opened]) {
 /// A directory without segments may have had some, or be in the place of one that is lost: no
 /// number is used a second time, or old bytes on the device might verify. Fewer segments were begun
 /// than generations given out, but for those that failed at once, of which the journal knows.
-fn number_behind(opened: &mut [Opened], generation: u64) {
+fn number_behind(opened: &mut [OpenedDirectory], generation: u64) {
     for one in opened {
         if !one.directory.segments.all().is_empty() {
             continue;

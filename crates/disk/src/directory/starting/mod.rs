@@ -1,4 +1,4 @@
-//! Opening a directory, and filling its index.
+//! DirectoryParams a directory, and filling its index.
 
 pub(crate) mod loader;
 pub(crate) mod open;

@@ -27,7 +27,7 @@ use weir_policy::Secret;
 pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A directory that is ours, and what its first file says.
-pub(crate) struct Claimed {
+pub(crate) struct LockedDirectory {
     pub(crate) path: PathBuf,
     pub(crate) lock: Box<dyn std::fmt::Debug + Send + Sync>,
     /// `None`: there is no store in it yet.
@@ -44,7 +44,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError + use<'_> {
 }
 
 /// Makes a directory ours alone.
-pub(crate) fn claim(files: &dyn Files, path: &Path) -> Result<Claimed, OpenError> {
+pub(crate) fn lock_directory(files: &dyn Files, path: &Path) -> Result<LockedDirectory, OpenError> {
     files.create_directory(path).map_err(failed(path))?;
     let lock = match files.lock(&path.join(LOCK_FILE)).map_err(failed(path))? {
         Lock::Held(lock) => lock,
@@ -56,7 +56,7 @@ pub(crate) fn claim(files: &dyn Files, path: &Path) -> Result<Claimed, OpenError
         }
     };
     let found = read_superblock(files, path)?;
-    Ok(Claimed {
+    Ok(LockedDirectory {
         path: path.to_path_buf(),
         lock,
         superblock: found.map(|(superblock, _)| superblock),
@@ -148,7 +148,7 @@ pub(crate) fn write_superblock(
 }
 
 /// What is needed to put a directory to use.
-pub(crate) struct Opening {
+pub(crate) struct DirectoryParams {
     pub(crate) position: u16,
     pub(crate) path: PathBuf,
     pub(crate) superblock: Superblock,
@@ -163,7 +163,7 @@ pub(crate) struct Opening {
 }
 
 /// A directory whose files are open and whose journal was read; nothing was changed yet.
-pub(crate) struct Opened {
+pub(crate) struct OpenedDirectory {
     pub(crate) directory: Directory,
     pub(crate) journal: Journal,
     pub(crate) found: Found,
@@ -171,22 +171,22 @@ pub(crate) struct Opened {
 }
 
 /// Opens all files, and learns which generations were given out before.
-pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
-    let path = opening.path.clone();
-    let volume = opening.superblock.volume;
+pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError> {
+    let path = params.path.clone();
+    let volume = params.superblock.volume;
     let directory = Directory {
-        position: opening.position,
-        path: opening.path,
+        position: params.position,
+        path: params.path,
         volume,
-        limits: opening.limits,
-        files: opening.files,
-        tickets: opening.tickets,
+        limits: params.limits,
+        files: params.files,
+        tickets: params.tickets,
         index: Index::new(),
         segments: Segments::default(),
         purges: Purges::default(),
         forgotten: Forgotten::default(),
-        queue: Queue::new(opening.queue_bytes_max),
-        pool: Pool::new(opening.reads_waiting_max, opening.is_by_hand),
+        queue: Queue::new(params.queue_bytes_max),
+        pool: Pool::new(params.reads_waiting_max, params.is_by_hand),
         fence: Fence::default(),
         counters: Counters::default(),
         page_cache: Mutex::default(),
@@ -197,8 +197,8 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
         is_incomplete: AtomicBool::new(false),
         has_leftovers: AtomicBool::new(false),
         must_empty: AtomicBool::new(false),
-        clock: opening.clock,
-        log: opening.log,
+        clock: params.clock,
+        log: params.log,
     };
     let (next_number, closed) = open_segments(&directory)?;
     let mut journal = Journal::new(&path, volume.journal());
@@ -206,7 +206,7 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
     let found = found.map_err(failed(&path.join(JOURNAL_FILE)))?;
     directory.tickets.raise(journal.last);
     directory.tickets.raise(reserved(&directory, closed)?);
-    Ok(Opened {
+    Ok(OpenedDirectory {
         directory,
         journal,
         found,
@@ -296,7 +296,7 @@ fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError
 
 /// Puts the journal's purges in force, and mends the journal. All directories were opened before:
 /// the count of generations is right.
-pub(crate) fn start(mut opened: Opened) -> (Arc<Directory>, Writer, Loader) {
+pub(crate) fn start(mut opened: OpenedDirectory) -> (Arc<Directory>, Writer, Loader) {
     opened.directory.first_generation = opened.directory.tickets.peek() + 1;
     let directory = Arc::new(opened.directory);
     let mut journal = opened.journal;

@@ -31,14 +31,14 @@ impl Writer {
     fn plan_record(&mut self, job: RecordJob) {
         let generation = job.ticket.0;
         if self.is_outdated(job.key, generation) {
-            return self.lose(Job::Record(job), Refused::Outdated);
+            return self.drop_job(Job::Record(job), Refused::Outdated);
         }
         let stretches = stretches(&job.body);
         let lens: Vec<u32> = stretches.iter().map(|stretch| stretch.len).collect();
         let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
         let bytes = embedded_bytes(meta_bytes, &lens);
         if !self.make_room(bytes) {
-            return self.lose(Job::Record(job), Refused::Incomplete);
+            return self.drop_job(Job::Record(job), Refused::Incomplete);
         }
         let runs: Vec<NewRun<'_>> = stretches
             .iter()
@@ -53,7 +53,7 @@ impl Writer {
             .place()
             .and_then(|(seal, at)| Some((at, encode_embedded(seal, at, &new, body, &runs).ok()?)));
         let Some((at, made)) = made else {
-            return self.lose(Job::Record(job), Refused::TooLarge);
+            return self.drop_job(Job::Record(job), Refused::TooLarge);
         };
         let content: u64 = lens.iter().map(|len| u64::from(*len)).sum();
         let entry = entry(&new, at, made.len(), content, Kind::Embedded);
@@ -69,10 +69,10 @@ impl Writer {
         let len: usize = job.blocks.iter().map(|block| block.len()).sum();
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         if job.progress.is_dead() || len > RUN_BYTES_MAX {
-            return self.lose(Job::Run(job), Refused::Incomplete);
+            return self.drop_job(Job::Run(job), Refused::Incomplete);
         }
         if !self.make_room(run_bytes(len)) {
-            return self.lose(Job::Run(job), Refused::Incomplete);
+            return self.drop_job(Job::Run(job), Refused::Incomplete);
         }
         let RunJob {
             progress,
@@ -123,19 +123,19 @@ impl Writer {
         self.flush();
         let generation = job.ticket.0;
         if job.progress.is_dead() || self.is_outdated(job.key, generation) {
-            return self.lose(Job::Commit(job), Refused::Outdated);
+            return self.drop_job(Job::Commit(job), Refused::Outdated);
         }
         let listed = self.listed(&job);
         let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
         let count = u32::try_from(listed.len()).unwrap_or(u32::MAX);
         if !self.make_room(listed_bytes(meta_bytes, count)) {
-            return self.lose(Job::Commit(job), Refused::TooLarge);
+            return self.drop_job(Job::Commit(job), Refused::TooLarge);
         }
         // making room may have made older segments leave
         let had_content = !listed.is_empty();
         let listed = self.listed(&job);
         if had_content && listed.is_empty() {
-            return self.lose(Job::Commit(job), Refused::Incomplete);
+            return self.drop_job(Job::Commit(job), Refused::Incomplete);
         }
         let references: Vec<RunRef> = listed.iter().map(|extent| extent.run.reference).collect();
         let new = self.new_record(job.key, generation, &job.meta);
@@ -143,7 +143,7 @@ impl Writer {
             .place()
             .and_then(|(seal, at)| Some((at, encode_listed(seal, at, &new, &references).ok()?)));
         let Some((at, made)) = made else {
-            return self.lose(Job::Commit(job), Refused::TooLarge);
+            return self.drop_job(Job::Commit(job), Refused::TooLarge);
         };
         let entry = entry(&new, at, made.len(), 0, Kind::Listed);
         let effect = Effect::Stored {
