@@ -15,13 +15,13 @@ pub(crate) mod writer;
 
 use crate::disk::{Listener, Tickets};
 use crate::files::Files;
-use crate::format::{Purged, Volume};
+use crate::format::{PurgeScope, Volume};
 use crate::index::{Index, Place};
 use crate::record::RecordId;
 use crate::{DiskUse, Notice, Verify};
 use counters::Counters;
 use fence::Fence;
-use purging::forgotten::Forgotten;
+use purging::forgotten::ForgottenKeys;
 use purging::purges::Purges;
 use queue::Queue;
 use reads::pool::Pool;
@@ -45,7 +45,7 @@ pub(crate) struct Directory {
     pub(crate) index: Index,
     pub(crate) segments: Segments,
     pub(crate) purges: Purges,
-    pub(crate) forgotten: Forgotten,
+    pub(crate) forgotten: ForgottenKeys,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) fence: Fence,
@@ -221,17 +221,17 @@ impl Directory {
 
     /// From now on nothing of before is found, and nothing that was asked for before will be
     /// stored. Whether there may be anything on the device that the journal must tell of.
-    pub(crate) fn put_in_force(&self, what: Purged, generation: u64) -> bool {
+    pub(crate) fn put_in_force(&self, what: PurgeScope, generation: u64) -> bool {
         self.purges.note(what, generation, None);
         match what {
-            Purged::Key(key) => {
+            PurgeScope::Key(key) => {
                 // who writes one meanwhile either still counts as pending, or sees the purge and
                 // remembers the key
                 let may_hold = self.may_hold(key);
                 self.index.remove(key);
                 return may_hold;
             }
-            Purged::All => {
+            PurgeScope::All => {
                 self.index.clear();
                 let newest = self.segments.all();
                 if newest.iter().any(|it| it.generation() > generation) {
@@ -239,14 +239,14 @@ impl Directory {
                     self.is_incomplete.store(true, Ordering::Release);
                 }
             }
-            Purged::Floor => {}
+            PurgeScope::Floor => {}
         }
         true
     }
 
     /// Nothing of a purge is on the device: it is in force for late writes only, as long as the
     /// segments of today are there.
-    pub(crate) fn settle_purge(&self, what: Purged, generation: u64) {
+    pub(crate) fn settle_purge(&self, what: PurgeScope, generation: u64) {
         let newest = self.segments.all().last().map_or(0, |it| it.number);
         self.purges.settle(what, generation, newest);
     }

@@ -8,7 +8,7 @@ use crate::directory::reads::check;
 use crate::directory::reads::reader;
 use crate::files::Files;
 use crate::format::{
-    META_BYTES_MAX, PAGE_BYTES, Purged, TRAILER_BYTES, embedded_bytes, table_bytes,
+    META_BYTES_MAX, PAGE_BYTES, PurgeScope, TRAILER_BYTES, embedded_bytes, table_bytes,
 };
 use crate::record::BodyBlock;
 use crate::{
@@ -163,9 +163,7 @@ impl Disk {
         let segment = Arc::clone(&candidate.segment);
         let reading = directory.map(|directory| {
             let its = Arc::clone(&directory);
-            directory.read(&segment, move |patience| {
-                reader::load(&its, &candidate, patience)
-            })
+            directory.read(&segment, move |mode| reader::load(&its, &candidate, mode))
         });
         async move {
             match reading {
@@ -232,19 +230,19 @@ impl Disk {
         &self,
         key: Digest,
     ) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
-        self.purge_what(Purged::Key(key))
+        self.purge_what(PurgeScope::Key(key))
     }
 
     /// [`Self::purge`] for every key.
     pub fn purge_all(&self) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
-        self.purge_what(Purged::All)
+        self.purge_what(PurgeScope::All)
     }
 
     /// Every directory's journal gets it: which one a key lives in changes when directories come
     /// and go.
     fn purge_what(
         &self,
-        what: Purged,
+        what: PurgeScope,
     ) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
         let mut waiting: Vec<(PathBuf, Option<oneshot::Receiver<bool>>)> = Vec::new();
         let order = self.purging.lock().unwrap_or_else(PoisonError::into_inner);

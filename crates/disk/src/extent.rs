@@ -2,7 +2,7 @@
 
 use crate::directory::Directory;
 use crate::directory::reads::buffer::Buffer;
-use crate::directory::reads::reader::{Patience, Unread, read};
+use crate::directory::reads::reader::{ReadFault, ReadMode, read};
 use crate::directory::segment::Segment;
 use crate::format::{CHUNK_BYTES, PAGE_BYTES, RUN_HEADER_BYTES_MAX, RunHeader, RunRef};
 use crate::{ReadError, RecordId, Verify};
@@ -74,8 +74,8 @@ impl Extent {
         let Run {
             directory, segment, ..
         } = &*self.run;
-        directory.read(segment, move |patience| {
-            Buffer::with(|buffer| run.chunk(at, patience, buffer))
+        directory.read(segment, move |mode| {
+            Buffer::with(|buffer| run.chunk(at, mode, buffer))
         })
     }
 
@@ -152,29 +152,25 @@ impl Run {
         buffer: &'b mut Buffer,
         offset: u64,
         len: usize,
-        patience: Patience,
+        mode: ReadMode,
     ) -> Option<Result<&'b [u8], ReadError>> {
         let (directory, segment) = (&self.directory, &self.segment);
-        match read(directory, segment, buffer, offset, len as u64, patience) {
+        match read(directory, segment, buffer, offset, len as u64, mode) {
             Ok(there) if there.len() == len => Some(Ok(buffer.bytes(&there))),
             Ok(_) => Some(Err(self.damaged(offset))),
-            Err(Unread::WouldWait) => None,
-            Err(Unread::Device) => Some(Err(ReadError::Device)),
+            Err(ReadFault::WouldWait) => None,
+            Err(ReadFault::Device) => Some(Err(ReadError::Device)),
         }
     }
 
-    fn header(
-        &self,
-        buffer: &mut Buffer,
-        patience: Patience,
-    ) -> Option<Result<&RunHeader, ReadError>> {
+    fn header(&self, buffer: &mut Buffer, mode: ReadMode) -> Option<Result<&RunHeader, ReadError>> {
         if let Some(header) = self.header.get() {
             return Some(Ok(header));
         }
         let room = self.segment.end().saturating_sub(self.at());
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let len = room.min(RUN_HEADER_BYTES_MAX);
-        let bytes = match self.bytes_at(buffer, self.at(), len, patience)? {
+        let bytes = match self.bytes_at(buffer, self.at(), len, mode)? {
             Ok(bytes) => bytes,
             Err(error) => return Some(Err(error)),
         };
@@ -192,10 +188,10 @@ impl Run {
     fn chunk(
         &self,
         at: u64,
-        patience: Patience,
+        mode: ReadMode,
         buffer: &mut Buffer,
     ) -> Option<Result<Arc<[u8]>, ReadError>> {
-        let header = match self.header(buffer, patience)? {
+        let header = match self.header(buffer, mode)? {
             Ok(header) => header,
             Err(error) => return Some(Err(error)),
         };
@@ -203,8 +199,8 @@ impl Run {
             return Some(Err(ReadError::Gone));
         };
         let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
-        let read = self.bytes_at(buffer, chunk.offset, chunk.len as usize, patience);
-        if read.is_none() && patience == Patience::None {
+        let read = self.bytes_at(buffer, chunk.offset, chunk.len as usize, mode);
+        if read.is_none() && mode == ReadMode::PageCache {
             self.segment.left_memory(place);
         }
         let bytes = match read? {
@@ -216,7 +212,7 @@ impl Run {
             return Some(Err(self.damaged(chunk.offset)));
         }
         // what was read past the page cache says nothing of what is in it
-        if patience != Patience::Brought(Way::Past) {
+        if mode != ReadMode::Buffered(Way::Past) {
             self.segment.verified(place, chunk.len);
         }
         let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));

@@ -13,7 +13,7 @@ mod ring;
 pub mod simulated;
 mod system;
 
-pub use batch::{Batch, Bell, Came, Transfer};
+pub use batch::{Batch, Interrupter, Transfer, TransferResult};
 pub use memory::Memory;
 pub use progress::Progress;
 pub use system::SystemFiles;

@@ -9,8 +9,8 @@
 //! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays
 //! for their capacity.
 
-mod in_flight;
 mod cell;
+mod in_flight;
 mod in_use;
 mod refusal;
 

@@ -5,7 +5,7 @@ use super::flags::ExportFlags;
 use crate::messages::{Exit, Failure};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use weir_disk::offline::{Directory, Found, OfflineError, Stored, Survey};
+use weir_disk::offline::{Directory, IntactRecord, OfflineError, StoredItem, Survey};
 use weir_proxy::config::Mode;
 use weir_proxy::on_disk::{OnDisk, ResponseOnDisk, RulesOnDisk, key_of_url};
 use weir_workload::output::{self, OutputFile};
@@ -13,7 +13,7 @@ use weir_workload::output::{self, OutputFile};
 /// A response that was found.
 struct Chosen {
     directory: Directory,
-    stored: Stored,
+    stored: IntactRecord,
     response: ResponseOnDisk,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn export(flags: &ExportFlags) -> Result<(), Failure> {
     }
 }
 
-type Read = (Stored, ResponseOnDisk);
+type Read = (IntactRecord, ResponseOnDisk);
 
 /// The live responses that are meant: usually one; several if the target varies.
 fn candidates(
@@ -92,7 +92,7 @@ fn candidates(
     Ok(all)
 }
 
-fn responses((stored, what): (Stored, OnDisk)) -> impl Iterator<Item = Read> {
+fn responses((stored, what): (IntactRecord, OnDisk)) -> impl Iterator<Item = Read> {
     let response = match what {
         OnDisk::Response(response) => Some((stored, response)),
         OnDisk::Rules(_) => None,
@@ -105,7 +105,7 @@ fn responses((stored, what): (Stored, OnDisk)) -> impl Iterator<Item = Read> {
 fn variants(
     directory: &Directory,
     survey: &Survey,
-    target: &Stored,
+    target: &IntactRecord,
     rules: &RulesOnDisk,
 ) -> Result<Vec<Read>, Failure> {
     let secret = directory.secret();
@@ -124,7 +124,7 @@ fn variants(
     Ok(variants)
 }
 
-fn read(directory: &Directory, found: &Found) -> Result<(Stored, OnDisk), Failure> {
+fn read(directory: &Directory, found: &StoredItem) -> Result<(IntactRecord, OnDisk), Failure> {
     let stored = directory.read(found).map_err(|error| damaged(&error))?;
     let what = OnDisk::read(&stored.meta).map_err(|error| refusal(&error, None))?;
     Ok((stored, what))

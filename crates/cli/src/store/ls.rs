@@ -3,7 +3,7 @@
 use super::directories::{self, failure};
 use super::flags::LsFlags;
 use crate::messages::{Failure, give, tell};
-use weir_disk::offline::{Directory, Found, Life, OfflineError, Stored};
+use weir_disk::offline::{Directory, IntactRecord, OfflineError, RecordState, StoredItem};
 use weir_proxy::on_disk::OnDisk;
 
 /// Lines are written in stretches of about this size.
@@ -19,8 +19,8 @@ pub(super) fn ls(flags: &LsFlags) -> Result<(), Failure> {
     for directory in directories::open(&flags.directories)? {
         let survey = directory.survey().map_err(|error| failure(&error))?;
         for found in survey.records() {
-            let life = survey.life(&directory, found);
-            if life != Life::Live && !flags.all {
+            let life = survey.state_of(&directory, found);
+            if life != RecordState::Live && !flags.all {
                 continue;
             }
             let mut line = line(&directory, found)?;
@@ -39,7 +39,7 @@ pub(super) fn ls(flags: &LsFlags) -> Result<(), Failure> {
     give(&lines)
 }
 
-fn line(directory: &Directory, found: &Found) -> Result<String, Failure> {
+fn line(directory: &Directory, found: &StoredItem) -> Result<String, Failure> {
     let place = format!(
         "{}  {:>10}  {:016x}:{:<9}",
         found.key_text(),
@@ -62,7 +62,7 @@ fn line(directory: &Directory, found: &Found) -> Result<String, Failure> {
 }
 
 /// Status, content type and URL, or what the target varies on.
-fn what(stored: &Stored) -> String {
+fn what(stored: &IntactRecord) -> String {
     match OnDisk::read(&stored.meta) {
         Ok(OnDisk::Response(response)) => {
             let content_type = content_type(&response.head);
@@ -88,11 +88,11 @@ fn content_type(head: &[u8]) -> String {
     value.chars().filter(|c| !c.is_control()).collect()
 }
 
-pub(super) const fn word(life: Life) -> &'static str {
+pub(super) const fn word(life: RecordState) -> &'static str {
     match life {
-        Life::Live => "live",
-        Life::Purged => "purged",
-        Life::Superseded => "superseded",
-        Life::Doubtful => "doubtful",
+        RecordState::Live => "live",
+        RecordState::Purged => "purged",
+        RecordState::Superseded => "superseded",
+        RecordState::Doubtful => "doubtful",
     }
 }

@@ -4,9 +4,14 @@ use super::directories::{self, failure};
 use super::flags::Directories;
 use super::ls::word;
 use crate::messages::{Failure, give};
-use weir_disk::offline::{Directory, Life, State, Survey};
+use weir_disk::offline::{Directory, RecordState, State, Survey};
 
-const LIVES: [Life; 4] = [Life::Live, Life::Purged, Life::Superseded, Life::Doubtful];
+const STATES: [RecordState; 4] = [
+    RecordState::Live,
+    RecordState::Purged,
+    RecordState::Superseded,
+    RecordState::Doubtful,
+];
 
 /// Prints the figures of each directory.
 ///
@@ -35,10 +40,10 @@ fn text(directory: &Directory, survey: &Survey) -> String {
             survey.segments.iter().filter(open).count()
         ),
     );
-    for life in LIVES {
+    for life in STATES {
         let these = survey
             .records()
-            .filter(|found| survey.life(directory, found) == life);
+            .filter(|found| survey.state_of(directory, found) == life);
         let (count, bytes) = these.fold((0_u64, 0_u64), |(count, bytes), found| {
             (count + 1, bytes + u64::from(found.bytes))
         });
@@ -71,6 +76,6 @@ fn text(directory: &Directory, survey: &Survey) -> String {
     text
 }
 
-fn is_open(segment: &weir_disk::offline::SegmentSeen) -> bool {
+fn is_open(segment: &weir_disk::offline::SegmentSummary) -> bool {
     segment.state == State::Open
 }

@@ -5,7 +5,7 @@
 //! place in the log means nothing.
 
 use crate::directory::reads::buffer::Buffer;
-use crate::directory::reads::reader::{self, Patience, Record};
+use crate::directory::reads::reader::{self, ReadMode, Record};
 use crate::directory::segment::{SEGMENTS_MAX, Segment};
 use crate::directory::writer::Writer;
 use crate::directory::writer::batch::{Effect, Piece};
@@ -90,9 +90,9 @@ impl Writer {
     fn carry(&mut self, home: &Segment, place: Place, victim: &Arc<Segment>, left: &mut u64) {
         let directory = Arc::clone(&self.directory);
         let guess = place.class.bytes();
-        let (offset, patience) = (place.offset(), Patience::Waits);
+        let (offset, mode) = (place.offset(), ReadMode::Blocking);
         let mut buffer = Buffer::default();
-        let found = reader::record(&directory, home, offset, guess, patience, &mut buffer);
+        let found = reader::record(&directory, home, offset, guess, mode, &mut buffer);
         let Ok(found) = found else {
             return;
         };

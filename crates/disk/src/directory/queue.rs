@@ -1,6 +1,6 @@
 //! What waits to be written, bounded in bytes.
 
-use crate::format::{BodyId, Purged};
+use crate::format::{BodyId, PurgeScope};
 use crate::record::{BodyBlock, Ticket};
 use crate::record_writer::Progress;
 use crate::{Extent, Refused};
@@ -46,7 +46,7 @@ pub(crate) struct CommitJob {
 }
 
 pub(crate) struct PurgeJob {
-    pub(crate) what: Purged,
+    pub(crate) what: PurgeScope,
     pub(crate) generation: u64,
     /// Hears whether it is durable.
     pub(crate) done: oneshot::Sender<bool>,

@@ -11,7 +11,7 @@ use crate::directory::active::Active;
 use crate::directory::purging::journal::Journal;
 use crate::directory::queue::{Job, PurgeJob};
 use crate::directory::segment::Segment;
-use crate::format::{PurgeEntry, Purged};
+use crate::format::{PurgeEntry, PurgeScope};
 use crate::{Notice, Refused};
 use batch::Batch;
 use std::io;
@@ -62,13 +62,13 @@ impl Writer {
 
     /// What the thread does until the store is closed.
     pub(crate) fn run(mut self) {
-        while self.directory.queue.wait(self.patience()) {
+        while self.directory.queue.wait(self.mode()) {
             self.step();
         }
         self.finish();
     }
 
-    fn patience(&self) -> Duration {
+    fn mode(&self) -> Duration {
         let now_ms = self.directory.clock.now_ms();
         let due_ms = match self.directory.fence.until_ms() {
             Some(until_ms) => until_ms,
@@ -241,7 +241,7 @@ impl Writer {
                     .purges
                     .note(job.what, job.generation, Some(segment));
                 directory.counters.purged.add(1);
-                if let Purged::Key(key) = job.what {
+                if let PurgeScope::Key(key) = job.what {
                     directory.forgotten.purged(key);
                 }
             }

@@ -1,7 +1,7 @@
 //! From a configuration to a store at work.
 
 use super::{Disk, Listener, Tickets};
-use crate::directory::purging::journal::Found;
+use crate::directory::purging::journal::JournalState;
 use crate::directory::purging::purges::LOCAL;
 use crate::directory::reads::pool::READS_AT_ONCE_MAX;
 use crate::directory::segment::SEGMENTS_MAX;
@@ -14,7 +14,7 @@ use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
 use crate::files::Files;
 use crate::format::{
-    ALIGN_BYTES, CHUNK_BYTES, PAGE_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX,
+    ALIGN_BYTES, CHUNK_BYTES, PAGE_BYTES, PurgeEntry, PurgeScope, RUN_BYTES_MAX, SEGMENT_BYTES_MAX,
     Superblock,
 };
 use crate::{DirectoryConfig, DiskConfig, Notice, OpenError};
@@ -219,8 +219,8 @@ fn catch_up(opened: &mut [OpenedDirectory]) {
     let all: Vec<PurgeEntry> = opened
         .iter()
         .filter_map(|opened| match &opened.found {
-            Found::Entries(found) => Some(&found.entries),
-            Found::Absent | Found::Damaged(_) => None,
+            JournalState::Entries(found) => Some(&found.entries),
+            JournalState::Absent | JournalState::Damaged(_) => None,
         })
         .flatten()
         .copied()
@@ -228,7 +228,7 @@ fn catch_up(opened: &mut [OpenedDirectory]) {
         .collect();
     for one in opened {
         let last = one.journal.last;
-        let Found::Entries(found) = &mut one.found else {
+        let JournalState::Entries(found) = &mut one.found else {
             continue;
         };
         let mut missed: Vec<PurgeEntry> = all
@@ -244,13 +244,13 @@ fn catch_up(opened: &mut [OpenedDirectory]) {
         if missed.is_empty() {
             continue;
         }
-        let has_gap = missed.iter().any(|entry| entry.what == Purged::Floor);
+        let has_gap = missed.iter().any(|entry| entry.what == PurgeScope::Floor);
         // one that must be written anew gets them then
         let is_written = !one.journal.is_good() || one.journal.append(&missed).is_ok();
         if has_gap || !is_written {
             one.directory.must_empty.store(true, Ordering::Release);
         }
-        missed.retain(|entry| entry.what != Purged::Floor);
+        missed.retain(|entry| entry.what != PurgeScope::Floor);
         found.entries.extend(missed);
     }
 }
@@ -264,8 +264,8 @@ fn number_behind(opened: &mut [OpenedDirectory], generation: u64) {
             continue;
         }
         let journaled = match &one.found {
-            Found::Entries(found) => &found.entries[..],
-            Found::Absent | Found::Damaged(_) => &[],
+            JournalState::Entries(found) => &found.entries[..],
+            JournalState::Absent | JournalState::Damaged(_) => &[],
         };
         let numbers = journaled.iter().map(|entry| entry.segment);
         let most = numbers.filter(|number| *number != LOCAL).max();
@@ -276,7 +276,7 @@ fn number_behind(opened: &mut [OpenedDirectory], generation: u64) {
 
 /// Whether an entry concerns its own directory only: that was emptied after a fault of its own.
 fn is_local(entry: &PurgeEntry) -> bool {
-    entry.what == Purged::All && entry.segment == LOCAL
+    entry.what == PurgeScope::All && entry.segment == LOCAL
 }
 
 /// What threads that read are called.

@@ -27,7 +27,7 @@ pub struct Transfer {
 
 /// What came of a transfer.
 #[derive(Debug)]
-pub struct Came {
+pub struct TransferResult {
     /// The transfer's.
     pub token: usize,
     /// With what was read.
@@ -44,22 +44,22 @@ pub trait Batch: Debug {
     /// Has a transfer done. It begins with the next [`Self::wait`], together with others.
     fn begin(&mut self, transfer: Transfer);
 
-    /// Waits until a transfer has ended, the bell was rung, or `longest` is over. What has ended is
+    /// Waits until a transfer has ended, it was interrupted, or `longest` is over. What has ended is
     /// added to `came`.
     ///
     /// # Errors
     /// What the system says: nothing will come of what is under way, nor of anything that is begun
     /// later.
-    fn wait(&mut self, longest: Duration, came: &mut Vec<Came>) -> io::Result<()>;
+    fn wait(&mut self, longest: Duration, came: &mut Vec<TransferResult>) -> io::Result<()>;
 
     /// What ends [`Self::wait`].
-    fn bell(&self) -> Arc<dyn Bell>;
+    fn interrupter(&self) -> Arc<dyn Interrupter>;
 }
 
 /// Wakes the thread that waits for a batch.
-pub trait Bell: Send + Sync + Debug {
+pub trait Interrupter: Send + Sync + Debug {
     /// Ends a wait; if nobody waits, the next one ends at once.
-    fn ring(&self);
+    fn interrupt(&self);
 }
 
 #[cfg(test)]
@@ -85,9 +85,9 @@ pub(crate) mod tests {
 
     /// A file whose reads hang until something is written to the other end.
     #[derive(Debug)]
-    pub(crate) struct Hanging(Arc<std::fs::File>);
+    pub(crate) struct BlockingFile(Arc<std::fs::File>);
 
-    impl Hanging {
+    impl BlockingFile {
         pub(crate) fn file() -> (Arc<dyn File>, PipeWriter) {
             let (reader, writer): (PipeReader, _) = std::io::pipe().unwrap();
             let file = std::fs::File::from(OwnedFd::from(reader));
@@ -95,7 +95,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl File for Hanging {
+    impl File for BlockingFile {
         fn read_at(&self, bytes: &mut [u8], _offset: u64) -> io::Result<usize> {
             io::Read::read(&mut &*self.0, bytes)
         }
@@ -164,7 +164,7 @@ pub(crate) mod tests {
     }
 
     /// Waits until so many have ended.
-    fn wait(batch: &mut dyn Batch, count: usize) -> Vec<Came> {
+    fn wait(batch: &mut dyn Batch, count: usize) -> Vec<TransferResult> {
         let mut came = Vec::new();
         while came.len() < count {
             batch.wait(LONG, &mut came).unwrap();
@@ -218,18 +218,18 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn bell_rung_before_or_during_a_batch_wait_ends_the_wait() {
+    fn interrupt_before_or_during_a_batch_wait_ends_the_wait() {
         for (files, _directory) in systems() {
             let mut batch = files.batch(1).unwrap();
             let mut came = Vec::new();
             // before the wait, twice over; and during it
             for _ in 0..2 {
-                batch.bell().ring();
-                batch.bell().ring();
+                batch.interrupter().interrupt();
+                batch.interrupter().interrupt();
                 batch.wait(LONG, &mut came).unwrap();
             }
-            let bell = batch.bell();
-            let thread = std::thread::spawn(move || bell.ring());
+            let interrupter = batch.interrupter();
+            let thread = std::thread::spawn(move || interrupter.interrupt());
             batch.wait(LONG, &mut came).unwrap();
             thread.join().unwrap();
             assert!(came.is_empty());
@@ -267,7 +267,7 @@ pub(crate) mod tests {
         if let Some(mut batch) = SystemFiles.batch(4) {
             let directory = tempfile::tempdir().unwrap();
             let file = file(&SystemFiles, directory.path());
-            let (hanging, mut writer) = Hanging::file();
+            let (hanging, mut writer) = BlockingFile::file();
             batch.begin(transfer(&hanging, 3, u64::MAX, 10));
             for _ in 0..10 {
                 batch.begin(transfer(&file, 1, 0, 10));

@@ -5,7 +5,7 @@
 //! kernel has it not, or an administrator forbids it (`kernel.io_uring_disabled`, a container's
 //! seccomp filter), reads are done by threads that wait for one each.
 
-use super::batch::{Batch, Bell, Came, Transfer};
+use super::batch::{Batch, Interrupter, Transfer, TransferResult};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::event::{EventfdFlags, eventfd};
@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the bell's own read is called; a transfer's token is less.
+/// The token of the read of the event counter; a transfer's token is smaller.
 const BELL: u64 = u64::MAX;
 
 /// Bytes of what an event counter says.
@@ -27,11 +27,11 @@ pub(super) struct Ring {
     /// By token. What the kernel reads into and from stays here until it says that it has ended.
     under_way: Vec<Option<Transfer>>,
     /// Ended before they had begun.
-    refused: Vec<Came>,
-    bell: Arc<Counter>,
-    /// What the kernel writes the bell's count to.
+    refused: Vec<TransferResult>,
+    interrupter: Arc<Counter>,
+    /// Where the kernel writes the event count.
     rung: Box<[u8; COUNT_BYTES]>,
-    /// The kernel looks at the bell.
+    /// The kernel reads the event counter.
     is_listening: bool,
 }
 
@@ -54,12 +54,12 @@ impl Ring {
             return None;
         }
         // not nonblocking: a read of it is to wait
-        let bell = eventfd(0, EventfdFlags::CLOEXEC).ok()?;
+        let interrupter = eventfd(0, EventfdFlags::CLOEXEC).ok()?;
         Some(Self {
             ring,
             under_way: (0..max).map(|_| None).collect(),
             refused: Vec::new(),
-            bell: Arc::new(Counter(bell)),
+            interrupter: Arc::new(Counter(interrupter)),
             rung: Box::default(),
             is_listening: false,
         })
@@ -69,7 +69,7 @@ impl Ring {
     #[expect(unsafe_code, reason = "only we know how long memory lives")]
     fn push(&mut self, entry: &squeue::Entry) -> bool {
         // SAFETY: an entry names memory and a descriptor of a transfer in `under_way`, or of the
-        // bell. They are given up when the kernel says that the entry has ended; a ring that is
+        // interrupter. They are given up when the kernel says that the entry has ended; a ring that is
         // dropped before gives them up never.
         unsafe { self.ring.submission().push(entry).is_ok() }
     }
@@ -78,7 +78,7 @@ impl Ring {
         if !self.is_listening {
             let into = self.rung.as_mut_ptr();
             let len = u32::try_from(COUNT_BYTES).unwrap_or(0);
-            let entry = opcode::Read::new(Fd(self.bell.0.as_raw_fd()), into, len).build();
+            let entry = opcode::Read::new(Fd(self.interrupter.0.as_raw_fd()), into, len).build();
             self.is_listening = self.push(&entry.user_data(BELL));
         }
     }
@@ -102,7 +102,7 @@ impl Ring {
     }
 
     /// What the kernel says has ended.
-    fn collect(&mut self, came: &mut Vec<Came>) {
+    fn collect(&mut self, came: &mut Vec<TransferResult>) {
         came.append(&mut self.refused);
         for ended in self.ring.completion() {
             if ended.user_data() == BELL {
@@ -111,7 +111,7 @@ impl Ring {
             }
             let token = usize::try_from(ended.user_data()).unwrap_or(usize::MAX);
             if let Some(transfer) = self.under_way.get_mut(token).and_then(Option::take) {
-                came.push(Came {
+                came.push(TransferResult {
                     token,
                     result: result(ended.result(), transfer.is_direct),
                     memory: transfer.memory,
@@ -151,7 +151,7 @@ impl Batch for Ring {
         if is_free && entry.is_some_and(|entry| self.push(&entry)) {
             self.under_way[token] = Some(transfer);
         } else {
-            self.refused.push(Came {
+            self.refused.push(TransferResult {
                 token,
                 memory: transfer.memory,
                 result: Err(io::ErrorKind::Unsupported.into()),
@@ -159,15 +159,15 @@ impl Batch for Ring {
         }
     }
 
-    fn wait(&mut self, longest: Duration, came: &mut Vec<Came>) -> io::Result<()> {
+    fn wait(&mut self, longest: Duration, came: &mut Vec<TransferResult>) -> io::Result<()> {
         self.listen();
         let entered = self.enter(longest);
         self.collect(came);
         entered
     }
 
-    fn bell(&self) -> Arc<dyn Bell> {
-        Arc::<Counter>::clone(&self.bell)
+    fn interrupter(&self) -> Arc<dyn Interrupter> {
+        Arc::<Counter>::clone(&self.interrupter)
     }
 }
 
@@ -188,8 +188,8 @@ impl Drop for Ring {
 #[derive(Debug)]
 struct Counter(OwnedFd);
 
-impl Bell for Counter {
-    fn ring(&self) {
+impl Interrupter for Counter {
+    fn interrupt(&self) {
         // it can only fail when it was rung 2^64 times and nobody heard
         match rustix::io::write(&self.0, &1_u64.to_ne_bytes()) {
             Ok(_) | Err(_) => {}

@@ -25,7 +25,7 @@ const MAGIC: [u8; 8] = *b"WEIR-PUR";
 
 /// What was purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purged {
+pub enum PurgeScope {
     /// Responses of this key that were asked for before.
     Key(Digest),
     /// All responses that were asked for before.
@@ -40,7 +40,7 @@ pub struct PurgeEntry {
     /// Its place in the order in which responses were asked for.
     pub generation: u64,
     /// What was purged.
-    pub what: Purged,
+    pub what: PurgeScope,
     /// The highest number of a segment until then: once all up to it are gone, so is what this
     /// entry concerns.
     pub segment: u64,
@@ -52,9 +52,9 @@ impl PurgeEntry {
     #[must_use]
     pub fn encode(&self, seal: Seal, at: u64, edition: u64) -> Vec<u8> {
         let (kind, key) = match self.what {
-            Purged::Key(key) => (1, key),
-            Purged::All => (2, Digest(0, 0)),
-            Purged::Floor => (3, Digest(0, 0)),
+            PurgeScope::Key(key) => (1, key),
+            PurgeScope::All => (2, Digest(0, 0)),
+            PurgeScope::Floor => (3, Digest(0, 0)),
         };
         let mut writer = Writer::new(at, JOURNAL_ENTRY_BYTES);
         writer.put(&MAGIC);
@@ -79,9 +79,9 @@ impl PurgeEntry {
         let segment = reader.u64()?;
         let key = reader.digest()?;
         let what = match reader.u32()? {
-            1 => Purged::Key(key),
-            2 => Purged::All,
-            3 => Purged::Floor,
+            1 => PurgeScope::Key(key),
+            2 => PurgeScope::All,
+            3 => PurgeScope::Floor,
             value => {
                 return Err(reader.error(Wrong::Contradicts {
                     field: "kind",
@@ -106,7 +106,11 @@ mod tests {
 
     #[test]
     fn journal_entry_round_trips_with_its_edition_and_damage_is_detected() {
-        for what in [Purged::Key(Digest(1, 2)), Purged::All, Purged::Floor] {
+        for what in [
+            PurgeScope::Key(Digest(1, 2)),
+            PurgeScope::All,
+            PurgeScope::Floor,
+        ] {
             let entry = PurgeEntry {
                 generation: 9,
                 what,

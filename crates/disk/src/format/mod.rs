@@ -30,7 +30,7 @@ mod writer;
 pub use error::{FormatError, Item, Wrong};
 pub use journal::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,
-    PurgeEntry, Purged,
+    PurgeEntry, PurgeScope,
 };
 pub use record::{
     Kind, NewRecord, NewRun, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunRef,

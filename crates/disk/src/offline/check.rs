@@ -3,8 +3,8 @@
 use super::content::read_record;
 use super::directory::Directory;
 use super::error::{OfflineError, Problem};
-use super::segment::{Found, Segment};
-use super::survey::{Life, Survey};
+use super::segment::{Segment, StoredItem};
+use super::survey::{RecordState, Survey};
 use crate::format::{
     FormatError, Kind, RUN_HEADER_BYTES_MAX, RunHeader, RunRef, segment_file_name, verify_record,
     verify_run,
@@ -13,7 +13,7 @@ use weir_policy::Digest;
 
 /// What was verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct VerifyReport {
     /// Segments.
     pub segments: u64,
     /// Records, live or not.
@@ -39,11 +39,11 @@ impl Directory {
         &self,
         survey: &Survey,
         tell: &mut dyn FnMut(&Problem),
-    ) -> Result<Checked, OfflineError> {
+    ) -> Result<VerifyReport, OfflineError> {
         survey.problems.iter().for_each(&mut *tell);
-        let mut checked = Checked {
+        let mut checked = VerifyReport {
             segments: survey.segments.len() as u64,
-            ..Checked::default()
+            ..VerifyReport::default()
         };
         let mut open: Option<Segment> = None;
         for found in &survey.found {
@@ -51,7 +51,7 @@ impl Directory {
                 Some(segment) if segment.seal.number() == found.segment => segment,
                 _ => Segment::open(self, found.segment)?,
             };
-            let is_live = found.is_response() && survey.life(self, found) == Life::Live;
+            let is_live = found.is_response() && survey.state_of(self, found) == RecordState::Live;
             checked.bytes += u64::from(found.bytes);
             checked.live += u64::from(is_live);
             match found.kind {
@@ -75,7 +75,7 @@ impl Directory {
     fn check_listed(
         &self,
         segment: &Segment,
-        found: &Found,
+        found: &StoredItem,
         tell: &mut dyn FnMut(&Problem),
     ) -> Result<bool, OfflineError> {
         let mut is_whole = true;
@@ -112,7 +112,10 @@ impl Directory {
 }
 
 /// Every byte of a record or run, and whether it is the one the table means.
-fn check_one(segment: &Segment, found: &Found) -> Result<Result<(), FormatError>, OfflineError> {
+fn check_one(
+    segment: &Segment,
+    found: &StoredItem,
+) -> Result<Result<(), FormatError>, OfflineError> {
     let at = u64::from(found.at);
     let bytes = segment.read(at, found.bytes as usize)?;
     let same = |key: Digest, generation: u64| {

@@ -2,13 +2,13 @@
 
 use super::directory::Directory;
 use super::error::OfflineError;
-use super::segment::{Found, Segment, key_text};
+use super::segment::{Segment, StoredItem, key_text};
 use crate::format::{RECORD_HEADER_BYTES, RUN_HEADER_BYTES_MAX, RecordHeader, RunHeader, RunRef};
 use std::io::{self, Write};
 
 /// A record whose header, list and meta are intact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct IntactRecord {
     /// What it says of itself.
     pub header: RecordHeader,
     /// What the tier above keeps with it.
@@ -17,7 +17,7 @@ pub struct Stored {
     pub runs: Vec<RunRef>,
 }
 
-impl Stored {
+impl IntactRecord {
     /// Its key as people write it: 32 hexadecimal digits.
     #[must_use]
     pub fn key_text(&self) -> String {
@@ -31,7 +31,7 @@ impl Directory {
     /// # Errors
     ///
     /// Something of it is damaged, or it is not what its table says.
-    pub fn read(&self, found: &Found) -> Result<Stored, OfflineError> {
+    pub fn read(&self, found: &StoredItem) -> Result<IntactRecord, OfflineError> {
         let segment = Segment::open(self, found.segment)?;
         read_record(&segment, found)
     }
@@ -44,7 +44,7 @@ impl Directory {
     /// [`OfflineError::Output`] if `output` takes no more.
     pub fn write_content(
         &self,
-        stored: &Stored,
+        stored: &IntactRecord,
         output: &mut dyn Write,
     ) -> Result<u64, OfflineError> {
         let mut written = 0;
@@ -64,7 +64,10 @@ impl Directory {
     }
 }
 
-pub(super) fn read_record(segment: &Segment, found: &Found) -> Result<Stored, OfflineError> {
+pub(super) fn read_record(
+    segment: &Segment,
+    found: &StoredItem,
+) -> Result<IntactRecord, OfflineError> {
     let at = u64::from(found.at);
     let wrong = |error| OfflineError::format(&segment.path, error);
     let head = segment.read(at, RECORD_HEADER_BYTES)?;
@@ -72,7 +75,7 @@ pub(super) fn read_record(segment: &Segment, found: &Found) -> Result<Stored, Of
     let size = usize::try_from(header.head_bytes()).unwrap_or(usize::MAX);
     let bytes = segment.read(at, size)?;
     let (runs, meta) = header.tail(&bytes, segment.seal, at).map_err(wrong)?;
-    Ok(Stored {
+    Ok(IntactRecord {
         header,
         meta: meta.to_vec(),
         runs,
@@ -82,7 +85,7 @@ pub(super) fn read_record(segment: &Segment, found: &Found) -> Result<Stored, Of
 /// Hands out the chunks of a run, verified.
 fn each_chunk(
     segment: &Segment,
-    stored: &Stored,
+    stored: &IntactRecord,
     run: &RunRef,
     take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), OfflineError> {

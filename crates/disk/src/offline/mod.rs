@@ -13,10 +13,10 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use check::Checked;
-pub use content::Stored;
+pub use check::VerifyReport;
+pub use content::IntactRecord;
 pub use directory::Directory;
 pub use error::{OfflineError, Problem};
 pub use purges::Purges;
-pub use segment::{Found, State};
-pub use survey::{Life, SegmentSeen, Survey};
+pub use segment::{State, StoredItem};
+pub use survey::{RecordState, SegmentSummary, Survey};

@@ -3,7 +3,7 @@
 use super::error::{OfflineError, Problem};
 use crate::format::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,
-    PurgeEntry, Purged, Volume,
+    PurgeEntry, PurgeScope, Volume,
 };
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
@@ -67,9 +67,9 @@ impl Purges {
         self.entries += 1;
         self.newest = entry.generation;
         match entry.what {
-            Purged::Key(key) => drop(self.keys.insert(key, entry.generation)),
-            Purged::All => self.all = entry.generation,
-            Purged::Floor => {}
+            PurgeScope::Key(key) => drop(self.keys.insert(key, entry.generation)),
+            PurgeScope::All => self.all = entry.generation,
+            PurgeScope::Floor => {}
         }
         true
     }

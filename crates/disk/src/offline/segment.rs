@@ -21,7 +21,7 @@ const MARK: Digest = Digest(0, 0);
 
 /// A record or a run, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct StoredItem {
     /// Its key.
     pub key: Digest,
     /// A record's generation; the number of a run's body.
@@ -36,7 +36,7 @@ pub struct Found {
     pub kind: Option<Kind>,
 }
 
-impl Found {
+impl StoredItem {
     /// Its key as people write it: 32 hexadecimal digits.
     #[must_use]
     pub fn key_text(&self) -> String {
@@ -78,7 +78,7 @@ pub(super) struct Segment {
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) state: State,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<StoredItem>,
     /// Newest purge that the segment knows of.
     pub(super) purged: u64,
     pub(super) problems: Vec<Problem>,
@@ -143,8 +143,8 @@ impl Segment {
         Ok(entries.map(|entries| (trailer, entries)))
     }
 
-    fn entry(&self, entry: &TableEntry) -> Found {
-        Found {
+    fn entry(&self, entry: &TableEntry) -> StoredItem {
+        StoredItem {
             key: entry.key,
             generation: entry.generation,
             segment: self.seal.number(),
@@ -204,12 +204,12 @@ impl Segment {
         decode_table(bytes, self.seal, at).map(|entries| table_bytes(entries.len()) as u64)
     }
 
-    fn item(&self, item: &Step, at: u64) -> Found {
+    fn item(&self, item: &Step, at: u64) -> StoredItem {
         let (key, generation, kind) = match item {
             Step::Record(record) => (record.key, record.generation, Some(record.kind)),
             Step::Run(run) => (run.key, run.body.0, None),
         };
-        Found {
+        StoredItem {
             key,
             generation,
             segment: self.seal.number(),

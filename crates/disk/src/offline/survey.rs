@@ -2,14 +2,14 @@
 
 use super::directory::Directory;
 use super::error::{OfflineError, Problem};
-use super::segment::{Found, Segment, State};
+use super::segment::{Segment, State, StoredItem};
 use crate::format::segment_file_name;
 use std::collections::HashMap;
 use weir_policy::Digest;
 
 /// Whether a record may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum RecordState {
     /// It is what the store holds for its key.
     Live,
     /// Its key, or everything, was purged since it was asked for.
@@ -23,7 +23,7 @@ pub enum Life {
 
 /// A segment that was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SegmentSeen {
+pub struct SegmentSummary {
     /// Its number.
     pub number: u64,
     /// Bytes of its file.
@@ -38,9 +38,9 @@ pub struct SegmentSeen {
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Records and runs, by segment and place.
-    pub found: Vec<Found>,
+    pub found: Vec<StoredItem>,
     /// Segments that could be read.
-    pub segments: Vec<SegmentSeen>,
+    pub segments: Vec<SegmentSummary>,
     /// What is wrong with the frame of it: content was not looked at.
     pub problems: Vec<Problem>,
     newest: HashMap<Digest, (u64, u64, u32)>,
@@ -72,7 +72,7 @@ impl Directory {
             let contents = segment.contents()?;
             purged = purged.max(contents.purged);
             let records = contents.found.iter().filter(|found| found.is_response());
-            survey.segments.push(SegmentSeen {
+            survey.segments.push(SegmentSummary {
                 number,
                 bytes: segment.len,
                 state: contents.state,
@@ -105,35 +105,35 @@ impl Survey {
     }
 
     /// The stored responses, live or not.
-    pub fn records(&self) -> impl Iterator<Item = &Found> {
+    pub fn records(&self) -> impl Iterator<Item = &StoredItem> {
         self.found.iter().filter(|found| found.is_response())
     }
 
     /// Whether a record of `directory` may be used.
     #[must_use]
-    pub fn life(&self, directory: &Directory, record: &Found) -> Life {
+    pub fn state_of(&self, directory: &Directory, record: &StoredItem) -> RecordState {
         let this = (record.generation, record.segment, record.at);
         if self.is_journal_short {
-            Life::Doubtful
+            RecordState::Doubtful
         } else if directory.purges().covers(record.key, record.generation) {
-            Life::Purged
+            RecordState::Purged
         } else if self.newest.get(&record.key) == Some(&this) {
-            Life::Live
+            RecordState::Live
         } else {
-            Life::Superseded
+            RecordState::Superseded
         }
     }
 
     /// Whether a record of `directory` is what the store holds for its key.
     #[must_use]
-    pub fn is_live(&self, directory: &Directory, record: &Found) -> bool {
-        self.life(directory, record) == Life::Live
+    pub fn is_live(&self, directory: &Directory, record: &StoredItem) -> bool {
+        self.state_of(directory, record) == RecordState::Live
     }
 
     /// What the store holds for `key`.
     #[must_use]
-    pub fn live(&self, directory: &Directory, key: Digest) -> Option<&Found> {
+    pub fn live(&self, directory: &Directory, key: Digest) -> Option<&StoredItem> {
         self.records()
-            .find(|found| found.key == key && self.life(directory, found) == Life::Live)
+            .find(|found| found.key == key && self.state_of(directory, found) == RecordState::Live)
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::format::{
     BodyId, JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Kind, LOCK_FILE, NewRecord,
-    NewRun, PAGE_BYTES, PurgeEntry, Purged, RunRef, SUPERBLOCK_FILE, SegmentHeader, StoreId,
+    NewRun, PAGE_BYTES, PurgeEntry, PurgeScope, RunRef, SUPERBLOCK_FILE, SegmentHeader, StoreId,
     Superblock, TableEntry, Trailer, Volume, encode_embedded, encode_listed, encode_run_header,
     encode_table, segment_file_name,
 };
@@ -133,13 +133,13 @@ fn store() -> TempDir {
     directory
 }
 
-fn purge(directory: &Path, entries: &[(u64, Purged)]) {
+fn purge(directory: &Path, entries: &[(u64, PurgeScope)]) {
     let bytes = journal(entries, 3);
     std::fs::write(directory.join(JOURNAL_FILE), &bytes).unwrap();
     std::fs::write(directory.join(JOURNAL_MIRROR_FILE), bytes).unwrap();
 }
 
-fn journal(entries: &[(u64, Purged)], edition: u64) -> Vec<u8> {
+fn journal(entries: &[(u64, PurgeScope)], edition: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (generation, what) in entries {
         let entry = PurgeEntry {
@@ -152,14 +152,14 @@ fn journal(entries: &[(u64, Purged)], edition: u64) -> Vec<u8> {
     bytes
 }
 
-fn lives(directory: &Path) -> Vec<(u64, u64, Life)> {
+fn lives(directory: &Path) -> Vec<(u64, u64, RecordState)> {
     let directory = Directory::open(directory).unwrap();
     let survey = directory.survey().unwrap();
-    let life = |found: &Found| {
+    let life = |found: &StoredItem| {
         (
             found.key.0,
             found.generation,
-            survey.life(&directory, found),
+            survey.state_of(&directory, found),
         )
     };
     survey.records().map(life).collect()
@@ -208,10 +208,10 @@ fn example() -> TempDir {
 fn newest_record_of_a_key_is_the_live_one() {
     let directory = example();
     let expected = [
-        (1, 1, Life::Superseded),
-        (1, 4, Life::Live),
-        (2, 3, Life::Live),
-        (3, 5, Life::Live),
+        (1, 1, RecordState::Superseded),
+        (1, 4, RecordState::Live),
+        (2, 3, RecordState::Live),
+        (3, 5, RecordState::Live),
     ];
     assert_eq!(lives(directory.path()), expected);
     assert_eq!(content(directory.path(), 1).unwrap(), b"one");
@@ -222,22 +222,22 @@ fn newest_record_of_a_key_is_the_live_one() {
 #[test]
 fn record_covered_by_a_purge_is_not_live() {
     let directory = example();
-    purge(directory.path(), &[(5, Purged::Key(Digest(1, 0)))]);
+    purge(directory.path(), &[(5, PurgeScope::Key(Digest(1, 0)))]);
     let lives_now = lives(directory.path());
-    assert_eq!(lives_now[0].2, Life::Purged);
-    assert_eq!(lives_now[1].2, Life::Purged);
-    assert_eq!(lives_now[2].2, Life::Live);
+    assert_eq!(lives_now[0].2, RecordState::Purged);
+    assert_eq!(lives_now[1].2, RecordState::Purged);
+    assert_eq!(lives_now[2].2, RecordState::Live);
     purge(
         directory.path(),
         &[
-            (2, Purged::Floor),
-            (3, Purged::Key(Digest(9, 0))),
-            (4, Purged::All),
+            (2, PurgeScope::Floor),
+            (3, PurgeScope::Key(Digest(9, 0))),
+            (4, PurgeScope::All),
         ],
     );
     let live: Vec<u64> = lives(directory.path())
         .iter()
-        .filter(|(_, _, life)| *life == Life::Live)
+        .filter(|(_, _, life)| *life == RecordState::Live)
         .map(|(key, _, _)| *key)
         .collect();
     assert_eq!(live, [3]);
@@ -251,7 +251,11 @@ fn journal_that_lost_entries_makes_all_records_doubtful() {
     third.write(directory.path());
     let all_doubtful = || {
         let lives = lives(directory.path());
-        assert!(lives.iter().all(|(_, _, life)| *life == Life::Doubtful));
+        assert!(
+            lives
+                .iter()
+                .all(|(_, _, life)| *life == RecordState::Doubtful)
+        );
         assert!(
             problems(directory.path())
                 .iter()
@@ -260,8 +264,8 @@ fn journal_that_lost_entries_makes_all_records_doubtful() {
     };
     all_doubtful();
     let entries = [
-        (6, Purged::Key(Digest(1, 0))),
-        (7, Purged::Key(Digest(2, 0))),
+        (6, PurgeScope::Key(Digest(1, 0))),
+        (7, PurgeScope::Key(Digest(2, 0))),
     ];
     purge(directory.path(), &entries);
     assert_eq!(problems(directory.path()), Vec::<String>::new());
@@ -287,7 +291,7 @@ fn journal_that_lost_entries_makes_all_records_doubtful() {
 #[test]
 fn damaged_journal_copy_is_reported_by_name_and_changes_no_record() {
     let directory = example();
-    purge(directory.path(), &[(5, Purged::Key(Digest(1, 0)))]);
+    purge(directory.path(), &[(5, PurgeScope::Key(Digest(1, 0)))]);
     let expected = lives(directory.path());
     for name in [JOURNAL_FILE, JOURNAL_MIRROR_FILE] {
         let path = directory.path().join(name);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use weir_disk::files::Files;
 use weir_disk::files::simulated::{Fault, Plan};
 use weir_disk::format::{
-    JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Purged, TRAILER_BYTES,
+    JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, PurgeScope, TRAILER_BYTES,
     segment_file_name,
 };
 
@@ -212,10 +212,10 @@ fn superseded_response_is_restored_after_damage_unless_purged_in_between() {
     assert_eq!(stored_keys(&world), [7]);
     world.get(7);
     assert_eq!(world.hits, 1);
-    for what in [Purged::Key(digest(7)), Purged::All] {
+    for what in [PurgeScope::Key(digest(7)), PurgeScope::All] {
         let mut world = with_newer_one_damaged(|world| match what {
-            Purged::Key(_) => world.purge(7),
-            Purged::All | Purged::Floor => world.purge_all(),
+            PurgeScope::Key(_) => world.purge(7),
+            PurgeScope::All | PurgeScope::Floor => world.purge_all(),
         });
         assert_eq!(stored_keys(&world), [] as [u64; 0], "{what:?}");
         world.get(7);

@@ -10,12 +10,12 @@ use weir_policy::Digest;
 pub(crate) const FORGOTTEN_MAX: usize = 65_536;
 
 #[derive(Debug, Default)]
-pub(crate) struct Forgotten {
+pub(crate) struct ForgottenKeys {
     keys: Mutex<HashSet<Digest>>,
     overflowed: AtomicBool,
 }
 
-impl Forgotten {
+impl ForgottenKeys {
     pub(crate) fn remember(&self, key: Digest) {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if keys.len() >= FORGOTTEN_MAX && !keys.contains(&key) {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn every_key_counts_as_held_after_the_forgotten_key_limit_is_exceeded() {
-        let forgotten = Forgotten::default();
+        let forgotten = ForgottenKeys::default();
         for number in 0..FORGOTTEN_MAX as u64 {
             forgotten.remember(Digest(number, 0));
         }

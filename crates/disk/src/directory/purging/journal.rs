@@ -39,18 +39,18 @@ pub(crate) struct Journal {
 
 /// What a journal says.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum JournalState {
     /// There is none.
     Absent,
     /// These entries.
-    Entries(Entries),
+    Entries(JournalEntries),
     /// Something, but what is not known.
     Damaged(String),
 }
 
 /// All entries of a journal.
 #[derive(Debug)]
-pub(crate) struct Entries {
+pub(crate) struct JournalEntries {
     pub(crate) entries: Vec<PurgeEntry>,
     /// How many of them one copy only had.
     pub(crate) recovered: u64,
@@ -81,10 +81,10 @@ impl Journal {
 
     /// Reads it, to be appended to afterwards; if the copies differ, it must be written anew before
     /// ([`Self::is_good`]).
-    pub(crate) fn read(&mut self, files: &dyn Files) -> io::Result<Found> {
+    pub(crate) fn read(&mut self, files: &dyn Files) -> io::Result<JournalState> {
         let copies = [self.path(), self.mirror_path()].map(|path| Copy::read(files, &path));
         let (one, other) = match copies {
-            [Ok(None), Ok(None)] => return Ok(Found::Absent),
+            [Ok(None), Ok(None)] => return Ok(JournalState::Absent),
             // one that the device does not give any more is one that is lost
             [Err(error), Ok(None) | Err(_)] | [Ok(None), Err(error)] => return Err(error),
             [one, other] => (one.unwrap_or_default(), other.unwrap_or_default()),
@@ -98,11 +98,13 @@ impl Journal {
             .find(|it| it.is_too_long);
         if let Some(copy) = too_long {
             let len = copy.bytes.len();
-            return Ok(Found::Damaged(format!("it has more than {len} bytes")));
+            return Ok(JournalState::Damaged(format!(
+                "it has more than {len} bytes"
+            )));
         }
         if let Some(lost) = contents.lost {
             let what = format!("{}: {}", lost.file, lost.error);
-            return Ok(Found::Damaged(what));
+            return Ok(JournalState::Damaged(what));
         }
         let entries = contents.entries;
         let last = entries.iter().map(|entry| entry.generation).max();
@@ -114,7 +116,7 @@ impl Journal {
         let damage = contents
             .damage
             .map(|it| format!("{}: {}", it.file, it.error));
-        Ok(Found::Entries(Entries {
+        Ok(JournalState::Entries(JournalEntries {
             entries,
             recovered: contents.recovered,
             damage: damage.unwrap_or_default(),

@@ -5,7 +5,7 @@
 //! concerns: those up to the one that was being written when it was journaled. Later ones cannot,
 //! as the writer asks here before it writes.
 
-use crate::format::{PurgeEntry, Purged};
+use crate::format::{PurgeEntry, PurgeScope};
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use weir_policy::Digest;
@@ -46,7 +46,7 @@ impl Mark {
         self.segment >= oldest || (self.journaled > 0 && self.journaled_segment >= oldest)
     }
 
-    fn entry(&self, what: Purged) -> Option<PurgeEntry> {
+    fn entry(&self, what: PurgeScope) -> Option<PurgeEntry> {
         (self.journaled > 0).then_some(PurgeEntry {
             generation: self.journaled,
             what,
@@ -95,21 +95,21 @@ impl Purges {
 
     /// Puts a purge in force. `journaled_in`: the highest segment that there was when it was
     /// journaled, if it was.
-    pub(crate) fn note(&self, what: Purged, generation: u64, journaled_in: Option<u64>) {
+    pub(crate) fn note(&self, what: PurgeScope, generation: u64, journaled_in: Option<u64>) {
         let mut known = self.write();
         match what {
-            Purged::Key(key) => {
+            PurgeScope::Key(key) => {
                 let mark = known.keys.entry(key).or_default();
                 mark.note(generation, journaled_in);
             }
-            Purged::All => {
+            PurgeScope::All => {
                 known.all.note(generation, journaled_in);
                 if journaled_in.is_some() {
                     // what is journaled about keys must stay until this is
                     known.keys.retain(|_, mark| mark.generation > generation);
                 }
             }
-            Purged::Floor => {
+            PurgeScope::Floor => {
                 known.floor = known.floor.max(generation);
                 known.journaled_floor = known.journaled_floor.max(generation);
             }
@@ -118,9 +118,9 @@ impl Purges {
 
     /// Nothing of a purge is on the device: it keeps late writes out for as long as `segment` is
     /// there, and is not journaled.
-    pub(crate) fn settle(&self, what: Purged, generation: u64, segment: u64) {
+    pub(crate) fn settle(&self, what: PurgeScope, generation: u64, segment: u64) {
         let mut known = self.write();
-        if let Purged::Key(key) = what
+        if let PurgeScope::Key(key) = what
             && let Some(mark) = known.keys.get_mut(&key)
             && mark.generation == generation
         {
@@ -137,7 +137,7 @@ impl Purges {
         known.floor = known.floor.max(dropped);
         known.journaled_floor = known.journaled_floor.max(dropped);
         drop(known);
-        self.note(Purged::All, generation, Some(LOCAL));
+        self.note(PurgeScope::All, generation, Some(LOCAL));
     }
 
     /// Drops purges that no segment from `oldest` on can need; whether there were any.
@@ -163,14 +163,14 @@ impl Purges {
         let known = self.read();
         let floor = PurgeEntry {
             generation: known.journaled_floor,
-            what: Purged::Floor,
+            what: PurgeScope::Floor,
             segment: 0,
         };
         let keys = known.keys.iter();
         let mut entries: Vec<PurgeEntry> = keys
-            .filter_map(|(key, mark)| mark.entry(Purged::Key(*key)))
+            .filter_map(|(key, mark)| mark.entry(PurgeScope::Key(*key)))
             .chain([floor])
-            .chain(known.all.entry(Purged::All))
+            .chain(known.all.entry(PurgeScope::All))
             .collect();
         entries.sort_unstable_by_key(|entry| entry.generation);
         entries
@@ -196,12 +196,12 @@ mod tests {
     #[test]
     fn purge_covers_records_up_to_its_generation_and_no_newer_ones() {
         let purges = Purges::default();
-        purges.note(Purged::Key(KEY), 10, None);
+        purges.note(PurgeScope::Key(KEY), 10, None);
         assert!(purges.cover(KEY, 10) && !purges.cover(KEY, 11));
         assert!(!purges.cover(OTHER, 5));
-        purges.note(Purged::Key(KEY), 7, None);
+        purges.note(PurgeScope::Key(KEY), 7, None);
         assert!(purges.cover(KEY, 10), "an older purge undid a newer one");
-        purges.note(Purged::All, 20, Some(3));
+        purges.note(PurgeScope::All, 20, Some(3));
         assert!(purges.cover(OTHER, 20) && !purges.cover(KEY, 21));
         assert_eq!(purges.len(), 0);
     }
@@ -209,9 +209,9 @@ mod tests {
     #[test]
     fn purge_is_dropped_once_no_segment_needs_it_and_late_writes_stay_refused() {
         let purges = Purges::default();
-        purges.note(Purged::Key(KEY), 10, None);
+        purges.note(PurgeScope::Key(KEY), 10, None);
         assert!(!purges.drop_before(100), "not journaled yet");
-        purges.note(Purged::Key(KEY), 10, Some(4));
+        purges.note(PurgeScope::Key(KEY), 10, Some(4));
         assert!(!purges.drop_before(4));
         assert!(purges.drop_before(5));
         assert!(!purges.cover(KEY, 9), "nothing of it can be on the device");
@@ -223,15 +223,15 @@ mod tests {
     #[test]
     fn journal_lists_a_journaled_purge_while_a_newer_one_is_pending() {
         let purges = Purges::default();
-        purges.note(Purged::Key(KEY), 10, Some(1));
-        purges.note(Purged::Key(KEY), 20, None);
-        purges.note(Purged::All, 30, None);
+        purges.note(PurgeScope::Key(KEY), 10, Some(1));
+        purges.note(PurgeScope::Key(KEY), 20, None);
+        purges.note(PurgeScope::All, 30, None);
         let generations = |purges: &Purges| -> Vec<u64> {
             purges.entries().iter().map(|it| it.generation).collect()
         };
         assert_eq!(generations(&purges), [0, 10]);
         assert!(purges.cover(KEY, 30));
-        purges.settle(Purged::Key(KEY), 20, 1);
+        purges.settle(PurgeScope::Key(KEY), 20, 1);
         assert!(purges.drop_before(2));
         assert_eq!(
             generations(&purges),
@@ -248,10 +248,10 @@ mod tests {
     fn journal_entries_include_every_purge_in_order_of_generation() {
         let purges = Purges::default();
         for (key, generation) in [(KEY, 30), (OTHER, 20)] {
-            purges.note(Purged::Key(key), generation, Some(1));
+            purges.note(PurgeScope::Key(key), generation, Some(1));
         }
-        purges.note(Purged::All, 15, Some(1));
-        purges.note(Purged::Floor, 12, None);
+        purges.note(PurgeScope::All, 15, Some(1));
+        purges.note(PurgeScope::Floor, 12, None);
         let entries = purges.entries();
         let generations: Vec<u64> = entries.iter().map(|entry| entry.generation).collect();
         assert_eq!(generations, [12, 15, 20, 30]);

@@ -68,13 +68,13 @@ pub(crate) struct Buffer {
 
 /// What there is of a range.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum There {
+pub(crate) enum BufferState {
     /// So many bytes, fewer than wanted at the end of the file.
     Bytes(usize),
     /// It could not be read.
-    Nothing,
+    Failed,
     /// It has yet to be brought.
-    NotYet,
+    Pending,
 }
 
 impl Buffer {
@@ -95,20 +95,20 @@ impl Buffer {
         &mut self,
         span: Span,
         judge: impl FnOnce(io::Result<usize>) -> Option<usize>,
-    ) -> There {
+    ) -> BufferState {
         match &mut self.brought {
             Some(brought) if brought.span.contains(&span) => {
                 if let Some(news) = brought.news.take() {
                     brought.count = judge(news);
                 }
                 match brought.count {
-                    Some(count) => There::Bytes(count.min(span.len)),
-                    None => There::Nothing,
+                    Some(count) => BufferState::Bytes(count.min(span.len)),
+                    None => BufferState::Failed,
                 }
             }
             _ => {
                 self.wanted = Some(span);
-                There::NotYet
+                BufferState::Pending
             }
         }
     }
@@ -216,11 +216,11 @@ mod tests {
             Buffer::with(|buffer| {
                 let first = buffer.take(span(&file, 100, 50), Result::ok);
                 seen.push(first);
-                if seen.last() == Some(&There::NotYet) {
+                if seen.last() == Some(&BufferState::Pending) {
                     return false;
                 }
                 let second = buffer.take(span(&file, 100, 500), Result::ok);
-                let is_there = second == There::Bytes(500);
+                let is_there = second == BufferState::Bytes(500);
                 if is_there {
                     assert_eq!(buffer.bytes(&(0..2)), [100, 101]);
                 }
@@ -229,12 +229,12 @@ mod tests {
             })
         });
         let expected = [
-            There::NotYet,
-            There::Bytes(50),
-            There::NotYet,
+            BufferState::Pending,
+            BufferState::Bytes(50),
+            BufferState::Pending,
             // what is longer holds what is shorter
-            There::Bytes(50),
-            There::Bytes(500),
+            BufferState::Bytes(50),
+            BufferState::Bytes(500),
         ];
         assert_eq!(seen, expected);
     }
@@ -262,14 +262,14 @@ mod tests {
             span(&other, 4096, 100),
             past,
         ] {
-            assert_eq!(buffer.take(wrong, Result::ok), There::NotYet);
+            assert_eq!(buffer.take(wrong, Result::ok), BufferState::Pending);
         }
         let right = buffer.take(span(&one, 4096, 100), Result::ok);
-        assert_eq!(right, There::Bytes(100));
+        assert_eq!(right, BufferState::Bytes(100));
         // what the memory was used for since is something else
         buffer.room(10);
         let gone = buffer.take(span(&one, 4096, 100), Result::ok);
-        assert_eq!(gone, There::NotYet);
+        assert_eq!(gone, BufferState::Pending);
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
             };
             Buffer::with(|buffer| {
                 let first = look(buffer, &mut judged);
-                first == There::Nothing && look(buffer, &mut judged) == There::Nothing
+                first == BufferState::Failed && look(buffer, &mut judged) == BufferState::Failed
             })
         });
         assert_eq!((judged, calls, files.operations()), (1, 2, 1));

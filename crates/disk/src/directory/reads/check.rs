@@ -2,7 +2,7 @@
 
 use crate::directory::Directory;
 use crate::directory::reads::buffer::Buffer;
-use crate::directory::reads::reader::{self, NoRecord, Patience};
+use crate::directory::reads::reader::{self, NoRecord, ReadMode};
 use crate::directory::segment::Segment;
 use crate::directory::starting::scan::contents;
 use crate::directory::writer::plan::MARK;
@@ -27,12 +27,12 @@ pub(in crate::directory) enum Flaw {
     /// It is not what was written.
     Damaged(String),
     /// The device said no.
-    Unread,
+    ReadFault,
 }
 
 impl From<io::Error> for Flaw {
     fn from(_: io::Error) -> Self {
-        Self::Unread
+        Self::ReadFault
     }
 }
 
@@ -45,16 +45,16 @@ pub(in crate::directory) fn verify(
     read_bytes: &mut u64,
 ) -> Result<Verified, Flaw> {
     let (offset, guess) = (place.offset(), place.class.bytes());
-    let patience = Patience::Waits;
+    let mode = ReadMode::Blocking;
     let mut buffer = Buffer::default();
-    let found = reader::record(directory, segment, offset, guess, patience, &mut buffer);
+    let found = reader::record(directory, segment, offset, guess, mode, &mut buffer);
     let found = match found {
         Ok(found) => found,
         Err(NoRecord::Damaged(error)) => {
             *read_bytes += guess;
             return Err(Flaw::Damaged(error.to_string()));
         }
-        Err(NoRecord::Unread(_)) => return Err(Flaw::Unread),
+        Err(NoRecord::ReadFault(_)) => return Err(Flaw::ReadFault),
     };
     let header = found.header;
     *read_bytes += u64::from(header.bytes);
@@ -138,7 +138,7 @@ pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints:
                 indexed.insert(found.key, (segment.number, place.offset()));
             }
             Err(Flaw::Damaged(why)) => complain(format!("{here}: {why}")),
-            Err(Flaw::Unread) => complain(format!("{here} cannot be read")),
+            Err(Flaw::ReadFault) => complain(format!("{here} cannot be read")),
         }
     }
     if !directory.is_loading.load(Ordering::Acquire)

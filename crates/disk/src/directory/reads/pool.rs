@@ -8,12 +8,12 @@
 //! has nothing to do, or by the one that waits for all: it looks every [`WATCH`], and takes what
 //! still waits then.
 
-mod flights;
+mod in_progress;
 
 use crate::ReadError;
 use crate::directory::reads::buffer::Buffer;
-use crate::files::{Batch, Bell};
-pub(crate) use flights::Flights;
+use crate::files::{Batch, Interrupter};
+pub(crate) use in_progress::ReadsInProgress;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
@@ -70,7 +70,7 @@ pub(crate) struct Pool {
     waiting: Mutex<Waiting>,
     ready: Condvar,
     /// Calls the one thread for all.
-    bell: OnceLock<Arc<dyn Bell>>,
+    interrupter: OnceLock<Arc<dyn Interrupter>>,
     /// Reads that may wait.
     max: usize,
     /// There are no threads: a read is done by who asks.
@@ -82,7 +82,7 @@ impl Pool {
         Self {
             waiting: Mutex::default(),
             ready: Condvar::new(),
-            bell: OnceLock::new(),
+            interrupter: OnceLock::new(),
             max,
             is_by_hand,
         }
@@ -150,8 +150,8 @@ impl Pool {
     }
 
     fn call(&self) {
-        if let Some(bell) = self.bell.get() {
-            bell.ring();
+        if let Some(interrupter) = self.interrupter.get() {
+            interrupter.interrupt();
         }
     }
 
@@ -181,19 +181,19 @@ impl Pool {
     /// [`Self::run`].
     pub(crate) fn run_batch(&self, batch: Box<dyn Batch>) -> io::Result<()> {
         let _fault = Fault(self);
-        let bell = self.bell.set(batch.bell());
-        debug_assert!(bell.is_ok(), "one thread only");
-        let mut flights = Flights::new(batch, READS_AT_ONCE_MAX);
+        let interrupter = self.interrupter.set(batch.interrupter());
+        debug_assert!(interrupter.is_ok(), "one thread only");
+        let mut reads = ReadsInProgress::new(batch, READS_AT_ONCE_MAX);
         let mut jobs = Vec::new();
-        while let Some(longest) = self.take(&flights, &mut jobs) {
+        while let Some(longest) = self.take(&reads, &mut jobs) {
             if jobs.is_empty()
-                && let Err(error) = flights.wait(longest)
+                && let Err(error) = reads.wait(longest)
             {
                 self.lock().busy = 0;
                 return Err(error);
             }
             for job in jobs.drain(..) {
-                flights.begin(job);
+                reads.begin(job);
             }
         }
         Ok(())
@@ -201,11 +201,11 @@ impl Pool {
 
     /// Takes what waits and has room; if that is nothing, says for how long it may be waited for.
     /// `None`: the store is closed.
-    fn take(&self, flights: &Flights, jobs: &mut Vec<Job>) -> Option<Duration> {
+    fn take(&self, reads: &ReadsInProgress, jobs: &mut Vec<Job>) -> Option<Duration> {
         let mut waiting = self.lock();
-        let count = waiting.jobs.len().min(flights.free());
+        let count = waiting.jobs.len().min(reads.free());
         jobs.extend(waiting.jobs.drain(..count));
-        waiting.busy = flights.under_way();
+        waiting.busy = reads.under_way();
         waiting.is_deaf = count == 0;
         let is_open = !waiting.is_closed;
         let longest = if waiting.busy == 0 { REST } else { WATCH };
@@ -263,10 +263,10 @@ impl Drop for Fault<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::reads::buffer::{Span, There};
-    use crate::files::batch_tests::{Hanging, systems};
+    use crate::directory::reads::buffer::{BufferState, Span};
+    use crate::files::batch_tests::{BlockingFile, systems};
     use crate::files::simulated::SimulatedFiles;
-    use crate::files::{Access, Came, File, Files, SystemFiles};
+    use crate::files::{Access, File, Files, SystemFiles, TransferResult};
     use std::io::Write as _;
     use std::path::Path;
     use weir_policy::page_cache::Way;
@@ -355,9 +355,9 @@ mod tests {
         };
         pool.submit(move || {
             Buffer::with(|buffer| match buffer.take(span.clone(), Result::ok) {
-                There::NotYet => None,
-                There::Nothing => Some(Err(ReadError::Device)),
-                There::Bytes(_) => Some(Ok(buffer.bytes(&(0..1))[0])),
+                BufferState::Pending => None,
+                BufferState::Failed => Some(Err(ReadError::Device)),
+                BufferState::Bytes(_) => Some(Ok(buffer.bytes(&(0..1))[0])),
             })
         })
     }
@@ -406,7 +406,7 @@ mod tests {
         let (pool, thread) = batched(batch, 1000);
         let directory = tempfile::tempdir().unwrap();
         let file = file_of(&SystemFiles, directory.path(), 7);
-        let (hanging, mut writer) = Hanging::file();
+        let (hanging, mut writer) = BlockingFile::file();
         let hangs = read_byte(&pool, &hanging);
         for _ in 0..20 {
             let behind: Vec<_> = (0..5).map(|_| read_byte(&pool, &file)).collect();
@@ -440,16 +440,16 @@ mod tests {
 
     /// A batch that the system takes away.
     #[derive(Debug)]
-    struct Failing(Arc<dyn Bell>);
+    struct Failing(Arc<dyn Interrupter>);
 
     impl Batch for Failing {
         fn begin(&mut self, _transfer: crate::files::Transfer) {}
 
-        fn wait(&mut self, _longest: Duration, _came: &mut Vec<Came>) -> io::Result<()> {
+        fn wait(&mut self, _longest: Duration, _came: &mut Vec<TransferResult>) -> io::Result<()> {
             Err(io::ErrorKind::Other.into())
         }
 
-        fn bell(&self) -> Arc<dyn Bell> {
+        fn interrupter(&self) -> Arc<dyn Interrupter> {
             Arc::clone(&self.0)
         }
     }
@@ -457,8 +457,8 @@ mod tests {
     #[test]
     fn reads_continue_on_the_thread_after_its_batch_fails() {
         let files = SimulatedFiles::new(1);
-        let bell = files.batch(1).unwrap().bell();
-        let (pool, thread) = batched(move || Box::new(Failing(bell)), 1000);
+        let interrupter = files.batch(1).unwrap().interrupter();
+        let (pool, thread) = batched(move || Box::new(Failing(interrupter)), 1000);
         let file = file_of(&files, Path::new("/"), 7);
         // the first ones may have been under way
         let read = || runtime().block_on(read_byte(&pool, &file));

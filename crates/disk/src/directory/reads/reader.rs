@@ -2,7 +2,7 @@
 
 use crate::ReadError;
 use crate::directory::Directory;
-use crate::directory::reads::buffer::{Buffer, Span, There};
+use crate::directory::reads::buffer::{Buffer, BufferState, Span};
 use crate::directory::segment::Segment;
 use crate::extent::{Extent, Run};
 use crate::files::{DIRECT_BYTES, File, read_full};
@@ -25,18 +25,18 @@ const INLINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Whether a read may wait for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum ReadMode {
     /// Only what the page cache has.
-    None,
+    PageCache,
     /// Only what was brought into the buffer; what is not there is asked for.
-    Brought(Way),
+    Buffered(Way),
     /// It is done by a thread that has nothing else to do, through the page cache.
-    Waits,
+    Blocking,
 }
 
 /// Why there are no bytes.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum ReadFault {
     /// The device has to be asked first.
     WouldWait,
     /// The device said no.
@@ -50,17 +50,17 @@ pub(crate) fn read(
     buffer: &mut Buffer,
     offset: u64,
     len: u64,
-    patience: Patience,
-) -> Result<Range<usize>, Unread> {
-    // a guess may reach beyond the end of the file: a read without patience must not take that for
+    mode: ReadMode,
+) -> Result<Range<usize>, ReadFault> {
+    // a guess may reach beyond the end of the file: a read of the page cache must not take that for
     // a cold cache
     let end = segment.end().max(offset);
     let len = usize::try_from(len.min(end - offset)).unwrap_or(usize::MAX);
     let file = &*segment.file;
-    let done = match patience {
-        Patience::None => now(file, buffer.room(len), offset).ok_or(Unread::WouldWait)?,
-        Patience::Brought(way) => return brought(directory, segment, buffer, offset, len, way),
-        Patience::Waits => {
+    let done = match mode {
+        ReadMode::PageCache => now(file, buffer.room(len), offset).ok_or(ReadFault::WouldWait)?,
+        ReadMode::Buffered(way) => return brought(directory, segment, buffer, offset, len, way),
+        ReadMode::Blocking => {
             directory.counters.waited_reads.add(1);
             let read = read_full(file, buffer.room(len), offset);
             let brought = read.as_ref().copied().unwrap_or_default();
@@ -79,7 +79,7 @@ fn brought(
     offset: u64,
     len: usize,
     way: Way,
-) -> Result<Range<usize>, Unread> {
+) -> Result<Range<usize>, ReadFault> {
     let way = match directory.can_read_past() {
         true => way,
         false => Way::Through,
@@ -111,13 +111,13 @@ fn brought(
         judged(directory, read).ok()
     });
     match there {
-        There::Bytes(count) => Ok(lead..count.clamp(lead, lead + len)),
-        There::Nothing if is_unsupported => {
+        BufferState::Bytes(count) => Ok(lead..count.clamp(lead, lead + len)),
+        BufferState::Failed if is_unsupported => {
             directory.cannot_read_past();
             brought(directory, segment, buffer, offset, len, Way::Through)
         }
-        There::Nothing => Err(Unread::Device),
-        There::NotYet => Err(Unread::WouldWait),
+        BufferState::Failed => Err(ReadFault::Device),
+        BufferState::Pending => Err(ReadFault::WouldWait),
     }
 }
 
@@ -140,7 +140,7 @@ fn now(file: &dyn File, bytes: &mut [u8], offset: u64) -> Option<io::Result<usiz
 }
 
 /// Counts what came of a read.
-fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, Unread> {
+fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, ReadFault> {
     match read {
         Ok(count) => {
             directory.fence.succeeded(true);
@@ -149,7 +149,7 @@ fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, Unrea
         }
         Err(error) => {
             directory.failed("read", &error, true);
-            Err(Unread::Device)
+            Err(ReadFault::Device)
         }
     }
 }
@@ -166,14 +166,14 @@ pub(crate) struct Record<'b> {
 /// Why there is no record.
 #[derive(Debug)]
 pub(crate) enum NoRecord {
-    Unread(Unread),
+    ReadFault(ReadFault),
     /// The bytes there are not a record that was written there.
     Damaged(FormatError),
 }
 
-impl From<Unread> for NoRecord {
-    fn from(unread: Unread) -> Self {
-        Self::Unread(unread)
+impl From<ReadFault> for NoRecord {
+    fn from(unread: ReadFault) -> Self {
+        Self::ReadFault(unread)
     }
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn record<'b>(
     segment: &Segment,
     offset: u32,
     guess: u64,
-    patience: Patience,
+    mode: ReadMode,
     buffer: &'b mut Buffer,
 ) -> Result<Record<'b>, NoRecord> {
     let at = u64::from(offset);
@@ -193,7 +193,7 @@ pub(crate) fn record<'b>(
     // the second round knows the length; a third one could only be a header that changes while it
     // is read
     for _ in 0..2 {
-        there = read(directory, segment, buffer, at, wanted, patience)?;
+        there = read(directory, segment, buffer, at, wanted, mode)?;
         let bytes = buffer.bytes(&there);
         let header = RecordHeader::decode(bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
         match header.tail(bytes, segment.seal, at) {
@@ -231,18 +231,18 @@ pub(crate) fn record<'b>(
 pub(crate) fn load(
     directory: &Arc<Directory>,
     candidate: &Candidate,
-    patience: Patience,
+    mode: ReadMode,
 ) -> Option<Result<Loaded, ReadError>> {
     if !directory.is_usable() {
         return Some(Err(ReadError::Fenced));
     }
-    Buffer::with(|buffer| load_into(directory, candidate, patience, buffer))
+    Buffer::with(|buffer| load_into(directory, candidate, mode, buffer))
 }
 
 fn load_into(
     directory: &Arc<Directory>,
     candidate: &Candidate,
-    patience: Patience,
+    mode: ReadMode,
     buffer: &mut Buffer,
 ) -> Option<Result<Loaded, ReadError>> {
     let Candidate {
@@ -252,12 +252,12 @@ fn load_into(
         ..
     } = candidate;
     let (offset, guess) = (place.offset(), place.class.bytes());
-    let found = record(directory, segment, offset, guess, patience, buffer);
+    let found = record(directory, segment, offset, guess, mode, buffer);
     let id = candidate.record();
     let found = match found {
         Ok(found) => found,
-        Err(NoRecord::Unread(Unread::WouldWait)) => return None,
-        Err(NoRecord::Unread(Unread::Device)) => return Some(Err(ReadError::Device)),
+        Err(NoRecord::ReadFault(ReadFault::WouldWait)) => return None,
+        Err(NoRecord::ReadFault(ReadFault::Device)) => return Some(Err(ReadError::Device)),
         Err(NoRecord::Damaged(_)) if segment.is_retired() => return Some(Err(ReadError::Gone)),
         Err(NoRecord::Damaged(_)) => {
             directory.damaged(segment, u64::from(offset), *key, Some(id));

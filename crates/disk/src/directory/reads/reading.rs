@@ -2,7 +2,7 @@
 //! through the page cache or past it.
 
 use crate::directory::Directory;
-use crate::directory::reads::reader::Patience;
+use crate::directory::reads::reader::ReadMode;
 use crate::directory::segment::Segment;
 use crate::{Notice, ReadError};
 use std::future::Future;
@@ -21,16 +21,16 @@ impl Directory {
     ) -> impl Future<Output = Result<T, ReadError>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: Fn(Patience) -> Option<Result<T, ReadError>> + Send + 'static,
+        F: Fn(ReadMode) -> Option<Result<T, ReadError>> + Send + 'static,
     {
         let way = self.way(segment);
         let now = match way {
-            Way::Through => self.look(segment, read(Patience::None)),
+            Way::Through => self.look(segment, read(ReadMode::PageCache)),
             Way::Past => None,
         };
         let done = match now {
             Some(done) => Ok(done),
-            None => Err(self.pool.submit(move || read(Patience::Brought(way)))),
+            None => Err(self.pool.submit(move || read(ReadMode::Buffered(way)))),
         };
         async move {
             match done {

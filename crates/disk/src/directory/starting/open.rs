@@ -1,17 +1,17 @@
 //! Opens or makes a directory: a few small reads, so that the store can be used at once.
 
-use crate::directory::purging::journal::{Entries, Found, Journal};
+use crate::directory::purging::journal::{Journal, JournalEntries, JournalState};
 use crate::directory::segment::NewSegment;
 use crate::directory::starting::loader::{Loader, header, set_aside};
 use crate::directory::starting::scan::trailer;
 use crate::directory::writer::Writer;
 use crate::directory::{
-    Clock, Counters, Directory, Fence, Forgotten, Limits, Pool, Purges, Queue, Segments,
+    Clock, Counters, Directory, Fence, ForgottenKeys, Limits, Pool, Purges, Queue, Segments,
 };
 use crate::disk::{Listener, Tickets};
 use crate::files::{Access, Files, Lock, read_full, write_full};
 use crate::format::{
-    FORMAT_VERSION, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, Purged, SUPERBLOCK_FILE, StoreId,
+    FORMAT_VERSION, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, PurgeScope, SUPERBLOCK_FILE, StoreId,
     Superblock, Volume, Wrong, segment_file_name, segment_number,
 };
 use crate::index::Index;
@@ -166,7 +166,7 @@ pub(crate) struct DirectoryParams {
 pub(crate) struct OpenedDirectory {
     pub(crate) directory: Directory,
     pub(crate) journal: Journal,
-    pub(crate) found: Found,
+    pub(crate) found: JournalState,
     pub(crate) next_number: u64,
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError
         index: Index::new(),
         segments: Segments::default(),
         purges: Purges::default(),
-        forgotten: Forgotten::default(),
+        forgotten: ForgottenKeys::default(),
         queue: Queue::new(params.queue_bytes_max),
         pool: Pool::new(params.reads_waiting_max, params.is_by_hand),
         fence: Fence::default(),
@@ -303,14 +303,14 @@ pub(crate) fn start(mut opened: OpenedDirectory) -> (Arc<Directory>, Writer, Loa
     let files = &*directory.files;
     let is_new = directory.segments.all().is_empty();
     let why = match opened.found {
-        Found::Entries(found) => {
+        JournalState::Entries(found) => {
             mirror(&directory, &mut journal, &found);
             None
         }
-        Found::Absent if is_new => {
+        JournalState::Absent if is_new => {
             let floor = PurgeEntry {
                 generation: 0,
-                what: Purged::Floor,
+                what: PurgeScope::Floor,
                 segment: 0,
             };
             if let Err(error) = journal.rewrite(files, &[floor]) {
@@ -318,8 +318,8 @@ pub(crate) fn start(mut opened: OpenedDirectory) -> (Arc<Directory>, Writer, Loa
             }
             None
         }
-        Found::Absent => Some("it is missing".to_owned()),
-        Found::Damaged(why) => Some(why),
+        JournalState::Absent => Some("it is missing".to_owned()),
+        JournalState::Damaged(why) => Some(why),
     };
     if let Some(why) = why {
         directory.tell(Notice::JournalDamaged {
@@ -337,7 +337,7 @@ pub(crate) fn start(mut opened: OpenedDirectory) -> (Arc<Directory>, Writer, Loa
 }
 
 /// Puts purges in force, and writes them anew if not both copies of the journal have them.
-fn mirror(directory: &Directory, journal: &mut Journal, found: &Entries) {
+fn mirror(directory: &Directory, journal: &mut Journal, found: &JournalEntries) {
     for entry in &found.entries {
         let segment = Some(entry.segment);
         directory.purges.note(entry.what, entry.generation, segment);

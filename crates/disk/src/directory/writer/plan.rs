@@ -5,7 +5,7 @@ use super::batch::{Effect, Piece};
 use crate::Refused;
 use crate::directory::queue::{CommitJob, Job, RecordJob, RunJob};
 use crate::directory::reads::buffer::Buffer;
-use crate::directory::reads::reader::{self, Patience};
+use crate::directory::reads::reader::{self, ReadMode};
 use crate::extent::Extent;
 use crate::format::{
     ALIGN_BYTES, BodyId, Kind, NewRecord, NewRun, RUN_BYTES_MAX, RunHeader, RunRef, TableEntry,
@@ -237,9 +237,9 @@ impl Writer {
             return false;
         };
         let (offset, guess) = (place.offset(), place.class.bytes());
-        let patience = Patience::Waits;
+        let mode = ReadMode::Blocking;
         let mut buffer = Buffer::default();
-        match reader::record(directory, &segment, offset, guess, patience, &mut buffer) {
+        match reader::record(directory, &segment, offset, guess, mode, &mut buffer) {
             Ok(found) => found.header.key == key && found.header.generation > generation,
             // which of the two is newer is not known: the one that comes late is not stored
             Err(_) => true,

@@ -1,7 +1,7 @@
 //! A batch whose transfers end in any order.
 
 use super::Random;
-use crate::files::{Batch, Bell, Came, Transfer};
+use crate::files::{Batch, Interrupter, Transfer, TransferResult};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct SimulatedBatch {
     begun: Vec<Transfer>,
-    bell: Arc<SimulatedBell>,
+    interrupter: Arc<SimulatedInterrupter>,
     random: Random,
 }
 
 impl SimulatedBatch {
-    fn end(&self, transfer: Transfer) -> Came {
+    fn end(&self, transfer: Transfer) -> TransferResult {
         let Transfer {
             token,
             file,
@@ -29,7 +29,7 @@ impl SimulatedBatch {
         } else {
             file.read_at(room, offset)
         };
-        Came {
+        TransferResult {
             token,
             memory,
             result,
@@ -42,9 +42,9 @@ impl Batch for SimulatedBatch {
         self.begun.push(transfer);
     }
 
-    fn wait(&mut self, longest: Duration, came: &mut Vec<Came>) -> io::Result<()> {
+    fn wait(&mut self, longest: Duration, came: &mut Vec<TransferResult>) -> io::Result<()> {
         if self.begun.is_empty() {
-            self.bell.wait(longest);
+            self.interrupter.wait(longest);
             return Ok(());
         }
         let ended = 1 + self.random.below(self.begun.len() as u64);
@@ -57,18 +57,18 @@ impl Batch for SimulatedBatch {
         Ok(())
     }
 
-    fn bell(&self) -> Arc<dyn Bell> {
-        Arc::<SimulatedBell>::clone(&self.bell)
+    fn interrupter(&self) -> Arc<dyn Interrupter> {
+        Arc::<SimulatedInterrupter>::clone(&self.interrupter)
     }
 }
 
 #[derive(Debug, Default)]
-struct SimulatedBell {
+struct SimulatedInterrupter {
     rung: Mutex<bool>,
     heard: Condvar,
 }
 
-impl SimulatedBell {
+impl SimulatedInterrupter {
     fn wait(&self, longest: Duration) {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.heard.wait_timeout_while(rung, longest, |rung| !*rung);
@@ -77,8 +77,8 @@ impl SimulatedBell {
     }
 }
 
-impl Bell for SimulatedBell {
-    fn ring(&self) {
+impl Interrupter for SimulatedInterrupter {
+    fn interrupt(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.heard.notify_one();
     }

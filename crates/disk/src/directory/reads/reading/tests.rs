@@ -149,15 +149,15 @@ fn read_side_by_side(
     batch: Box<dyn crate::files::Batch>,
 ) -> Vec<Result<Loaded, ReadError>> {
     let results: Arc<Mutex<Vec<_>>> = Arc::default();
-    let mut flights = crate::directory::reads::pool::Flights::new(batch, 32);
+    let mut flights = crate::directory::reads::pool::ReadsInProgress::new(batch, 32);
     for way in [Way::Past, Way::Through] {
         for key in 0..=LENGTHS.len() as u64 {
             let (candidate, results) =
                 (store.disk.find(digest(key)).unwrap(), Arc::clone(&results));
             let directory = Arc::clone(&store.directory);
             flights.begin(Box::new(move || {
-                let patience = super::super::reader::Patience::Brought(way);
-                let loaded = super::super::reader::load(&directory, &candidate, patience);
+                let mode = super::super::reader::ReadMode::Buffered(way);
+                let loaded = super::super::reader::load(&directory, &candidate, mode);
                 let has_ended = loaded.is_some();
                 results.lock().unwrap().extend(loaded);
                 has_ended

@@ -1,15 +1,15 @@
 use super::*;
-use crate::format::Purged;
+use crate::format::PurgeScope;
 use crate::format::testing::VOLUME;
 use weir_policy::Digest;
 
 fn entries() -> Vec<PurgeEntry> {
     let what = [
-        Purged::Floor,
-        Purged::Key(Digest(1, 2)),
-        Purged::All,
-        Purged::Key(Digest(3, 4)),
-        Purged::Key(Digest(5, 6)),
+        PurgeScope::Floor,
+        PurgeScope::Key(Digest(1, 2)),
+        PurgeScope::All,
+        PurgeScope::Key(Digest(3, 4)),
+        PurgeScope::Key(Digest(5, 6)),
     ];
     let generations = (10..).step_by(10);
     what.into_iter()

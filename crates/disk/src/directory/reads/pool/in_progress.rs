@@ -2,13 +2,13 @@
 
 use super::Job;
 use crate::directory::reads::buffer::{Buffer, Span};
-use crate::files::{Batch, Came, Memory, Progress, Transfer};
+use crate::files::{Batch, Memory, Progress, Transfer, TransferResult};
 use std::io;
 use std::time::Duration;
 use weir_policy::page_cache::Way;
 
 /// A read that waits for the device.
-struct Flight {
+struct ReadInProgress {
     job: Job,
     buffer: Buffer,
     span: Span,
@@ -16,23 +16,23 @@ struct Flight {
 }
 
 /// All of them.
-pub(crate) struct Flights {
+pub(crate) struct ReadsInProgress {
     batch: Box<dyn Batch>,
     /// By token.
-    flights: Vec<Option<Flight>>,
+    reads: Vec<Option<ReadInProgress>>,
     free: Vec<usize>,
     /// Buffers of reads that have ended.
     spare: Vec<Buffer>,
     /// Keeps its room.
-    came: Vec<Came>,
+    came: Vec<TransferResult>,
 }
 
-impl Flights {
+impl ReadsInProgress {
     /// For `max` reads.
     pub(crate) fn new(batch: Box<dyn Batch>, max: usize) -> Self {
         Self {
             batch,
-            flights: (0..max).map(|_| None).collect(),
+            reads: (0..max).map(|_| None).collect(),
             free: (0..max).rev().collect(),
             spare: Vec::new(),
             came: Vec::new(),
@@ -46,7 +46,7 @@ impl Flights {
 
     /// Reads that wait for the device.
     pub(crate) fn under_way(&self) -> usize {
-        self.flights.len() - self.free.len()
+        self.reads.len() - self.free.len()
     }
 
     /// Begins a read, if one [may](Self::free) begin.
@@ -55,7 +55,7 @@ impl Flights {
         self.go_on(job, buffer);
     }
 
-    /// Waits until the device has brought something, the bell was rung, or `longest` is over, and
+    /// Waits until the device has brought something, it was interrupted, or `longest` is over, and
     /// goes on with what it was for.
     ///
     /// # Errors
@@ -70,16 +70,16 @@ impl Flights {
         waited
     }
 
-    fn came(&mut self, came: Came) {
-        let Some(mut flight) = self.flights[came.token].take() else {
+    fn came(&mut self, came: TransferResult) {
+        let Some(mut read) = self.reads[came.token].take() else {
             return;
         };
-        if let Some(read) = flight.progress.advance(came.result) {
+        if let Some(result) = read.progress.advance(came.result) {
             self.free.push(came.token);
-            flight.buffer.bring(flight.span, came.memory, read);
-            self.go_on(flight.job, flight.buffer);
+            read.buffer.bring(read.span, came.memory, result);
+            self.go_on(read.job, read.buffer);
         } else {
-            self.transfer(came.token, flight, came.memory);
+            self.transfer(came.token, read, came.memory);
         }
     }
 
@@ -100,21 +100,21 @@ impl Flights {
                 debug_assert!(false, "more reads than may begin");
                 break;
             };
-            let flight = Flight {
+            let read = ReadInProgress {
                 job,
                 buffer,
                 span,
                 progress,
             };
-            return self.transfer(token, flight, memory);
+            return self.transfer(token, read, memory);
         }
         buffer.clear();
         self.spare.push(buffer);
     }
 
     /// Has the device bring what is still wanted.
-    fn transfer(&mut self, token: usize, flight: Flight, memory: Memory) {
-        let (span, next) = (&flight.span, flight.progress.next());
+    fn transfer(&mut self, token: usize, read: ReadInProgress, memory: Memory) {
+        let (span, next) = (&read.span, read.progress.next());
         self.batch.begin(Transfer {
             token,
             file: std::sync::Arc::clone(&span.file),
@@ -123,6 +123,6 @@ impl Flights {
             into: next..span.len,
             offset: span.offset + next as u64,
         });
-        self.flights[token] = Some(flight);
+        self.reads[token] = Some(read);
     }
 }
