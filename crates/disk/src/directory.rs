@@ -13,7 +13,7 @@ pub(crate) mod segment;
 pub(crate) mod starting;
 pub(crate) mod writer;
 
-use crate::disk::{Listener, Tickets};
+use crate::disk::{NoticeHandler, Tickets};
 use crate::files::Files;
 use crate::format::{PurgeScope, Volume};
 use crate::index::{Index, Place};
@@ -66,7 +66,7 @@ pub(crate) struct Directory {
     /// Everything must be dropped, durably, before anything is found or stored again.
     pub(crate) must_empty: AtomicBool,
     pub(crate) clock: Clock,
-    log: Listener,
+    log: NoticeHandler,
 }
 
 /// Sizes of a directory, in bytes.

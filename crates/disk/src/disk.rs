@@ -29,7 +29,7 @@ use weir_policy::{Digest, Secret};
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Who hears about events; called from any thread, must not block for long.
-pub type Listener = Arc<dyn Fn(Notice) + Send + Sync>;
+pub type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// The order of all requests and purges of a store.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Disk {
     pub fn open(
         config: DiskConfig,
         files: Arc<dyn Files>,
-        log: Listener,
+        log: NoticeHandler,
     ) -> Result<Arc<Self>, OpenError> {
         opening::open(&config, &files, &log)
     }
@@ -410,4 +410,4 @@ fn content_bytes(body: &[BodyBlock]) -> Option<u64> {
 }
 
 #[cfg(any(test, feature = "simulated"))]
-pub(crate) use opening::assemble_by_hand;
+pub(crate) use opening::assemble_stepped;

@@ -14,8 +14,6 @@
 //! The one place with `unsafe` is where memory is handed to the kernel's `io_uring`
 //! (`files/ring.rs`).
 
-#[cfg(feature = "simulated")]
-pub mod by_hand;
 mod config;
 mod directory;
 mod disk;
@@ -28,12 +26,14 @@ mod notice;
 pub mod offline;
 mod record;
 mod record_writer;
+#[cfg(feature = "simulated")]
+pub mod stepped;
 mod usage;
 
 pub use config::{
     DirectoryConfig, DiskConfig, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN, SEGMENTS_MIN, Verify,
 };
-pub use disk::{Disk, Listener};
+pub use disk::{Disk, NoticeHandler};
 pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};
 pub use notice::{NOTICE_INTERVAL_MS, Notice};

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use weir_disk::files::SystemFiles;
 use weir_disk::format::SUPERBLOCK_FILE;
 use weir_disk::{
-    BodyBlock, DirectoryConfig, Disk, DiskConfig, Listener, Loaded, NewRecord, Notice, OpenError,
+    BodyBlock, DirectoryConfig, Disk, DiskConfig, Loaded, NewRecord, Notice, NoticeHandler,
+    OpenError,
 };
 use weir_policy::Digest;
 
@@ -22,7 +23,7 @@ fn config(path: &Path) -> DiskConfig {
     }
 }
 
-fn silent() -> Listener {
+fn silent() -> NoticeHandler {
     Arc::new(|_| {})
 }
 
@@ -300,7 +301,7 @@ fn store_recreates_a_directory_that_is_removed_while_in_use() {
     let path = parent.path().join("store");
     let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
     let told = Arc::clone(&notices);
-    let log: Listener = Arc::new(move |notice| told.lock().unwrap().push(notice));
+    let log: NoticeHandler = Arc::new(move |notice| told.lock().unwrap().push(notice));
     let disk = Disk::open(config(&path), Arc::new(SystemFiles), log).unwrap();
     append(&disk, 1, 1000);
     until("the writer", || disk.usage().stored == 1);

@@ -1,6 +1,6 @@
 //! From a configuration to a store at work.
 
-use super::{Disk, Listener, Tickets};
+use super::{Disk, NoticeHandler, Tickets};
 use crate::directory::purging::journal::JournalState;
 use crate::directory::purging::purges::LOCAL;
 use crate::directory::reads::pool::READS_AT_ONCE_MAX;
@@ -24,13 +24,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-type Stepped = (Arc<Directory>, Writer, Loader);
+type DirectoryParts = (Arc<Directory>, Writer, Loader);
 
 /// With threads.
 pub(super) fn open(
     config: &DiskConfig,
     files: &Arc<dyn Files>,
-    log: &Listener,
+    log: &NoticeHandler,
 ) -> Result<Arc<Disk>, OpenError> {
     let since = Instant::now();
     let (disk, stepped) = assemble(config, files, log, &|| Clock::Running(since), false)?;
@@ -44,11 +44,11 @@ pub(super) fn open(
 
 /// Without threads: the owner of the writers and loaders steps them.
 #[cfg(any(test, feature = "simulated"))]
-pub(crate) fn assemble_by_hand(
+pub(crate) fn assemble_stepped(
     config: &DiskConfig,
     files: &Arc<dyn Files>,
-    log: &Listener,
-) -> Result<(Arc<Disk>, Vec<Stepped>), OpenError> {
+    log: &NoticeHandler,
+) -> Result<(Arc<Disk>, Vec<DirectoryParts>), OpenError> {
     assemble(
         config,
         files,
@@ -61,10 +61,10 @@ pub(crate) fn assemble_by_hand(
 fn assemble(
     config: &DiskConfig,
     files: &Arc<dyn Files>,
-    log: &Listener,
+    log: &NoticeHandler,
     clock: &dyn Fn() -> Clock,
-    is_by_hand: bool,
-) -> Result<(Arc<Disk>, Vec<Stepped>), OpenError> {
+    is_stepped: bool,
+) -> Result<(Arc<Disk>, Vec<DirectoryParts>), OpenError> {
     if config.directories.is_empty() {
         return Err(OpenError::NoDirectory);
     }
@@ -103,14 +103,14 @@ fn assemble(
             files: Arc::clone(files),
             tickets: Arc::clone(&tickets),
             clock: clock(),
-            is_by_hand,
+            is_stepped,
             log: Arc::clone(log),
         })?);
     }
     catch_up(&mut opened);
     number_behind(&mut opened, tickets.peek());
     opened.sort_by_key(|opened| opened.directory.volume.directory);
-    let stepped: Vec<Stepped> = opened.into_iter().map(start).collect();
+    let stepped: Vec<DirectoryParts> = opened.into_iter().map(start).collect();
     let disk = Disk {
         tickets,
         directories: stepped.iter().map(|(it, ..)| Arc::clone(it)).collect(),

@@ -10,7 +10,7 @@ pub struct FormatError {
     /// Where it begins, in bytes from the start of its file.
     pub at: u64,
     /// What is wrong with it.
-    pub wrong: Wrong,
+    pub kind: FormatErrorKind,
 }
 
 /// What a stretch of a file is.
@@ -40,7 +40,7 @@ pub enum Item {
 
 /// Ways to be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum FormatErrorKind {
     /// There are fewer bytes than it needs.
     Cut {
         /// Bytes it needs.
@@ -77,7 +77,7 @@ pub enum Wrong {
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at offset {}: {}", self.item, self.at, self.wrong)
+        write!(f, "{} at offset {}: {}", self.item, self.at, self.kind)
     }
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Item {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for FormatErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut { needed, there } => {

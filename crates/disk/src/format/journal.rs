@@ -9,7 +9,7 @@ pub use copies::{JournalContents, JournalDamage};
 
 use super::reader::Reader;
 use super::writer::Writer;
-use super::{FormatError, Item, Seal, Wrong};
+use super::{FormatError, FormatErrorKind, Item, Seal};
 use weir_policy::Digest;
 
 /// Its name in the directory.
@@ -83,7 +83,7 @@ impl PurgeEntry {
             2 => PurgeScope::All,
             3 => PurgeScope::Floor,
             value => {
-                return Err(reader.error(Wrong::Contradicts {
+                return Err(reader.error(FormatErrorKind::Contradicts {
                     field: "kind",
                     value: u64::from(value),
                 }));
@@ -121,7 +121,10 @@ mod tests {
             let decode = |bytes: &[u8], at| PurgeEntry::decode(bytes, VOLUME.journal(), at);
             assert_eq!(decode(&bytes, 128), Ok((entry, 3)));
             any_damage_is_an_error(&bytes, |bytes| decode(bytes, 128).map(drop));
-            assert_eq!(decode(&bytes, 64).unwrap_err().wrong, Wrong::Checksum);
+            assert_eq!(
+                decode(&bytes, 64).unwrap_err().kind,
+                FormatErrorKind::Checksum
+            );
         }
     }
 }

@@ -27,7 +27,7 @@ mod trailer;
 mod verify;
 mod writer;
 
-pub use error::{FormatError, Item, Wrong};
+pub use error::{FormatError, FormatErrorKind, Item};
 pub use journal::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,
     PurgeEntry, PurgeScope,

@@ -1,6 +1,6 @@
 //! Takes fields off a stretch of bytes, one after the other.
 
-use super::{FormatError, Item, Seal, Wrong};
+use super::{FormatError, FormatErrorKind, Item, Seal};
 use weir_policy::Digest;
 
 /// A checksum stands in the last eight bytes of what it covers.
@@ -25,18 +25,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn error(&self, wrong: Wrong) -> FormatError {
+    pub(super) fn error(&self, kind: FormatErrorKind) -> FormatError {
         FormatError {
             item: self.item,
             at: self.at,
-            wrong,
+            kind,
         }
     }
 
     /// The first `count` bytes.
     pub(super) fn whole(&self, count: usize) -> Result<&'a [u8], FormatError> {
         self.bytes.get(..count).ok_or_else(|| {
-            self.error(Wrong::Cut {
+            self.error(FormatErrorKind::Cut {
                 needed: count as u64,
                 there: self.bytes.len() as u64,
             })
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         if fits {
             Ok(())
         } else {
-            Err(self.error(Wrong::Checksum))
+            Err(self.error(FormatErrorKind::Checksum))
         }
     }
 
@@ -60,14 +60,14 @@ impl<'a> Reader<'a> {
         if self.take::<8>()? == expected {
             Ok(())
         } else {
-            Err(self.error(Wrong::Absent))
+            Err(self.error(FormatErrorKind::Absent))
         }
     }
 
     pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let rest = self.bytes.get(self.taken..).unwrap_or_default();
         let Some((field, _)) = rest.split_first_chunk::<N>() else {
-            return Err(self.error(Wrong::Cut {
+            return Err(self.error(FormatErrorKind::Cut {
                 needed: (self.taken + N) as u64,
                 there: self.bytes.len() as u64,
             }));
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         if value <= max {
             Ok(())
         } else {
-            Err(self.error(Wrong::Beyond { field, value, max }))
+            Err(self.error(FormatErrorKind::Beyond { field, value, max }))
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         if holds {
             Ok(())
         } else {
-            Err(self.error(Wrong::Contradicts { field, value }))
+            Err(self.error(FormatErrorKind::Contradicts { field, value }))
         }
     }
 }

@@ -4,8 +4,8 @@
 use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
 use super::{
-    ALIGN_BYTES, BodyId, FormatError, Item, META_BYTES_MAX, RUNS_MAX, SEGMENT_BYTES_MAX, Seal,
-    Wrong, aligned, encode_run_header, run_bytes,
+    ALIGN_BYTES, BodyId, FormatError, FormatErrorKind, Item, META_BYTES_MAX, RUNS_MAX,
+    SEGMENT_BYTES_MAX, Seal, aligned, encode_run_header, run_bytes,
 };
 use weir_policy::Digest;
 
@@ -92,7 +92,7 @@ impl RecordHeader {
     ///
     /// # Errors
     ///
-    /// [`Wrong::Cut`] says how many bytes are needed.
+    /// [`FormatErrorKind::Cut`] says how many bytes are needed.
     pub fn decode(bytes: &[u8], seal: Seal, at: u64) -> Result<Self, FormatError> {
         let mut reader = Reader::new(Item::RecordHeader, at, bytes);
         reader.magic(MAGIC)?;
@@ -104,7 +104,7 @@ impl RecordHeader {
             1 => Kind::Embedded,
             2 => Kind::Listed,
             value => {
-                return Err(reader.error(Wrong::Contradicts {
+                return Err(reader.error(FormatErrorKind::Contradicts {
                     field: "kind",
                     value: u64::from(value),
                 }));
@@ -158,7 +158,7 @@ impl RecordHeader {
         let head_bytes = usize::try_from(self.head_bytes()).unwrap_or(usize::MAX);
         let tail = &reader.whole(head_bytes)?[RECORD_HEADER_BYTES..];
         if seal.sum(at + RECORD_HEADER_BYTES as u64, tail) != self.tail_sum {
-            return Err(reader.error(Wrong::Checksum));
+            return Err(reader.error(FormatErrorKind::Checksum));
         }
         let (list, meta) = tail.split_at(self.runs as usize * RUN_REF_BYTES);
         let runs = decode_list(list, at + RECORD_HEADER_BYTES as u64)?;

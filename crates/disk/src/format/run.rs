@@ -3,7 +3,8 @@
 use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
 use super::{
-    CHUNK_BYTES, CHUNKS_MAX, FormatError, Item, RUN_BYTES_MAX, RunRef, Seal, Wrong, aligned, padded,
+    CHUNK_BYTES, CHUNKS_MAX, FormatError, FormatErrorKind, Item, RUN_BYTES_MAX, RunRef, Seal,
+    aligned, padded,
 };
 use weir_policy::Digest;
 
@@ -41,7 +42,7 @@ impl RunHeader {
     ///
     /// # Errors
     ///
-    /// [`Wrong::Cut`] says how many bytes are needed.
+    /// [`FormatErrorKind::Cut`] says how many bytes are needed.
     pub fn decode(bytes: &[u8], seal: Seal, at: u64) -> Result<Self, FormatError> {
         let mut reader = Reader::new(Item::RunHeader, at, bytes);
         reader.magic(MAGIC)?;
@@ -120,7 +121,7 @@ impl RunHeader {
         if self.sums.get(index) == Some(&seal.sum(at, content)) {
             Ok(())
         } else {
-            Err(reader.error(Wrong::Checksum))
+            Err(reader.error(FormatErrorKind::Checksum))
         }
     }
 

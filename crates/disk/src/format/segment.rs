@@ -3,8 +3,8 @@
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{
-    FORMAT_VERSION, FORMAT_VERSION_MIN, FormatError, Item, PAGE_BYTES, SEGMENT_BYTES_MAX, Seal,
-    StoreId, Volume, Wrong,
+    FORMAT_VERSION, FORMAT_VERSION_MIN, FormatError, FormatErrorKind, Item, PAGE_BYTES,
+    SEGMENT_BYTES_MAX, Seal, StoreId, Volume,
 };
 
 const MAGIC: [u8; 8] = *b"WEIR-SEG";
@@ -51,7 +51,7 @@ impl SegmentHeader {
     /// # Errors
     ///
     /// Damage, a newer version, or an intact header of another segment, directory or store:
-    /// [`Wrong::Contradicts`].
+    /// [`FormatErrorKind::Contradicts`].
     pub fn decode(bytes: &[u8], volume: Volume, number: u64) -> Result<Self, FormatError> {
         let mut reader = Reader::new(Item::SegmentHeader, 0, bytes);
         reader.magic(MAGIC)?;
@@ -71,7 +71,7 @@ impl SegmentHeader {
         let own: Seal = found.volume.segment(found.number);
         reader.check_sum(PAGE_BYTES, own)?;
         if version > FORMAT_VERSION {
-            return Err(reader.error(Wrong::Newer { version }));
+            return Err(reader.error(FormatErrorKind::Newer { version }));
         }
         let is_known = version >= FORMAT_VERSION_MIN;
         reader.expect(is_known, "version", u64::from(version))?;
@@ -145,9 +145,9 @@ mod tests {
     fn mismatched_segment_header_is_refused_with_the_field_that_differs() {
         let refused = |volume, number| {
             let error = SegmentHeader::decode(&header().encode(), volume, number).unwrap_err();
-            match error.wrong {
-                Wrong::Contradicts { field, .. } => field,
-                wrong => panic!("{wrong:?}"),
+            match error.kind {
+                FormatErrorKind::Contradicts { field, .. } => field,
+                kind => panic!("{kind:?}"),
             }
         };
         assert_eq!(refused(VOLUME, 0x20), "segment number");

@@ -3,8 +3,8 @@
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{
-    FORMAT_VERSION, FORMAT_VERSION_MIN, FormatError, Item, PAGE_BYTES, SEGMENT_BYTES_MAX, Seal,
-    StoreId, Volume, Wrong,
+    FORMAT_VERSION, FORMAT_VERSION_MIN, FormatError, FormatErrorKind, Item, PAGE_BYTES,
+    SEGMENT_BYTES_MAX, Seal, StoreId, Volume,
 };
 use weir_policy::Secret;
 
@@ -51,7 +51,7 @@ impl Superblock {
     ///
     /// # Errors
     ///
-    /// [`Wrong::Newer`] for a store that must be refused; anything else is damage.
+    /// [`FormatErrorKind::Newer`] for a store that must be refused; anything else is damage.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
         Self::decode_versioned(bytes).map(|(superblock, _)| superblock)
     }
@@ -67,7 +67,7 @@ impl Superblock {
         reader.check_sum(PAGE_BYTES, Seal::UNKEYED)?;
         let version = reader.u32()?;
         if version > FORMAT_VERSION {
-            return Err(reader.error(Wrong::Newer { version }));
+            return Err(reader.error(FormatErrorKind::Newer { version }));
         }
         let is_known = version >= FORMAT_VERSION_MIN;
         reader.expect(is_known, "version", u64::from(version))?;
@@ -135,11 +135,11 @@ mod tests {
         let mut bytes = superblock().encode();
         bytes[8] = newer.to_le_bytes()[0];
         assert_eq!(
-            Superblock::decode(&bytes).unwrap_err().wrong,
-            Wrong::Checksum
+            Superblock::decode(&bytes).unwrap_err().kind,
+            FormatErrorKind::Checksum
         );
         let error = Superblock::decode(&of_version(newer)).unwrap_err();
-        assert_eq!(error.wrong, Wrong::Newer { version: newer });
+        assert_eq!(error.kind, FormatErrorKind::Newer { version: newer });
         assert!(error.to_string().contains("newer version"), "{error}");
     }
 
@@ -151,8 +151,8 @@ mod tests {
         }
         let error = Superblock::decode(&of_version(FORMAT_VERSION_MIN - 1)).unwrap_err();
         assert!(matches!(
-            error.wrong,
-            Wrong::Contradicts {
+            error.kind,
+            FormatErrorKind::Contradicts {
                 field: "version",
                 ..
             }

@@ -4,8 +4,8 @@
 use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
 use super::{
-    ALIGN_BYTES, FormatError, Item, Kind, PAGE_BYTES, RECORD_HEADER_BYTES, SEGMENT_BYTES_MAX, Seal,
-    Wrong, padded,
+    ALIGN_BYTES, FormatError, FormatErrorKind, Item, Kind, PAGE_BYTES, RECORD_HEADER_BYTES,
+    SEGMENT_BYTES_MAX, Seal, padded,
 };
 use weir_policy::Digest;
 
@@ -66,7 +66,7 @@ pub fn encode_table(seal: Seal, at: u64, entries: &[TableEntry]) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// [`Wrong::Cut`] says how many bytes are needed.
+/// [`FormatErrorKind::Cut`] says how many bytes are needed.
 pub fn decode_table(bytes: &[u8], seal: Seal, at: u64) -> Result<Vec<TableEntry>, FormatError> {
     let mut reader = Reader::new(Item::Table, at, bytes);
     reader.magic(MAGIC)?;
@@ -100,7 +100,7 @@ fn decode_entry(reader: &mut Reader<'_>) -> Result<TableEntry, FormatError> {
             2 => Some(Kind::Listed),
             3 => None,
             value => {
-                return Err(reader.error(Wrong::Contradicts {
+                return Err(reader.error(FormatErrorKind::Contradicts {
                     field: "kind",
                     value: u64::from(value),
                 }));
@@ -161,14 +161,17 @@ mod tests {
     fn record_table_at_another_offset_is_refused() {
         let bytes = encode_table(seal(), AT, &entries());
         let error = decode_table(&bytes, seal(), AT + 16).unwrap_err();
-        assert_eq!(error.wrong, Wrong::Checksum);
+        assert_eq!(error.kind, FormatErrorKind::Checksum);
     }
 
     #[test]
     fn overlapping_unaligned_empty_or_out_of_bounds_table_entries_are_refused() {
         let refused = |entries: &[TableEntry]| {
             let error = decode_table(&encode_table(seal(), AT, entries), seal(), AT).unwrap_err();
-            assert!(matches!(error.wrong, Wrong::Contradicts { .. }), "{error}");
+            assert!(
+                matches!(error.kind, FormatErrorKind::Contradicts { .. }),
+                "{error}"
+            );
         };
         refused(&[entry(0, 16, None)]);
         refused(&[entry(4096, 32, None), entry(4112, 16, None)]);
@@ -183,14 +186,14 @@ mod tests {
         bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
         let error = decode_table(&bytes, seal(), AT).unwrap_err();
         assert!(matches!(
-            error.wrong,
-            Wrong::Beyond {
+            error.kind,
+            FormatErrorKind::Beyond {
                 field: "records",
                 ..
             }
         ));
         bytes[8..12].copy_from_slice(&TABLE_RECORDS_MAX.to_le_bytes());
         let error = decode_table(&bytes, seal(), AT).unwrap_err();
-        assert!(matches!(error.wrong, Wrong::Cut { .. }));
+        assert!(matches!(error.kind, FormatErrorKind::Cut { .. }));
     }
 }

@@ -66,7 +66,7 @@ impl Trailer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Wrong;
+    use super::super::FormatErrorKind;
     use super::super::testing::{any_damage_is_an_error, seal};
     use super::*;
 
@@ -102,7 +102,10 @@ mod tests {
                 ..TRAILER
             };
             let error = Trailer::decode(&trailer.encode(seal(), AT), seal(), AT).unwrap_err();
-            assert!(matches!(error.wrong, Wrong::Contradicts { .. }), "{error}");
+            assert!(
+                matches!(error.kind, FormatErrorKind::Contradicts { .. }),
+                "{error}"
+            );
         }
     }
 }

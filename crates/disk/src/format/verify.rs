@@ -1,8 +1,8 @@
 //! Reads a segment item by item: what recovery and the offline reader have in common.
 
 use super::{
-    CHUNK_BYTES, FormatError, Item, Kind, RecordHeader, RunHeader, RunRef, Seal, Wrong, reader,
-    record, run,
+    CHUNK_BYTES, FormatError, FormatErrorKind, Item, Kind, RecordHeader, RunHeader, RunRef, Seal,
+    reader, record, run,
 };
 
 /// What begins at a place of a segment.
@@ -31,7 +31,7 @@ impl Step {
 ///
 /// # Errors
 ///
-/// [`Wrong::Absent`] where neither begins; anything else is a damaged header (or content that looks
+/// [`FormatErrorKind::Absent`] where neither begins; anything else is a damaged header (or content that looks
 /// like one).
 pub fn step(bytes: &[u8], seal: Seal, at: u64) -> Result<Step, FormatError> {
     if bytes.starts_with(&run::MAGIC) {
@@ -43,7 +43,7 @@ pub fn step(bytes: &[u8], seal: Seal, at: u64) -> Result<Step, FormatError> {
     Err(FormatError {
         item: Item::RecordHeader,
         at,
-        wrong: Wrong::Absent,
+        kind: FormatErrorKind::Absent,
     })
 }
 

@@ -125,7 +125,7 @@ fn check_one(
         Err(FormatError {
             item: crate::format::Item::Table,
             at,
-            wrong: crate::format::Wrong::Contradicts {
+            kind: crate::format::FormatErrorKind::Contradicts {
                 field: "key or generation",
                 value: generation,
             },

@@ -97,7 +97,7 @@ impl Problem {
     }
 
     pub(super) fn of(file: &str, error: &FormatError) -> Self {
-        let what = format!("{}: {}", error.item, error.wrong);
+        let what = format!("{}: {}", error.item, error.kind);
         Self::new(file, error.at, what)
     }
 }

@@ -3,8 +3,8 @@
 use super::directory::Directory;
 use super::error::{OfflineError, Problem};
 use crate::format::{
-    ALIGN_BYTES, FormatError, Item, Kind, PAGE_BYTES, RUN_HEADER_BYTES_MAX, SEGMENT_BYTES_MAX,
-    Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, Wrong, decode_table,
+    ALIGN_BYTES, FormatError, FormatErrorKind, Item, Kind, PAGE_BYTES, RUN_HEADER_BYTES_MAX,
+    SEGMENT_BYTES_MAX, Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, decode_table,
     segment_file_name, step, table_bytes,
 };
 use std::fs::File;
@@ -121,7 +121,7 @@ impl Segment {
                 problems: Vec::new(),
             }),
             // no trailer: the usual end of a segment whose writer was stopped
-            Err(error) if error.item == Item::Trailer && error.wrong == Wrong::Absent => {
+            Err(error) if error.item == Item::Trailer && error.kind == FormatErrorKind::Absent => {
                 self.by_steps()
             }
             Err(error) => {

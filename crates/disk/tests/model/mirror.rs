@@ -4,13 +4,13 @@ use super::journal::{store, stored_keys};
 use super::world::{KEYS, Nature, World};
 use std::path::Path;
 use std::sync::Arc;
-use weir_disk::by_hand;
 use weir_disk::files::Files;
 use weir_disk::files::simulated::{Fault, Plan};
 use weir_disk::format::{
     JOURNAL_ENTRY_BYTES, PAGE_BYTES, PurgeEntry, SUPERBLOCK_FILE, Seal, Superblock, Volume,
     segment_number,
 };
+use weir_disk::stepped;
 
 /// Keys below are purged.
 const PURGED: u64 = 4;
@@ -274,7 +274,7 @@ fn store_of_a_newer_version_is_refused_and_left_unchanged() {
     world.files.damage(&path, newer).unwrap();
     let before: Vec<Vec<u8>> = contents(&world);
     let files: Arc<dyn Files> = Arc::new(world.files.clone());
-    let opened = by_hand::open(&world.config(), &files, &(Arc::new(|_| {}) as _));
+    let opened = stepped::open(&world.config(), &files, &(Arc::new(|_| {}) as _));
     let refused = opened.map(drop).unwrap_err().to_string();
     assert!(refused.contains("newer"), "{refused}");
     assert_eq!(contents(&world), before);

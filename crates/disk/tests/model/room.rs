@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use weir_disk::by_hand::{self, SteppedDirectory};
 use weir_disk::files::Files;
 use weir_disk::files::simulated::SimulatedFiles;
+use weir_disk::stepped::{self, SteppedDirectory};
 use weir_disk::{
     DirectoryConfig, Disk, DiskConfig, NewRecord, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN,
     SEGMENTS_MIN,
@@ -36,7 +36,7 @@ impl Store {
         };
         let files: Arc<dyn Files> = Arc::new(files.clone());
         let config = DiskConfig::new(vec![directory]);
-        let (disk, mut stepped) = by_hand::open(&config, &files, &(Arc::new(|_| {}) as _)).unwrap();
+        let (disk, mut stepped) = stepped::open(&config, &files, &(Arc::new(|_| {}) as _)).unwrap();
         for directory in &mut stepped {
             while directory.load() {}
         }

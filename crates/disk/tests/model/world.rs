@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use weir_disk::by_hand::{self, SteppedDirectory};
 use weir_disk::files::Files;
 use weir_disk::files::simulated::{Fault, Plan, Random, SimulatedFiles};
+use weir_disk::stepped::{self, SteppedDirectory};
 use weir_disk::{
     DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, PendingRecord, ReadError,
     RecordWriter, Ticket,
@@ -173,14 +173,14 @@ impl World {
     pub(super) fn open(&mut self) {
         let files: Arc<dyn Files> = Arc::new(self.files.clone());
         let notices = Arc::clone(&self.notices);
-        let log: weir_disk::Listener = Arc::new(move |notice| {
+        let log: weir_disk::NoticeHandler = Arc::new(move |notice| {
             assert!(!notice.to_string().is_empty());
             notices.lock().unwrap().push(notice);
         });
-        let opened = by_hand::open(&self.config(), &files, &log).or_else(|error| {
+        let opened = stepped::open(&self.config(), &files, &log).or_else(|error| {
             assert!(self.is_unlucky, "{}: {error}", self.context);
             self.files.plan(Plan::default());
-            by_hand::open(&self.config(), &files, &log)
+            stepped::open(&self.config(), &files, &log)
         });
         let (disk, stepped) = opened.unwrap_or_else(|error| panic!("{}: {error}", self.context));
         self.life += 1;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_disk::files::{Access, Files};
-use weir_disk::{DirectoryConfig, Disk, DiskConfig, DiskUse, Listener, OpenError, Verify};
+use weir_disk::{DirectoryConfig, Disk, DiskConfig, DiskUse, NoticeHandler, OpenError, Verify};
 use weir_measure::{DiskRefusal, Metric, Snapshot};
 use weir_policy::admission::Rule;
 use weir_store::MemoryStore;
@@ -38,7 +38,7 @@ pub struct DiskTier {
 pub(crate) fn open(
     config: &Config,
     files: &Arc<dyn Files>,
-    listener: Listener,
+    notices: NoticeHandler,
 ) -> Result<(Option<Arc<Disk>>, DiskTier), StartError> {
     if !config.disk.enabled || !config.cache.enabled {
         return Ok((None, DiskTier::default()));
@@ -63,7 +63,7 @@ pub(crate) fn open(
     match Disk::open(
         disk_config(config, &directories),
         Arc::clone(files),
-        listener,
+        notices,
     ) {
         Ok(disk) => {
             let tier = DiskTier {

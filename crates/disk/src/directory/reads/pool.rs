@@ -74,17 +74,17 @@ pub(crate) struct Pool {
     /// Reads that may wait.
     max: usize,
     /// There are no threads: a read is done by who asks.
-    is_by_hand: bool,
+    is_stepped: bool,
 }
 
 impl Pool {
-    pub(crate) fn new(max: usize, is_by_hand: bool) -> Self {
+    pub(crate) fn new(max: usize, is_stepped: bool) -> Self {
         Self {
             waiting: Mutex::default(),
             ready: Condvar::new(),
             interrupter: OnceLock::new(),
             max,
-            is_by_hand,
+            is_stepped,
         }
     }
 
@@ -125,7 +125,7 @@ impl Pool {
     }
 
     fn enqueue(&self, job: Job) -> Result<(), ReadError> {
-        if self.is_by_hand {
+        if self.is_stepped {
             Buffer::finish(job);
             return Ok(());
         }

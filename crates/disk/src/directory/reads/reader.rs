@@ -7,8 +7,8 @@ use crate::directory::segment::Segment;
 use crate::extent::{Extent, Run};
 use crate::files::{DIRECT_BYTES, File, read_full};
 use crate::format::{
-    FormatError, Kind, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunHeader, RunRef,
-    SEGMENT_BYTES_MAX, Wrong,
+    FormatError, FormatErrorKind, Kind, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader,
+    RunHeader, RunRef, SEGMENT_BYTES_MAX,
 };
 use crate::record::{Candidate, Loaded, RecordId, Ticket};
 use std::io;
@@ -208,7 +208,7 @@ pub(crate) fn record<'b>(
                 });
             }
             Err(FormatError {
-                wrong: Wrong::Cut { needed, .. },
+                kind: FormatErrorKind::Cut { needed, .. },
                 ..
             }) if needed > bytes.len() as u64 && needed <= u64::from(SEGMENT_BYTES_MAX) => {
                 wanted = needed;
@@ -216,14 +216,14 @@ pub(crate) fn record<'b>(
             Err(error) => return Err(NoRecord::Damaged(error)),
         }
     }
-    let wrong = Wrong::Cut {
+    let kind = FormatErrorKind::Cut {
         needed: wanted,
         there: there.len() as u64,
     };
     Err(NoRecord::Damaged(FormatError {
         item: crate::format::Item::Meta,
         at,
-        wrong,
+        kind,
     }))
 }
 

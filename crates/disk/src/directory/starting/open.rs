@@ -8,11 +8,11 @@ use crate::directory::writer::Writer;
 use crate::directory::{
     Clock, Counters, Directory, Fence, ForgottenKeys, Limits, Pool, Purges, Queue, Segments,
 };
-use crate::disk::{Listener, Tickets};
+use crate::disk::{NoticeHandler, Tickets};
 use crate::files::{Access, Files, Lock, read_full, write_full};
 use crate::format::{
-    FORMAT_VERSION, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, PurgeScope, SUPERBLOCK_FILE, StoreId,
-    Superblock, Volume, Wrong, segment_file_name, segment_number,
+    FORMAT_VERSION, FormatErrorKind, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, PurgeScope,
+    SUPERBLOCK_FILE, StoreId, Superblock, Volume, segment_file_name, segment_number,
 };
 use crate::index::Index;
 use crate::{Notice, OpenError};
@@ -80,7 +80,7 @@ fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock,
         match Superblock::decode_versioned(&page[..there.map_err(failed(&name))?]) {
             Ok(found) => return Ok(Some(found)),
             Err(error) => {
-                if let Wrong::Newer { version } = error.wrong {
+                if let FormatErrorKind::Newer { version } = error.kind {
                     return Err(OpenError::Newer {
                         path: name,
                         found: version,
@@ -158,8 +158,8 @@ pub(crate) struct DirectoryParams {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) clock: Clock,
-    pub(crate) is_by_hand: bool,
-    pub(crate) log: Listener,
+    pub(crate) is_stepped: bool,
+    pub(crate) log: NoticeHandler,
 }
 
 /// A directory whose files are open and whose journal was read; nothing was changed yet.
@@ -186,7 +186,7 @@ pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError
         purges: Purges::default(),
         forgotten: ForgottenKeys::default(),
         queue: Queue::new(params.queue_bytes_max),
-        pool: Pool::new(params.reads_waiting_max, params.is_by_hand),
+        pool: Pool::new(params.reads_waiting_max, params.is_stepped),
         fence: Fence::default(),
         counters: Counters::default(),
         page_cache: Mutex::default(),

@@ -1,7 +1,7 @@
 //! What the two copies of a journal say together.
 
 use super::{JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, PurgeEntry};
-use crate::format::{FormatError, Item, Seal, Wrong};
+use crate::format::{FormatError, FormatErrorKind, Item, Seal};
 
 /// The names of the copies, in the order in which they are given to [`JournalContents::read`].
 const NAMES: [&str; 2] = [JOURNAL_FILE, JOURNAL_MIRROR_FILE];
@@ -83,7 +83,7 @@ impl JournalContents {
                 }
             }
             [Err(error), Err(other)] => {
-                let is_first_used = !is_older[0] && error.wrong != Wrong::Absent;
+                let is_first_used = !is_older[0] && error.kind != FormatErrorKind::Absent;
                 self.lost = if is_first_used {
                     damage(0, Some(error))
                 } else {
@@ -121,17 +121,17 @@ fn entry(
 ) -> Result<PurgeEntry, FormatError> {
     let begin = place * JOURNAL_ENTRY_BYTES;
     let at = begin as u64;
-    let wrong = |wrong| FormatError {
+    let error = |kind| FormatError {
         item: Item::PurgeEntry,
         at,
-        wrong,
+        kind,
     };
-    let bytes = copy.ok_or(wrong(Wrong::Absent))?;
+    let bytes = copy.ok_or(error(FormatErrorKind::Absent))?;
     let end = bytes.len().min(begin + JOURNAL_ENTRY_BYTES);
     let bytes = bytes.get(begin..end).unwrap_or_default();
     let (entry, found) = PurgeEntry::decode(bytes, seal, at)?;
     match edition {
-        Some(edition) if edition != found => Err(wrong(Wrong::Contradicts {
+        Some(edition) if edition != found => Err(error(FormatErrorKind::Contradicts {
             field: "edition",
             value: found,
         })),

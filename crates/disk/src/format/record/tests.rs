@@ -57,7 +57,7 @@ fn record_at_another_place_or_of_another_store_fails_its_checksum() {
         (OTHER_DIRECTORY.segment(SEGMENT), AT),
     ] {
         let error = verify_record(&whole, seal, at).unwrap_err();
-        assert_eq!(error.wrong, Wrong::Checksum);
+        assert_eq!(error.kind, FormatErrorKind::Checksum);
     }
 }
 
@@ -68,7 +68,7 @@ fn record_length_is_known_from_its_header() {
     assert_eq!(found.bytes(), whole.len() as u64);
     assert!(matches!(found, Step::Record(header) if header.kind == Kind::Listed));
     let error = step(&whole[16..], seal(), AT + 16).unwrap_err();
-    assert_eq!(error.wrong, Wrong::Absent);
+    assert_eq!(error.kind, FormatErrorKind::Absent);
 }
 
 #[test]

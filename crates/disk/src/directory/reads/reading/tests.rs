@@ -1,6 +1,6 @@
 use super::*;
 use crate::directory::fence::ERRORS_MAX;
-use crate::disk::assemble_by_hand;
+use crate::disk::assemble_stepped;
 use crate::files::simulated::{Fault, Plan, SimulatedFiles};
 use crate::files::{Files, SystemFiles};
 use crate::{BodyBlock, DirectoryConfig, Disk, DiskConfig, Loaded, NewRecord};
@@ -42,8 +42,8 @@ impl Store {
                 bytes: 256 << 20,
             }])
         };
-        let log: crate::Listener = Arc::new(|_| {});
-        let (disk, stepped) = assemble_by_hand(&config, files, &log).unwrap();
+        let log: crate::NoticeHandler = Arc::new(|_| {});
+        let (disk, stepped) = assemble_stepped(&config, files, &log).unwrap();
         for (key, len) in (0..).zip(LENGTHS) {
             let (ticket, bytes) = (disk.ticket(), content(key, len));
             let (meta, body) = (vec![7; 100], vec![BodyBlock { from: 0, bytes }]);
@@ -69,8 +69,8 @@ impl Store {
         drop(disk);
         let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
         let heard = Arc::clone(&notices);
-        let log: crate::Listener = Arc::new(move |notice| heard.lock().unwrap().push(notice));
-        let (disk, stepped) = assemble_by_hand(&config, files, &log).unwrap();
+        let log: crate::NoticeHandler = Arc::new(move |notice| heard.lock().unwrap().push(notice));
+        let (disk, stepped) = assemble_stepped(&config, files, &log).unwrap();
         let mut directory = None;
         for (its, _, mut loader) in stepped {
             while loader.step() {}
@@ -149,13 +149,13 @@ fn read_side_by_side(
     batch: Box<dyn crate::files::Batch>,
 ) -> Vec<Result<Loaded, ReadError>> {
     let results: Arc<Mutex<Vec<_>>> = Arc::default();
-    let mut flights = crate::directory::reads::pool::ReadsInProgress::new(batch, 32);
+    let mut reads = crate::directory::reads::pool::ReadsInProgress::new(batch, 32);
     for way in [Way::Past, Way::Through] {
         for key in 0..=LENGTHS.len() as u64 {
             let (candidate, results) =
                 (store.disk.find(digest(key)).unwrap(), Arc::clone(&results));
             let directory = Arc::clone(&store.directory);
-            flights.begin(Box::new(move || {
+            reads.begin(Box::new(move || {
                 let mode = super::super::reader::ReadMode::Buffered(way);
                 let loaded = super::super::reader::load(&directory, &candidate, mode);
                 let has_ended = loaded.is_some();
@@ -164,8 +164,8 @@ fn read_side_by_side(
             }));
         }
     }
-    while flights.under_way() > 0 {
-        flights.wait(std::time::Duration::from_secs(60)).unwrap();
+    while reads.under_way() > 0 {
+        reads.wait(std::time::Duration::from_secs(60)).unwrap();
     }
     std::mem::take(&mut *results.lock().unwrap())
 }

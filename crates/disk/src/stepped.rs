@@ -7,9 +7,9 @@ use crate::directory::scrub::scrub;
 use crate::directory::starting::loader::Loader;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory};
-use crate::disk::assemble_by_hand;
+use crate::disk::assemble_stepped;
 use crate::files::Files;
-use crate::{Disk, DiskConfig, Listener, OpenError};
+use crate::{Disk, DiskConfig, NoticeHandler, OpenError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,9 +30,9 @@ pub struct SteppedDirectory {
 pub fn open(
     config: &DiskConfig,
     files: &Arc<dyn Files>,
-    listener: &Listener,
+    listener: &NoticeHandler,
 ) -> Result<(Arc<Disk>, Vec<SteppedDirectory>), OpenError> {
-    let (disk, parts) = assemble_by_hand(config, files, listener)?;
+    let (disk, parts) = assemble_stepped(config, files, listener)?;
     let stepped = parts
         .into_iter()
         .map(|(directory, writer, loader)| SteppedDirectory {
