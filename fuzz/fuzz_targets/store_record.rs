@@ -1,5 +1,5 @@
-//! Invariant: no bytes make the readers of records and runs panic or take more than their limits;
-//! what they accept is intact to the last byte, so that any flipped bit of it is refused.
+//! Invariant: no bytes make the readers of records and extents panic or take more than their
+//! limits; what they accept is intact to the last byte, so that any flipped bit of it is refused.
 //!
 //! A fuzzer does not guess checksums: the first byte of the input says which of them are put right
 //! before the bytes are read. The rest is what lies in the segment.
@@ -8,7 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_disk::format::{
-    RECORD_HEADER_BYTES, RUN_REF_BYTES, Seal, StoreId, Volume, step, verify_record, verify_run,
+    RECORD_HEADER_BYTES, EXTENT_REF_BYTES, Seal, StoreId, Volume, step, verify_record, verify_extent,
 };
 
 const AT: u64 = 4096;
@@ -43,9 +43,9 @@ fuzz_target!(|input: &[u8]| {
             verify_record(bytes, seal, AT).is_err()
         });
     }
-    if let Ok(header) = verify_run(&bytes, seal, AT) {
+    if let Ok(header) = verify_extent(&bytes, seal, AT) {
         let whole = &mut bytes[..header.bytes() as usize];
-        refuses_a_flipped_bit(whole, choice, |bytes| verify_run(bytes, seal, AT).is_err());
+        refuses_a_flipped_bit(whole, choice, |bytes| verify_extent(bytes, seal, AT).is_err());
     }
 });
 
@@ -75,10 +75,10 @@ fn right_tail(bytes: &mut [u8], seal: Seal) {
     if bytes.len() < RECORD_HEADER_BYTES {
         return;
     }
-    let (meta, runs) = (number(bytes, 52) % 512, number(bytes, 56) % 4);
+    let (meta, extents) = (number(bytes, 52) % 512, number(bytes, 56) % 4);
     bytes[52..56].copy_from_slice(&(meta as u32).to_le_bytes());
-    bytes[56..60].copy_from_slice(&(runs as u32).to_le_bytes());
-    let end = (RECORD_HEADER_BYTES + runs * RUN_REF_BYTES + meta).next_multiple_of(16);
+    bytes[56..60].copy_from_slice(&(extents as u32).to_le_bytes());
+    let end = (RECORD_HEADER_BYTES + extents * EXTENT_REF_BYTES + meta).next_multiple_of(16);
     if let Some(tail) = bytes.get(RECORD_HEADER_BYTES..end) {
         let sum = seal.sum(AT + RECORD_HEADER_BYTES as u64, tail);
         bytes[64..72].copy_from_slice(&sum.to_le_bytes());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 use weir_disk::format::{
-    BodyId, NewRecord, NewRun, SUPERBLOCK_FILE, SegmentHeader, StoreId, Superblock, Volume,
+    BodyId, NewExtent, NewRecord, SUPERBLOCK_FILE, SegmentHeader, StoreId, Superblock, Volume,
     encode_embedded, segment_file_name,
 };
 use weir_policy::{Digest, Secret};
@@ -73,12 +73,12 @@ fn store(responses: &[(&str, u64, &str, u64)]) -> TempDir {
             meta: &meta,
         };
         let content = [content.as_bytes()];
-        let run = NewRun {
+        let extent = NewExtent {
             from: 0,
             content: &content,
         };
         let (seal, at) = (VOLUME.segment(0), segment.len() as u64);
-        let record = encode_embedded(seal, at, &new, BodyId(*generation), &[run]);
+        let record = encode_embedded(seal, at, &new, BodyId(*generation), &[extent]);
         segment.extend(record.expect("what is made here can be written"));
     }
     std::fs::write(directory.path().join(SUPERBLOCK_FILE), superblock.encode())
@@ -140,7 +140,7 @@ fn verify_reports_corrupt_content_by_file_and_offset() {
     let found = said(directory.path(), "verify");
     assert!(found.starts_with("exit 0\n"), "{found}");
     assert!(
-        found.contains("DIR: 1 segments, 3 records (2 live), 0 runs, "),
+        found.contains("DIR: 1 segments, 3 records (2 live), 0 extents, "),
         "{found}"
     );
     let path = directory.path().join(segment_file_name(0));

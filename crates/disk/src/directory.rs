@@ -74,8 +74,8 @@ pub(crate) struct Directory {
 pub(crate) struct Limits {
     pub(crate) bytes: u64,
     pub(crate) segment_bytes: u32,
-    /// Content of a record that is written in one piece, and of a run.
-    pub(crate) run_bytes: u32,
+    /// Content of a record that is written in one piece, and of an extent.
+    pub(crate) extent_bytes: u32,
     pub(crate) sync_interval_ms: u64,
     pub(crate) verify: Verify,
 }

@@ -12,8 +12,8 @@ use crate::format::{
 };
 use crate::record::BodyBlock;
 use crate::{
-    Candidate, CheckError, CheckReport, DiskConfig, DiskUse, Loaded, NewRecord, Notice, OpenError,
-    PurgeError, ReadError, RecordId, RecordWriter, Refused, Ticket,
+    Candidate, CheckError, CheckReport, DiskConfig, DiskUse, LoadedRecord, NewRecord, Notice,
+    OpenError, PurgeError, ReadError, RecordId, RecordWriter, Refused, Ticket,
 };
 use std::fmt::Debug;
 use std::future::Future;
@@ -158,7 +158,7 @@ impl Disk {
     pub fn load(
         &self,
         candidate: Candidate,
-    ) -> impl Future<Output = Result<Loaded, ReadError>> + Send + use<> {
+    ) -> impl Future<Output = Result<LoadedRecord, ReadError>> + Send + use<> {
         let directory = self.of_record(candidate.record()).cloned();
         let segment = Arc::clone(&candidate.segment);
         let reading = directory.map(|directory| {
@@ -191,7 +191,7 @@ impl Disk {
     #[must_use]
     pub fn append_bytes_max(&self) -> u64 {
         let all = self.directories.iter();
-        let least = all.map(|directory| directory.limits.run_bytes).min();
+        let least = all.map(|directory| directory.limits.extent_bytes).min();
         u64::from(least.unwrap_or_default())
     }
 
@@ -365,7 +365,7 @@ fn append(directory: &Directory, new: NewRecord) -> Result<(), Refused> {
     }
     let content = content_bytes(&new.body).ok_or(Refused::Incomplete)?;
     let capacity = u64::from(directory.limits.segment_bytes);
-    // each block might be a run of its own
+    // each block might be an extent of its own
     let lens: Vec<u32> = new
         .body
         .iter()
@@ -373,7 +373,7 @@ fn append(directory: &Directory, new: NewRecord) -> Result<(), Refused> {
         .collect();
     let meta_bytes = u32::try_from(new.meta.len()).unwrap_or(u32::MAX);
     let closing = (PAGE_BYTES + table_bytes(1) + TRAILER_BYTES) as u64;
-    if content > u64::from(directory.limits.run_bytes)
+    if content > u64::from(directory.limits.extent_bytes)
         || meta_bytes > META_BYTES_MAX
         || embedded_bytes(meta_bytes, &lens) + closing > capacity
     {

@@ -4,7 +4,7 @@ use crate::directory::Directory;
 use crate::directory::reads::buffer::Buffer;
 use crate::directory::reads::reader::{ReadFault, ReadMode, read};
 use crate::directory::segment::Segment;
-use crate::format::{CHUNK_BYTES, PAGE_BYTES, RUN_HEADER_BYTES_MAX, RunHeader, RunRef};
+use crate::format::{CHUNK_BYTES, EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, PAGE_BYTES};
 use crate::{ReadError, RecordId, Verify};
 use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,29 +20,29 @@ pub struct Extent {
     pub from: u64,
     /// Bytes.
     pub len: u32,
-    pub(crate) run: Arc<Run>,
+    pub(crate) source: Arc<ExtentSource>,
 }
 
-/// A run of content in a segment.
+/// Where an extent lies, and what is known about it.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ExtentSource {
     pub(crate) directory: Arc<Directory>,
     pub(crate) segment: Arc<Segment>,
     pub(crate) key: Digest,
-    pub(crate) reference: RunRef,
+    pub(crate) reference: ExtentRef,
     /// The record it was found by; `None` if it was written by this process and belongs to none
     /// yet.
     pub(crate) record: Option<RecordId>,
     /// Checksums of its chunks, once they were read.
-    pub(crate) header: OnceLock<RunHeader>,
+    pub(crate) header: OnceLock<ExtentHeader>,
 }
 
 impl Extent {
-    pub(crate) fn new(run: Run) -> Self {
+    pub(crate) fn new(source: ExtentSource) -> Self {
         Self {
-            from: run.reference.from,
-            len: run.reference.len,
-            run: Arc::new(run),
+            from: source.reference.from,
+            len: source.reference.len,
+            source: Arc::new(source),
         }
     }
 
@@ -56,7 +56,7 @@ impl Extent {
     /// change at any time.
     #[must_use]
     pub fn is_retired(&self) -> bool {
-        self.run.segment.is_retired()
+        self.source.segment.is_retired()
     }
 
     /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64
@@ -70,12 +70,12 @@ impl Extent {
         &self,
         at: u64,
     ) -> impl Future<Output = Result<Arc<[u8]>, ReadError>> + Send + use<> {
-        let run = Arc::clone(&self.run);
-        let Run {
+        let source = Arc::clone(&self.source);
+        let ExtentSource {
             directory, segment, ..
-        } = &*self.run;
+        } = &*self.source;
         directory.read(segment, move |mode| {
-            Buffer::with(|buffer| run.chunk(at, mode, buffer))
+            Buffer::with(|buffer| source.chunk(at, mode, buffer))
         })
     }
 
@@ -83,13 +83,14 @@ impl Extent {
     /// cache.
     #[cfg(test)]
     pub(crate) fn is_verified_at(&self, at: u64) -> bool {
-        let run = &self.run;
-        let chunk = run
+        let source = &self.source;
+        let chunk = source
             .header
             .get()
-            .and_then(|it| run.chunk_at(it, at))
+            .and_then(|it| source.chunk_at(it, at))
             .unwrap();
-        run.segment
+        source
+            .segment
             .is_verified(u32::try_from(chunk.offset).unwrap())
     }
 
@@ -102,27 +103,27 @@ impl Extent {
     /// damaged.
     #[must_use]
     pub fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
-        self.run.sendable(at, max)
+        self.source.sendable(at, max)
     }
 }
 
-/// A chunk of a run.
+/// A chunk of an extent.
 struct Chunk {
     index: usize,
-    /// Offset of its first byte in the run.
+    /// Offset of its first byte in the extent.
     begin: u32,
     len: u32,
     /// Offset in the file.
     offset: u64,
 }
 
-impl Run {
+impl ExtentSource {
     fn at(&self) -> u64 {
         u64::from(self.reference.at)
     }
 
     /// The chunk that holds offset `at` of the content.
-    fn chunk_at(&self, header: &RunHeader, at: u64) -> Option<Chunk> {
+    fn chunk_at(&self, header: &ExtentHeader, at: u64) -> Option<Chunk> {
         let inside = at.checked_sub(self.reference.from)?;
         let index = usize::try_from(inside).ok()? / CHUNK_BYTES;
         let (begin, len) = header.chunk(index)?;
@@ -163,21 +164,26 @@ impl Run {
         }
     }
 
-    fn header(&self, buffer: &mut Buffer, mode: ReadMode) -> Option<Result<&RunHeader, ReadError>> {
+    fn header(
+        &self,
+        buffer: &mut Buffer,
+        mode: ReadMode,
+    ) -> Option<Result<&ExtentHeader, ReadError>> {
         if let Some(header) = self.header.get() {
             return Some(Ok(header));
         }
         let room = self.segment.end().saturating_sub(self.at());
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        let len = room.min(RUN_HEADER_BYTES_MAX);
+        let len = room.min(EXTENT_HEADER_BYTES_MAX);
         let bytes = match self.bytes_at(buffer, self.at(), len, mode)? {
             Ok(bytes) => bytes,
             Err(error) => return Some(Err(error)),
         };
-        let decoded = RunHeader::decode(bytes, self.segment.seal, self.at()).and_then(|header| {
-            header.check_reference(self.key, &self.reference)?;
-            Ok(header)
-        });
+        let decoded =
+            ExtentHeader::decode(bytes, self.segment.seal, self.at()).and_then(|header| {
+                header.check_reference(self.key, &self.reference)?;
+                Ok(header)
+            });
         Some(match decoded {
             Ok(header) => Ok(self.header.get_or_init(|| header)),
             Err(_) => Err(self.damaged(self.at())),

@@ -37,6 +37,6 @@ pub use disk::{Disk, NoticeHandler};
 pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};
 pub use notice::{NOTICE_INTERVAL_MS, Notice};
-pub use record::{BodyBlock, Candidate, Loaded, NewRecord, RecordId, Ticket};
+pub use record::{BodyBlock, Candidate, LoadedRecord, NewRecord, RecordId, Ticket};
 pub use record_writer::{PendingRecord, RecordWriter};
 pub use usage::{COMPLAINTS_MAX, CheckReport, DiskUse};

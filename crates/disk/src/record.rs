@@ -6,9 +6,9 @@ use crate::index::Place;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// When a response was asked for, in the order of all tickets and purges of the store. WorkBatch before
-/// the request goes to the next hop; a purge takes one too, so a response that was asked for before
-/// a purge is never stored after it.
+/// When a response was asked for, in the order of all tickets and purges of the store. WorkBatch
+/// before the request goes to the next hop; a purge takes one too, so a response that was asked for
+/// before a purge is never stored after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
 
@@ -89,7 +89,7 @@ impl Candidate {
 
 /// A record that was read and verified.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedRecord {
     /// Its key.
     pub key: Digest,
     /// When it was asked for.
@@ -98,9 +98,9 @@ pub struct Loaded {
     pub meta: Box<[u8]>,
     /// The content that is still there, ascending, without overlaps. Fewer than were stored if
     /// segments left meanwhile: the owner compares with the length it knows.
-    pub runs: Vec<Extent>,
-    /// The whole content, verified, where it is one small embedded run from offset 0; `runs` says
-    /// the same then.
+    pub extents: Vec<Extent>,
+    /// The whole content, verified, where it is one small embedded extent from offset 0; `extents`
+    /// says the same then.
     pub inline: Option<Arc<[u8]>>,
     /// For [`crate::Disk::forget`].
     pub record: RecordId,

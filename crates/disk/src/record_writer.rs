@@ -1,7 +1,7 @@
 //! A large response on its way to disk.
 
 use crate::directory::Directory;
-use crate::directory::queue::{CommitJob, JOB_BYTES, Job, RunJob};
+use crate::directory::queue::{CommitJob, ExtentJob, JOB_BYTES, Job};
 use crate::format::{BodyId, META_BYTES_MAX};
 use crate::record::Ticket;
 use crate::{Extent, Refused};
@@ -22,7 +22,7 @@ pub struct RecordWriter {
     ticket: Ticket,
     body: BodyId,
     progress: Arc<Progress>,
-    /// Blocks of the run under way; one follows the other.
+    /// Blocks of the extent under way; one follows the other.
     blocks: Vec<Arc<[u8]>>,
     from: u64,
     bytes: u32,
@@ -65,7 +65,7 @@ impl Progress {
         }
     }
 
-    /// A run was written.
+    /// An extent was written.
     pub(crate) fn wrote(&self, extent: Extent, charge: usize) {
         let mut state = self.lock();
         state.waiting_bytes = state.waiting_bytes.saturating_sub(charge);
@@ -142,7 +142,7 @@ impl RecordWriter {
     }
 
     /// Takes a block at offset `from` of the content, at most 64 KiB. Blocks that follow each other
-    /// become runs of up to 1 MiB; a block lies in one run.
+    /// become extents of up to 1 MiB; a block lies in one extent.
     ///
     /// # Errors
     /// The block was not taken; the writer is not usable any more.
@@ -156,7 +156,7 @@ impl RecordWriter {
         if block.is_empty() {
             return Ok(());
         }
-        let most = self.directory.limits.run_bytes;
+        let most = self.directory.limits.extent_bytes;
         let Some(len) = u32::try_from(block.len()).ok().filter(|len| *len <= most) else {
             return self.fail(Refused::TooLarge);
         };
@@ -187,16 +187,16 @@ impl RecordWriter {
         self.directory.queue.has_room(bytes + JOB_BYTES)
     }
 
-    /// Closes the run under way, so that everything pushed will be written without waiting for
+    /// Closes the extent under way, so that everything pushed will be written without waiting for
     /// more.
     ///
     /// # Errors
-    /// The run was not taken; the writer is not usable any more.
+    /// The extent was not taken; the writer is not usable any more.
     pub fn flush(&mut self) -> Result<(), Refused> {
         if self.bytes == 0 {
             return Ok(());
         }
-        let job = RunJob {
+        let job = ExtentJob {
             progress: Arc::clone(&self.progress),
             key: self.key,
             body: self.body,
@@ -205,13 +205,13 @@ impl RecordWriter {
             blocks: std::mem::take(&mut self.blocks),
         };
         self.bytes = 0;
-        match self.directory.queue.push(Job::Run(job)) {
+        match self.directory.queue.push(Job::Extent(job)) {
             Ok(()) => Ok(()),
             Err(why) => self.fail(why),
         }
     }
 
-    /// What the run under way holds of the queue's room.
+    /// What the extent under way holds of the queue's room.
     fn charge(&self) -> usize {
         self.bytes as usize + self.blocks.len() * JOB_BYTES
     }
@@ -244,8 +244,8 @@ impl RecordWriter {
         self.progress.lock().failed
     }
 
-    /// Writes the record that lists what was pushed and `inherited`: runs of an older record of the
-    /// same key that are still wanted. One that overlaps with what was pushed is left out as a
+    /// Writes the record that lists what was pushed and `inherited`: extents of an older record of
+    /// the same key that are still wanted. One that overlaps with what was pushed is left out as a
     /// whole. Found from the moment it is written.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ pub struct DiskUse {
 pub struct CheckReport {
     /// Index entries.
     pub entries: u64,
-    /// Records read and verified, runs included.
+    /// Records read and verified, extents included.
     pub records: u64,
     /// Content bytes verified.
     pub bytes: u64,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use weir_disk::files::SystemFiles;
 use weir_disk::format::SUPERBLOCK_FILE;
 use weir_disk::{
-    BodyBlock, DirectoryConfig, Disk, DiskConfig, Loaded, NewRecord, Notice, NoticeHandler,
+    BodyBlock, DirectoryConfig, Disk, DiskConfig, LoadedRecord, NewRecord, Notice, NoticeHandler,
     OpenError,
 };
 use weir_policy::Digest;
@@ -73,14 +73,14 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-fn load(disk: &Disk, key: u64) -> Option<Loaded> {
+fn load(disk: &Disk, key: u64) -> Option<LoadedRecord> {
     let candidate = disk.find(digest(key))?;
     Some(block_on(disk.load(candidate)).expect("a record"))
 }
 
-fn read(loaded: &Loaded) -> Vec<u8> {
+fn read(loaded: &LoadedRecord) -> Vec<u8> {
     let mut all = Vec::new();
-    for extent in &loaded.runs {
+    for extent in &loaded.extents {
         let mut at = extent.from;
         while at < extent.to() {
             let bytes = block_on(extent.read(at)).expect("content");
@@ -137,7 +137,7 @@ fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
         at += block.len() as u64;
     }
     let mut early = Vec::new();
-    until("the first run", || {
+    until("the first extent", || {
         early.extend(writer.written());
         !early.is_empty()
     });
@@ -147,7 +147,7 @@ fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
     until("the record", || committed.extents().is_some());
     let loaded = load(&disk, 9).unwrap();
     assert_eq!(read(&loaded), *whole);
-    let extent = &loaded.runs[0];
+    let extent = &loaded.extents[0];
     if let Some(piece) = extent.sendable(100, 200_000) {
         use std::os::unix::fs::FileExt;
         let file = std::fs::File::from(piece.fd().try_clone_to_owned().unwrap());
@@ -173,7 +173,7 @@ fn bytes_sent_by_sendfile_are_unchanged_after_their_segment_is_evicted() {
     append(&disk, 9, whole.len());
     until("the record", || disk.find(digest(9)).is_some());
     let loaded = load(&disk, 9).unwrap();
-    let extent = &loaded.runs[0];
+    let extent = &loaded.extents[0];
     assert_eq!(*block_on(extent.read(0)).unwrap(), *whole);
     let Some(piece) = extent.sendable(0, 60_000) else {
         // a file system that does not say what is in the page cache

@@ -6,7 +6,7 @@ use crate::record::{Line, Record, ResponseRecord, RulesRecord, variant_key};
 use crate::resource::VaryRule;
 use crate::stored::StoredResponse;
 use std::sync::Arc;
-use weir_disk::{Disk, Loaded, ReadError};
+use weir_disk::{Disk, LoadedRecord, ReadError};
 use weir_policy::{Digest, Missing, Now};
 
 /// A look-up on disk: what is purged from now on is not found by it.
@@ -109,7 +109,11 @@ impl DiskLookup {
     }
 
     /// The record under `key`, if there is one.
-    async fn load(&self, key: Digest, now: Now) -> Result<Option<(Record, Loaded)>, Unusable> {
+    async fn load(
+        &self,
+        key: Digest,
+        now: Now,
+    ) -> Result<Option<(Record, LoadedRecord)>, Unusable> {
         let Some(candidate) = self.disk.find(key) else {
             return Ok(None);
         };
@@ -131,7 +135,7 @@ impl DiskLookup {
         self,
         now: Now,
         record: ResponseRecord,
-        loaded: &Loaded,
+        loaded: &LoadedRecord,
         vary: Option<(VaryRule, Digest, Line)>,
     ) -> DiskLookupResult {
         let wanted = vary.as_ref().map(|(rule, selecting, _)| (rule, *selecting));
@@ -160,12 +164,12 @@ impl DiskLookup {
 }
 
 /// The content, as far as it is there; `None` if it is not that of `record`.
-fn body_of(record: &ResponseRecord, loaded: &Loaded) -> Option<Body> {
+fn body_of(record: &ResponseRecord, loaded: &LoadedRecord) -> Option<Body> {
     match &loaded.inline {
         Some(bytes) if record.complete_length == Some(bytes.len() as u64) => {
             Some(Body::whole(bytes))
         }
-        _ => Body::on_disk(loaded.runs.clone(), record.complete_length),
+        _ => Body::on_disk(loaded.extents.clone(), record.complete_length),
     }
 }
 

@@ -1,9 +1,9 @@
-//! From the pieces that have arrived to those of a body: fewer, and not in too many runs.
+//! From the pieces that have arrived to those of a body: fewer, and not in too many spans.
 
 use crate::body::{BLOCK_BYTES, Piece};
 use std::sync::Arc;
 
-/// Runs of a stored response's content that is not whole; the longest are kept. A bound on what
+/// Spans of a stored response's content that is not whole; the longest are kept. A bound on what
 /// asking for single bytes can make of a response; players and readers of documents that jump about
 /// leave a dozen.
 pub const STORED_SPANS_MAX: usize = 64;
@@ -45,18 +45,19 @@ fn copied_together(group: &mut Vec<Piece>) -> Option<Piece> {
     Some(Piece::in_memory(from, block))
 }
 
-/// The pieces of the longest [`STORED_SPANS_MAX`] runs, in order; `None` if there are no more runs.
-pub(crate) fn longest_runs(pieces: &[Piece]) -> Option<Vec<Piece>> {
-    let mut runs: Vec<&[Piece]> = pieces
+/// The pieces of the longest [`STORED_SPANS_MAX`] spans, in order; `None` if there are no more
+/// spans.
+pub(crate) fn longest_spans(pieces: &[Piece]) -> Option<Vec<Piece>> {
+    let mut spans: Vec<&[Piece]> = pieces
         .chunk_by(|piece, next| piece.to() == next.from)
         .collect();
-    if runs.len() <= STORED_SPANS_MAX {
+    if spans.len() <= STORED_SPANS_MAX {
         return None;
     }
-    let length = |run: &&[Piece]| run.iter().map(Piece::len).sum::<u64>();
-    runs.sort_by_key(|run| std::cmp::Reverse(length(run)));
-    runs.truncate(STORED_SPANS_MAX);
-    let mut kept: Vec<Piece> = runs.concat();
+    let length = |span: &&[Piece]| span.iter().map(Piece::len).sum::<u64>();
+    spans.sort_by_key(|span| std::cmp::Reverse(length(span)));
+    spans.truncate(STORED_SPANS_MAX);
+    let mut kept: Vec<Piece> = spans.concat();
     kept.sort_unstable_by_key(|piece| piece.from);
     Some(kept)
 }

@@ -5,13 +5,13 @@
 //! what leaves is decided by `weir_policy::catalog`; this crate only does it. Deliberately absent:
 //! HTTP rules, time, sockets.
 //!
-//! WriteBehind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is not
-//! in memory is looked for there ([`DiskLookup`]). Small content that was found there is in memory
-//! from then on; of large content the memory tier keeps the head, and where it is on disk.
+//! WriteBehind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is
+//! not in memory is looked for there ([`DiskLookup`]). Small content that was found there is in
+//! memory from then on; of large content the memory tier keeps the head, and where it is on disk.
 //!
-//! A response that is arriving is a [`InFlightContent`]: filled at several places at once, read by others
-//! meanwhile. Its room is a [`Reservation`]: pinned, so never taken for others, and therefore limited
-//! in all ([`IN_FLIGHT_PERCENT_MAX`]).
+//! A response that is arriving is a [`InFlightContent`]: filled at several places at once, read by
+//! others meanwhile. Its room is a [`Reservation`]: pinned, so never taken for others, and
+//! therefore limited in all ([`IN_FLIGHT_PERCENT_MAX`]).
 //!
 //! Sharing: the table is split into shards by digest, each behind one mutex that is held for a
 //! look-up or a list operation (tens of nanoseconds) and never across an await. A mutex and not a

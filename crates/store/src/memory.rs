@@ -29,9 +29,9 @@ const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// evicted: nothing would be given back.
 ///
 /// What is arriving is never evicted, so that those who read it lose nothing. All of it together
-/// may come to [`IN_FLIGHT_PERCENT_MAX`](crate::IN_FLIGHT_PERCENT_MAX) of the budget, the large ones
-/// to an eighth less; what finds no room there is refused at the step that asks for it, which is a
-/// matter of its own fetch and delays nobody else.
+/// may come to [`IN_FLIGHT_PERCENT_MAX`](crate::IN_FLIGHT_PERCENT_MAX) of the budget, the large
+/// ones to an eighth less; what finds no room there is refused at the step that asks for it, which
+/// is a matter of its own fetch and delays nobody else.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,

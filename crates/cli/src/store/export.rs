@@ -133,11 +133,11 @@ fn read(directory: &Directory, found: &StoredItem) -> Result<(IntactRecord, OnDi
 /// A part is not given out as if it were all.
 fn check_whole(chosen: &Chosen) -> Result<(), Failure> {
     let mut at = 0;
-    for run in &chosen.stored.runs {
-        if run.from != at {
+    for extent in &chosen.stored.extents {
+        if extent.from != at {
             break;
         }
-        at += u64::from(run.len);
+        at += u64::from(extent.len);
     }
     let whole = chosen.response.complete_length;
     if at == chosen.stored.header.content_bytes && whole.is_none_or(|whole| whole == at) {

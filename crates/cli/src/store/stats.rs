@@ -49,12 +49,12 @@ fn text(directory: &Directory, survey: &Survey) -> String {
         });
         line(word(life), format!("{count} records, {bytes} bytes"));
     }
-    let runs = survey.found.iter().filter(|found| found.kind.is_none());
-    let (count, bytes) = runs.fold((0_u64, 0_u64), |(count, bytes), found| {
+    let extents = survey.found.iter().filter(|found| found.kind.is_none());
+    let (count, bytes) = extents.fold((0_u64, 0_u64), |(count, bytes), found| {
         (count + 1, bytes + u64::from(found.bytes))
     });
     line(
-        "runs",
+        "extents",
         format!("{count}, {bytes} bytes (content of large responses)"),
     );
     line(

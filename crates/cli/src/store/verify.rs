@@ -29,8 +29,8 @@ pub(super) fn verify(named: &Directories) -> Result<(), Failure> {
             records => format!(", of {records} some content was evicted"),
         };
         give(&format!(
-            "{path}: {} segments, {} records ({} live{evicted}), {} runs, {} bytes verified\n",
-            checked.segments, checked.records, checked.live, checked.runs, checked.bytes
+            "{path}: {} segments, {} records ({} live{evicted}), {} extents, {} bytes verified\n",
+            checked.segments, checked.records, checked.live, checked.extents, checked.bytes
         ))?;
     }
     if problems == 0 {

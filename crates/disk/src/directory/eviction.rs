@@ -9,11 +9,11 @@ use crate::directory::reads::reader::{self, ReadMode, Record};
 use crate::directory::segment::{SEGMENTS_MAX, Segment};
 use crate::directory::writer::Writer;
 use crate::directory::writer::batch::{Effect, Piece};
-use crate::directory::writer::plan::{entry, run_pieces};
+use crate::directory::writer::plan::{entry, extent_pieces};
 use crate::files::read_full;
 use crate::format::{
-    Kind, NewRun, RunHeader, RunRef, TableEntry, encode_embedded, encode_listed, encode_run_header,
-    listed_bytes, run_bytes, verify_record, verify_run,
+    ExtentHeader, ExtentRef, Kind, NewExtent, TableEntry, encode_embedded, encode_extent_header,
+    encode_listed, extent_bytes, listed_bytes, verify_extent, verify_record,
 };
 use crate::index::Place;
 use std::collections::HashSet;
@@ -69,11 +69,11 @@ impl Writer {
         }
         // large responses whose record lies in a newer segment
         let mut seen = HashSet::new();
-        for run in victim.outer_runs() {
-            if !seen.insert(run.key) {
+        for extent in victim.outer_extents() {
+            if !seen.insert(extent.key) {
                 continue;
             }
-            let Some((place, true)) = directory.index.peek(run.key) else {
+            let Some((place, true)) = directory.index.peek(extent.key) else {
                 continue;
             };
             match directory.segments.in_slot(place.slot) {
@@ -86,7 +86,7 @@ impl Writer {
         self.flush();
     }
 
-    /// Copies the record at `place` of `home`, and its runs that lie in `victim`.
+    /// Copies the record at `place` of `home`, and its extents that lie in `victim`.
     fn carry(&mut self, home: &Segment, place: Place, victim: &Arc<Segment>, left: &mut u64) {
         let directory = Arc::clone(&self.directory);
         let guess = place.class.bytes();
@@ -123,10 +123,10 @@ impl Writer {
         let (header, references) = verify_record(&whole[..there], home.seal, at).ok()?;
         let content = contents(&whole, &references, home, at)?;
         let content: Vec<[&[u8]; 1]> = content.into_iter().map(|content| [content]).collect();
-        let runs: Vec<NewRun<'_>> = content
+        let extents: Vec<NewExtent<'_>> = content
             .iter()
             .zip(&references)
-            .map(|(content, reference)| NewRun {
+            .map(|(content, reference)| NewExtent {
                 from: reference.from,
                 content,
             })
@@ -136,7 +136,7 @@ impl Writer {
             .first()
             .map_or(crate::format::BodyId(0), |it| it.body);
         let (seal, to) = self.place()?;
-        let made = encode_embedded(seal, to, &new, body, &runs).ok()?;
+        let made = encode_embedded(seal, to, &new, body, &extents).ok()?;
         let entry = entry(&new, to, made.len(), header.content_bytes, Kind::Embedded);
         *left -= bytes;
         self.batch.add(
@@ -155,15 +155,15 @@ impl Writer {
         left: &mut u64,
     ) -> Option<()> {
         let directory = Arc::clone(&self.directory);
-        let count = found.header.runs;
+        let count = found.header.extents;
         let record_bytes = listed_bytes(found.header.meta_bytes, count);
         let generation = found.header.generation;
         if record_bytes > *left || !self.has_room(record_bytes) {
             return None;
         }
         *left -= record_bytes;
-        let mut references = Vec::with_capacity(found.runs.len());
-        for reference in &found.runs {
+        let mut references = Vec::with_capacity(found.extents.len());
+        for reference in &found.extents {
             if reference.segment == victim.number {
                 references.extend(self.carry_run(found, reference, victim, left, record_bytes));
             } else if directory.segments.numbered(reference.segment).is_some() {
@@ -185,28 +185,28 @@ impl Writer {
         Some(())
     }
 
-    /// Copies a run, if there is room for it and `reserved` bytes behind it.
+    /// Copies an extent, if there is room for it and `reserved` bytes behind it.
     fn carry_run(
         &mut self,
         found: &Record<'_>,
-        reference: &RunRef,
+        reference: &ExtentRef,
         victim: &Arc<Segment>,
         left: &mut u64,
         reserved: u64,
-    ) -> Option<RunRef> {
-        let bytes = run_bytes(reference.len);
+    ) -> Option<ExtentRef> {
+        let bytes = extent_bytes(reference.len);
         if bytes > *left || !self.has_room(bytes + reserved) {
             return None;
         }
         let mut whole = vec![0; usize::try_from(bytes).ok()?];
         let from = u64::from(reference.at);
         let there = read_full(&*victim.file, &mut whole, from).ok()?;
-        let header = verify_run(&whole[..there], victim.seal, from).ok()?;
+        let header = verify_extent(&whole[..there], victim.seal, from).ok()?;
         header.check_reference(found.header.key, reference).ok()?;
         let content = content_of(&whole, &header)?;
         let (seal, to) = self.place()?;
         let owner = (found.header.key, reference.body);
-        let made = encode_run_header(seal, to, owner, reference.from, &[content]).ok()?;
+        let made = encode_extent_header(seal, to, owner, reference.from, &[content]).ok()?;
         let at = u32::try_from(to).ok()?;
         let entry = TableEntry {
             key: found.header.key,
@@ -217,9 +217,9 @@ impl Writer {
             kind: None,
         };
         *left -= bytes;
-        let pieces = run_pieces(made, vec![content.into()]);
+        let pieces = extent_pieces(made, vec![content.into()]);
         self.batch.add(pieces, entry, Effect::CarriedRun);
-        Some(RunRef {
+        Some(ExtentRef {
             at,
             segment: seal.number(),
             ..*reference
@@ -227,23 +227,23 @@ impl Writer {
     }
 }
 
-/// The content of each embedded run of a record that was verified.
+/// The content of each embedded extent of a record that was verified.
 fn contents<'a>(
     record: &'a [u8],
-    references: &[RunRef],
+    references: &[ExtentRef],
     home: &Segment,
     at: u64,
 ) -> Option<Vec<&'a [u8]>> {
     let each = references.iter().map(|reference| {
         let begin = usize::try_from(u64::from(reference.at).checked_sub(at)?).ok()?;
-        let run = record.get(begin..)?;
-        let header = RunHeader::decode(run, home.seal, u64::from(reference.at)).ok()?;
-        content_of(run, &header)
+        let extent = record.get(begin..)?;
+        let header = ExtentHeader::decode(extent, home.seal, u64::from(reference.at)).ok()?;
+        content_of(extent, &header)
     });
     each.collect()
 }
 
-fn content_of<'a>(run: &'a [u8], header: &RunHeader) -> Option<&'a [u8]> {
+fn content_of<'a>(extent: &'a [u8], header: &ExtentHeader) -> Option<&'a [u8]> {
     let begin = usize::try_from(header.header_bytes()).ok()?;
-    run.get(begin..begin.checked_add(header.len as usize)?)
+    extent.get(begin..begin.checked_add(header.len as usize)?)
 }

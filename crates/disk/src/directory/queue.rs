@@ -26,7 +26,7 @@ pub(crate) struct RecordJob {
 }
 
 /// A stretch of a large one.
-pub(crate) struct RunJob {
+pub(crate) struct ExtentJob {
     pub(crate) progress: Arc<Progress>,
     pub(crate) key: Digest,
     pub(crate) body: BodyId,
@@ -35,7 +35,7 @@ pub(crate) struct RunJob {
     pub(crate) charge: usize,
 }
 
-/// The record of a large one, behind all of its runs.
+/// The record of a large one, behind all of its extents.
 pub(crate) struct CommitJob {
     pub(crate) progress: Arc<Progress>,
     pub(crate) key: Digest,
@@ -54,7 +54,7 @@ pub(crate) struct PurgeJob {
 
 pub(crate) enum Job {
     Record(RecordJob),
-    Run(RunJob),
+    Extent(ExtentJob),
     Commit(CommitJob),
 }
 
@@ -62,7 +62,7 @@ impl Job {
     pub(crate) const fn charge(&self) -> usize {
         match self {
             Self::Record(job) => job.charge,
-            Self::Run(job) => job.charge,
+            Self::Extent(job) => job.charge,
             Self::Commit(job) => job.charge,
         }
     }
@@ -72,7 +72,7 @@ impl Job {
         match self {
             Self::Record(job) => Some(job.key),
             Self::Commit(job) => Some(job.key),
-            Self::Run(_) => None,
+            Self::Extent(_) => None,
         }
     }
 }

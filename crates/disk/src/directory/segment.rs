@@ -19,9 +19,9 @@ const _: () = assert!(SEGMENTS_MAX < SLOTS_MAX);
 /// verified.
 pub(crate) const SEND_BYTES_MIN: u32 = 16 * 1024;
 
-/// A run that lies outside of its record.
+/// An extent that lies outside of its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OuterRun {
+pub(crate) struct OuterExtent {
     pub(crate) at: u32,
     pub(crate) key: Digest,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Segment {
     bytes: AtomicU64,
     /// Bytes that were written.
     end: AtomicU64,
-    outer_runs: Mutex<Vec<OuterRun>>,
+    outer_extents: Mutex<Vec<OuterExtent>>,
     /// Offsets of chunks that were verified since they came from the device, or written by this
     /// process.
     verified: Mutex<HashSet<u32>>,
@@ -94,20 +94,20 @@ impl Segment {
         self.generation.fetch_max(generation, Ordering::AcqRel);
     }
 
-    pub(crate) fn add_outer_run(&self, run: OuterRun) {
-        let mut runs = self
-            .outer_runs
+    pub(crate) fn add_outer_extent(&self, extent: OuterExtent) {
+        let mut extents = self
+            .outer_extents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        runs.push(run);
+        extents.push(extent);
     }
 
-    pub(crate) fn outer_runs(&self) -> Vec<OuterRun> {
-        let runs = self
-            .outer_runs
+    pub(crate) fn outer_extents(&self) -> Vec<OuterExtent> {
+        let extents = self
+            .outer_extents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        runs.clone()
+        extents.clone()
     }
 
     /// The chunk at `offset` was verified.
@@ -173,7 +173,7 @@ impl Segments {
             generation: AtomicU64::new(0),
             bytes: AtomicU64::new(new.bytes),
             end: AtomicU64::new(new.end),
-            outer_runs: Mutex::default(),
+            outer_extents: Mutex::default(),
             verified: Mutex::default(),
         });
         if slot == all.slots.len() {

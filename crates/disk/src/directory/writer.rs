@@ -206,7 +206,7 @@ impl Writer {
         directory.queue.finished(job.charge(), job.key());
         match job {
             Job::Record(_) => directory.counters.lost.add(1),
-            Job::Run(job) => job.progress.fail(why),
+            Job::Extent(job) => job.progress.fail(why),
             Job::Commit(job) => {
                 directory.counters.lost.add(1);
                 job.progress.fail(why);

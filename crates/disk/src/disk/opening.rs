@@ -14,8 +14,8 @@ use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
 use crate::files::Files;
 use crate::format::{
-    ALIGN_BYTES, CHUNK_BYTES, PAGE_BYTES, PurgeEntry, PurgeScope, RUN_BYTES_MAX, SEGMENT_BYTES_MAX,
-    Superblock,
+    ALIGN_BYTES, CHUNK_BYTES, EXTENT_BYTES_MAX, PAGE_BYTES, PurgeEntry, PurgeScope,
+    SEGMENT_BYTES_MAX, Superblock,
 };
 use crate::{DirectoryConfig, DiskConfig, Notice, OpenError};
 use std::io;
@@ -140,14 +140,14 @@ fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, Op
     let align = ALIGN_BYTES as u64;
     let segment_bytes = wanted.min(largest) / align * align;
     // what does not fit any more stays empty at a segment's end: an eighth at most, but a block
-    // lies in one run
+    // lies in one extent
     let block_bytes = (CHUNK_BYTES as u64).min(segment_bytes / 2);
-    let run_bytes =
-        (segment_bytes / 8).clamp(block_bytes, u64::from(RUN_BYTES_MAX)) / align * align;
+    let extent_bytes =
+        (segment_bytes / 8).clamp(block_bytes, u64::from(EXTENT_BYTES_MAX)) / align * align;
     Ok(Limits {
         bytes: directory.bytes,
         segment_bytes: u32::try_from(segment_bytes).unwrap_or(SEGMENT_BYTES_MAX),
-        run_bytes: u32::try_from(run_bytes).unwrap_or(RUN_BYTES_MAX),
+        extent_bytes: u32::try_from(extent_bytes).unwrap_or(EXTENT_BYTES_MAX),
         sync_interval_ms: config.sync_interval_ms,
         verify: config.verify,
     })

@@ -44,8 +44,8 @@ pub trait Batch: Debug {
     /// Has a transfer done. It begins with the next [`Self::wait`], together with others.
     fn begin(&mut self, transfer: Transfer);
 
-    /// Waits until a transfer has ended, it was interrupted, or `longest` is over. What has ended is
-    /// added to `came`.
+    /// Waits until a transfer has ended, it was interrupted, or `longest` is over. What has ended
+    /// is added to `came`.
     ///
     /// # Errors
     /// What the system says: nothing will come of what is under way, nor of anything that is begun

@@ -69,8 +69,8 @@ impl Ring {
     #[expect(unsafe_code, reason = "only we know how long memory lives")]
     fn push(&mut self, entry: &squeue::Entry) -> bool {
         // SAFETY: an entry names memory and a descriptor of a transfer in `under_way`, or of the
-        // interrupter. They are given up when the kernel says that the entry has ended; a ring that is
-        // dropped before gives them up never.
+        // interrupter. They are given up when the kernel says that the entry has ended; a ring that
+        // is dropped before gives them up never.
         unsafe { self.ring.submission().push(entry).is_ok() }
     }
 

@@ -22,12 +22,12 @@ pub enum Item {
     SegmentHeader,
     /// Header of a record.
     RecordHeader,
-    /// The list of a record's runs.
-    RunList,
+    /// The list of a record's extents.
+    ExtentList,
     /// What the tier above stored with a record.
     Meta,
-    /// Header of a run of content.
-    RunHeader,
+    /// Header of an extent of content.
+    ExtentHeader,
     /// At most 64 KiB of content.
     Chunk,
     /// The table of a sealed segment.
@@ -89,9 +89,9 @@ impl fmt::Display for Item {
             Self::Superblock => "superblock",
             Self::SegmentHeader => "segment header",
             Self::RecordHeader => "record header",
-            Self::RunList => "list of runs",
+            Self::ExtentList => "list of extents",
             Self::Meta => "meta",
-            Self::RunHeader => "run header",
+            Self::ExtentHeader => "extent header",
             Self::Chunk => "content",
             Self::Table => "table",
             Self::Trailer => "trailer",

@@ -1,7 +1,7 @@
 //! The example of `docs/store-format.md` is what the code writes.
 
 use super::{
-    BodyId, NewRecord, NewRun, PAGE_BYTES, StoreId, Volume, encode_embedded, verify_record,
+    BodyId, NewExtent, NewRecord, PAGE_BYTES, StoreId, Volume, encode_embedded, verify_record,
 };
 use weir_policy::Digest;
 
@@ -26,12 +26,12 @@ fn documented_record_example_matches_the_encoded_bytes() {
         purged: 5,
         meta: b"head",
     };
-    let run = NewRun {
+    let extent = NewExtent {
         from: 0,
         content: &[b"hello, disk\n"],
     };
     let (seal, at) = (volume.segment(1), PAGE_BYTES as u64);
-    let bytes = encode_embedded(seal, at, &new, BodyId(7), &[run]).unwrap();
+    let bytes = encode_embedded(seal, at, &new, BodyId(7), &[extent]).unwrap();
     verify_record(&bytes, seal, at).unwrap();
     assert_eq!(dump(&bytes, at), example());
 }

@@ -13,10 +13,10 @@
 mod error;
 #[cfg(test)]
 mod example;
+mod extent;
 mod journal;
 mod reader;
 mod record;
-mod run;
 mod seal;
 mod segment;
 mod superblock;
@@ -28,15 +28,17 @@ mod verify;
 mod writer;
 
 pub use error::{FormatError, FormatErrorKind, Item};
+pub use extent::{
+    BodyId, EXTENT_HEADER_BYTES_MAX, ExtentHeader, encode_extent_header, extent_bytes,
+};
 pub use journal::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,
     PurgeEntry, PurgeScope,
 };
 pub use record::{
-    Kind, NewRecord, NewRun, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunRef,
+    EXTENT_REF_BYTES, ExtentRef, Kind, NewExtent, NewRecord, RECORD_HEADER_BYTES, RecordHeader,
     embedded_bytes, encode_embedded, encode_listed, listed_bytes,
 };
-pub use run::{BodyId, RUN_HEADER_BYTES_MAX, RunHeader, encode_run_header, run_bytes};
 pub use seal::{Seal, StoreId, Volume};
 pub use segment::{SegmentHeader, segment_file_name, segment_number};
 pub use superblock::{LOCK_FILE, SUPERBLOCK_FILE, Superblock};
@@ -44,7 +46,7 @@ pub use table::{
     TABLE_ENTRY_BYTES, TABLE_RECORDS_MAX, TableEntry, decode_table, encode_table, table_bytes,
 };
 pub use trailer::{TRAILER_BYTES, Trailer};
-pub use verify::{Step, step, verify_record, verify_run};
+pub use verify::{Step, step, verify_extent, verify_record};
 
 /// Version of the format. A store of a newer one is refused, never guessed at. One of an older
 /// version is read, and becomes one of this version when it is opened.
@@ -58,27 +60,27 @@ pub const FORMAT_VERSION_MIN: u32 = 1;
 /// `O_DIRECT` would ask for.
 pub const PAGE_BYTES: usize = 4096;
 
-/// Records and runs begin at multiples of this: an offset fits in 26 bits in a segment of 1 GiB,
+/// Records and extents begin at multiples of this: an offset fits in 26 bits in a segment of 1 GiB,
 /// and a scan for the next intact header looks at one place in sixteen.
 pub const ALIGN_BYTES: usize = 16;
 
 /// Content is checksummed in stretches of this size: what is read, verified and sent at once.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Content of one run. Its header lists the checksums of its chunks, so that it stays small enough
-/// to read in one go.
-pub const RUN_BYTES_MAX: u32 = 1024 * 1024;
+/// Content of one extent. Its header lists the checksums of its chunks, so that it stays small
+/// enough to read in one go.
+pub const EXTENT_BYTES_MAX: u32 = 1024 * 1024;
 
-/// Chunks of one run.
-pub const CHUNKS_MAX: usize = RUN_BYTES_MAX as usize / CHUNK_BYTES;
+/// Chunks of one extent.
+pub const CHUNKS_MAX: usize = EXTENT_BYTES_MAX as usize / CHUNK_BYTES;
 
 /// What the tier above stores beside the content: head, facts, validators. Heads are limited to 64
 /// KiB on the wire.
 pub const META_BYTES_MAX: u32 = 1024 * 1024;
 
-/// Runs of one record: 1 TiB of content in runs of 1 MiB; the list takes 32 MiB then and must fit
-/// into one segment.
-pub const RUNS_MAX: u32 = 1 << 20;
+/// Extents of one record: 1 TiB of content in extents of 1 MiB; the list takes 32 MiB then and must
+/// fit into one segment.
+pub const EXTENTS_MAX: u32 = 1 << 20;
 
 /// The largest segment that a reader must be able to handle; a writer makes them of 64 MiB.
 pub const SEGMENT_BYTES_MAX: u32 = 1024 * 1024 * 1024;

@@ -21,12 +21,12 @@ pub const TABLE_ENTRY_BYTES: usize = 40;
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
 pub const TABLE_RECORDS_MAX: u32 = SEGMENT_BYTES_MAX / RECORD_HEADER_BYTES as u32;
 
-/// A record or a run of a sealed segment.
+/// A record or an extent of a sealed segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableEntry {
     /// Its key.
     pub key: Digest,
-    /// A record's generation, or the number of a run's body.
+    /// A record's generation, or the number of an extent's body.
     pub generation: u64,
     /// Where it begins in the segment.
     pub at: u32,
@@ -34,7 +34,7 @@ pub struct TableEntry {
     pub bytes: u32,
     /// Bytes of content inside.
     pub content_bytes: u32,
-    /// The kind of record; `None` for a run outside of a record.
+    /// The kind of record; `None` for an extent outside of a record.
     pub kind: Option<Kind>,
 }
 

@@ -1,8 +1,8 @@
 //! Reads a segment item by item: what recovery and the offline reader have in common.
 
 use super::{
-    CHUNK_BYTES, FormatError, FormatErrorKind, Item, Kind, RecordHeader, RunHeader, RunRef, Seal,
-    reader, record, run,
+    CHUNK_BYTES, ExtentHeader, ExtentRef, FormatError, FormatErrorKind, Item, Kind, RecordHeader,
+    Seal, extent, reader, record,
 };
 
 /// What begins at a place of a segment.
@@ -10,8 +10,8 @@ use super::{
 pub enum Step {
     /// A record.
     Record(RecordHeader),
-    /// A run outside of a record.
-    Run(RunHeader),
+    /// An extent outside of a record.
+    Extent(ExtentHeader),
 }
 
 impl Step {
@@ -20,13 +20,13 @@ impl Step {
     pub const fn bytes(&self) -> u64 {
         match self {
             Self::Record(record) => record.bytes as u64,
-            Self::Run(run) => run.bytes(),
+            Self::Extent(extent) => extent.bytes(),
         }
     }
 }
 
 /// What begins with `bytes`, at `at` in the segment of `seal`. Only headers are looked at:
-/// [`super::RUN_HEADER_BYTES_MAX`] bytes are enough. After an error the next place to look at is 16
+/// [`super::EXTENT_HEADER_BYTES_MAX`] bytes are enough. After an error the next place to look at is 16
 /// bytes further.
 ///
 /// # Errors
@@ -34,8 +34,8 @@ impl Step {
 /// [`FormatErrorKind::Absent`] where neither begins; anything else is a damaged header (or content that looks
 /// like one).
 pub fn step(bytes: &[u8], seal: Seal, at: u64) -> Result<Step, FormatError> {
-    if bytes.starts_with(&run::MAGIC) {
-        return RunHeader::decode(bytes, seal, at).map(Step::Run);
+    if bytes.starts_with(&extent::MAGIC) {
+        return ExtentHeader::decode(bytes, seal, at).map(Step::Extent);
     }
     if bytes.starts_with(&record::MAGIC) {
         return RecordHeader::decode(bytes, seal, at).map(Step::Record);
@@ -47,7 +47,7 @@ pub fn step(bytes: &[u8], seal: Seal, at: u64) -> Result<Step, FormatError> {
     })
 }
 
-/// Checks every byte of the record that begins with `bytes`, embedded runs included.
+/// Checks every byte of the record that begins with `bytes`, embedded extents included.
 ///
 /// # Errors
 ///
@@ -56,28 +56,28 @@ pub fn verify_record(
     bytes: &[u8],
     seal: Seal,
     at: u64,
-) -> Result<(RecordHeader, Vec<RunRef>), FormatError> {
+) -> Result<(RecordHeader, Vec<ExtentRef>), FormatError> {
     let header = RecordHeader::decode(bytes, seal, at)?;
-    let (runs, _meta) = header.tail(bytes, seal, at)?;
+    let (extents, _meta) = header.tail(bytes, seal, at)?;
     if header.kind == Kind::Embedded {
-        for meant in &runs {
+        for meant in &extents {
             let begin = u64::from(meant.at) - at;
             let begin = usize::try_from(begin).unwrap_or(usize::MAX);
-            let run = bytes.get(begin..).unwrap_or_default();
-            let found = verify_run(run, seal, u64::from(meant.at))?;
+            let extent = bytes.get(begin..).unwrap_or_default();
+            let found = verify_extent(extent, seal, u64::from(meant.at))?;
             found.check_reference(header.key, meant)?;
         }
     }
-    Ok((header, runs))
+    Ok((header, extents))
 }
 
-/// Checks every byte of the run that begins with `bytes`.
+/// Checks every byte of the extent that begins with `bytes`.
 ///
 /// # Errors
 ///
 /// The first thing that is wrong.
-pub fn verify_run(bytes: &[u8], seal: Seal, at: u64) -> Result<RunHeader, FormatError> {
-    let header = RunHeader::decode(bytes, seal, at)?;
+pub fn verify_extent(bytes: &[u8], seal: Seal, at: u64) -> Result<ExtentHeader, FormatError> {
+    let header = ExtentHeader::decode(bytes, seal, at)?;
     let item = reader::Reader::new(Item::Chunk, at, bytes);
     let whole = item.whole(usize::try_from(header.bytes()).unwrap_or(usize::MAX))?;
     let begin = usize::try_from(header.header_bytes()).unwrap_or(usize::MAX);

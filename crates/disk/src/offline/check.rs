@@ -6,8 +6,8 @@ use super::error::{OfflineError, Problem};
 use super::segment::{Segment, StoredItem};
 use super::survey::{RecordState, Survey};
 use crate::format::{
-    FormatError, Kind, RUN_HEADER_BYTES_MAX, RunHeader, RunRef, segment_file_name, verify_record,
-    verify_run,
+    EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, FormatError, Kind, segment_file_name,
+    verify_extent, verify_record,
 };
 use weir_policy::Digest;
 
@@ -22,9 +22,9 @@ pub struct VerifyReport {
     pub live: u64,
     /// Live records some of whose content has left with its segment: eviction, and no damage.
     pub partly_evicted: u64,
-    /// Runs outside of records.
-    pub runs: u64,
-    /// Bytes of records and runs.
+    /// Extents outside of records.
+    pub extents: u64,
+    /// Bytes of records and extents.
     pub bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Directory {
             checked.live += u64::from(is_live);
             match found.kind {
                 Some(_) => checked.records += 1,
-                None => checked.runs += 1,
+                None => checked.extents += 1,
             }
             if let Err(error) = check_one(&segment, found)? {
                 tell(&Problem::of(&segment.name(), &error));
@@ -69,9 +69,9 @@ impl Directory {
         Ok(checked)
     }
 
-    /// Whether the runs a record names are what it says, and whether all are there; their content
-    /// is checked where they lie. The oldest segments leave to make room, whatever newer records
-    /// say of them.
+    /// Whether the extents a record names are what it says, and whether all are there; their
+    /// content is checked where they lie. The oldest segments leave to make room, whatever newer
+    /// records say of them.
     fn check_listed(
         &self,
         segment: &Segment,
@@ -80,14 +80,14 @@ impl Directory {
     ) -> Result<bool, OfflineError> {
         let mut is_whole = true;
         let stored = read_record(segment, found)?;
-        for run in &stored.runs {
-            match self.check_reference(stored.header.key, run) {
+        for extent in &stored.extents {
+            match self.check_reference(stored.header.key, extent) {
                 Ok(()) => {}
                 Err(OfflineError::Format { error, .. }) => {
                     let what = format!(
                         "content from {} on is named to be in {}: {error}",
-                        run.from,
-                        segment_file_name(run.segment)
+                        extent.from,
+                        segment_file_name(extent.segment)
                     );
                     tell(&Problem::new(&segment.name(), u64::from(found.at), what));
                 }
@@ -102,16 +102,16 @@ impl Directory {
         Ok(is_whole)
     }
 
-    fn check_reference(&self, key: Digest, run: &RunRef) -> Result<(), OfflineError> {
-        let segment = Segment::open(self, run.segment)?;
-        let bytes = segment.read(u64::from(run.at), RUN_HEADER_BYTES_MAX)?;
-        RunHeader::decode(&bytes, segment.seal, u64::from(run.at))
-            .and_then(|header| header.check_reference(key, run))
+    fn check_reference(&self, key: Digest, extent: &ExtentRef) -> Result<(), OfflineError> {
+        let segment = Segment::open(self, extent.segment)?;
+        let bytes = segment.read(u64::from(extent.at), EXTENT_HEADER_BYTES_MAX)?;
+        ExtentHeader::decode(&bytes, segment.seal, u64::from(extent.at))
+            .and_then(|header| header.check_reference(key, extent))
             .map_err(|error| OfflineError::format(&segment.path, error))
     }
 }
 
-/// Every byte of a record or run, and whether it is the one the table means.
+/// Every byte of a record or extent, and whether it is the one the table means.
 fn check_one(
     segment: &Segment,
     found: &StoredItem,
@@ -134,8 +134,7 @@ fn check_one(
     Ok(match found.kind {
         Some(_) => verify_record(&bytes, segment.seal, at)
             .and_then(|(header, _)| same(header.key, header.generation)),
-        None => {
-            verify_run(&bytes, segment.seal, at).and_then(|header| same(header.key, header.body.0))
-        }
+        None => verify_extent(&bytes, segment.seal, at)
+            .and_then(|header| same(header.key, header.body.0)),
     })
 }

@@ -3,7 +3,9 @@
 use super::directory::Directory;
 use super::error::OfflineError;
 use super::segment::{Segment, StoredItem, key_text};
-use crate::format::{RECORD_HEADER_BYTES, RUN_HEADER_BYTES_MAX, RecordHeader, RunHeader, RunRef};
+use crate::format::{
+    EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, RECORD_HEADER_BYTES, RecordHeader,
+};
 use std::io::{self, Write};
 
 /// A record whose header, list and meta are intact.
@@ -14,7 +16,7 @@ pub struct IntactRecord {
     /// What the tier above keeps with it.
     pub meta: Vec<u8>,
     /// Where its content lies.
-    pub runs: Vec<RunRef>,
+    pub extents: Vec<ExtentRef>,
 }
 
 impl IntactRecord {
@@ -49,12 +51,12 @@ impl Directory {
     ) -> Result<u64, OfflineError> {
         let mut written = 0;
         let mut open: Option<Segment> = None;
-        for run in &stored.runs {
+        for extent in &stored.extents {
             let segment = match open.take() {
-                Some(segment) if segment.seal.number() == run.segment => segment,
-                _ => Segment::open(self, run.segment)?,
+                Some(segment) if segment.seal.number() == extent.segment => segment,
+                _ => Segment::open(self, extent.segment)?,
             };
-            each_chunk(&segment, stored, run, &mut |chunk| {
+            each_chunk(&segment, stored, extent, &mut |chunk| {
                 written += chunk.len() as u64;
                 output.write_all(chunk)
             })?;
@@ -74,27 +76,27 @@ pub(super) fn read_record(
     let header = RecordHeader::decode(&head, segment.seal, at).map_err(wrong)?;
     let size = usize::try_from(header.head_bytes()).unwrap_or(usize::MAX);
     let bytes = segment.read(at, size)?;
-    let (runs, meta) = header.tail(&bytes, segment.seal, at).map_err(wrong)?;
+    let (extents, meta) = header.tail(&bytes, segment.seal, at).map_err(wrong)?;
     Ok(IntactRecord {
         header,
         meta: meta.to_vec(),
-        runs,
+        extents,
     })
 }
 
-/// Hands out the chunks of a run, verified.
+/// Hands out the chunks of an extent, verified.
 fn each_chunk(
     segment: &Segment,
     stored: &IntactRecord,
-    run: &RunRef,
+    extent: &ExtentRef,
     take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), OfflineError> {
-    let at = u64::from(run.at);
+    let at = u64::from(extent.at);
     let wrong = |error| OfflineError::format(&segment.path, error);
-    let head = segment.read(at, RUN_HEADER_BYTES_MAX)?;
-    let header = RunHeader::decode(&head, segment.seal, at).map_err(wrong)?;
+    let head = segment.read(at, EXTENT_HEADER_BYTES_MAX)?;
+    let header = ExtentHeader::decode(&head, segment.seal, at).map_err(wrong)?;
     header
-        .check_reference(stored.header.key, run)
+        .check_reference(stored.header.key, extent)
         .map_err(wrong)?;
     for index in 0..header.chunks() {
         let Some((begin, len)) = header.chunk(index) else {

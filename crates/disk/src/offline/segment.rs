@@ -3,7 +3,7 @@
 use super::directory::Directory;
 use super::error::{OfflineError, Problem};
 use crate::format::{
-    ALIGN_BYTES, FormatError, FormatErrorKind, Item, Kind, PAGE_BYTES, RUN_HEADER_BYTES_MAX,
+    ALIGN_BYTES, EXTENT_HEADER_BYTES_MAX, FormatError, FormatErrorKind, Item, Kind, PAGE_BYTES,
     SEGMENT_BYTES_MAX, Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, decode_table,
     segment_file_name, step, table_bytes,
 };
@@ -19,12 +19,12 @@ const WINDOW_BYTES: usize = 1024 * 1024;
 /// Key of records that only say which purges there were.
 const MARK: Digest = Digest(0, 0);
 
-/// A record or a run, and where it lies.
+/// A record or an extent, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredItem {
     /// Its key.
     pub key: Digest,
-    /// A record's generation; the number of a run's body.
+    /// A record's generation; the number of an extent's body.
     pub generation: u64,
     /// Number of the segment.
     pub segment: u64,
@@ -32,7 +32,7 @@ pub struct StoredItem {
     pub at: u32,
     /// Bytes it takes there.
     pub bytes: u32,
-    /// The kind of record; `None` for a run outside of a record.
+    /// The kind of record; `None` for an extent outside of a record.
     pub kind: Option<Kind>,
 }
 
@@ -43,7 +43,7 @@ impl StoredItem {
         key_text(self.key)
     }
 
-    /// Whether it is a stored response: no run, and no mark.
+    /// Whether it is a stored response: no extent, and no mark.
     #[must_use]
     pub fn is_response(&self) -> bool {
         self.kind.is_some() && self.key != MARK
@@ -207,7 +207,7 @@ impl Segment {
     fn item(&self, item: &Step, at: u64) -> StoredItem {
         let (key, generation, kind) = match item {
             Step::Record(record) => (record.key, record.generation, Some(record.kind)),
-            Step::Run(run) => (run.key, run.body.0, None),
+            Step::Extent(extent) => (extent.key, extent.body.0, None),
         };
         StoredItem {
             key,
@@ -231,7 +231,7 @@ impl Window<'_> {
     /// What begins at `at`: at least a header, unless the file ends.
     fn from(&mut self, at: u64) -> Result<&[u8], OfflineError> {
         let end = self.at + self.bytes.len() as u64;
-        let is_enough = at + RUN_HEADER_BYTES_MAX as u64 <= end || end == self.segment.len;
+        let is_enough = at + EXTENT_HEADER_BYTES_MAX as u64 <= end || end == self.segment.len;
         if at < self.at || at >= end || !is_enough {
             self.bytes = self.segment.read(at, WINDOW_BYTES)?;
             self.at = at;

@@ -37,7 +37,7 @@ pub struct SegmentSummary {
 /// Everything that lies in a directory.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// Records and runs, by segment and place.
+    /// Records and extents, by segment and place.
     pub found: Vec<StoredItem>,
     /// Segments that could be read.
     pub segments: Vec<SegmentSummary>,

@@ -1,9 +1,9 @@
 use super::*;
 use crate::format::{
-    BodyId, JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Kind, LOCK_FILE, NewRecord,
-    NewRun, PAGE_BYTES, PurgeEntry, PurgeScope, RunRef, SUPERBLOCK_FILE, SegmentHeader, StoreId,
-    Superblock, TableEntry, Trailer, Volume, encode_embedded, encode_listed, encode_run_header,
-    encode_table, segment_file_name,
+    BodyId, ExtentRef, JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Kind, LOCK_FILE,
+    NewExtent, NewRecord, PAGE_BYTES, PurgeEntry, PurgeScope, SUPERBLOCK_FILE, SegmentHeader,
+    StoreId, Superblock, TableEntry, Trailer, Volume, encode_embedded, encode_extent_header,
+    encode_listed, encode_table, segment_file_name,
 };
 use std::path::Path;
 use tempfile::TempDir;
@@ -58,23 +58,23 @@ impl Hand {
 
     fn small(&mut self, key: u64, generation: u64, content: &[u8]) -> u32 {
         let blocks = [content];
-        let run = NewRun {
+        let extent = NewExtent {
             from: 0,
             content: &blocks,
         };
         let (seal, body) = (VOLUME.segment(self.number), BodyId(generation));
         let new = new_record(key, generation);
-        let bytes = encode_embedded(seal, self.at(), &new, body, &[run]).unwrap();
+        let bytes = encode_embedded(seal, self.at(), &new, body, &[extent]).unwrap();
         self.add(&bytes, key, generation, Some(Kind::Embedded))
     }
 
-    fn run(&mut self, key: u64, body: u64, from: u64, content: &[u8]) -> RunRef {
+    fn extent(&mut self, key: u64, body: u64, from: u64, content: &[u8]) -> ExtentRef {
         let seal = VOLUME.segment(self.number);
         let whose = (Digest(key, 0), BodyId(body));
-        let mut bytes = encode_run_header(seal, self.at(), whose, from, &[content]).unwrap();
+        let mut bytes = encode_extent_header(seal, self.at(), whose, from, &[content]).unwrap();
         bytes.extend_from_slice(content);
         bytes.resize(bytes.len().next_multiple_of(16), 0);
-        RunRef {
+        ExtentRef {
             from,
             len: u32::try_from(content.len()).unwrap(),
             at: self.add(&bytes, key, body, None),
@@ -83,9 +83,9 @@ impl Hand {
         }
     }
 
-    fn listed(&mut self, key: u64, generation: u64, runs: &[RunRef]) -> u32 {
+    fn listed(&mut self, key: u64, generation: u64, extents: &[ExtentRef]) -> u32 {
         let seal = VOLUME.segment(self.number);
-        let bytes = encode_listed(seal, self.at(), &new_record(key, generation), runs).unwrap();
+        let bytes = encode_listed(seal, self.at(), &new_record(key, generation), extents).unwrap();
         self.add(&bytes, key, generation, Some(Kind::Listed))
     }
 
@@ -191,12 +191,12 @@ fn example() -> TempDir {
     let directory = store();
     let mut first = Hand::new(1, 0);
     first.small(1, 1, b"one, old");
-    let mut runs = vec![first.run(2, 2, 0, b"two")];
+    let mut extents = vec![first.extent(2, 2, 0, b"two")];
     first.sealed().write(directory.path());
     let mut second = Hand::new(2, 0);
     second.small(1, 4, b"one");
-    runs.push(second.run(2, 3, 3, b" and more"));
-    second.listed(2, 3, &runs);
+    extents.push(second.extent(2, 3, 3, b" and more"));
+    second.listed(2, 3, &extents);
     second.small(3, 5, b"three");
     // a mark: it only says which purges there were
     second.listed(0, 0, &[]);

@@ -178,9 +178,9 @@ fn response_of_64_kib_blocks_is_stored_in_the_smallest_directory() {
     };
     assert_eq!(
         loaded
-            .runs
+            .extents
             .iter()
-            .map(|run| run.to() - run.from)
+            .map(|extent| extent.to() - extent.from)
             .sum::<u64>(),
         40 * len as u64
     );

@@ -13,8 +13,8 @@ use weir_disk::files::Files;
 use weir_disk::files::simulated::{Fault, Plan, Random, SimulatedFiles};
 use weir_disk::stepped::{self, SteppedDirectory};
 use weir_disk::{
-    DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, PendingRecord, ReadError,
-    RecordWriter, Ticket,
+    DirectoryConfig, Disk, DiskConfig, Extent, LoadedRecord, NewRecord, Notice, PendingRecord,
+    ReadError, RecordWriter, Ticket,
 };
 use weir_policy::page_cache::Way;
 
@@ -389,7 +389,7 @@ impl World {
         {
             // the validators were refreshed: another head, the same content
             representation = Meta::decode(&there.meta).unwrap().representation;
-            inherited = there.runs;
+            inherited = there.extents;
         }
         let meta = Meta {
             key,
@@ -403,7 +403,7 @@ impl World {
     }
 
     /// What is stored under a key; whatever it is, it is checked.
-    fn peek(&mut self, key: u64) -> Option<Loaded> {
+    fn peek(&mut self, key: u64) -> Option<LoadedRecord> {
         let candidate = self.disk().find(digest(key))?;
         match poll(self.disk().load(candidate)).unwrap() {
             Ok(loaded) => {
@@ -425,16 +425,19 @@ impl World {
         };
         self.hits += 1;
         let representation = Meta::decode(&loaded.meta).unwrap().representation;
-        for extent in &loaded.runs {
+        for extent in &loaded.extents {
             self.read_extent(key, representation, extent);
         }
         if self.held.len() < 4 {
-            let held = loaded.runs.into_iter().map(|it| (key, representation, it));
+            let held = loaded
+                .extents
+                .into_iter()
+                .map(|it| (key, representation, it));
             self.held.extend(held.take(1));
         }
     }
 
-    fn judge(&mut self, key: u64, loaded: &Loaded) {
+    fn judge(&mut self, key: u64, loaded: &LoadedRecord) {
         let context = &self.context;
         assert_eq!(loaded.key, digest(key), "{context}");
         let meta = Meta::decode(&loaded.meta);
@@ -476,8 +479,8 @@ impl World {
             let meant = content(key, meta.representation, 0, inline.len());
             assert!(**inline == *meant, "{context}: key {key}, inline");
         }
-        let ascends = loaded.runs.is_sorted_by(|a, b| a.to() <= b.from);
-        assert!(ascends, "{context}: {:?}", loaded.runs);
+        let ascends = loaded.extents.is_sorted_by(|a, b| a.to() <= b.from);
+        assert!(ascends, "{context}: {:?}", loaded.extents);
     }
 
     fn read_extent(&mut self, key: u64, representation: u64, extent: &Extent) {

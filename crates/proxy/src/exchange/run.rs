@@ -1,5 +1,5 @@
-//! The way of a request that needs more than one pass: its plan, step by step, until it
-//! is reported.
+//! The way of a request that needs more than one pass: its plan, step by step, until it is
+//! reported.
 
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;

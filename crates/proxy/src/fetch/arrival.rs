@@ -1,5 +1,5 @@
-//! The begin of an in-flight response: from a response head that may be stored, to what its
-//! first reader is sent.
+//! The begin of an in-flight response: from a response head that may be stored, to what its first
+//! reader is sent.
 //!
 //! RFC 9111 §3.3, §3.4: a whole response, a part of one, or the part that completes one that is
 //! stored.
@@ -120,8 +120,8 @@ pub(crate) fn discard(exchange: &mut RequestState, response: &Response<'_>) {
     exchange.log.waste_received(content_bytes);
 }
 
-/// Begins the in-flight response, or goes on with it; `None` if there is no room for it:
-/// then it is relayed.
+/// Begins the in-flight response, or goes on with it; `None` if there is no room for it: then it is
+/// relayed.
 pub(crate) fn begin(
     worker: &Worker,
     exchange: &mut RequestState,

@@ -1,9 +1,9 @@
 //! The rest of a response for a client that was sent some of it, where the rest is not here any
 //! more.
 //!
-//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by an in-flight
-//! response that nobody else reads and nothing keeps: its fetch asks by `Range` with
-//! `If-Range`, and finds out whether the next hop still has the same.
+//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by an in-flight response
+//! that nobody else reads and nothing keeps: its fetch asks by `Range` with `If-Range`, and finds
+//! out whether the next hop still has the same.
 
 use crate::client::connection::Client;
 use crate::exchange::follow;

@@ -1,8 +1,9 @@
-//! Fetching what is missing of an in-flight response, for a reader that has come to a missing range.
+//! Fetching what is missing of an in-flight response, for a reader that has come to a missing
+//! range.
 //!
-//! The request is the reader's own, with Range for the missing range and If-Range for the validator of what
-//! is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed. Then
-//! nothing is mixed: who needs more than is there is cut.
+//! The request is the reader's own, with Range for the missing range and If-Range for the validator
+//! of what is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed.
+//! Then nothing is mixed: who needs more than is there is cut.
 
 use crate::client::connection::Client;
 use crate::config::Mode;

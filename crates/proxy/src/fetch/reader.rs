@@ -129,8 +129,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Sta
     reader.sent
 }
 
-/// A reader's place at an in-flight response. Leaves when it is dropped, however that
-/// comes.
+/// A reader's place at an in-flight response. Leaves when it is dropped, however that comes.
 pub(crate) struct ReaderHandle {
     pub(crate) in_flight: Arc<InFlightResponse>,
     worker: Rc<Worker>,

@@ -1,5 +1,4 @@
-//! An in-flight response: fetches write it, readers follow it, each as fast as its client
-//! takes it.
+//! An in-flight response: fetches write it, readers follow it, each as fast as its client takes it.
 //!
 //! `policy::fetch::Fill` says who may do what. Here it is asked, in turn, what each fetch may take
 //! of what has come for it, and what each reader may hand to its client's kernel, until nothing

@@ -5,13 +5,13 @@
 //! it is lent to readers under the driver's lock. Bytes that are there already are not taken a
 //! second time: the first to bring them wins.
 //!
-//! What is sealed may be written to disk behind ([`InFlightContent::start_write_behind`]): once a block is there,
-//! its piece on disk replaces it, and its memory is given back.
+//! What is sealed may be written to disk behind ([`InFlightContent::start_write_behind`]): once a
+//! block is there, its piece on disk replaces it, and its memory is given back.
 
 use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
 use crate::charge::{allocated_bytes, block_bytes};
 use crate::in_flight::write_position::{OpenBlock, PositionState, Step, WritePosition, zeroed};
-use crate::join::{join, longest_runs};
+use crate::join::{join, longest_spans};
 use crate::piece_memory::PIECE_MEMORY_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -124,8 +124,8 @@ impl InFlightContent {
         self.present_bytes
     }
 
-    /// Opens a write position to fill `span`, from its first byte on; `span.to` only helps to set aside as
-    /// much as will be used, `u64::MAX` if it is not known.
+    /// Opens a write position to fill `span`, from its first byte on; `span.to` only helps to set
+    /// aside as much as will be used, `u64::MAX` if it is not known.
     pub fn open(&mut self, span: ByteSpan) -> WritePositionId {
         let id = WritePositionId(self.next_position);
         self.next_position += 1;
@@ -141,8 +141,8 @@ impl InFlightContent {
     }
 
     /// Takes the next bytes at `position`; how many of them are new. Those that are present already
-    /// are skipped, and so are those beyond the complete length. None are taken at a position that was
-    /// closed.
+    /// are skipped, and so are those beyond the complete length. None are taken at a position that
+    /// was closed.
     pub fn push(&mut self, position: WritePositionId, mut bytes: &[u8]) -> u64 {
         let Some(index) = self.index_of(position) else {
             return 0;
@@ -261,8 +261,8 @@ impl InFlightContent {
     }
 
     /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied
-    /// into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in
-    /// the body, and all stay here. What is still open goes on, with a new block.
+    /// into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) spans the longest are
+    /// in the body, and all stay here. What is still open goes on, with a new block.
     pub fn finish(&mut self) -> Body {
         self.seal_all();
         let sealed = std::mem::take(&mut self.sealed);
@@ -270,7 +270,7 @@ impl InFlightContent {
         let mut pieces: Vec<Piece> = self.base.pieces().iter().cloned().chain(sealed).collect();
         pieces.sort_unstable_by_key(|piece| piece.from);
         let pieces = join(pieces);
-        let kept = longest_runs(&pieces);
+        let kept = longest_spans(&pieces);
         self.base = Body::new(pieces, self.complete_length);
         self.base_bytes = self.base.charged_bytes();
         match kept {
@@ -345,8 +345,8 @@ impl InFlightContent {
         self.unwritten = None;
     }
 
-    /// `extent` has on disk what stands in memory in whole blocks: it replaces them. One that
-    /// has something else is let go. How many bytes of memory the blocks held.
+    /// `extent` has on disk what stands in memory in whole blocks: it replaces them. One that has
+    /// something else is let go. How many bytes of memory the blocks held.
     pub fn put_on_disk(&mut self, extent: Extent) -> usize {
         let piece = Piece::on_disk(extent);
         let held = |pieces: &[Piece]| pieces.iter().map(Piece::held_bytes).sum::<usize>();
@@ -534,8 +534,8 @@ const fn list_capacity(pieces: usize) -> usize {
     pieces + pieces / 8 + 1
 }
 
-/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one write
-/// position.
+/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one
+/// write position.
 pub(crate) fn charged_for(len: u64) -> usize {
     let len = usize::try_from(len).unwrap_or(usize::MAX / 4);
     if len == 0 {

@@ -79,9 +79,9 @@ impl Reservation {
         Self { disk, ..self }
     }
 
-    /// Makes sure that there is room for `bytes` more at `position`, before they are pushed. What is
-    /// too large for memory, or for one write, goes to disk from now on, if there is one that takes
-    /// it.
+    /// Makes sure that there is room for `bytes` more at `position`, before they are pushed. What
+    /// is too large for memory, or for one write, goes to disk from now on, if there is one that
+    /// takes it.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use crate::directory::segment::Segment;
 use crate::directory::starting::scan::contents;
 use crate::directory::writer::plan::MARK;
 use crate::files::read_full;
-use crate::format::{Kind, RunRef, run_bytes, verify_record, verify_run};
+use crate::format::{ExtentRef, Kind, extent_bytes, verify_extent, verify_record};
 use crate::index::Place;
 use crate::{COMPLAINTS_MAX, CheckReport};
 use std::collections::HashMap;
@@ -36,8 +36,8 @@ impl From<io::Error> for Flaw {
     }
 }
 
-/// Reads a record to its last byte, runs elsewhere included; `read_bytes` grows by what it has and
-/// was read, whatever comes of it.
+/// Reads a record to its last byte, extents elsewhere included; `read_bytes` grows by what it has
+/// and was read, whatever comes of it.
 pub(in crate::directory) fn verify(
     directory: &Directory,
     segment: &Segment,
@@ -65,7 +65,7 @@ pub(in crate::directory) fn verify(
                 .map_err(|error| Flaw::Damaged(error.to_string()))?;
         }
         Kind::Listed => {
-            for reference in &found.runs {
+            for reference in &found.extents {
                 verify_outer(directory, header.key, reference, read_bytes)?;
             }
         }
@@ -77,20 +77,20 @@ pub(in crate::directory) fn verify(
     })
 }
 
-/// A run in a segment that left is no flaw: the record is a part since.
+/// An extent in a segment that left is no flaw: the record is a part since.
 fn verify_outer(
     directory: &Directory,
     key: Digest,
-    reference: &RunRef,
+    reference: &ExtentRef,
     read_bytes: &mut u64,
 ) -> Result<(), Flaw> {
     let Some(home) = directory.segments.numbered(reference.segment) else {
         return Ok(());
     };
-    let bytes = read(&home, reference.at, run_bytes(reference.len))?;
+    let bytes = read(&home, reference.at, extent_bytes(reference.len))?;
     *read_bytes += bytes.len() as u64;
-    verify_run(&bytes, home.seal, u64::from(reference.at))
-        .and_then(|run| run.check_reference(key, reference))
+    verify_extent(&bytes, home.seal, u64::from(reference.at))
+        .and_then(|extent| extent.check_reference(key, reference))
         .map_err(|error| Flaw::Damaged(error.to_string()))
 }
 

@@ -4,13 +4,13 @@ use crate::ReadError;
 use crate::directory::Directory;
 use crate::directory::reads::buffer::{Buffer, BufferState, Span};
 use crate::directory::segment::Segment;
-use crate::extent::{Extent, Run};
+use crate::extent::{Extent, ExtentSource};
 use crate::files::{DIRECT_BYTES, File, read_full};
 use crate::format::{
-    FormatError, FormatErrorKind, Kind, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader,
-    RunHeader, RunRef, SEGMENT_BYTES_MAX,
+    EXTENT_REF_BYTES, ExtentHeader, ExtentRef, FormatError, FormatErrorKind, Kind,
+    RECORD_HEADER_BYTES, RecordHeader, SEGMENT_BYTES_MAX,
 };
-use crate::record::{Candidate, Loaded, RecordId, Ticket};
+use crate::record::{Candidate, LoadedRecord, RecordId, Ticket};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -157,7 +157,7 @@ fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, ReadF
 /// A record in memory, its head verified.
 pub(crate) struct Record<'b> {
     pub(crate) header: RecordHeader,
-    pub(crate) runs: Vec<RunRef>,
+    pub(crate) extents: Vec<ExtentRef>,
     pub(crate) meta: &'b [u8],
     /// From the record's begin on, as much as was read.
     pub(crate) bytes: &'b [u8],
@@ -197,12 +197,12 @@ pub(crate) fn record<'b>(
         let bytes = buffer.bytes(&there);
         let header = RecordHeader::decode(bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
         match header.tail(bytes, segment.seal, at) {
-            Ok((runs, _)) => {
+            Ok((extents, _)) => {
                 let bytes = buffer.bytes(&there);
-                let meta = RECORD_HEADER_BYTES + runs.len() * RUN_REF_BYTES;
+                let meta = RECORD_HEADER_BYTES + extents.len() * EXTENT_REF_BYTES;
                 return Ok(Record {
                     header,
-                    runs,
+                    extents,
                     meta: &bytes[meta..][..header.meta_bytes as usize],
                     bytes,
                 });
@@ -232,7 +232,7 @@ pub(crate) fn load(
     directory: &Arc<Directory>,
     candidate: &Candidate,
     mode: ReadMode,
-) -> Option<Result<Loaded, ReadError>> {
+) -> Option<Result<LoadedRecord, ReadError>> {
     if !directory.is_usable() {
         return Some(Err(ReadError::Fenced));
     }
@@ -244,7 +244,7 @@ fn load_into(
     candidate: &Candidate,
     mode: ReadMode,
     buffer: &mut Buffer,
-) -> Option<Result<Loaded, ReadError>> {
+) -> Option<Result<LoadedRecord, ReadError>> {
     let Candidate {
         key,
         segment,
@@ -276,9 +276,9 @@ fn assemble(
     segment: &Arc<Segment>,
     id: RecordId,
     found: &Record<'_>,
-) -> Result<Loaded, ReadError> {
-    let mut runs = extents(directory, found, Some(id));
-    let inline = match (found.header.kind, &*runs) {
+) -> Result<LoadedRecord, ReadError> {
+    let mut extents = extents(directory, found, Some(id));
+    let inline = match (found.header.kind, &*extents) {
         (Kind::Embedded, [only])
             if only.from == 0
                 && u64::from(only.len) <= INLINE_BYTES_MAX
@@ -292,30 +292,30 @@ fn assemble(
         }
         _ => None,
     };
-    if found.header.kind == Kind::Listed && runs.is_empty() && !found.runs.is_empty() {
+    if found.header.kind == Kind::Listed && extents.is_empty() && !found.extents.is_empty() {
         directory.forget(found.header.key, id);
         return Err(ReadError::Gone);
     }
-    runs.shrink_to_fit();
-    Ok(Loaded {
+    extents.shrink_to_fit();
+    Ok(LoadedRecord {
         key: found.header.key,
         ticket: Ticket(found.header.generation),
         meta: found.meta.into(),
-        runs,
+        extents,
         inline,
         record: id,
     })
 }
 
-/// The runs of a record whose segments are still there.
+/// The extents of a record whose segments are still there.
 pub(crate) fn extents(
     directory: &Arc<Directory>,
     found: &Record<'_>,
     record: Option<RecordId>,
 ) -> Vec<Extent> {
-    let here = found.runs.iter().filter_map(|reference| {
+    let here = found.extents.iter().filter_map(|reference| {
         let segment = directory.segments.numbered(reference.segment)?;
-        Some(Extent::new(Run {
+        Some(Extent::new(ExtentSource {
             directory: Arc::clone(directory),
             segment,
             key: found.header.key,
@@ -327,13 +327,13 @@ pub(crate) fn extents(
     here.collect()
 }
 
-/// The content of a record that has one short embedded run.
+/// The content of a record that has one short embedded extent.
 fn inline(segment: &Segment, found: &Record<'_>) -> Result<Arc<[u8]>, ()> {
-    let meant = found.runs.first().ok_or(())?;
+    let meant = found.extents.first().ok_or(())?;
     let begin = usize::try_from(found.header.head_bytes()).map_err(drop)?;
     let bytes = found.bytes.get(begin..).ok_or(())?;
     let at = u64::from(meant.at);
-    let header = RunHeader::decode(bytes, segment.seal, at).map_err(drop)?;
+    let header = ExtentHeader::decode(bytes, segment.seal, at).map_err(drop)?;
     header
         .check_reference(found.header.key, meant)
         .map_err(drop)?;

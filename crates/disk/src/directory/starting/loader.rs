@@ -2,7 +2,7 @@
 
 use crate::Notice;
 use crate::directory::Directory;
-use crate::directory::segment::{OuterRun, Segment};
+use crate::directory::segment::{OuterExtent, Segment};
 use crate::directory::starting::scan::{Contents, contents};
 use crate::directory::writer::plan::MARK;
 use crate::files::read_full;
@@ -118,7 +118,7 @@ impl Loader {
         for entry in contents.entries.iter().rev() {
             if entry.kind.is_none() {
                 let (at, key) = (entry.at, entry.key);
-                segment.add_outer_run(OuterRun { at, key });
+                segment.add_outer_extent(OuterExtent { at, key });
                 continue;
             }
             let (key, generation) = (entry.key, entry.generation);

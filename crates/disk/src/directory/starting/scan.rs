@@ -3,7 +3,7 @@
 use crate::directory::segment::Segment;
 use crate::files::{File, read_full};
 use crate::format::{
-    ALIGN_BYTES, FormatError, Kind, PAGE_BYTES, RUN_HEADER_BYTES_MAX, Seal, Step, TRAILER_BYTES,
+    ALIGN_BYTES, EXTENT_HEADER_BYTES_MAX, FormatError, Kind, PAGE_BYTES, Seal, Step, TRAILER_BYTES,
     TableEntry, Trailer, decode_table, step, verify_record,
 };
 use std::io;
@@ -61,7 +61,7 @@ fn scan(file: &dyn File, seal: Seal, len: u64) -> io::Result<Contents> {
     let mut found = Contents::default();
     let mut at = PAGE_BYTES as u64;
     while at < len {
-        let bytes = window.at(at, RUN_HEADER_BYTES_MAX)?;
+        let bytes = window.at(at, EXTENT_HEADER_BYTES_MAX)?;
         let next = match step(bytes, seal, at) {
             Ok(item) if at + item.bytes() <= len => item,
             Ok(_) | Err(_) => {
@@ -101,12 +101,12 @@ fn entry(
     let place = u32::try_from(at).unwrap_or(u32::MAX);
     let bytes = u32::try_from(item.bytes()).unwrap_or(u32::MAX);
     Ok(Ok(match item {
-        Step::Run(run) => TableEntry {
-            key: run.key,
-            generation: run.body.0,
+        Step::Extent(extent) => TableEntry {
+            key: extent.key,
+            generation: extent.body.0,
             at: place,
             bytes,
-            content_bytes: run.len,
+            content_bytes: extent.len,
             kind: None,
         },
         Step::Record(record) => {

@@ -3,9 +3,9 @@
 use super::Writer;
 use crate::Refused;
 use crate::directory::Directory;
-use crate::directory::segment::OuterRun;
-use crate::extent::{Extent, Run};
-use crate::format::{ALIGN_BYTES, CHUNK_BYTES, RunHeader, RunRef, TableEntry};
+use crate::directory::segment::OuterExtent;
+use crate::extent::{Extent, ExtentSource};
+use crate::format::{ALIGN_BYTES, CHUNK_BYTES, ExtentHeader, ExtentRef, TableEntry};
 use crate::index::Place;
 use crate::record_writer::Progress;
 use std::collections::HashMap;
@@ -39,16 +39,16 @@ pub(crate) enum Effect {
         /// Of a large response: what it lists.
         large: Option<(Arc<Progress>, Vec<Extent>)>,
     },
-    /// A run of a response that arrives can be read.
-    Run {
+    /// An extent of a response that arrives can be read.
+    Extent {
         charge: usize,
         progress: Arc<Progress>,
-        reference: RunRef,
-        header: Option<RunHeader>,
+        reference: ExtentRef,
+        header: Option<ExtentHeader>,
     },
     /// A record has moved.
     Carried { from: Place },
-    /// A run has moved: the record that says so follows.
+    /// An extent has moved: the record that says so follows.
     CarriedRun,
     /// Nothing is found.
     Mark,
@@ -108,7 +108,7 @@ impl Batch {
                         progress.fail(Refused::Incomplete);
                     }
                 }
-                Effect::Run {
+                Effect::Extent {
                     charge, progress, ..
                 } => {
                     directory.queue.finished(charge, None);
@@ -168,7 +168,7 @@ impl crate::directory::active::Active {
             segment.saw_generation(entry.generation);
         } else {
             let (at, key) = (entry.at, entry.key);
-            segment.add_outer_run(OuterRun { at, key });
+            segment.add_outer_extent(OuterExtent { at, key });
         }
         match effect {
             Effect::Stored { charge, large } => {
@@ -189,7 +189,7 @@ impl crate::directory::active::Active {
                     progress.committed(extents);
                 }
             }
-            Effect::Run {
+            Effect::Extent {
                 charge,
                 progress,
                 reference,
@@ -221,8 +221,8 @@ impl crate::directory::active::Active {
         &self,
         directory: &Arc<Directory>,
         entry: &TableEntry,
-        reference: RunRef,
-        header: Option<RunHeader>,
+        reference: ExtentRef,
+        header: Option<ExtentHeader>,
     ) -> Extent {
         let known = OnceLock::new();
         if let Some(header) = header {
@@ -238,7 +238,7 @@ impl crate::directory::active::Active {
             }
             known.get_or_init(|| header);
         }
-        Extent::new(Run {
+        Extent::new(ExtentSource {
             directory: Arc::clone(directory),
             segment: Arc::clone(&self.segment),
             key: entry.key,

@@ -3,13 +3,14 @@
 use super::Writer;
 use super::batch::{Effect, Piece};
 use crate::Refused;
-use crate::directory::queue::{CommitJob, Job, RecordJob, RunJob};
+use crate::directory::queue::{CommitJob, ExtentJob, Job, RecordJob};
 use crate::directory::reads::buffer::Buffer;
 use crate::directory::reads::reader::{self, ReadMode};
 use crate::extent::Extent;
 use crate::format::{
-    ALIGN_BYTES, BodyId, Kind, NewRecord, NewRun, RUN_BYTES_MAX, RunHeader, RunRef, TableEntry,
-    embedded_bytes, encode_embedded, encode_listed, encode_run_header, listed_bytes, run_bytes,
+    ALIGN_BYTES, BodyId, EXTENT_BYTES_MAX, ExtentHeader, ExtentRef, Kind, NewExtent, NewRecord,
+    TableEntry, embedded_bytes, encode_embedded, encode_extent_header, encode_listed, extent_bytes,
+    listed_bytes,
 };
 use crate::record::BodyBlock;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ impl Writer {
     pub(super) fn plan(&mut self, job: Job) {
         match job {
             Job::Record(job) => self.plan_record(job),
-            Job::Run(job) => self.plan_run(job),
+            Job::Extent(job) => self.plan_extent(job),
             Job::Commit(job) => self.plan_commit(job),
         }
     }
@@ -40,18 +41,18 @@ impl Writer {
         if !self.make_room(bytes) {
             return self.drop_job(Job::Record(job), Refused::Incomplete);
         }
-        let runs: Vec<NewRun<'_>> = stretches
+        let extents: Vec<NewExtent<'_>> = stretches
             .iter()
-            .map(|stretch| NewRun {
+            .map(|stretch| NewExtent {
                 from: stretch.from,
                 content: &stretch.blocks,
             })
             .collect();
         let new = self.new_record(job.key, generation, &job.meta);
         let body = BodyId(self.directory.tickets.next());
-        let made = self
-            .place()
-            .and_then(|(seal, at)| Some((at, encode_embedded(seal, at, &new, body, &runs).ok()?)));
+        let made = self.place().and_then(|(seal, at)| {
+            Some((at, encode_embedded(seal, at, &new, body, &extents).ok()?))
+        });
         let Some((at, made)) = made else {
             return self.drop_job(Job::Record(job), Refused::TooLarge);
         };
@@ -65,16 +66,16 @@ impl Writer {
         self.batch.add(vec![Piece::Made(made)], entry, effect);
     }
 
-    fn plan_run(&mut self, job: RunJob) {
+    fn plan_extent(&mut self, job: ExtentJob) {
         let len: usize = job.blocks.iter().map(|block| block.len()).sum();
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        if job.progress.is_dead() || len > RUN_BYTES_MAX {
-            return self.drop_job(Job::Run(job), Refused::Incomplete);
+        if job.progress.is_dead() || len > EXTENT_BYTES_MAX {
+            return self.drop_job(Job::Extent(job), Refused::Incomplete);
         }
-        if !self.make_room(run_bytes(len)) {
-            return self.drop_job(Job::Run(job), Refused::Incomplete);
+        if !self.make_room(extent_bytes(len)) {
+            return self.drop_job(Job::Extent(job), Refused::Incomplete);
         }
-        let RunJob {
+        let ExtentJob {
             progress,
             key,
             body,
@@ -84,8 +85,8 @@ impl Writer {
         } = job;
         let blocks: Vec<&[u8]> = job.blocks.iter().map(|block| &**block).collect();
         let made = self.place().and_then(|(seal, at)| {
-            let header = encode_run_header(seal, at, (key, body), from, &blocks).ok()?;
-            let known = RunHeader::decode(&header, seal, at).ok();
+            let header = encode_extent_header(seal, at, (key, body), from, &blocks).ok()?;
+            let known = ExtentHeader::decode(&header, seal, at).ok();
             Some((seal.number(), at, header, known))
         });
         let Some((segment, at, header, known)) = made else {
@@ -97,29 +98,29 @@ impl Writer {
             key,
             generation: body.0,
             at,
-            bytes: u32::try_from(run_bytes(len)).unwrap_or(u32::MAX),
+            bytes: u32::try_from(extent_bytes(len)).unwrap_or(u32::MAX),
             content_bytes: len,
             kind: None,
         };
-        let reference = RunRef {
+        let reference = ExtentRef {
             from,
             len,
             at,
             segment,
             body,
         };
-        let effect = Effect::Run {
+        let effect = Effect::Extent {
             charge,
             progress,
             reference,
             header: known,
         };
         self.batch
-            .add(run_pieces(header, job.blocks), entry, effect);
+            .add(extent_pieces(header, job.blocks), entry, effect);
     }
 
     fn plan_commit(&mut self, job: CommitJob) {
-        // its runs are on their way, or failed
+        // its extents are on their way, or failed
         self.flush();
         let generation = job.ticket.0;
         if job.progress.is_dead() || self.is_outdated(job.key, generation) {
@@ -137,7 +138,10 @@ impl Writer {
         if had_content && listed.is_empty() {
             return self.drop_job(Job::Commit(job), Refused::Incomplete);
         }
-        let references: Vec<RunRef> = listed.iter().map(|extent| extent.run.reference).collect();
+        let references: Vec<ExtentRef> = listed
+            .iter()
+            .map(|extent| extent.source.reference)
+            .collect();
         let new = self.new_record(job.key, generation, &job.meta);
         let made = self
             .place()
@@ -156,8 +160,8 @@ impl Writer {
     /// What a large record lists: what was pushed, and what it inherits where nothing was pushed.
     fn listed(&self, job: &CommitJob) -> Vec<Extent> {
         let is_here = |extent: &Extent| {
-            Arc::ptr_eq(&extent.run.directory, &self.directory)
-                && extent.run.key == job.key
+            Arc::ptr_eq(&extent.source.directory, &self.directory)
+                && extent.source.key == job.key
                 && !extent.is_retired()
         };
         let mut listed: Vec<Extent> = job.progress.all();
@@ -261,7 +265,7 @@ fn stretches(body: &[BodyBlock]) -> Vec<Stretch<'_>> {
         match stretches.last_mut() {
             Some(last)
                 if last.from + u64::from(last.len) == block.from
-                    && last.len.saturating_add(len) <= RUN_BYTES_MAX =>
+                    && last.len.saturating_add(len) <= EXTENT_BYTES_MAX =>
             {
                 last.len += len;
                 last.blocks.push(&block.bytes);
@@ -288,8 +292,8 @@ fn remove_overlaps(listed: &mut Vec<Extent>) {
     });
 }
 
-/// Header, content and padding of a run.
-pub(in crate::directory) fn run_pieces(header: Vec<u8>, blocks: Vec<Arc<[u8]>>) -> Vec<Piece> {
+/// Header, content and padding of an extent.
+pub(in crate::directory) fn extent_pieces(header: Vec<u8>, blocks: Vec<Arc<[u8]>>) -> Vec<Piece> {
     let content: usize = blocks.iter().map(|block| block.len()).sum();
     let padding = content.next_multiple_of(ALIGN_BYTES) - content;
     let mut pieces = vec![Piece::Made(header)];

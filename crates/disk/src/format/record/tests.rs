@@ -1,7 +1,7 @@
 use super::super::testing::{
     OTHER_DIRECTORY, OTHER_STORE, SEGMENT, VOLUME, any_damage_is_an_error, seal,
 };
-use super::super::{RUN_BYTES_MAX, Step, step, verify_record};
+use super::super::{EXTENT_BYTES_MAX, Step, step, verify_record};
 use super::*;
 use proptest::prelude::*;
 
@@ -14,8 +14,8 @@ const NEW: NewRecord<'_> = NewRecord {
     meta: b"HTTP/1.1 200 OK\r\n\r\n",
 };
 
-fn reference(from: u64, len: u32) -> RunRef {
-    RunRef {
+fn reference(from: u64, len: u32) -> ExtentRef {
+    ExtentRef {
         from,
         len,
         at: 4096,
@@ -26,17 +26,17 @@ fn reference(from: u64, len: u32) -> RunRef {
 
 #[test]
 fn damaged_record_is_refused() {
-    let runs = [
-        NewRun {
+    let extents = [
+        NewExtent {
             from: 0,
             content: &[b"con", b"tent"],
         },
-        NewRun {
+        NewExtent {
             from: 10,
             content: &[b"more"],
         },
     ];
-    let whole = encode_embedded(seal(), AT, &NEW, BodyId(7), &runs).unwrap();
+    let whole = encode_embedded(seal(), AT, &NEW, BodyId(7), &extents).unwrap();
     assert_eq!(whole.len() as u64, embedded_bytes(19, &[7, 4]));
     any_damage_is_an_error(&whole, |bytes| verify_record(bytes, seal(), AT).map(drop));
     let listed = [reference(0, 7), reference(10, 4)];
@@ -73,7 +73,7 @@ fn record_length_is_known_from_its_header() {
 
 #[test]
 fn encoding_refuses_overlapping_or_unordered_runs_and_oversized_meta() {
-    let made = |runs: &[RunRef]| encode_listed(seal(), AT, &NEW, runs);
+    let made = |extents: &[ExtentRef]| encode_listed(seal(), AT, &NEW, extents);
     assert!(made(&[reference(0, 7), reference(7, 1)]).is_ok());
     assert!(made(&[reference(0, 7), reference(6, 1)]).is_err());
     assert!(made(&[reference(7, 1), reference(0, 7)]).is_err());
@@ -90,12 +90,12 @@ fn encoding_refuses_overlapping_or_unordered_runs_and_oversized_meta() {
 
 #[test]
 fn run_over_the_length_limit_is_not_embedded() {
-    let content = vec![0; RUN_BYTES_MAX as usize + 1];
-    let runs = [NewRun {
+    let content = vec![0; EXTENT_BYTES_MAX as usize + 1];
+    let extents = [NewExtent {
         from: 0,
         content: &[&content],
     }];
-    assert!(encode_embedded(seal(), AT, &NEW, BodyId(7), &runs).is_err());
+    assert!(encode_embedded(seal(), AT, &NEW, BodyId(7), &extents).is_err());
 }
 
 proptest! {
@@ -112,19 +112,19 @@ proptest! {
         let new = NewRecord { key: Digest(key.0, key.1), generation, purged, meta: &meta };
         let content = vec![0x33; 3000];
         let mut from = 0;
-        let mut runs = Vec::new();
+        let mut extents = Vec::new();
         for (gap, len) in lengths {
-            runs.push((from + gap, [&content[..len]]));
+            extents.push((from + gap, [&content[..len]]));
             from += gap + len as u64;
         }
-        let runs: Vec<NewRun<'_>> = runs.iter().map(|(from, content)| NewRun { from: *from, content }).collect();
-        let whole = encode_embedded(seal(), at, &new, BodyId(5), &runs).unwrap();
+        let extents: Vec<NewExtent<'_>> = extents.iter().map(|(from, content)| NewExtent { from: *from, content }).collect();
+        let whole = encode_embedded(seal(), at, &new, BodyId(5), &extents).unwrap();
         let (header, list) = verify_record(&whole, seal(), at).unwrap();
         prop_assert_eq!(u64::from(header.bytes), whole.len() as u64);
         prop_assert_eq!((header.key, header.generation, header.purged), (new.key, generation, purged));
         prop_assert_eq!(header.tail(&whole, seal(), at).unwrap().1, &meta[..]);
-        prop_assert_eq!(list.len(), runs.len());
-        for (found, meant) in list.iter().zip(&runs) {
+        prop_assert_eq!(list.len(), extents.len());
+        for (found, meant) in list.iter().zip(&extents) {
             prop_assert_eq!((found.from, found.len as usize), (meant.from, meant.content[0].len()));
         }
         let listed = encode_listed(seal(), at, &new, &list).unwrap();
@@ -146,15 +146,15 @@ proptest! {
     fn record_reader_does_not_panic_on_arbitrary_fields_with_valid_checksums(
         mut bytes in prop::collection::vec(any::<u8>(), RECORD_HEADER_BYTES..400),
         small: bool,
-        (runs, meta) in (0..4_u32, 0..64_u32),
+        (extents, meta) in (0..4_u32, 0..64_u32),
     ) {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[60..64].copy_from_slice(&1_u32.to_le_bytes());
         if small {
             bytes[48..52].copy_from_slice(&160_u32.to_le_bytes());
             bytes[52..56].copy_from_slice(&meta.to_le_bytes());
-            bytes[56..60].copy_from_slice(&runs.to_le_bytes());
-            let end = (RECORD_HEADER_BYTES + runs as usize * RUN_REF_BYTES + meta as usize).next_multiple_of(16);
+            bytes[56..60].copy_from_slice(&extents.to_le_bytes());
+            let end = (RECORD_HEADER_BYTES + extents as usize * EXTENT_REF_BYTES + meta as usize).next_multiple_of(16);
             if end <= bytes.len() {
                 let sum = seal().sum(AT + 80, &bytes[80..end]);
                 bytes[64..72].copy_from_slice(&sum.to_le_bytes());

@@ -189,8 +189,8 @@ pub struct Delivered {
     pub kept: u64,
 }
 
-/// Fetches an in-flight response has at a time by default: readers of one response at more
-/// places than that are rare, and each is a connection to the same next hop.
+/// Fetches an in-flight response has at a time by default: readers of one response at more places
+/// than that are rare, and each is a connection to the same next hop.
 pub const FETCHES_MAX: u32 = 8;
 /// A fetch that is no further than this before a missing byte is waited for: at 2 Mbit/s that is
 /// one second, and a request of its own would take a round trip and perhaps a connection.

@@ -1,10 +1,10 @@
-//! An in-flight response: head and facts, the content there is by now, who fills it and who
-//! reads it.
+//! An in-flight response: head and facts, the content there is by now, who fills it and who reads
+//! it.
 //!
 //! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
-//! `weir_store::InFlightContent`'s; here they stand behind one mutex, with the wakers of those who wait.
-//! The mutex is held for a decision and at most one copy of [`COPY_BYTES_MAX`], never across an
-//! await.
+//! `weir_store::InFlightContent`'s; here they stand behind one mutex, with the wakers of those who
+//! wait. The mutex is held for a decision and at most one copy of [`COPY_BYTES_MAX`], never across
+//! an await.
 
 mod passing;
 mod readers;

@@ -3,7 +3,7 @@ use crate::directory::fence::ERRORS_MAX;
 use crate::disk::assemble_stepped;
 use crate::files::simulated::{Fault, Plan, SimulatedFiles};
 use crate::files::{Files, SystemFiles};
-use crate::{BodyBlock, DirectoryConfig, Disk, DiskConfig, Loaded, NewRecord};
+use crate::{BodyBlock, DirectoryConfig, Disk, DiskConfig, LoadedRecord, NewRecord};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use weir_policy::Digest;
@@ -12,7 +12,7 @@ use weir_policy::page_cache::WINDOW_LOOKS;
 /// Content of one of the responses: around the sizes where a read takes one page more.
 const LENGTHS: [usize; 9] = [1, 15, 3000, 4096, 4097, 9999, 20_000, 65_536, 70_000];
 
-/// One that lies in runs of its own.
+/// One that lies in extents of its own.
 const LARGE: usize = 300_000;
 
 fn digest(key: u64) -> Digest {
@@ -94,7 +94,7 @@ impl Store {
         *self.directory.page_cache() = PageCache::new(way);
     }
 
-    fn load(&self, key: u64) -> Result<Loaded, ReadError> {
+    fn load(&self, key: u64) -> Result<LoadedRecord, ReadError> {
         let candidate = self.disk.find(digest(key)).ok_or(ReadError::Gone)?;
         block_on(self.disk.load(candidate))
     }
@@ -109,7 +109,7 @@ impl Store {
                 assert!(**inline == *whole, "{len}, inline");
             }
             let mut at = 0;
-            for extent in &loaded.runs {
+            for extent in &loaded.extents {
                 while at < extent.to() {
                     let bytes = block_on(extent.read(at)).unwrap();
                     let begin = usize::try_from(at).unwrap();
@@ -147,7 +147,7 @@ fn real_file_system_returns_stored_bytes_through_and_past_the_page_cache() {
 fn read_side_by_side(
     store: &Store,
     batch: Box<dyn crate::files::Batch>,
-) -> Vec<Result<Loaded, ReadError>> {
+) -> Vec<Result<LoadedRecord, ReadError>> {
     let results: Arc<Mutex<Vec<_>>> = Arc::default();
     let mut reads = crate::directory::reads::pool::ReadsInProgress::new(batch, 32);
     for way in [Way::Past, Way::Through] {
@@ -171,7 +171,7 @@ fn read_side_by_side(
 }
 
 /// Whether content that was loaded is what was stored under its key; nothing, if there is none.
-fn is_right(loaded: &Loaded) -> Option<bool> {
+fn is_right(loaded: &LoadedRecord) -> Option<bool> {
     let key = loaded.key.0 - 1;
     let length = LENGTHS.get(usize::try_from(key).unwrap());
     let inline = loaded.inline.as_ref()?;
@@ -312,7 +312,7 @@ fn chunk_read_directly_does_not_count_as_verified_in_the_page_cache() {
     let verified = |way| {
         store.go(way);
         let loaded = store.load(key).unwrap();
-        let extent = &loaded.runs[0];
+        let extent = &loaded.extents[0];
         block_on(extent.read(0)).unwrap();
         extent.is_verified_at(0)
     };

@@ -3,7 +3,7 @@
 use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
 use super::{
-    CHUNK_BYTES, CHUNKS_MAX, FormatError, FormatErrorKind, Item, RUN_BYTES_MAX, RunRef, Seal,
+    CHUNK_BYTES, CHUNKS_MAX, EXTENT_BYTES_MAX, ExtentRef, FormatError, FormatErrorKind, Item, Seal,
     aligned, padded,
 };
 use weir_policy::Digest;
@@ -14,16 +14,16 @@ pub(super) const MAGIC: [u8; 8] = *b"WEIR-RUN";
 const FIXED_BYTES: usize = 48;
 
 /// What a header can take.
-pub const RUN_HEADER_BYTES_MAX: usize = header_bytes(CHUNKS_MAX);
+pub const EXTENT_HEADER_BYTES_MAX: usize = header_bytes(CHUNKS_MAX);
 
-/// The body that a run is part of: a number that no other body of the same key has. Runs of two
-/// versions of a representation have the same key and different bodies.
+/// The body that an extent is part of: a number that no other body of the same key has. Extents of
+/// two versions of a representation have the same key and different bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BodyId(pub u64);
 
-/// What a run says of itself.
+/// What an extent says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunHeader {
+pub struct ExtentHeader {
     /// Key of the response it was stored for.
     pub key: Digest,
     /// The body it is part of.
@@ -36,7 +36,7 @@ pub struct RunHeader {
     sums: [u64; CHUNKS_MAX],
 }
 
-impl RunHeader {
+impl ExtentHeader {
     /// Reads the header that begins at `at` in the segment of `seal`. More than it needs may be
     /// given.
     ///
@@ -44,14 +44,14 @@ impl RunHeader {
     ///
     /// [`FormatErrorKind::Cut`] says how many bytes are needed.
     pub fn decode(bytes: &[u8], seal: Seal, at: u64) -> Result<Self, FormatError> {
-        let mut reader = Reader::new(Item::RunHeader, at, bytes);
+        let mut reader = Reader::new(Item::ExtentHeader, at, bytes);
         reader.magic(MAGIC)?;
         let key = reader.digest()?;
         let body = BodyId(reader.u64()?);
         let from = reader.u64()?;
         let len = reader.u32()?;
         let _reserved = reader.u32()?;
-        reader.limit("length", u64::from(len), u64::from(RUN_BYTES_MAX))?;
+        reader.limit("length", u64::from(len), u64::from(EXTENT_BYTES_MAX))?;
         let chunks = chunks_of(len);
         reader.check_sum(header_bytes(chunks), seal)?;
         reader.expect(len > 0, "length", 0)?;
@@ -82,7 +82,7 @@ impl RunHeader {
     /// Bytes from the header's begin to where the next item may begin.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
-        run_bytes(self.len)
+        extent_bytes(self.len)
     }
 
     /// How many chunks there are.
@@ -99,7 +99,7 @@ impl RunHeader {
         Some((begin, rest.min(CHUNK_LEN_MAX)))
     }
 
-    /// Checks chunk `index` of the run whose header begins at `at`.
+    /// Checks chunk `index` of the extent whose header begins at `at`.
     ///
     /// # Errors
     ///
@@ -125,13 +125,13 @@ impl RunHeader {
         }
     }
 
-    /// Whether this is the run that a record of `key` means.
+    /// Whether this is the extent that a record of `key` means.
     ///
     /// # Errors
     ///
     /// The field in which they differ.
-    pub fn check_reference(&self, key: Digest, meant: &RunRef) -> Result<(), FormatError> {
-        let reader = Reader::new(Item::RunHeader, u64::from(meant.at), &[]);
+    pub fn check_reference(&self, key: Digest, meant: &ExtentRef) -> Result<(), FormatError> {
+        let reader = Reader::new(Item::ExtentHeader, u64::from(meant.at), &[]);
         reader.expect(self.key == key, "key", self.key.0)?;
         reader.expect(self.body == meant.body, "body", self.body.0)?;
         reader.expect(self.from == meant.from, "offset in the body", self.from)?;
@@ -139,23 +139,23 @@ impl RunHeader {
     }
 }
 
-/// The header of a run that begins at `at` and holds `content`, from `from` on.
+/// The header of an extent that begins at `at` and holds `content`, from `from` on.
 ///
 /// # Errors
 ///
-/// More content than a run may have, or none.
-pub fn encode_run_header(
+/// More content than an extent may have, or none.
+pub fn encode_extent_header(
     seal: Seal,
     at: u64,
     (key, body): (Digest, BodyId),
     from: u64,
     content: &[&[u8]],
 ) -> Result<Vec<u8>, FormatError> {
-    let reader = Reader::new(Item::RunHeader, at, &[]);
+    let reader = Reader::new(Item::ExtentHeader, at, &[]);
     let bytes: usize = content.iter().map(|block| block.len()).sum();
-    reader.limit("length", bytes as u64, u64::from(RUN_BYTES_MAX))?;
+    reader.limit("length", bytes as u64, u64::from(EXTENT_BYTES_MAX))?;
     reader.expect(bytes > 0, "length", 0)?;
-    let len = u32::try_from(bytes).unwrap_or(RUN_BYTES_MAX);
+    let len = u32::try_from(bytes).unwrap_or(EXTENT_BYTES_MAX);
     let size = header_bytes(chunks_of(len));
     let mut writer = Writer::new(at, size);
     writer.put(&MAGIC);
@@ -175,9 +175,9 @@ pub fn encode_run_header(
     Ok(writer.seal(size, seal))
 }
 
-/// Bytes of a run of `len` bytes of content: header, content, padding.
+/// Bytes of an extent of `len` bytes of content: header, content, padding.
 #[must_use]
-pub const fn run_bytes(len: u32) -> u64 {
+pub const fn extent_bytes(len: u32) -> u64 {
     header_bytes(chunks_of(len)) as u64 + aligned(len as u64)
 }
 

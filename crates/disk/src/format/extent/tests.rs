@@ -1,13 +1,13 @@
 use super::super::testing::{any_damage_is_an_error, seal};
-use super::super::verify_run;
+use super::super::verify_extent;
 use super::*;
 use proptest::prelude::*;
 
 const AT: u64 = 8192;
 const KEY: Digest = Digest(1, 2);
 
-fn run(from: u64, content: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = encode_run_header(seal(), AT, (KEY, BodyId(7)), from, content).unwrap();
+fn extent(from: u64, content: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = encode_extent_header(seal(), AT, (KEY, BodyId(7)), from, content).unwrap();
     for block in content {
         bytes.extend_from_slice(block);
     }
@@ -19,8 +19,8 @@ fn run(from: u64, content: &[&[u8]]) -> Vec<u8> {
 fn damaged_run_is_refused() {
     for len in [1, 15, 16, 17] {
         let content = vec![0xa5; len];
-        any_damage_is_an_error(&run(5, &[&content]), |bytes| {
-            verify_run(bytes, seal(), AT).map(drop)
+        any_damage_is_an_error(&extent(5, &[&content]), |bytes| {
+            verify_extent(bytes, seal(), AT).map(drop)
         });
     }
 }
@@ -28,8 +28,8 @@ fn damaged_run_is_refused() {
 #[test]
 fn run_chunk_is_checked_against_the_checksum_of_its_own_place() {
     let content: Vec<u8> = vec![0; CHUNK_BYTES * 2 + 1];
-    let bytes = run(0, &[&content]);
-    let header = RunHeader::decode(&bytes, seal(), AT).unwrap();
+    let bytes = extent(0, &[&content]);
+    let header = ExtentHeader::decode(&bytes, seal(), AT).unwrap();
     assert_eq!(header.chunks(), 3);
     assert_eq!(header.chunk(2), Some((131_072, 1)));
     assert_eq!(header.chunk(3), None);
@@ -48,9 +48,9 @@ fn run_chunk_is_checked_against_the_checksum_of_its_own_place() {
 
 #[test]
 fn run_of_another_key_body_id_or_range_is_refused() {
-    let bytes = run(5, &[b"content"]);
-    let header = RunHeader::decode(&bytes, seal(), AT).unwrap();
-    let meant = RunRef {
+    let bytes = extent(5, &[b"content"]);
+    let header = ExtentHeader::decode(&bytes, seal(), AT).unwrap();
+    let meant = ExtentRef {
         from: 5,
         len: 7,
         at: 8192,
@@ -58,22 +58,22 @@ fn run_of_another_key_body_id_or_range_is_refused() {
         body: BodyId(7),
     };
     assert_eq!(header.check_reference(KEY, &meant), Ok(()));
-    let refused = |key, meant: RunRef| header.check_reference(key, &meant).unwrap_err();
+    let refused = |key, meant: ExtentRef| header.check_reference(key, &meant).unwrap_err();
     refused(Digest(1, 3), meant);
     refused(Digest(2, 2), meant);
     let body = BodyId(8);
-    refused(KEY, RunRef { body, ..meant });
-    refused(KEY, RunRef { from: 6, ..meant });
-    refused(KEY, RunRef { len: 6, ..meant });
+    refused(KEY, ExtentRef { body, ..meant });
+    refused(KEY, ExtentRef { from: 6, ..meant });
+    refused(KEY, ExtentRef { len: 6, ..meant });
 }
 
 #[test]
 fn run_without_content_or_over_the_length_limit_is_refused() {
-    let made = |content: &[&[u8]]| encode_run_header(seal(), AT, (KEY, BodyId(7)), 0, content);
+    let made = |content: &[&[u8]]| encode_extent_header(seal(), AT, (KEY, BodyId(7)), 0, content);
     assert!(made(&[]).is_err());
     assert!(made(&[b"", b""]).is_err());
-    let most = vec![0; RUN_BYTES_MAX as usize];
-    assert_eq!(made(&[&most]).unwrap().len(), RUN_HEADER_BYTES_MAX);
+    let most = vec![0; EXTENT_BYTES_MAX as usize];
+    assert_eq!(made(&[&most]).unwrap().len(), EXTENT_HEADER_BYTES_MAX);
     assert!(made(&[&most, b"x"]).is_err());
 }
 
@@ -88,12 +88,12 @@ proptest! {
         let blocks: Vec<&[u8]> = content.iter().map(Vec::as_slice).collect();
         let bytes: usize = sizes.iter().sum();
         prop_assume!(bytes > 0);
-        let whole = run(from, &blocks);
-        let header = verify_run(&whole, seal(), AT).unwrap();
+        let whole = extent(from, &blocks);
+        let header = verify_extent(&whole, seal(), AT).unwrap();
         prop_assert_eq!(header.bytes(), whole.len() as u64);
         prop_assert_eq!((header.key, header.body, header.from), (KEY, BodyId(7), from));
         prop_assert_eq!(header.len as usize, bytes);
-        let in_one = run(from, &[&content.concat()]);
+        let in_one = extent(from, &[&content.concat()]);
         prop_assert_eq!(in_one, whole);
     }
 
@@ -102,15 +102,15 @@ proptest! {
         if magic && bytes.len() >= 8 {
             bytes[..8].copy_from_slice(&MAGIC);
         }
-        prop_assert!(verify_run(&bytes, seal(), AT).is_err());
+        prop_assert!(verify_extent(&bytes, seal(), AT).is_err());
     }
 
     #[test]
     fn flipped_bit_in_a_run_of_two_chunks_is_detected(bit in 0..(CHUNK_BYTES + 100) * 8) {
         let content = vec![0x5a; CHUNK_BYTES + 10];
-        let mut bytes = run(0, &[&content]);
+        let mut bytes = extent(0, &[&content]);
         prop_assume!(bit < bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
-        prop_assert!(verify_run(&bytes, seal(), AT).is_err());
+        prop_assert!(verify_extent(&bytes, seal(), AT).is_err());
     }
 }
