@@ -5,7 +5,7 @@ use crate::in_flight::reservation::Reservation;
 use crate::in_flight::write_behind::WriteBehind;
 use crate::record::variant_key;
 use crate::resource::VaryRule;
-use crate::shard::{DiskPlace, Lookup, Shard, shard_bytes_for};
+use crate::shard::{DiskPlace, LookupResult, Shard, shard_bytes_for};
 use crate::stored::StoredResponse;
 use std::future::Future;
 use std::pin::Pin;
@@ -135,7 +135,7 @@ impl MemoryStore {
         now: Now,
         primary: Digest,
         selecting: &dyn Fn(&VaryRule) -> Digest,
-    ) -> Lookup {
+    ) -> LookupResult {
         self.shard(primary).find(now, primary, selecting)
     }
 

@@ -32,18 +32,11 @@ const VICTIMS_KEPT: usize = 256;
 /// five of eleven.
 pub(crate) const IN_FLIGHT_BYTES: usize = 128;
 
-/// A stored response that was found.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// The response.
-    pub response: Arc<StoredResponse>,
-}
-
 /// Result of looking for a stored response.
 #[derive(Clone, Debug)]
-pub enum Lookup {
+pub enum LookupResult {
     /// One was chosen.
-    Found(Found),
+    Found(Arc<StoredResponse>),
     /// None could be chosen.
     Missing(Missing),
 }
@@ -173,9 +166,9 @@ impl Shard {
         now: Now,
         primary: Digest,
         selecting: &dyn Fn(&VaryRule) -> Digest,
-    ) -> Lookup {
+    ) -> LookupResult {
         let slot = match self.index.get(&primary) {
-            None => return Lookup::Missing(Missing::Target),
+            None => return LookupResult::Missing(Missing::Target),
             Some(Resource::Single(slot)) => Some(*slot),
             Some(Resource::Varying(varying)) => varying
                 .rules
@@ -183,19 +176,19 @@ impl Shard {
                 .find_map(|rule| varying.find(selecting(rule))),
         };
         let Some(slot) = slot else {
-            return Lookup::Missing(Missing::Variant);
+            return LookupResult::Missing(Missing::Variant);
         };
         match self.response(slot) {
             // its content has left the disk
             Some(response) if response.body.is_retired() => {
                 self.forget(primary, slot);
-                Lookup::Missing(Missing::Target)
+                LookupResult::Missing(Missing::Target)
             }
             Some(response) => {
                 self.catalog.touch(now, slot);
-                Lookup::Found(Found { response })
+                LookupResult::Found(response)
             }
-            None => Lookup::Missing(Missing::Target),
+            None => LookupResult::Missing(Missing::Target),
         }
     }
 

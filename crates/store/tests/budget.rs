@@ -22,7 +22,7 @@ use support::{NOW, digest};
 use traffic::{Mix, Traffic};
 use weir_policy::Secret;
 use weir_policy::eviction::EvictionKind;
-use weir_store::{Lookup, MemoryStore};
+use weir_store::{LookupResult, MemoryStore};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -170,7 +170,7 @@ fn index_costs_at_most_150_bytes_per_small_response() {
             (store.memory_use().used_bytes - content) / count
         );
         let found = store.find(NOW, digest(0), &|_| digest(0));
-        assert!(matches!(found, Lookup::Found(_)));
+        assert!(matches!(found, LookupResult::Found(_)));
     }
 }
 

@@ -24,8 +24,8 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
-    Body, DiskLookup, DiskLookupResult, ExpectedResponse, InFlightContent, Lookup, MemoryStore,
-    PieceRef, Reservation, StoredResponse, VaryRule, WritePositionId,
+    Body, DiskLookup, DiskLookupResult, ExpectedResponse, InFlightContent, LookupResult,
+    MemoryStore, PieceRef, Reservation, StoredResponse, VaryRule, WritePositionId,
 };
 
 /// Memory: larger responses than an eighth of it are for the disk alone.
@@ -221,15 +221,15 @@ impl Tiers {
 
     fn in_memory(&self, key: u64) -> Option<Arc<StoredResponse>> {
         match self.store.find(NOW, digest(key), &|_| Digest::default()) {
-            Lookup::Found(found) => Some(found.response),
-            Lookup::Missing(_) => None,
+            LookupResult::Found(found) => Some(found),
+            LookupResult::Missing(_) => None,
         }
     }
 
     fn in_variant(&self, key: u64, selecting: Digest) -> Option<Arc<StoredResponse>> {
         match self.store.find(NOW, digest(key), &|_| selecting) {
-            Lookup::Found(found) => Some(found.response),
-            Lookup::Missing(_) => None,
+            LookupResult::Found(found) => Some(found),
+            LookupResult::Missing(_) => None,
         }
     }
 

@@ -9,7 +9,7 @@ use support::{
 use weir_policy::Secret;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
-use weir_store::{BodyBuilder, InFlightContent, InFlightPiece, Lookup, MemoryStore};
+use weir_store::{BodyBuilder, InFlightContent, InFlightPiece, LookupResult, MemoryStore};
 
 const THREADS: u64 = 4;
 const STEPS: usize = 3000;
@@ -23,12 +23,12 @@ fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
     for _ in 0..STEPS {
         let key = random.below(KEYS);
         match store.find(NOW, digest(key), &|_| digest(0)) {
-            Lookup::Found(hit) => {
-                assert_eq!(check_response(&hit.response), key, "another's content");
+            LookupResult::Found(response) => {
+                assert_eq!(check_response(&response), key, "another's content");
                 found += 1;
                 match random.below(60) {
                     0 => {
-                        store.drop_one(digest(key), &hit.response);
+                        store.drop_one(digest(key), &response);
                     }
                     1 => {
                         store.remove(digest(key));
@@ -36,7 +36,7 @@ fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
                     _ => {}
                 }
             }
-            Lookup::Missing(_) => stored += u64::from(fetch(store, &mut random, key)),
+            LookupResult::Missing(_) => stored += u64::from(fetch(store, &mut random, key)),
         }
     }
     (found, stored)

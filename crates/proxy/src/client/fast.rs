@@ -22,7 +22,7 @@ use std::time::Instant;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
-use weir_store::{ExpectedResponse, Lookup, StoredResponse};
+use weir_store::{ExpectedResponse, LookupResult, StoredResponse};
 use weir_wire::{
     BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body,
 };
@@ -169,12 +169,12 @@ fn choose(
     }
     let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
     let plan = match store.find(now, key, &selecting) {
-        Lookup::Found(hit) => {
+        LookupResult::Found(response) => {
             let expect = |chosen: &_| store.expect_for(key, chosen);
-            found(&mut tx, settings, now, head.fields, hit.response, expect)
+            found(&mut tx, settings, now, head.fields, response, expect)
         }
-        Lookup::Missing(why) if store.may_be_on_disk(key) => Plan::DiskLookup(why),
-        Lookup::Missing(why) => missing(&mut tx, settings, now, why),
+        LookupResult::Missing(why) if store.may_be_on_disk(key) => Plan::DiskLookup(why),
+        LookupResult::Missing(why) => missing(&mut tx, settings, now, why),
     };
     (tx, plan, key)
 }

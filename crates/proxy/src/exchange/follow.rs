@@ -29,7 +29,7 @@ use weir_policy::collapse::{Passes, Selection, Terms};
 use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Event, Forwarding, Serving};
-use weir_store::{Lookup, StoredResponse, VaryRule};
+use weir_store::{LookupResult, StoredResponse, VaryRule};
 
 /// What a request that must be forwarded is to do.
 pub(crate) enum FollowResult {
@@ -212,13 +212,12 @@ async fn look_up_stored(
         };
         worker.shared.store.find(now, exchange.key, &selecting)
     };
-    let Lookup::Found(found) = found else {
+    let LookupResult::Found(response) = found else {
         if let Some(variant) = variant.get() {
             passes.wants_variant(variant);
         }
         return None;
     };
-    let response = found.response;
     if !response.body.is_whole() {
         return None;
     }

@@ -50,7 +50,7 @@ fn insert_from_disk(
     let selecting = move |_: &VaryRule| selecting.unwrap_or_default();
     let found = shard.find(NOW, key(number), &selecting);
     shard.debug_check();
-    matches!(found, Lookup::Found(_))
+    matches!(found, LookupResult::Found(_))
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn which_is_found(
     let stored = shard.commit(NOW, older, vary.cloned(), Arc::clone(&second));
     shard.debug_check();
     let selecting = vary.map_or_else(Digest::default, |(_, selecting)| *selecting);
-    let Lookup::Found(found) = shard.find(NOW, key(1), &|_| selecting) else {
+    let LookupResult::Found(found) = shard.find(NOW, key(1), &|_| selecting) else {
         panic!("neither is found");
     };
-    let is_second = Arc::ptr_eq(&found.response, &second);
-    assert!(is_second || Arc::ptr_eq(&found.response, &first));
+    let is_second = Arc::ptr_eq(&found, &second);
+    assert!(is_second || Arc::ptr_eq(&found, &first));
     assert_eq!(stored.is_ok(), is_second);
     if is_second { 2 } else { 1 }
 }
@@ -207,8 +207,8 @@ fn store_large(shard: &mut Shard, number: u64) -> Result<(), Refusal> {
 
 fn find(shard: &mut Shard, number: u64) -> Option<Arc<StoredResponse>> {
     match shard.find(NOW, key(number), &|_| Digest::default()) {
-        Lookup::Found(found) => Some(found.response),
-        Lookup::Missing(_) => None,
+        LookupResult::Found(found) => Some(found),
+        LookupResult::Missing(_) => None,
     }
 }
 

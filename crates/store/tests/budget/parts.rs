@@ -5,7 +5,9 @@ use crate::support::{NOW, Random, digest, response};
 use std::sync::Arc;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::ByteSpan;
-use weir_store::{BLOCK_BYTES, InFlightContent, Lookup, MemoryStore, Reservation, WritePositionId};
+use weir_store::{
+    BLOCK_BYTES, InFlightContent, LookupResult, MemoryStore, Reservation, WritePositionId,
+};
 
 /// Most that one push brings.
 const PUSH_BYTES: usize = 40_000;
@@ -106,9 +108,9 @@ impl Parts {
         let complete = length(key);
         let known = (!random.one_in(4)).then_some(complete);
         let mut in_flight = match store.find(NOW, digest(key), &|_| digest(0)) {
-            Lookup::Found(found) if found.response.is_part() => {
+            LookupResult::Found(found) if found.is_part() => {
                 self.inherited += 1;
-                InFlightContent::new(known, Some(&found.response.body))
+                InFlightContent::new(known, Some(&found.body))
             }
             _ => InFlightContent::new(known, None),
         };

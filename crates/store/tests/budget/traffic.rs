@@ -3,7 +3,7 @@
 use crate::support::{NOW, Random, digest, response};
 use std::sync::Arc;
 use weir_policy::Digest;
-use weir_store::{BodyBuilder, Lookup, MemoryStore, Reservation, VaryRule};
+use weir_store::{BodyBuilder, LookupResult, MemoryStore, Reservation, VaryRule};
 
 /// What arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,16 +124,16 @@ impl Traffic {
         let random = &mut self.random;
         let primary = digest(random.below(KEYS));
         let selecting = digest(random.below(8));
-        let Lookup::Found(found) = store.find(NOW, primary, &|_| selecting) else {
+        let LookupResult::Found(found) = store.find(NOW, primary, &|_| selecting) else {
             return;
         };
         if random.one_in(20) {
-            let old = &found.response;
+            let old = &found;
             let head = filled(300 + random.length(600));
             let fresh = response(head, old.entity_tag.clone(), old.body.clone());
             store.replace(NOW, primary, old, Arc::new(fresh));
         } else if random.one_in(50) {
-            store.drop_one(primary, &found.response);
+            store.drop_one(primary, &found);
         } else if random.one_in(100) {
             store.remove(primary);
         }

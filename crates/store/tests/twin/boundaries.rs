@@ -6,7 +6,7 @@ use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Missing, Secret};
 use weir_store::{
-    BodyBuilder, ExpectedResponse, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule,
+    BodyBuilder, ExpectedResponse, LookupResult, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule,
 };
 
 const TARGET: u64 = 1;
@@ -42,8 +42,8 @@ fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
 
 fn find(store: &MemoryStore, value: u64) -> Result<u64, Missing> {
     match store.find(NOW, digest(TARGET), &|rule| selecting(rule, value)) {
-        Lookup::Found(found) => Ok(check_response(&found.response)),
-        Lookup::Missing(missing) => Err(missing),
+        LookupResult::Found(found) => Ok(check_response(&found)),
+        LookupResult::Missing(missing) => Err(missing),
     }
 }
 

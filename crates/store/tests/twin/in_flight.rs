@@ -7,8 +7,8 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Missing, Secret};
 use weir_store::{
-    Body, IN_FLIGHT_PERCENT_MAX, InFlightContent, Lookup, MemoryStore, Reservation, StoredResponse,
-    WritePositionId,
+    Body, IN_FLIGHT_PERCENT_MAX, InFlightContent, LookupResult, MemoryStore, Reservation,
+    StoredResponse, WritePositionId,
 };
 
 const BUDGET: u64 = 1 << 20;
@@ -104,11 +104,11 @@ fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
 
 fn find(store: &MemoryStore, key: u64) -> Result<Arc<StoredResponse>, Missing> {
     match store.find(NOW, digest(key), &|_| digest(0)) {
-        Lookup::Found(found) => {
-            assert_eq!(check_response(&found.response), key);
-            Ok(found.response)
+        LookupResult::Found(found) => {
+            assert_eq!(check_response(&found), key);
+            Ok(found)
         }
-        Lookup::Missing(missing) => Err(missing),
+        LookupResult::Missing(missing) => Err(missing),
     }
 }
 

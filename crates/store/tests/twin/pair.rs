@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpans;
 use weir_policy::{Digest, Secret};
-use weir_store::{Lookup, MemoryStore, StoredResponse, VaryRule};
+use weir_store::{LookupResult, MemoryStore, StoredResponse, VaryRule};
 
 /// The fields each rule names; more rules than are looked at for one target.
 pub(crate) const RULES: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
@@ -195,14 +195,14 @@ impl Pair {
             selecting_digest(rule, &values(rule, fields))
         };
         let found = match self.store.find(NOW, digest(key), &select) {
-            Lookup::Found(found) => {
-                let id = check_response(&found.response);
-                let present = found.response.body.present();
+            LookupResult::Found(found) => {
+                let id = check_response(&found);
+                let present = found.body.present();
                 assert_eq!(Some(&present), self.present.get(&id), "present of {id}");
-                self.seen.push((key, id, found.response));
+                self.seen.push((key, id, found));
                 Ok(id)
             }
-            Lookup::Missing(missing) => Err(missing),
+            LookupResult::Missing(missing) => Err(missing),
         };
         if self.exact {
             let expected = self.twin.find(key, |rule| values(rule, fields));
