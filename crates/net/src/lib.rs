@@ -30,6 +30,7 @@ pub mod clock;
 mod deadline;
 mod descriptors;
 pub mod flow;
+pub mod http;
 mod local_address;
 pub mod next_hops;
 pub mod resolver;

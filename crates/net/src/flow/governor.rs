@@ -1,11 +1,11 @@
 //! Keeps one transfer from a next hop to one client within its read-ahead: sets on both sockets
 //! what the pace allows.
 
-use super::client_flow::ClientFlow;
 use super::next_hop_flow::NextHopFlow;
 use super::tcp_info::tcp_info;
+use crate::http::ResponseSender;
 use std::io;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use tokio::net::TcpStream;
 use weir_policy::fetch::{Pace, ReadAhead};
 use weir_policy::{Now, Tick};
@@ -21,7 +21,6 @@ const SHARED_BYTES_MAX: u64 = 64 * 1024;
 pub struct Governor {
     pace: Pace,
     next_hop: NextHopFlow,
-    client: ClientFlow,
     looked: Tick,
     /// Bytes the client's kernel took since the pace was told.
     handed_over: u64,
@@ -50,15 +49,14 @@ impl Governor {
         }
     }
 
-    /// A governor for a transfer from `next_hop` to `client`, of which `written` bytes have been
-    /// written; `None` if it may run ahead as it likes: the connection is then left to the kernel,
+    /// A governor for a transfer from `next_hop` to `client`, which may have begun;
+    /// `None` if it may run ahead as it likes: the connection is then left to the kernel,
     /// which it may not have been before.
     pub fn new(
         read_ahead: ReadAhead,
         now: Now,
         next_hop: &TcpStream,
-        client: &TcpStream,
-        written: u64,
+        client: &ResponseSender<'_>,
     ) -> Option<Self> {
         let Some(base) = first_window(read_ahead, now) else {
             NextHopFlow::of(next_hop, 0).set_window(next_hop, None, None);
@@ -66,13 +64,12 @@ impl Governor {
         };
         let info = tcp_info(next_hop).unwrap_or_default();
         let mut pace = Pace::new(read_ahead, now);
-        pace.set_round_trips(round_trip_us(client), info.rtt_us);
+        pace.set_round_trips(client.round_trip_us().unwrap_or(0), info.rtt_us);
         Some(Self {
             pace,
             next_hop: NextHopFlow::known(next_hop, base, &info),
-            client: ClientFlow::new(written),
             looked: now.tick,
-            handed_over: written,
+            handed_over: client.sent_bytes(),
             waited: false,
         })
     }
@@ -88,7 +85,7 @@ impl Governor {
         &mut self,
         now: Now,
         next_hop: &TcpStream,
-        client: &TcpStream,
+        client: &mut ResponseSender<'_>,
         remaining: Option<u64>,
     ) {
         let starving = !std::mem::take(&mut self.waited);
@@ -97,46 +94,32 @@ impl Governor {
         self.look(now, next_hop, client);
         let window = self.pace.window(None);
         self.next_hop.set_window(next_hop, window, remaining);
-        self.client.set_unsent(client, self.pace.unsent());
+        client.set_unsent_limit(self.pace.unsent());
     }
 
-    /// How many bytes may be written now; ready when that is at least one.
-    ///
-    /// # Errors
-    /// The client's connection is broken.
-    pub fn poll_room(
-        &mut self,
-        client: &TcpStream,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
-        let room = self.client.poll_room(client, cx);
-        self.waited |= room.is_pending();
-        room
+    /// The client was offered content, and this came of it.
+    pub fn sent(&mut self, sent: &Poll<io::Result<usize>>) {
+        match sent {
+            Poll::Pending => self.waited = true,
+            Poll::Ready(Ok(bytes)) => self.handed_over += *bytes as u64,
+            Poll::Ready(Err(_)) => {}
+        }
     }
 
-    /// The client's kernel took so many bytes; 0 if it takes none now.
-    pub fn wrote(&mut self, bytes: usize) {
-        self.client.wrote(bytes);
-        self.handed_over += bytes as u64;
-        self.waited |= bytes == 0;
-    }
-
-    /// The transfer is over: the client's socket is unbounded again, and the next hop's window is
-    /// small. `false` if it is not: the next hop was offered more than the read-ahead, and may send
+    /// The transfer is over: the next hop's window is small. `false` if it is not: the next hop was offered more than the read-ahead, and may send
     /// that in the next exchange on the connection.
-    pub fn end(&mut self, read_ahead: ReadAhead, next_hop: &TcpStream, client: &TcpStream) -> bool {
-        self.client.release(client);
+    pub fn end(&mut self, read_ahead: ReadAhead, next_hop: &TcpStream) -> bool {
         u64::from(self.next_hop.settle(next_hop)) <= read_ahead.bytes()
     }
 
-    fn look(&mut self, now: Now, next_hop: &TcpStream, client: &TcpStream) {
+    fn look(&mut self, now: Now, next_hop: &TcpStream, client: &ResponseSender<'_>) {
         if now.tick.ms_since(self.looked) < LOOK_MS {
             return;
         }
         self.looked = now.tick;
         let next_hop_us = round_trip_us(next_hop);
-        self.pace
-            .set_round_trips(round_trip_us(client), next_hop_us);
+        let client_us = client.round_trip_us().unwrap_or(0);
+        self.pace.set_round_trips(client_us, next_hop_us);
         self.next_hop.look(next_hop, next_hop_us);
     }
 }

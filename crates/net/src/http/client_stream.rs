@@ -1,0 +1,121 @@
+//! One request of a client, and the response to it.
+
+use super::http1::{Http1Content, Http1Response};
+use super::request_content::RequestContent;
+use super::response_sender::ResponseSender;
+use crate::deadline::Deadline;
+use crate::next_hops::{DistinctPeers, HopKey};
+use crate::tunnel::{self, TunnelReport};
+use std::cell::Cell;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use weir_wire::{BodyLength, HeadLimits};
+
+/// One request of a client, whose head was read, and the response to it.
+///
+/// The two halves are fields, so that content can be received while the response is sent.
+pub struct ClientStream<'c> {
+    /// The content of the request.
+    pub content: RequestContent<'c>,
+    /// Takes the response.
+    pub response: ResponseSender<'c>,
+    /// A limit on the waits of this request.
+    pub deadline: &'c mut Deadline,
+    next_hops: &'c Cell<DistinctPeers>,
+}
+
+/// What a stream of an HTTP/1.1 connection is made from.
+pub struct Http1Client<'c> {
+    /// The connection.
+    pub socket: &'c TcpStream,
+    /// Bytes that were read behind the request head. What follows the content is left there.
+    pub unread: &'c mut Vec<u8>,
+    /// How long the content of the request is.
+    pub length: BodyLength,
+    /// Limits of its trailer section.
+    pub trailers: HeadLimits,
+    /// The client understands HTTP/1.1: chunks, interim responses.
+    pub http11: bool,
+    /// The client takes another response on the connection.
+    pub keep_alive: bool,
+    /// The limit on waits of the connection.
+    pub deadline: &'c mut Deadline,
+    /// The next hops that requests of the connection went to.
+    pub next_hops: &'c Cell<DistinctPeers>,
+}
+
+impl<'c> ClientStream<'c> {
+    /// The stream of a request on an HTTP/1.1 connection, which carries no other until this one
+    /// has ended.
+    #[must_use]
+    pub fn http1(client: Http1Client<'c>) -> Self {
+        let Http1Client {
+            socket,
+            unread,
+            length,
+            trailers,
+            http11,
+            keep_alive,
+            deadline,
+            next_hops,
+        } = client;
+        let content = Http1Content::new(socket, unread, length, trailers);
+        let response = Http1Response::new(socket, http11, keep_alive);
+        Self {
+            content: RequestContent::Http1(content),
+            response: ResponseSender::Http1(response),
+            deadline,
+            next_hops,
+        }
+    }
+
+    /// A stream of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    #[must_use]
+    pub fn double(
+        stream: super::double::DoubleStream,
+        deadline: &'c mut Deadline,
+        next_hops: &'c Cell<DistinctPeers>,
+    ) -> Self {
+        Self {
+            content: RequestContent::Double(stream.content()),
+            response: ResponseSender::Double(stream.response()),
+            deadline,
+            next_hops,
+        }
+    }
+
+    /// Enters `hop` among the next hops that requests of the connection went to; whether it is a
+    /// new one.
+    pub fn is_new_next_hop(&self, hop: &HopKey) -> bool {
+        let mut next_hops = self.next_hops.take();
+        let is_new = next_hops.insert_hop(hop);
+        self.next_hops.set(next_hops);
+        is_new
+    }
+
+    /// Whether the response is whole and the connection can carry another request behind this one.
+    #[must_use]
+    pub fn is_persistent(&self) -> bool {
+        self.response.is_complete() && self.response.keeps_alive() && self.content.is_ended()
+    }
+
+    /// Ends HTTP on this stream: sends `first`, then relays bytes both ways between the client and
+    /// `next_hop` (see [`tunnel::relay`]).
+    pub async fn tunnel(
+        &mut self,
+        next_hop: &TcpStream,
+        first: &[u8],
+        idle_limit: Duration,
+        drain: impl Future<Output = ()>,
+    ) -> TunnelReport {
+        match &mut self.content {
+            RequestContent::Http1(content) => {
+                let (socket, behind) = content.release();
+                tunnel::relay(socket, next_hop, &behind, first, idle_limit, drain).await
+            }
+            #[cfg(feature = "multiplexed-double")]
+            RequestContent::Double(content) => content.tunnel(next_hop, first, drain).await,
+        }
+    }
+}

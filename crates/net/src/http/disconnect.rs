@@ -1,0 +1,63 @@
+//! Telling when the client of a stream leaves.
+
+#[cfg(feature = "multiplexed-double")]
+use super::double::DoubleResponse;
+use crate::client::{ClientDisconnect, DisconnectCause, disconnected};
+use std::cell::Cell;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// What tells that the client of a stream leaves.
+#[derive(Clone)]
+pub enum DisconnectSource<'c> {
+    /// The connection, which the stream has for itself.
+    Http1(&'c TcpStream),
+    /// A stream of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    Double(DoubleResponse),
+}
+
+impl DisconnectSource<'_> {
+    /// Ready when the client has left, whatever it has sent. `moved` changes whenever a byte of the
+    /// response has moved (see [`disconnected`]).
+    pub async fn disconnected(&self, half_closed: Duration, moved: &Cell<u64>) -> DisconnectCause {
+        match self {
+            Self::Http1(socket) => disconnected(socket, half_closed, moved).await,
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(response) => {
+                std::future::poll_fn(|cx| response.poll_disconnect(cx)).await;
+                DisconnectCause::Reset
+            }
+        }
+    }
+}
+
+/// Waits for the disconnect of a stream's client while there is nothing to send to it.
+pub struct Disconnect<'c> {
+    source: DisconnectSource<'c>,
+    presence: ClientDisconnect,
+}
+
+impl<'c> Disconnect<'c> {
+    pub(super) fn new(source: DisconnectSource<'c>, half_closed: Duration) -> Self {
+        Self {
+            source,
+            presence: ClientDisconnect::new(half_closed),
+        }
+    }
+
+    /// Ready once the client has disconnected. Once ready, it is not to be polled again.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.source {
+            DisconnectSource::Http1(socket) => self.presence.poll(socket, cx),
+            #[cfg(feature = "multiplexed-double")]
+            DisconnectSource::Double(response) => response.poll_disconnect(cx),
+        }
+    }
+
+    /// Bytes were sent: the time of a half-closed client begins anew.
+    pub fn moved(&mut self) {
+        self.presence.moved();
+    }
+}

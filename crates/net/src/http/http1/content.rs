@@ -1,0 +1,146 @@
+//! The content of a request on an HTTP/1.1 connection.
+
+use crate::http::request_content::{ContentError, ReceivedContent};
+use std::io;
+use std::task::{Context, Poll, ready};
+use tokio::net::TcpStream;
+use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits};
+
+/// The content of a request on an HTTP/1.1 connection.
+pub struct Http1Content<'c> {
+    socket: &'c TcpStream,
+    /// What was read behind the head, until it is received; at the end what follows the content.
+    unread: &'c mut Vec<u8>,
+    length: BodyLength,
+    trailers: HeadLimits,
+    reader: BodyReader,
+    is_begun: bool,
+    is_ended: bool,
+    received_bytes: u64,
+    content_bytes: u64,
+}
+
+impl<'c> Http1Content<'c> {
+    pub(crate) fn new(
+        socket: &'c TcpStream,
+        unread: &'c mut Vec<u8>,
+        length: BodyLength,
+        trailers: HeadLimits,
+    ) -> Self {
+        Self {
+            socket,
+            unread,
+            length,
+            trailers,
+            reader: BodyReader::new(length, trailers),
+            is_begun: false,
+            is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
+            received_bytes: 0,
+            content_bytes: 0,
+        }
+    }
+
+    pub(crate) fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    pub(crate) fn check_received(&self) -> Result<(), BodyError> {
+        let mut reader = BodyReader::new(self.length, self.trailers);
+        let mut rest = &self.unread[..];
+        loop {
+            let step = reader.step(rest)?;
+            rest = &rest[step.consumed..];
+            if !matches!(step.event, BodyEvent::Data(_)) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        into: &mut Vec<u8>,
+    ) -> Poll<Result<ReceivedContent, ContentError>> {
+        if !self.is_begun {
+            self.is_begun = true;
+            let first = std::mem::take(self.unread);
+            return Poll::Ready(self.take(&first, 0, into));
+        }
+        if self.is_ended {
+            return Poll::Ready(self.take(&[], 0, into));
+        }
+        let Ok(count) = ready!(self.poll_read(cx, scratch)) else {
+            return Poll::Ready(Err(ContentError::Disconnected));
+        };
+        if count == 0 {
+            return Poll::Ready(Err(ContentError::Disconnected));
+        }
+        Poll::Ready(self.take(&scratch[..count], count, into))
+    }
+
+    fn poll_read(&self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.socket.poll_read_ready(cx))?;
+            match self.socket.try_read(scratch) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return Poll::Ready(read),
+            }
+        }
+    }
+
+    /// Decodes `input`, of which `read_bytes` were read just now.
+    fn take(
+        &mut self,
+        input: &[u8],
+        read_bytes: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<ReceivedContent, ContentError> {
+        let mut rest = input;
+        while !self.is_ended {
+            let step = self.reader.step(rest).map_err(ContentError::Invalid)?;
+            self.received_bytes += step.consumed as u64;
+            rest = &rest[step.consumed..];
+            match step.event {
+                BodyEvent::NeedMore => break,
+                BodyEvent::Data(data) => {
+                    self.content_bytes += data.len() as u64;
+                    into.extend_from_slice(data);
+                }
+                BodyEvent::End => self.is_ended = true,
+            }
+        }
+        if !rest.is_empty() {
+            *self.unread = rest.to_vec();
+        }
+        Ok(ReceivedContent {
+            read_bytes,
+            is_end: self.is_ended,
+        })
+    }
+
+    pub(crate) fn trailers(&self) -> &[u8] {
+        self.reader.trailers()
+    }
+
+    pub(crate) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
+
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.content_bytes
+    }
+
+    /// The connection, and what was read of it behind the head: it leaves HTTP.
+    pub(crate) fn release(&mut self) -> (&'c TcpStream, Vec<u8>) {
+        (self.socket, std::mem::take(self.unread))
+    }
+}

@@ -1,0 +1,130 @@
+//! The content of a request, as it comes from the client.
+
+#[cfg(feature = "multiplexed-double")]
+use super::double::DoubleContent;
+use super::http1::Http1Content;
+use std::fmt;
+use std::task::{Context, Poll};
+use weir_wire::{BodyError, BodyLength};
+
+/// The content of a request.
+pub enum RequestContent<'c> {
+    /// On an HTTP/1.1 connection.
+    Http1(Http1Content<'c>),
+    /// Of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    Double(DoubleContent),
+}
+
+/// The result of receiving content once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedContent {
+    /// Bytes that were read from the connection.
+    pub read_bytes: usize,
+    /// The content is whole.
+    pub is_end: bool,
+}
+
+/// Why no more content can be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentError {
+    /// It is not framed as HTTP has it.
+    Invalid(BodyError),
+    /// The client ended the connection or the stream within it.
+    Disconnected,
+}
+
+impl fmt::Display for ContentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(error) => error.fmt(f),
+            Self::Disconnected => f.write_str("the client closed within the content"),
+        }
+    }
+}
+
+impl std::error::Error for ContentError {}
+
+/// Calls a method of the kind that this stream is of.
+macro_rules! of_kind {
+    ($self:ident, $content:ident => $call:expr) => {
+        match $self {
+            Self::Http1($content) => $call,
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double($content) => $call,
+        }
+    };
+}
+
+impl RequestContent<'_> {
+    /// How long it is, and how it is framed on HTTP/1.1.
+    #[must_use]
+    pub fn length(&self) -> BodyLength {
+        of_kind!(self, content => content.length())
+    }
+
+    /// Checks what came together with the request head, and keeps it: a next hop need not see any
+    /// of a request whose content is refused.
+    ///
+    /// # Errors
+    ///
+    /// Its framing is not valid.
+    pub fn check_received(&self) -> Result<(), BodyError> {
+        of_kind!(self, content => content.check_received())
+    }
+
+    /// Receives content once and appends it to `into`; `scratch` is memory to read into.
+    ///
+    /// # Errors
+    ///
+    /// There is no more of it, and it is not whole.
+    pub fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        into: &mut Vec<u8>,
+    ) -> Poll<Result<ReceivedContent, ContentError>> {
+        of_kind!(self, content => content.poll_receive(cx, scratch, into))
+    }
+
+    /// So many bytes of what was received are used: the client may send as many more. HTTP/1.1 has
+    /// no such signal; there it is reading less that holds a client back.
+    pub fn consumed(&mut self, bytes: usize) {
+        match self {
+            Self::Http1(_) => {}
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(content) => content.consumed(bytes),
+        }
+        let _ = bytes;
+    }
+
+    /// The trailer section, as field lines with CRLF; empty before the end.
+    #[must_use]
+    pub fn trailers(&self) -> &[u8] {
+        of_kind!(self, content => content.trailers())
+    }
+
+    /// Whether some of it was received.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        of_kind!(self, content => content.is_begun())
+    }
+
+    /// Whether all of it was received, or there is none.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        of_kind!(self, content => content.is_ended())
+    }
+
+    /// Bytes of it that were received, with framing.
+    #[must_use]
+    pub fn received_bytes(&self) -> u64 {
+        of_kind!(self, content => content.received_bytes())
+    }
+
+    /// Bytes of it that were received, without framing.
+    #[must_use]
+    pub fn content_bytes(&self) -> u64 {
+        of_kind!(self, content => content.content_bytes())
+    }
+}

@@ -1,0 +1,186 @@
+//! The way of a response to the client.
+
+use super::content_form::ContentForm;
+use super::disconnect::{Disconnect, DisconnectSource};
+#[cfg(feature = "multiplexed-double")]
+use super::double::DoubleResponse;
+use super::http1::Http1Response;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Sends the response to one request: interim heads, the final head, content, trailers.
+pub enum ResponseSender<'c> {
+    /// On an HTTP/1.1 connection.
+    Http1(Http1Response<'c>),
+    /// Of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    Double(DoubleResponse),
+}
+
+/// Calls a method of the kind that this stream is of.
+macro_rules! of_kind {
+    ($self:ident, $response:ident => $call:expr) => {
+        match $self {
+            Self::Http1($response) => $call,
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double($response) => $call,
+        }
+    };
+}
+
+impl<'c> ResponseSender<'c> {
+    /// Puts the complete head of an interim response (RFC 9110 §15.2) in line, if the client
+    /// understands them.
+    pub fn push_interim(&mut self, head: &[u8]) {
+        of_kind!(self, response => response.push_interim(head));
+    }
+
+    /// Puts the final head in line: `head` is a status line and end-to-end fields, each with CRLF.
+    /// The head as it is sent, complete: with the fields of the connection where it has some.
+    pub fn begin(&mut self, head: Vec<u8>, content: ContentForm) -> &[u8] {
+        of_kind!(self, response => response.begin(head, content))
+    }
+
+    /// Sends what is in line, then of `content` as much as the client has room for. What was not
+    /// taken is to be offered again, before anything that follows it. `end` has the trailer section
+    /// (empty if there is none) once nothing follows `content`.
+    ///
+    /// Ready with how many bytes of `content` were taken: at least one, if there is content. Ready
+    /// with 0 when everything in line has left.
+    ///
+    /// # Errors
+    ///
+    /// The client has left.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        of_kind!(self, response => response.poll_send(cx, content, end))
+    }
+
+    /// Whether content can leave by [`Self::poll_send_file`].
+    #[must_use]
+    pub fn can_send_file(&self) -> bool {
+        match self {
+            Self::Http1(response) => response.can_send_file(),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => false,
+        }
+    }
+
+    /// Sends what is in line, then content: at most `length` bytes of `file` from `offset` on,
+    /// without a copy. How many were taken; 0 if the file ends there. Only where
+    /// [`Self::can_send_file`].
+    ///
+    /// # Errors
+    ///
+    /// The client has left, or the file cannot be read.
+    pub fn poll_send_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        length: u64,
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Http1(response) => response.poll_send_file(cx, file, offset, length),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+        }
+    }
+
+    /// Bounds the bytes that are taken and have not left for the client: the read-ahead that is
+    /// allowed here. `None`, as it is at first: no bound but the kernel's.
+    pub fn set_unsent_limit(&mut self, bytes: Option<u32>) {
+        of_kind!(self, response => response.set_unsent_limit(bytes));
+    }
+
+    /// The round trip to the client, microseconds; `None` if it is not known.
+    #[must_use]
+    pub fn round_trip_us(&self) -> Option<u32> {
+        of_kind!(self, response => response.round_trip_us())
+    }
+
+    /// Bytes that were taken and the client has not acknowledged, sent or not; `None` if that is
+    /// not known.
+    #[must_use]
+    pub fn unacknowledged_bytes(&self) -> Option<u32> {
+        of_kind!(self, response => response.unacknowledged_bytes())
+    }
+
+    /// The client is to send no request behind this one on the connection. Says so in the head, if
+    /// there is none yet. Other streams of the connection are none of its business.
+    pub fn close_after(&mut self) {
+        match self {
+            Self::Http1(response) => response.close_after(),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => {}
+        }
+    }
+
+    /// Whether the connection can go on once the response is whole, as its head says.
+    #[must_use]
+    pub fn keeps_alive(&self) -> bool {
+        match self {
+            Self::Http1(response) => response.keeps_alive(),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => true,
+        }
+    }
+
+    /// Whether something is in line: a head, or framing.
+    #[must_use]
+    pub fn has_line(&self) -> bool {
+        of_kind!(self, response => response.has_line())
+    }
+
+    /// Whether a head was put in line.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        of_kind!(self, response => response.is_begun())
+    }
+
+    /// Whether all of the response, its end included, has left.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        of_kind!(self, response => response.is_complete())
+    }
+
+    /// Takes the final head back, if nothing of it has left: another one may be put in line. Whether
+    /// it was.
+    pub fn retract(&mut self) -> bool {
+        of_kind!(self, response => response.retract())
+    }
+
+    /// Ends a response that is not whole, so that the client cannot take it for a whole one.
+    pub fn abort(&mut self) {
+        of_kind!(self, response => response.abort());
+    }
+
+    /// Bytes sent, heads and framing included.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        of_kind!(self, response => response.sent_bytes())
+    }
+
+    /// Tells when the client leaves while nothing is sent to it. A client that has closed its
+    /// sending side counts as disconnected after `half_closed` without progress.
+    #[must_use]
+    pub fn disconnect(&self, half_closed: Duration) -> Disconnect<'c> {
+        Disconnect::new(self.disconnect_source(), half_closed)
+    }
+
+    /// The source of what tells that the client leaves.
+    #[must_use]
+    pub fn disconnect_source(&self) -> DisconnectSource<'c> {
+        match self {
+            Self::Http1(response) => DisconnectSource::Http1(response.socket()),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(response) => DisconnectSource::Double(response.clone()),
+        }
+    }
+}
