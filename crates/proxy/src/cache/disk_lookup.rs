@@ -3,12 +3,10 @@
 //! What the page cache has is found at once; else a thread of the disk reads it, and the request
 //! waits, for a while. A large response is taken as it is: its content is read when it is sent.
 
-use crate::client::connection::Client;
 use crate::client::fast;
 use crate::exchange::state::{Plan, RequestState};
 use crate::request::vary::selecting_digest;
 use crate::send::heads::stored_fields;
-use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +21,9 @@ use weir_wire::LineBuffer;
 const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
 
 /// Looks for the response to a request that memory has none for; what is to be done then.
-pub(crate) async fn run(client: &Client, exchange: &mut RequestState, missing: Missing) -> Plan {
-    let worker = Rc::clone(&client.worker);
-    let found = look_up(client, exchange).await;
+pub(crate) async fn run(exchange: &mut RequestState, missing: Missing) -> Plan {
+    let worker = Rc::clone(&exchange.worker);
+    let found = look_up(exchange).await;
     let now = worker.now();
     let settings = Arc::clone(&exchange.settings);
     let (end, why) = match found {
@@ -76,8 +74,8 @@ fn keeps_to_targeted(exchange: &RequestState, response: &StoredResponse) -> bool
 }
 
 /// `None` if that took too long.
-async fn look_up(client: &Client, exchange: &RequestState) -> Option<DiskLookupResult> {
-    let worker = &client.worker;
+async fn look_up(exchange: &RequestState) -> Option<DiskLookupResult> {
+    let worker = &exchange.worker;
     let store = &worker.shared.store;
     let Some(lookup) = DiskLookup::of(store.expect(exchange.key)) else {
         return Some(DiskLookupResult::Missing(Missing::Target, None));
@@ -90,18 +88,15 @@ async fn look_up(client: &Client, exchange: &RequestState) -> Option<DiskLookupR
 
 /// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked
 /// for again.
-pub(crate) fn unreadable(
-    client: &Client,
-    exchange: &mut RequestState,
-    response: &Arc<StoredResponse>,
-) -> Plan {
-    let worker = &client.worker;
-    forget(worker, exchange, response);
-    lost(&mut exchange.tx, worker.now())
+pub(crate) fn unreadable(exchange: &mut RequestState, response: &Arc<StoredResponse>) -> Plan {
+    forget(exchange, response);
+    let now = exchange.worker.now();
+    lost(&mut exchange.tx, now)
 }
 
 /// Forgets what was found and cannot be read.
-pub(crate) fn forget(worker: &Worker, exchange: &RequestState, response: &Arc<StoredResponse>) {
+pub(crate) fn forget(exchange: &RequestState, response: &Arc<StoredResponse>) {
+    let worker = &exchange.worker;
     worker
         .counters()
         .inc(Metric::DiskLookups(DiskLookupEnd::Unusable));

@@ -1,7 +1,6 @@
 //! Validation in the background: the client has its stale response already (RFC 5861 §3).
 
 use crate::cache::chosen::Chosen;
-use crate::config::Mode;
 use crate::exchange::download::Downloaded;
 use crate::exchange::forward::{self, BackgroundResult};
 use crate::exchange::next_hop::NextHop;
@@ -18,7 +17,8 @@ use weir_store::StoredResponse;
 
 /// Starts one, unless one for this target is under way, or the last one came to nothing a short
 /// while ago.
-pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &RequestState, chosen: Chosen) {
+pub(crate) fn spawn(exchange: &RequestState, chosen: Chosen) {
+    let worker = &exchange.worker;
     let (now, facts) = (worker.now(), chosen.response.facts);
     let refreshes = &worker.shared.refreshes;
     if refreshes.begin(now, exchange.key, &facts).is_err() {
@@ -41,23 +41,19 @@ pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &RequestState, ch
     let stored = chosen.response;
     tokio::task::spawn_local(async move {
         // boxed: the task's memory is held only while it runs
-        let storing = Box::pin(run(&under_way.worker, mode, exchange, &stored)).await;
+        let storing = Box::pin(run(exchange, &stored)).await;
         under_way.came_to(storing);
     });
 }
 
 /// What became of the response, if there was one.
-async fn run(
-    worker: &Rc<Worker>,
-    mode: Mode,
-    mut exchange: RequestState,
-    stored: &Arc<StoredResponse>,
-) -> Option<Storing> {
+async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option<Storing> {
+    let worker = &Rc::clone(&exchange.worker);
     let Plan::Forward { forwarding, .. } = exchange.plan else {
         return None;
     };
-    let next_hop = NextHop::of(&exchange, mode, worker).ok()?;
-    let result = forward::in_background(worker, &mut exchange, next_hop, forwarding, stored).await;
+    let next_hop = NextHop::of(&exchange).ok()?;
+    let result = forward::in_background(&mut exchange, next_hop, forwarding, stored).await;
     report::count_next_hop(worker.counters(), &exchange.log);
     match result {
         BackgroundResult::Answered(

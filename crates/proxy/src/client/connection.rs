@@ -6,7 +6,7 @@
 //! and an exchange lives in a box while it lasts. A hit on a small response is one read, one
 //! look-up and one write, without an allocation.
 
-use crate::client::fast::{self, Input, Taken};
+use crate::client::fast::{self, Input, Receiver, Taken};
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ListenerFacts};
@@ -15,6 +15,7 @@ use crate::request::answer::{Answer, AnswerReason};
 use crate::send::outgoing::Outgoing;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -25,6 +26,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use weir_measure::Metric;
 use weir_net::Deadline;
+use weir_net::http::{ClientStream, Http1Client};
 use weir_net::next_hops;
 use weir_net::next_hops::DistinctPeers;
 use weir_net::workers::Accepted;
@@ -39,28 +41,28 @@ const GATHER_BYTES_MAX: usize = 64 * 1024;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A connection from a client.
-pub(crate) struct Client {
+pub(crate) struct ClientConnection {
     /// Given back before the connection is closed.
     _place: ClientPlace,
-    pub(crate) stream: TcpStream,
-    pub(crate) peer: SocketAddr,
+    stream: TcpStream,
+    peer: SocketAddr,
     /// Which connection it is, of all that the process had.
-    pub(crate) number: u64,
-    pub(crate) listener: Rc<ListenerFacts>,
-    pub(crate) worker: Rc<Worker>,
+    number: u64,
+    listener: Rc<ListenerFacts>,
+    worker: Rc<Worker>,
     /// Bytes read and not yet used: a head in pieces, or what was sent behind one.
-    pub(crate) unread: Vec<u8>,
-    pub(crate) outgoing: Outgoing,
-    pub(crate) deadline: Deadline,
+    unread: Vec<u8>,
+    outgoing: Outgoing,
+    deadline: Deadline,
     /// Requests taken on this connection.
-    pub(crate) requests: u32,
+    requests: u32,
     /// Next hops its requests went to.
-    pub(crate) next_hops: DistinctPeers,
+    next_hops: Cell<DistinctPeers>,
     /// The connection ends once `outgoing` is sent.
-    pub(crate) closing: bool,
+    closing: bool,
     /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
     /// was read.
-    pub(crate) head_began: Option<Instant>,
+    head_began: Option<Instant>,
     /// Tells when a head in pieces is worth parsing again.
     arrival: Arrival,
     /// Answers whose end the kernel has not taken.
@@ -85,7 +87,7 @@ pub(crate) fn serve(
     worker: Rc<Worker>,
 ) -> impl Future<Output = ()> {
     let idle = worker.settings().config.limits.client_idle.as_duration();
-    let mut client = Client {
+    let mut client = ClientConnection {
         stream: accepted.stream,
         peer: accepted.peer,
         listener: accepted.listener,
@@ -96,7 +98,7 @@ pub(crate) fn serve(
         unread: Vec::new(),
         outgoing: Outgoing::default(),
         requests: 0,
-        next_hops: DistinctPeers::default(),
+        next_hops: Cell::default(),
         closing: false,
         head_began: None,
         arrival: Arrival::new(),
@@ -109,7 +111,7 @@ pub(crate) fn serve(
             match poll_fn(|cx| client.poll_turn(cx)).await {
                 Turn::Close => break,
                 Turn::Exchange(exchange) => {
-                    if !Box::pin(run::run(&mut client, exchange)).await {
+                    if !Box::pin(client.answer(exchange)).await {
                         break;
                     }
                     client.rest();
@@ -122,7 +124,7 @@ pub(crate) fn serve(
     }
 }
 
-impl Client {
+impl ClientConnection {
     /// What is known of it, for the request at hand.
     pub(crate) fn facts(&self) -> ClientFacts<'_> {
         ClientFacts {
@@ -131,6 +133,24 @@ impl Client {
             connection: self.number,
             sequence: self.requests,
         }
+    }
+
+    /// Carries an exchange out; `true` if the connection may go on.
+    async fn answer(&mut self, exchange: Box<RequestState>) -> bool {
+        let mut stream = ClientStream::http1(Http1Client {
+            socket: &self.stream,
+            unread: &mut self.unread,
+            length: exchange.request.body,
+            trailers: exchange.settings.heads,
+            http11: exchange.request.is_http11(),
+            keep_alive: exchange.request.keep_alive,
+            deadline: &mut self.deadline,
+            next_hops: &self.next_hops,
+        });
+        let alive = run::run(&mut stream, exchange).await;
+        // what the client still sends must not bring about a reset that overtakes the response
+        self.closing = stream.response.is_complete() && !stream.is_persistent();
+        alive
     }
 
     /// Between two requests: the idle limit runs, or the drain closes.
@@ -218,9 +238,19 @@ impl Client {
                 bytes: rest,
                 at: input.len() - rest.len(),
             };
-            match fast::take(self, &settings, input, &mut out, &mut served) {
+            let mut client = self.facts();
+            client.sequence = client.sequence.saturating_add(1);
+            let receiver = Receiver {
+                worker: &worker,
+                settings: &settings,
+                client,
+                head_began: self.head_began,
+            };
+            match fast::take(&receiver, input, &mut out, &mut served) {
                 Taken::Answered { consumed } => {
                     rest = &rest[consumed..];
+                    self.requests = self.requests.saturating_add(1);
+                    self.closing = served.last().is_some_and(|last| !last.is_persistent);
                     self.head_began = None;
                 }
                 Taken::Partial => {
@@ -229,6 +259,7 @@ impl Client {
                 }
                 Taken::Exchange { consumed, exchange } => {
                     rest = &rest[consumed..];
+                    self.requests = self.requests.saturating_add(1);
                     self.head_began = None;
                     self.exchange = Some(exchange);
                     break;
@@ -372,7 +403,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         // cut by the end of a drain
         self.report_unsent(true);

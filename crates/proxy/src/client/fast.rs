@@ -3,9 +3,9 @@
 //! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`].
 
 use crate::cache::chosen::Chosen;
-use crate::client::connection::Client;
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
+use crate::log::client::{ClientFacts, RequestClient};
 use crate::log::report;
 use crate::log::request_log::{ContentSource, LogReaders, RequestLog};
 use crate::log::served::ServedRequest;
@@ -14,17 +14,20 @@ use crate::request::facts::Request;
 use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::max_forwards;
 use crate::request::vary::selecting_digest;
-use crate::send::heads::{self, Persistence, ServedForm};
+use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
+use crate::worker::core::Worker;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_net::http::write_connection;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
 use weir_store::{ExpectedResponse, LookupResult, StoredResponse};
 use weir_wire::{
-    BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body,
+    BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body, write,
 };
 
 /// What became of the front of the input.
@@ -53,34 +56,64 @@ pub(crate) struct Input<'a> {
     pub(crate) at: usize,
 }
 
+/// Where a request head came from, and what it is judged by.
+#[derive(Clone, Copy)]
+pub(crate) struct Receiver<'a> {
+    pub(crate) worker: &'a Rc<Worker>,
+    /// The settings in force.
+    pub(crate) settings: &'a Arc<Settings>,
+    /// The client, with the number of this request.
+    pub(crate) client: ClientFacts<'a>,
+    /// When the first byte of the head was read, if that was before now.
+    pub(crate) head_began: Option<Instant>,
+}
+
+impl Receiver<'_> {
+    /// The log of the request, whose head has `head_bytes`.
+    fn log(&self, started: Instant, head_bytes: usize) -> RequestLog {
+        let shared = &self.worker.shared;
+        let readers = LogReaders {
+            access_log: shared.access_log.is_on(),
+            recorder: shared.record.is_some(),
+        };
+        RequestLog::new(started, head_bytes, readers)
+    }
+
+    /// Judges a head, whatever the version of HTTP that it came by.
+    fn judge<'h>(&self, head: &RequestHead<'h, '_>) -> Result<ReceivedRequest<'h>, Answer> {
+        let ClientFacts { listener, peer, .. } = self.client;
+        let rules = JudgeRules {
+            settings: self.settings,
+            mode: listener.mode,
+            default: &listener.default,
+            client_allowed: self.settings.allows_client(listener.mode, peer),
+        };
+        ReceivedRequest::judge(head, &rules)
+    }
+}
+
 /// Takes one request from the front of the input; an answer made at once is appended to `out`, and
 /// to `served` what is to be said of it once the kernel has it.
 pub(crate) fn take(
-    client: &mut Client,
-    settings: &Arc<Settings>,
+    receiver: &Receiver<'_>,
     Input { bytes: input, at }: Input<'_>,
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> Taken {
-    let started = client.head_began.unwrap_or_else(Instant::now);
-    let shared = &client.worker.shared;
-    let readers = LogReaders {
-        access_log: shared.access_log.is_on(),
-        recorder: shared.record.is_some(),
-    };
+    let started = receiver.head_began.unwrap_or_else(Instant::now);
+    let settings = receiver.settings;
     let mut lines = LineBuffer::new();
     let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
         Ok(Progress::Partial) => return Taken::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
-            client.requests = client.requests.saturating_add(1);
             let answer = Answer::closing(
                 error.status(),
                 crate::request::answer::AnswerReason::bad(error.to_string()),
             );
-            let log = RequestLog::new(started, input.len(), readers);
-            served.push(refuse(client, settings, None, &answer, log, out));
-            if let Some(record) = &client.worker.shared.record {
+            let log = receiver.log(started, input.len());
+            served.push(refuse(receiver, None, &answer, log, out));
+            if let Some(record) = &receiver.worker.shared.record {
                 record.skip();
             }
             return Taken::Answered {
@@ -88,24 +121,17 @@ pub(crate) fn take(
             };
         }
     };
-    client.requests = client.requests.saturating_add(1);
-    let mut log = RequestLog::new(started, consumed, readers);
+    let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
-    let rules = JudgeRules {
-        settings,
-        mode: client.listener.mode,
-        default: &client.listener.default,
-        client_allowed: settings.allows_client(client.listener.mode, client.peer),
-    };
-    let request = match ReceivedRequest::judge(&head, &rules) {
+    let request = match receiver.judge(&head) {
         Ok(request) => request,
         Err(answer) => {
             let asked = Some((&head, at..at + consumed));
-            served.push(refuse(client, settings, asked, &answer, log, out));
+            served.push(refuse(receiver, asked, &answer, log, out));
             return Taken::Answered { consumed };
         }
     };
-    let (tx, plan, key) = choose(client, settings, &head, &request);
+    let (tx, plan, key) = choose(receiver, &head, &request);
     log.reach(Phase::Choose);
     if let Plan::Serve {
         response,
@@ -116,22 +142,19 @@ pub(crate) fn take(
     {
         let head = (&head, at..at + consumed);
         served.push(serve(
-            client, settings, head, &request, &tx, response, *serving, log, out,
+            receiver, head, &request, &tx, response, *serving, log, out,
         ));
         return Taken::Answered { consumed };
     }
     log.keep_details(&input[..consumed]);
-    let persistence = Persistence {
-        keep_alive: request.keep_alive,
-        http11: request.version == Version::Http11,
-    };
+    let client = RequestClient::new(receiver.client);
     let exchange = Box::new(RequestState::new(
+        (Rc::clone(receiver.worker), client),
         Request::new(&request, &head),
         Arc::clone(settings),
         tx,
         plan,
         key,
-        persistence,
         log,
     ));
     Taken::Exchange { consumed, exchange }
@@ -146,18 +169,17 @@ fn is_quick(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
 
 /// Steps the transaction to its first decision.
 fn choose(
-    client: &Client,
-    settings: &Settings,
+    receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
     request: &ReceivedRequest<'_>,
 ) -> (Transaction, Plan, Digest) {
-    let worker = &client.worker;
+    let (worker, settings) = (receiver.worker, receiver.settings);
     let now = worker.now();
     let mut tx = Transaction::new(request.facts, now);
     if request.method == Method::Connect {
         return (tx, Plan::Connect, Digest::default());
     }
-    if is_for_us(client.listener.mode, head, request) {
+    if is_for_us(receiver.client.listener.mode, head, request) {
         return (tx, Plan::Answer(Answer::options()), Digest::default());
     }
     let store = &worker.shared.store;
@@ -277,8 +299,7 @@ fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &ReceivedRequest<'
     reason = "the hot path passes what it has at hand"
 )]
 fn serve(
-    client: &mut Client,
-    settings: &Arc<Settings>,
+    receiver: &Receiver<'_>,
     (head, received): (&RequestHead<'_, '_>, Range<usize>),
     request: &ReceivedRequest<'_>,
     tx: &Transaction,
@@ -287,48 +308,39 @@ fn serve(
     mut log: RequestLog,
     out: &mut Vec<u8>,
 ) -> ServedRequest {
-    let now = client.worker.now();
+    let (worker, settings) = (receiver.worker, receiver.settings);
+    let now = worker.now();
     let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
-    let persistence = Persistence {
-        keep_alive: request.keep_alive && !client.worker.shared.is_draining(),
-        http11: request.version == Version::Http11,
-    };
+    let keep_alive = request.keep_alive && !worker.shared.is_draining();
+    let http11 = request.version == Version::Http11;
     let before = out.len();
-    heads::write_head(
-        settings,
-        response,
-        form,
-        serving,
-        tx.verdict(),
-        persistence,
-        out,
-    );
+    heads::write_head(settings, response, form, serving, tx.verdict(), out);
+    write_connection(keep_alive, http11, out);
+    write::end_of_head(out);
     let head_end = out.len();
     heads::write_content(response, form, out);
     log.response_made(form.status(response));
     log.sent((out.len() - before) as u64);
     let content_bytes = (out.len() - head_end) as u64;
     log.sent_content(content_bytes, ContentSource::of(response));
-    client.closing = !persistence.keep_alive;
-    let is_first = client.requests <= 1;
-    report::count(client.worker.counters(), is_first, tx.verdict(), &log);
+    let is_first = !receiver.client.is_reused();
+    report::count(worker.counters(), is_first, tx.verdict(), &log);
     ServedRequest {
         log,
         verdict: *tx.verdict(),
-        sequence: client.requests,
+        sequence: receiver.client.sequence,
         request: Some(received),
         response: before..head_end,
         end: out.len(),
         request_content_bytes: Some(0),
-        lacks_host: request.form == Form::Origin && !persistence.http11,
-        is_persistent: persistence.keep_alive,
+        lacks_host: request.form == Form::Origin && !http11,
+        is_persistent: keep_alive,
     }
 }
 
 /// Answers with a message of our own.
 fn refuse(
-    client: &mut Client,
-    settings: &Arc<Settings>,
+    receiver: &Receiver<'_>,
     asked: Option<(&RequestHead<'_, '_>, Range<usize>)>,
     answer: &Answer,
     mut log: RequestLog,
@@ -337,15 +349,15 @@ fn refuse(
     let before = out.len();
     let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
-    let (verdict, date) = (answer.verdict(), client.worker.date());
-    let content_bytes = answer.write(settings, &verdict, head_only, &date, out);
+    let worker = receiver.worker;
+    let (verdict, date) = (answer.verdict(), worker.date());
+    let content_bytes = answer.write(receiver.settings, &verdict, head_only, &date, out);
     log.response_made(answer.status);
     log.sent((out.len() - before) as u64);
     log.sent_content(content_bytes, ContentSource::Own);
     log.failed(answer.reason.error.as_str());
-    client.closing = client.closing || answer.close;
-    let is_first = client.requests <= 1;
-    report::count(client.worker.counters(), is_first, &verdict, &log);
+    let is_first = !receiver.client.is_reused();
+    report::count(worker.counters(), is_first, &verdict, &log);
     let is_bare = head.is_some_and(|head| {
         let body = request_body(head.version, head.fields);
         matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
@@ -353,7 +365,7 @@ fn refuse(
     ServedRequest {
         log,
         verdict,
-        sequence: client.requests,
+        sequence: receiver.client.sequence,
         request: received,
         response: before..before + head_of(&out[before..], content_bytes).len(),
         end: out.len(),
@@ -361,6 +373,6 @@ fn refuse(
         lacks_host: head.is_some_and(|head| {
             head.target.starts_with('/') && line_named(head.fields, "host").is_none()
         }),
-        is_persistent: !client.closing,
+        is_persistent: !answer.close,
     }
 }

@@ -10,6 +10,7 @@ use crate::cache::invalidate;
 use crate::exchange::downloaded::silent;
 pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopFailure, broken};
 use crate::exchange::inbound;
+use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
@@ -21,8 +22,6 @@ use crate::log::record::End;
 use crate::log::report;
 use crate::log::request_log::ContentSource;
 use crate::request::answer::AnswerReason;
-use crate::send::framing::Framing;
-use crate::send::sink::Sink;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -31,11 +30,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::client::ClientDisconnect;
+use weir_net::http::{ContentForm, Disconnect, ResponseSender};
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
@@ -53,10 +52,11 @@ const INTERIM_MAX: u32 = 32;
 const RECEIVED_BYTES: usize = 2048;
 
 /// Who takes part.
-pub(crate) struct Parties<'a> {
+pub(crate) struct Parties<'a, 'c> {
     pub(crate) sending: &'a Cell<Sending>,
     pub(crate) from_hop: ReadHalf<'a>,
-    pub(crate) to_client: Sink<'a>,
+    /// The client, if there is one.
+    pub(crate) to_client: Option<&'a mut ResponseSender<'c>>,
     pub(crate) exchange: &'a mut RequestState,
     pub(crate) worker: &'a Rc<Worker>,
     pub(crate) deadline: &'a mut Deadline,
@@ -64,7 +64,7 @@ pub(crate) struct Parties<'a> {
 }
 
 /// Takes the answer.
-pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
+pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
     let config = &parties.exchange.settings.config;
     let limits = &config.limits;
     let half_closed = config.fetch.half_closed.as_duration();
@@ -74,7 +74,10 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
         interim: 0,
         is_repaired: false,
         silence: limits.next_hop_silence.as_duration(),
-        disconnect: ClientDisconnect::new(half_closed),
+        disconnect: parties
+            .to_client
+            .as_ref()
+            .map(|client| client.disconnect(half_closed)),
         purges: Vec::new(),
         parties,
     };
@@ -100,8 +103,8 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
     }
 }
 
-struct Download<'a> {
-    parties: Parties<'a>,
+struct Download<'a, 'c> {
+    parties: Parties<'a, 'c>,
     /// Bytes from the next hop not yet used.
     received: Vec<u8>,
     arrival: Arrival,
@@ -110,7 +113,7 @@ struct Download<'a> {
     is_repaired: bool,
     /// How long the next hop may say nothing.
     silence: Duration,
-    disconnect: ClientDisconnect,
+    disconnect: Option<Disconnect<'c>>,
     /// What the response invalidates: it is passed on once that is durable.
     purges: Vec<Purge>,
 }
@@ -122,10 +125,11 @@ enum Step {
 }
 
 struct RelayPlan {
+    status: u16,
     head: Vec<u8>,
     consumed: usize,
     body: BodyLength,
-    framing: Framing,
+    form: ContentForm,
     store_writer: Option<StoreWriter>,
     hop_keeps_alive: bool,
 }
@@ -150,7 +154,7 @@ enum Read {
     NotAwaited,
 }
 
-impl Download<'_> {
+impl Download<'_, '_> {
     /// Reads until a whole head is there, and decides on it.
     async fn next_head(&mut self) -> Result<Step, HopFailure> {
         let heads = self.parties.exchange.settings.response_heads;
@@ -220,15 +224,12 @@ impl Download<'_> {
     /// nothing to judge the fetch by.
     fn poll_not_awaited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Parties {
-            to_client,
-            exchange,
-            sending,
-            ..
+            exchange, sending, ..
         } = &self.parties;
-        let (Some(client), Sending::Done) = (to_client.client(), sending.get()) else {
+        let (Some(disconnect), Sending::Done) = (&mut self.disconnect, sending.get()) else {
             return Poll::Pending;
         };
-        ready!(self.disconnect.poll(client, cx));
+        ready!(disconnect.poll(cx));
         if exchange.settings.abort == AbortPolicy::Finish {
             return Poll::Pending;
         }
@@ -280,7 +281,7 @@ impl Download<'_> {
             if self.interim > INTERIM_MAX {
                 return Err(broken(&"it sends interim responses without end"));
             }
-            let head = if exchange.persistence.http11 {
+            let head = if exchange.request.is_http11() {
                 inbound::interim_head(head)
             } else {
                 Vec::new()
@@ -303,6 +304,7 @@ impl Download<'_> {
             worker,
             stored,
             sending,
+            to_client,
             ..
         } = &mut self.parties;
         let body = weir_wire::response_body(
@@ -355,7 +357,11 @@ impl Download<'_> {
         };
         let commands = exchange.tx.handle(now, &settings.rules, event);
         // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
-        exchange.persistence.keep_alive &= sending.get() == Sending::Done;
+        if sending.get() != Sending::Done
+            && let Some(client) = to_client
+        {
+            client.close_after();
+        }
         Ok(match self.obey(&commands, &response, merging.as_ref()) {
             Ok(storing) => self.begin(&response, storing, merging, consumed),
             Err(downloaded) => Step::Final(downloaded),
@@ -473,7 +479,7 @@ impl Download<'_> {
         if store_writer.is_none() {
             exchange.expected = None;
             exchange.release_followers(worker, says_about_target(response.head.status));
-            if to_client.client().is_none() && !is_there {
+            if to_client.is_none() && !is_there {
                 // neither a client nor the store takes it
                 arrival::discard(exchange, response);
                 report::count_storing(worker.counters(), exchange.tx.verdict());
@@ -481,7 +487,6 @@ impl Download<'_> {
             }
         }
         Step::Relay(Box::new(relay_plan(
-            worker,
             exchange,
             response,
             consumed,
@@ -499,28 +504,24 @@ impl Download<'_> {
     async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> Passed {
         self.received.drain(..consumed);
         self.arrival = Arrival::new();
-        if head.is_empty() || self.parties.to_client.client().is_none() {
+        let Some(client) = &mut self.parties.to_client else {
             return Passed::On;
-        }
+        };
+        client.push_interim(head);
         let silence = {
             let config = &self.parties.exchange.settings.config;
             config.limits.client_silence.as_duration()
         };
-        let sent = tokio::time::timeout(silence, self.parties.to_client.write_all(head)).await;
-        match sent {
-            Ok(Ok(())) => {}
+        let sending = poll_fn(|cx| client.poll_send(cx, &[], None));
+        match tokio::time::timeout(silence, sending).await {
+            Ok(Ok(_)) => Passed::On,
             Ok(Err(_)) => {
                 // nothing more goes there
-                self.parties.to_client = Sink::Nobody;
-                return Passed::Gone;
+                self.parties.to_client = None;
+                Passed::Gone
             }
-            Err(_) => return Passed::Stuck,
+            Err(_) => Passed::Stuck,
         }
-        let bytes = head.len() as u64;
-        self.parties.exchange.log.sent(bytes);
-        let counters = self.parties.worker.counters();
-        counters.add(Metric::BytesToClients, bytes);
-        Passed::On
     }
 
     async fn relay(self, plan: RelayPlan) -> Downloaded {
@@ -532,29 +533,31 @@ impl Download<'_> {
             deadline,
             ..
         } = self.parties;
+        let mut to_client = to_client;
+        if let Some(client) = &mut to_client {
+            respond::begin(client, exchange, plan.status, plan.head, plan.form);
+        }
         let relay = Relay::new(
             from_hop,
             worker,
             deadline,
             Terms::of(exchange),
-            plan.body,
-            plan.framing,
-            plan.head,
+            (plan.body, plan.form),
             plan.store_writer,
             exchange.log.content_times(),
         );
         let first = &self.received[plan.consumed..];
         exchange.log.handed_on(first.len() as u64);
-        let ended = relay.run(to_client, first).await;
-        settle(exchange, worker, &ended);
+        let ended = relay.run(to_client.as_deref_mut(), first).await;
+        let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
+            && to_client.map_or(ended.body_bytes == 0, ResponseSender::retract);
+        settle(exchange, worker, &ended, is_taken_back);
         if let RelayEnd::Cut(word) = ended.end
-            && ended.to_client_bytes == 0
+            && is_taken_back
         {
             return Downloaded::Failed(HopFailure::Broken(broken(&word)));
         }
         Downloaded::Relayed {
-            whole: ended.end == RelayEnd::Whole,
-            client_alive: ended.end == RelayEnd::Whole && exchange.persistence.keep_alive,
             reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
         }
     }
@@ -573,32 +576,32 @@ fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -
 }
 
 fn relay_plan(
-    worker: &Worker,
-    exchange: &mut RequestState,
+    exchange: &RequestState,
     response: &Response<'_>,
     consumed: usize,
     store_writer: Option<StoreWriter>,
 ) -> RelayPlan {
     let Response { head, body, .. } = *response;
-    let framing = Framing::toward(
-        exchange.persistence.http11,
-        exchange.request.method,
-        head.status,
-        body,
-    );
+    let form = ContentForm::of(exchange.request.method, head.status, body);
     RelayPlan {
-        head: inbound::answer_head(worker, exchange, head, framing),
+        status: head.status,
+        head: inbound::response_head(exchange, head, form),
         consumed,
         body,
-        framing,
+        form,
         store_writer,
         hop_keeps_alive: response.hop_keeps_alive,
     }
 }
 
-/// Enters what a relay moved into the account, and what became of the stored response into the
-/// verdict.
-fn settle(exchange: &mut RequestState, worker: &Worker, ended: &crate::fetch::relay::Ended) {
+/// Enters what a relay moved into the log, and what became of the stored response into the verdict.
+/// Where its head was taken back, it becomes an answer of ours.
+fn settle(
+    exchange: &mut RequestState,
+    worker: &Worker,
+    ended: &crate::fetch::relay::Ended,
+    is_taken_back: bool,
+) {
     let log = &mut exchange.log;
     log.content_left(ended.content_times);
     log.relayed(
@@ -607,11 +610,7 @@ fn settle(exchange: &mut RequestState, worker: &Worker, ended: &crate::fetch::re
         ended.body_bytes - ended.delivered_bytes,
         ended.overhead_bytes,
     );
-    log.sent(ended.to_client_bytes);
     log.sent_content(ended.delivered_bytes, ContentSource::NextHop);
-    worker
-        .counters()
-        .add(Metric::BytesToClients, ended.to_client_bytes);
     if let Some(refusal) = ended.refused {
         exchange.tell(worker, Event::NotAdmitted(refusal));
     }
@@ -620,8 +619,8 @@ fn settle(exchange: &mut RequestState, worker: &Worker, ended: &crate::fetch::re
         RelayEnd::Cut(word) => {
             exchange.log.broke_off(End::NextHopCut, word);
             exchange.tell(worker, Event::Incomplete);
-            // with nothing sent it becomes an answer of ours, which is counted there
-            if ended.to_client_bytes > 0 {
+            // an answer of ours is counted there
+            if !is_taken_back {
                 worker.counters().inc(Metric::NextHopErrors);
             }
         }

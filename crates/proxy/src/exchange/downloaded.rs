@@ -13,11 +13,7 @@ use weir_wire::BodyError;
 pub(crate) enum Downloaded {
     /// The response went to the client, whole or as far as it came.
     Relayed {
-        /// It was whole.
-        whole: bool,
-        /// The client's connection can go on.
-        client_alive: bool,
-        /// So can the next hop's.
+        /// The next hop's connection can be used again.
         reusable: bool,
     },
     /// 304 to our validators: the store has what it is to have.
@@ -62,7 +58,7 @@ pub(crate) struct Arrived {
     /// What its fetch begins with.
     pub(crate) begun: Begun,
     /// What the request that asked for it is sent.
-    pub(crate) answer: arrival::Answered,
+    pub(crate) answer: arrival::FirstAnswer,
 }
 
 /// How the next hop failed before a final head.

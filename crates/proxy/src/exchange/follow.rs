@@ -2,7 +2,6 @@
 
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
-use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
@@ -12,8 +11,7 @@ use crate::fetch::reader::{self, ReaderHandle, Start};
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
 use crate::request::vary::selecting_digest;
-use crate::send::framing::Framing;
-use crate::send::heads::{self, ServedForm};
+use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -23,13 +21,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::client::ClientDisconnect;
+use weir_net::http::ClientStream;
 use weir_policy::Digest;
 use weir_policy::collapse::{Passes, Selection, Terms};
 use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::Joined;
-use weir_policy::{Command, Event, Forwarding, Serving};
-use weir_store::{LookupResult, StoredResponse, VaryRule};
+use weir_policy::{Command, Event, Forwarding};
+use weir_store::{LookupResult, VaryRule};
 
 /// What a request that must be forwarded is to do.
 pub(crate) enum FollowResult {
@@ -38,30 +36,33 @@ pub(crate) enum FollowResult {
     /// Ask the next hop alone, so: what there is for others is not for this request, unless it is
     /// validated for it.
     Bypass(Forwarding, Option<Chosen>),
-    /// It was answered; whether the client's connection may go on.
-    Answered(bool),
+    /// It was answered.
+    Answered,
 }
 
 /// Leads, follows or bypasses.
-pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> FollowResult {
+pub(crate) async fn run(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+) -> FollowResult {
     if !exchange.tx.follows() {
         return FollowResult::Forward(None);
     }
     let mut passes = Passes::default();
     let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
     loop {
-        match want(client, exchange, &mut passes) {
+        match want(exchange, &mut passes) {
             Decision::Bypass => return FollowResult::Forward(None),
             Decision::Lead(leader) => return FollowResult::Forward(Some(leader)),
             Decision::Read(group, in_flight) => {
-                match join(client, exchange, &in_flight, None).await {
+                match join(stream, exchange, &in_flight, None).await {
                     Some(result) => return result,
                     None => passes.pass(group),
                 }
             }
             Decision::Wait(follower) => {
                 let group = follower.group();
-                match wait(client, exchange, follower, (&mut patience, &mut passes)).await {
+                match wait(stream, exchange, follower, (&mut patience, &mut passes)).await {
                     Some(result) => return result,
                     None => passes.pass(group),
                 }
@@ -70,35 +71,34 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Fol
     }
 }
 
-fn want(client: &Client, exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
-    let worker = &client.worker;
+fn want(exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
+    let worker = &exchange.worker;
     let terms = Terms {
         leads: exchange.tx.leads(),
         waits: true,
         followers_max: exchange.settings.config.fetch.followers_max as usize,
     };
-    let select =
-        |response: &InFlightResponse| response.select(&|rule| digest_of(client, exchange, rule));
+    let select = |response: &InFlightResponse| response.select(&|rule| digest_of(exchange, rule));
     let collapsed = &worker.shared.collapsed;
     collapsed.want(worker.now(), exchange.key, terms, passes, &select)
 }
 
-fn digest_of(client: &Client, exchange: &RequestState, rule: &VaryRule) -> Digest {
-    let secret = client.worker.shared.store.secret();
+fn digest_of(exchange: &RequestState, rule: &VaryRule) -> Digest {
+    let secret = exchange.worker.shared.store.secret();
     selecting_digest(secret, exchange.key, rule, &exchange.request.fields())
 }
 
 /// Waits for the response that another one asks for, as long as there is `patience`; `None` if that
 /// was not one for this request.
 async fn wait(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     follower: Follower,
     (patience, passes): (&mut Deadline, &mut Passes<Digest>),
 ) -> Option<FollowResult> {
-    let worker = Rc::clone(&client.worker);
+    let worker = Rc::clone(&exchange.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
-    let mut disconnect = ClientDisconnect::new(half_closed);
+    let mut disconnect = stream.response.disconnect(half_closed);
     let mut follower = AwaitingFollower::new(&worker, follower);
     let waited = {
         let _waiting = Waiting::new(&worker);
@@ -106,7 +106,7 @@ async fn wait(
             if let Poll::Ready(result) = follower.poll(cx) {
                 return Poll::Ready(Waited::Decided(result));
             }
-            if disconnect.poll(&client.stream, cx).is_ready() {
+            if disconnect.poll(cx).is_ready() {
                 return Poll::Ready(Waited::ClientLeft);
             }
             patience.poll_passed(cx).map(|()| Waited::TooLong)
@@ -116,24 +116,22 @@ async fn wait(
     let result = match waited {
         Waited::Decided(result) => result,
         Waited::TooLong => return Some(FollowResult::Forward(None)),
-        Waited::ClientLeft => return Some(client_left(client, exchange)),
+        Waited::ClientLeft => return Some(client_left(exchange)),
     };
     match result {
         WaitResult::Lead(leader) => Some(FollowResult::Forward(Some(leader))),
         WaitResult::Bypass => Some(FollowResult::Forward(None)),
         WaitResult::LookUp => {
             drop(follower);
-            look_up_stored(client, exchange, passes).await
+            look_up_stored(stream, exchange, passes).await
         }
-        WaitResult::Read(in_flight) => {
-            match in_flight.select(&|rule| digest_of(client, exchange, rule)) {
-                Selection::Selected => join(client, exchange, &in_flight, Some(follower)).await,
-                Selection::Other(variant) => {
-                    passes.wants_variant(variant);
-                    None
-                }
+        WaitResult::Read(in_flight) => match in_flight.select(&|rule| digest_of(exchange, rule)) {
+            Selection::Selected => join(stream, exchange, &in_flight, Some(follower)).await,
+            Selection::Other(variant) => {
+                passes.wants_variant(variant);
+                None
             }
-        }
+        },
     }
 }
 
@@ -145,10 +143,10 @@ enum Waited {
     ClientLeft,
 }
 
-fn client_left(client: &Client, exchange: &mut RequestState) -> FollowResult {
-    client.worker.counters().inc(Metric::ClientAborts);
+fn client_left(exchange: &mut RequestState) -> FollowResult {
+    exchange.worker.counters().inc(Metric::ClientAborts);
     exchange.log.broke_off(End::ClientLeft, "client-left");
-    FollowResult::Answered(false)
+    FollowResult::Answered
 }
 
 /// A follower from the wait until it reads or leaves. The in-flight response is told when no other
@@ -197,16 +195,16 @@ impl Drop for Waiting<'_> {
 
 /// The response was stored while this request waited: it is served from there, if it is one for it.
 async fn look_up_stored(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     passes: &mut Passes<Digest>,
 ) -> Option<FollowResult> {
-    let worker = Rc::clone(&client.worker);
+    let worker = Rc::clone(&exchange.worker);
     let now = worker.now();
     let variant = Cell::new(None);
     let found = {
         let selecting = |rule: &VaryRule| {
-            let digest = digest_of(client, exchange, rule);
+            let digest = digest_of(exchange, rule);
             variant.set(Some(digest));
             digest
         };
@@ -224,13 +222,13 @@ async fn look_up_stored(
     let before = exchange.tx;
     let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
-        let Ok(ready) = stored::ready(client, exchange, &response).await else {
-            disk_lookup::forget(&worker, exchange, &response);
+        let Ok(ready) = stored::ready(exchange, &response).await else {
+            disk_lookup::forget(exchange, &response);
             exchange.tx = before;
             return None;
         };
-        let alive = stored::send_stored(client, exchange, &response, serving, ready).await;
-        return Some(FollowResult::Answered(alive));
+        stored::send_stored(stream, exchange, &response, serving, ready).await;
+        return Some(FollowResult::Answered);
     }
     // what must be validated before each use is validated for this one too, and not fetched again
     exchange.tx = before;
@@ -250,7 +248,7 @@ async fn look_up_stored(
 /// it from there. A request that waited for it is a follower until it reads, so that the fetch is
 /// never without both.
 async fn join(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     in_flight: &Arc<InFlightResponse>,
     follower: Option<AwaitingFollower>,
@@ -260,7 +258,7 @@ async fn join(
         Some(_) => Joined::Waited,
         None => Joined::InFlight,
     };
-    let now = client.worker.now();
+    let now = exchange.worker.now();
     let commands = exchange.tx.joined(now, &in_flight.response.facts, joined);
     let serving = match commands.first() {
         Some(Command::Serve(serving)) => serving,
@@ -271,8 +269,8 @@ async fn join(
     let Some(span) = form.span(&in_flight.response) else {
         drop(follower);
         let response = Arc::clone(&in_flight.response);
-        let alive = stored::serve(client, exchange, &response, serving).await;
-        return Some(FollowResult::Answered(alive));
+        stored::serve(stream, exchange, &response, serving).await;
+        return Some(FollowResult::Answered);
     };
     let terms = JoinTerms {
         followers_max: exchange.settings.config.fetch.followers_max as usize,
@@ -284,22 +282,19 @@ async fn join(
         return None;
     };
     drop(follower);
-    let handle = ReaderHandle::new(&client.worker, in_flight, reader, terms.completes);
-    match confirm(client, exchange, &handle).await {
+    let handle = ReaderHandle::new(&exchange.worker, in_flight, reader, terms.completes);
+    match confirm(stream, exchange, &handle).await {
         Confirmed::Yes => {}
         Confirmed::No => {
             exchange.tx = before;
             return None;
         }
-        Confirmed::ClientLeft => return Some(client_left(client, exchange)),
+        Confirmed::ClientLeft => return Some(client_left(exchange)),
     }
-    let start = Start {
-        handle,
-        span,
-        head: head_for(client, exchange, &in_flight.response, form, serving),
-        framing: form.framing(exchange.persistence.http11),
-    };
-    Some(FollowResult::Answered(read(client, exchange, start).await))
+    let start = Start { handle, span };
+    stored::begin_stored(stream, exchange, &in_flight.response, form, serving);
+    read(stream, exchange, start).await;
+    Some(FollowResult::Answered)
 }
 
 /// Whether a reader can be sent its head.
@@ -311,10 +306,14 @@ enum Confirmed {
 }
 
 /// Waits until it is known whether all that the reader will be promised is of one representation.
-async fn confirm(client: &Client, exchange: &RequestState, handle: &ReaderHandle) -> Confirmed {
-    let worker = &client.worker;
+async fn confirm(
+    stream: &ClientStream<'_>,
+    exchange: &RequestState,
+    handle: &ReaderHandle,
+) -> Confirmed {
+    let worker = &exchange.worker;
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
-    let mut disconnect = ClientDisconnect::new(half_closed);
+    let mut disconnect = stream.response.disconnect(half_closed);
     poll_fn(|cx| {
         loop {
             let (in_flight, reader) = (&handle.in_flight, handle.id);
@@ -326,10 +325,10 @@ async fn confirm(client: &Client, exchange: &RequestState, handle: &ReaderHandle
                     return Poll::Ready(Confirmed::No);
                 }
                 Confirm::Fetch { fetch, span } => {
-                    missing_range::spawn(client, exchange, in_flight, fetch, span);
+                    missing_range::spawn(exchange, in_flight, fetch, span);
                 }
                 Confirm::Wait => {
-                    let disconnected = disconnect.poll(&client.stream, cx);
+                    let disconnected = disconnect.poll(cx);
                     return disconnected.map(|()| Confirmed::ClientLeft);
                 }
             }
@@ -356,72 +355,32 @@ fn form_of(
     }
 }
 
-/// The head for a reader of what is arriving as `response`.
-pub(crate) fn head_for(
-    client: &Client,
-    exchange: &mut RequestState,
-    response: &StoredResponse,
-    form: ServedForm,
-    serving: Serving,
-) -> Vec<u8> {
-    let http11 = exchange.persistence.http11;
-    let framing = form.framing(http11);
-    exchange.persistence.keep_alive &=
-        framing != Framing::Close && !client.worker.shared.is_draining();
-    let mut head = Vec::with_capacity(response.head.len() + 256);
-    heads::write_head(
-        &exchange.settings,
-        response,
-        form,
-        serving,
-        exchange.tx.verdict(),
-        exchange.persistence,
-        &mut head,
-    );
-    exchange.log.response_head(form.status(response), &head);
-    head
-}
-
-/// Sends what `start` says and enters it into the account; whether the connection may go on.
-pub(crate) async fn read(client: &mut Client, exchange: &mut RequestState, start: Start) -> bool {
-    let worker = Rc::clone(&client.worker);
+/// Sends the head that is in line and what `start` says, and enters it into the log.
+pub(crate) async fn read(stream: &mut ClientStream<'_>, exchange: &mut RequestState, start: Start) {
+    let worker = Rc::clone(&exchange.worker);
     // its question is answered
     exchange.expected = None;
     let in_flight = Arc::clone(&start.handle.in_flight);
-    let sent = reader::run(client, exchange, start).await;
+    let sent = reader::run(stream, exchange, start).await;
     let counters = worker.counters();
-    counters.add(Metric::BytesToClients, sent.bytes);
     let log = &mut exchange.log;
     log.content_left(sent.content_times);
-    log.sent(sent.bytes);
     let whole_bytes = sent.stored_bytes - sent.recovered_bytes;
     log.sent_content(sent.live_bytes, ContentSource::NextHop);
     log.sent_content(whole_bytes, ContentSource::Store);
     log.sent_content(sent.recovered_bytes, ContentSource::StoredPart);
     log.read_ahead(in_flight.read_ahead_max());
     match sent.end {
-        reader::ReadEnd::Whole => {
-            log.ended(End::Whole);
-            client.closing = !exchange.persistence.keep_alive;
-            exchange.persistence.keep_alive
-        }
-        reader::ReadEnd::Cut => {
-            log.broke_off(End::NextHopCut, "next-hop-cut");
-            false
-        }
-        reader::ReadEnd::ContentDropped => {
-            log.broke_off(End::Ours, "content-dropped");
-            false
-        }
+        reader::ReadEnd::Whole => log.ended(End::Whole),
+        reader::ReadEnd::Cut => log.broke_off(End::NextHopCut, "next-hop-cut"),
+        reader::ReadEnd::ContentDropped => log.broke_off(End::Ours, "content-dropped"),
         reader::ReadEnd::Unreadable => {
             log.broke_off(End::Ours, "store-cut");
             counters.inc(Metric::StoreCuts);
-            false
         }
         reader::ReadEnd::ClientLeft => {
             log.broke_off(End::ClientLeft, "client-left");
             counters.inc(Metric::ClientAborts);
-            false
         }
     }
 }

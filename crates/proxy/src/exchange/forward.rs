@@ -2,7 +2,6 @@
 
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
-use crate::client::connection::Client;
 use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, Arrived, Downloaded, HopFailure};
 use crate::exchange::follow::{self, FollowResult};
@@ -14,21 +13,20 @@ use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
-use crate::fetch::arrival::Answered;
+use crate::fetch::arrival::FirstAnswer;
 use crate::fetch::in_flight::{self, InFlightResponse};
 use crate::fetch::missing_range;
 use crate::fetch::reader::{ReaderHandle, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
 use crate::request::answer::{Answer, AnswerReason};
-use crate::send::framing::Framing;
-use crate::send::sink::Sink;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::Deadline;
+use weir_net::http::ClientStream;
 use weir_net::next_hops;
 use weir_net::next_hops::Connection;
 use weir_policy::{Command, Event, Failure, Forwarding, Refused};
@@ -41,64 +39,64 @@ const AS_SENT: Forwarding = Forwarding {
     complete: false,
 };
 
-/// Forwards a request and relays the answer; `true` if the client's connection may go on.
+/// Forwards a request and relays the answer.
 pub(crate) async fn run(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     forwarding: Forwarding,
     chosen: Option<Chosen>,
-) -> bool {
-    let worker = Rc::clone(&client.worker);
+) {
+    let worker = Rc::clone(&exchange.worker);
     let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen));
     worker.shared.popularity.note(exchange.key);
-    match follow::run(client, exchange).await {
+    match follow::run(stream, exchange).await {
         FollowResult::Forward(leader) => exchange.leader = leader,
         FollowResult::Bypass(own, validated) => {
             forwarding = own;
             stored = exchange.hold(validated);
         }
-        FollowResult::Answered(alive) => return alive,
+        FollowResult::Answered => return,
     }
     if forwarding.complete {
         exchange.missing = stored
             .as_deref()
             .and_then(|stored| missing_range::first_missing(exchange, stored, worker.now()));
     }
-    let next_hop = match NextHop::of(exchange, client.listener.mode, &worker) {
+    let next_hop = match NextHop::of(exchange) {
         Ok(next_hop) => next_hop,
         Err(answer) => {
             // nobody was asked: each finds that out for itself
             exchange.release_followers(&worker, false);
-            return respond::respond(client, exchange, answer).await;
+            return respond::respond(stream, exchange, answer).await;
         }
     };
-    if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
-        return respond::respond(client, exchange, Answer::bad_request(&error)).await;
+    if let Err(error) = stream.content.check_received() {
+        return respond::respond(stream, exchange, Answer::bad_request(&error)).await;
     }
-    ask(client, exchange, next_hop, forwarding, stored).await
+    ask(stream, exchange, next_hop, forwarding, stored).await;
 }
 
 /// Asks `next_hop`, again where that is safe or the first question was the wrong one.
 async fn ask(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     next_hop: NextHop,
     mut forwarding: Forwarding,
     mut stored: Option<Arc<StoredResponse>>,
-) -> bool {
-    let worker = Rc::clone(&client.worker);
+) {
+    let worker = Rc::clone(&exchange.worker);
     let mut attempts = Attempts::new(next_hop);
     loop {
         let mut connection = match attempts.connect(exchange, &worker).await {
             Ok(connection) => connection,
-            Err(failure) => return fail(client, exchange, stored, failure.into()).await,
+            Err(failure) => return fail(stream, exchange, stored, failure.into()).await,
         };
-        note_connection(client, exchange, &mut connection);
+        note_connection(stream, exchange, &mut connection);
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
-        let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
+        let talked = talk(stream, exchange, &mut connection, &request, stored.as_ref()).await;
         match talked.downloaded {
             Downloaded::AskAgain => {
                 drop(connection);
@@ -111,44 +109,43 @@ async fn ask(
                 let repeats = attempts.repeat(exchange, &worker, &connection);
                 drop(connection);
                 if !repeats {
-                    return fail(client, exchange, stored, reason).await;
+                    return fail(stream, exchange, stored, reason).await;
                 }
             }
-            _ => match answer(client, exchange, connection, talked, stored.take()).await {
-                Some(alive) => return alive,
-                None => forwarding = AS_SENT,
+            _ => match answer(stream, exchange, connection, talked, stored.take()).await {
+                Answered::Yes => return,
+                Answered::NotReadable => forwarding = AS_SENT,
             },
         }
     }
 }
 
-/// Gives the client what came of asking; whether its connection may go on. `None` if that is a
-/// stored response which cannot be read: it is forgotten, nothing was promised of it, and the next
-/// hop is to be asked for all of it.
+/// Whether a request has been answered.
+enum Answered {
+    /// As far as it can be.
+    Yes,
+    /// The answer is a stored response which cannot be read: it is forgotten, nothing was promised
+    /// of it, and the next hop is to be asked for all of it.
+    NotReadable,
+}
+
+/// Gives the client what came of asking.
 async fn answer(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     connection: Connection,
     talked: Talked,
     stored: Option<Arc<StoredResponse>>,
-) -> Option<bool> {
-    let worker = Rc::clone(&client.worker);
-    Some(match talked.downloaded {
-        Downloaded::Relayed {
-            whole,
-            client_alive,
-            reusable,
-        } => {
+) -> Answered {
+    let worker = Rc::clone(&exchange.worker);
+    match talked.downloaded {
+        Downloaded::Relayed { reusable } => {
             exchange
                 .log
                 .connection_kept(reusable && talked.upload_whole);
             if reusable && talked.upload_whole {
                 next_hops::check_in(worker.net(), connection);
             }
-            let goes_on = client_alive && talked.upload_whole;
-            // what the client still sends must not bring about a reset that overtakes the answer
-            client.closing = whole && !goes_on;
-            goes_on
         }
         Downloaded::Merged {
             response,
@@ -160,32 +157,36 @@ async fn answer(
             if reusable {
                 next_hops::check_in(worker.net(), connection);
             }
-            let ready = stored::ready(client, exchange, &response).await;
+            let ready = stored::ready(exchange, &response).await;
             let Ok(ready) = ready else {
-                forget_stored(exchange, &worker, fresh.as_ref().unwrap_or(&response));
-                return None;
+                forget_stored(exchange, fresh.as_ref().unwrap_or(&response));
+                return Answered::NotReadable;
             };
             exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
-            stored::send_stored(client, exchange, &response, serving, ready).await
+            stored::send_stored(stream, exchange, &response, serving, ready).await;
         }
-        Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
-            Ok(alive) => alive,
-            Err(reason) => fail(client, exchange, stored, reason).await,
-        },
+        Downloaded::Begun(arrived) => {
+            let begun = begun(stream, exchange, connection, *arrived).await;
+            if let Err(reason) = begun {
+                fail(stream, exchange, stored, reason).await;
+            }
+        }
         Downloaded::ServeStale(serving) => {
             drop(connection);
-            let stored = stored?;
-            let Ok(ready) = stored::ready(client, exchange, &stored).await else {
-                forget_stored(exchange, &worker, &stored);
-                return None;
+            let Some(stored) = stored else {
+                return Answered::NotReadable;
+            };
+            let Ok(ready) = stored::ready(exchange, &stored).await else {
+                forget_stored(exchange, &stored);
+                return Answered::NotReadable;
             };
             if let Some(leader) = exchange.leader.take() {
                 leader.failed();
             }
-            stored::send_stored(client, exchange, &stored, serving, ready).await
+            stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
         Downloaded::Switched { head, surplus } => {
-            switch::run(client, exchange, connection, (101, &head), &surplus).await
+            switch::run(stream, exchange, connection, (101, &head), &surplus).await;
         }
         Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
             if let Some(leader) = exchange.leader.take() {
@@ -193,25 +194,26 @@ async fn answer(
             }
             exchange.log.broke_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
-            false
         }
         Downloaded::BadContent(error) => {
             drop(connection);
-            respond::respond(client, exchange, Answer::bad_request(&error)).await
+            respond::respond(stream, exchange, Answer::bad_request(&error)).await;
         }
         Downloaded::Failed(HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) => {
             drop(connection);
-            fail(client, exchange, stored, reason).await
+            fail(stream, exchange, stored, reason).await;
         }
-    })
+    }
+    Answered::Yes
 }
 
 /// Forgets a stored response that was to be sent and cannot be read.
-fn forget_stored(exchange: &mut RequestState, worker: &Worker, stored: &Arc<StoredResponse>) {
-    disk_lookup::forget(worker, exchange, stored);
+fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
+    disk_lookup::forget(exchange, stored);
     // another question than the one that was expected to be answered
     exchange.expected = None;
-    let _ = exchange.forget_chosen(worker);
+    let worker = Rc::clone(&exchange.worker);
+    let _ = exchange.forget_chosen(&worker);
 }
 
 /// What a request without a client came to.
@@ -227,12 +229,12 @@ pub(crate) enum BackgroundResult {
 /// Asks `next_hop` about `stored` for no client, as it would be asked for one; a failure is
 /// counted, and told to the transaction.
 pub(crate) async fn in_background(
-    worker: &Rc<Worker>,
     exchange: &mut RequestState,
     next_hop: NextHop,
     forwarding: Forwarding,
     stored: &Arc<StoredResponse>,
 ) -> BackgroundResult {
+    let worker = &Rc::clone(&exchange.worker);
     let mut attempts = Attempts::new(next_hop);
     let result = loop {
         let mut connection = match attempts.connect(exchange, worker).await {
@@ -273,7 +275,7 @@ async fn talk_in_background(
     stored: &Arc<StoredResponse>,
 ) -> Downloaded {
     let (from_hop, mut to_hop) = connection.stream.split();
-    if let Err(failure) = upload::send_head(&mut to_hop, request, exchange, worker).await {
+    if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
         return Downloaded::Failed(failure);
     }
     let silence = exchange.settings.config.limits.next_hop_silence;
@@ -281,7 +283,7 @@ async fn talk_in_background(
     download::run(download::Parties {
         sending: &Cell::new(Sending::Done),
         from_hop,
-        to_client: Sink::Nobody,
+        to_client: None,
         exchange,
         worker,
         deadline: &mut deadline,
@@ -290,12 +292,17 @@ async fn talk_in_background(
     .await
 }
 
-fn note_connection(client: &mut Client, exchange: &mut RequestState, connection: &mut Connection) {
-    let counters = client.worker.counters();
-    if client.next_hops.insert_hop(&connection.hop) {
+fn note_connection(
+    stream: &ClientStream<'_>,
+    exchange: &mut RequestState,
+    connection: &mut Connection,
+) {
+    let counters = exchange.worker.counters();
+    if stream.is_new_next_hop(&connection.hop) {
         counters.inc(Metric::ClientNextHops);
     }
-    connection.uses.serve(counters, client.peer.ip());
+    let peer = exchange.client.facts().peer;
+    connection.uses.serve(counters, peer.ip());
     exchange.log.connected(connection);
 }
 
@@ -309,30 +316,24 @@ struct Talked {
 /// Sends the request and takes the answer; content goes up while the answer comes down, as either
 /// side may begin.
 async fn talk(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     connection: &mut Connection,
     request: &[u8],
     stored: Option<&Arc<StoredResponse>>,
 ) -> Talked {
     let has_content = exchange.request.has_content();
-    let content = upload::Content::of(exchange);
-    let unread = if has_content {
-        std::mem::take(&mut client.unread)
-    } else {
-        Vec::new()
-    };
-    let worker = Rc::clone(&client.worker);
-    let (mut from_client, to_client) = client.stream.split();
+    let worker = Rc::clone(&exchange.worker);
+    let (from_client, to_client) = (&mut stream.content, &mut stream.response);
     let (from_hop, mut to_hop) = connection.stream.split();
-    let sent = upload::send_head(&mut to_hop, request, exchange, &worker).await;
+    let sent = upload::send_head(&mut to_hop, request, exchange).await;
     if let Err(failure) = sent {
-        client.unread = unread;
         return Talked {
             downloaded: Downloaded::Failed(failure),
             upload_whole: !has_content,
         };
     }
+    let limits = upload::Limits::of(exchange);
     let sending = Cell::new(if has_content {
         Sending::NotBegun
     } else {
@@ -341,10 +342,10 @@ async fn talk(
     let down = download::run(download::Parties {
         sending: &sending,
         from_hop,
-        to_client: Sink::Client(to_client),
+        to_client: Some(to_client),
         exchange,
         worker: &worker,
-        deadline: &mut client.deadline,
+        deadline: stream.deadline,
         stored,
     });
     if !has_content {
@@ -353,14 +354,7 @@ async fn talk(
             upload_whole: true,
         };
     }
-    let up = upload::send_content(
-        &mut from_client,
-        &mut to_hop,
-        unread,
-        content,
-        &worker,
-        &sending,
-    );
+    let up = upload::send_content(from_client, &mut to_hop, limits, &worker, &sending);
     let mut uploaded = None;
     let mut downloaded = {
         tokio::pin!(down, up);
@@ -380,13 +374,14 @@ async fn talk(
         }
     };
     let ended = uploaded.unwrap_or_default();
-    client.unread = ended.surplus;
     let log = &mut exchange.log;
-    log.request_content(ended.from_client_bytes, ended.content_bytes);
+    log.request_content(
+        stream.content.received_bytes(),
+        stream.content.content_bytes(),
+    );
     log.sent_to_next_hop(ended.to_hop_bytes);
-    exchange.uploaded = Some(ended.end);
     if let UploadEnd::Invalid(error) = ended.end
-        && !exchange.log.has_status()
+        && !stream.response.is_begun()
     {
         downloaded = Downloaded::BadContent(error);
     }
@@ -398,17 +393,17 @@ async fn talk(
 
 /// The response is arriving by a fetch of its own: the client is its first reader.
 async fn begun(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     connection: Connection,
     arrived: Arrived,
-) -> Result<bool, AnswerReason> {
-    let worker = Rc::clone(&client.worker);
+) -> Result<(), AnswerReason> {
+    let worker = Rc::clone(&exchange.worker);
     let in_flight = Arc::clone(&arrived.begun.in_flight);
     let span = match &arrived.answer {
-        Answered::Relayed { span, .. } => Some(*span),
-        Answered::Joined(form, ..) => form.span(&in_flight.response),
-        Answered::Nobody => None,
+        FirstAnswer::Relayed { span, .. } => Some(*span),
+        FirstAnswer::Joined(form, ..) => form.span(&in_flight.response),
+        FirstAnswer::None => None,
     };
     // before it begins: a fetch without a reader would be judged
     let reader = span.and_then(|span| in_flight.attach(worker.now(), span).ok().zip(Some(span)));
@@ -429,31 +424,31 @@ async fn begun(
     // came with the head, and is in the log
     let with_head = in_flight.brought_bytes();
     fetch.spawn();
-    let (head, framing) = match arrived.answer {
-        Answered::Relayed { head, framing, .. } => (head, framing),
-        Answered::Joined(form, serving, own) => {
-            if reader.is_none() {
-                return Ok(stored::serve(client, exchange, &own, serving).await);
-            }
-            let head = follow::head_for(client, exchange, &own, form, serving);
-            (head, form.framing(exchange.persistence.http11))
-        }
-        Answered::Nobody => (Vec::new(), Framing::None),
-    };
+    if let (FirstAnswer::Joined(_, serving, own), None) = (&arrived.answer, &reader) {
+        stored::serve(stream, exchange, own, *serving).await;
+        return Ok(());
+    }
     let Some((reader, span)) = reader else {
-        return Ok(false);
+        return Ok(());
     };
+    match arrived.answer {
+        FirstAnswer::Relayed {
+            status, head, form, ..
+        } => respond::begin(&mut stream.response, exchange, status, head, form),
+        FirstAnswer::Joined(form, serving, own) => {
+            stored::begin_stored(stream, exchange, &own, form, serving);
+        }
+        FirstAnswer::None => {}
+    }
     let start = Start {
         handle: ReaderHandle::new(&worker, &in_flight, reader, true),
         span,
-        head,
-        framing,
     };
-    let alive = follow::read(client, exchange, start).await;
+    follow::read(stream, exchange, start).await;
     let brought = in_flight.brought_bytes();
     exchange.log.fetched(brought, with_head);
     conclude(exchange, &worker, &in_flight);
-    Ok(alive)
+    Ok(())
 }
 
 /// Enters into the verdict what became of the stored response.
@@ -469,12 +464,12 @@ fn conclude(exchange: &mut RequestState, worker: &Worker, in_flight: &InFlightRe
 
 /// No usable answer: serve the stale response where that is allowed, say what happened otherwise.
 pub(crate) async fn fail(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     stored: Option<Arc<StoredResponse>>,
     mut reason: AnswerReason,
-) -> bool {
-    let worker = Rc::clone(&client.worker);
+) {
+    let worker = Rc::clone(&exchange.worker);
     // at once: what this client is sent now may take its time
     if let Some(leader) = exchange.leader.take() {
         leader.failed();
@@ -489,11 +484,11 @@ pub(crate) async fn fail(
     let failed = Event::Failed(failure);
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
-        if let Ok(ready) = stored::ready(client, exchange, &stored).await {
+        if let Ok(ready) = stored::ready(exchange, &stored).await {
             exchange.log.failed(reason.error.as_str());
-            return stored::send_stored(client, exchange, &stored, serving, ready).await;
+            return stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
-        forget_stored(exchange, &worker, &stored);
+        forget_stored(exchange, &stored);
         let failed = Event::Failed(failure);
         commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     }
@@ -505,7 +500,7 @@ pub(crate) async fn fail(
     }
     // else it has a finer reason than the kind of failure
     let _ = exchange.tx.refuse(reason.refused);
-    respond::respond(client, exchange, Answer::open(status, reason)).await
+    respond::respond(stream, exchange, Answer::open(status, reason)).await;
 }
 
 fn count_failure(worker: &Worker, reason: &AnswerReason) {

@@ -6,9 +6,8 @@
 
 use crate::exchange::state::RequestState;
 use crate::log::words;
-use crate::send::framing::Framing;
 use crate::settings::Settings;
-use crate::worker::core::Worker;
+use weir_net::http::ContentForm;
 use weir_semantics::{ConnectionOptions, FieldLine, Known, identify, is_hop_by_hop, is_stored};
 use weir_wire::{ResponseHead, Version, write};
 
@@ -18,43 +17,22 @@ pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {
     !options.close && (head.version == Version::Http11 || options.keep_alive)
 }
 
-/// The head of a relayed final response, complete, as it is about to be sent: entered into the
-/// log.
-pub(crate) fn answer_head(
-    worker: &Worker,
-    exchange: &mut RequestState,
-    head: &ResponseHead<'_, '_>,
-    framing: Framing,
-) -> Vec<u8> {
-    let persistence = &mut exchange.persistence;
-    persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
-    let out = response_head(exchange, head, framing, &worker.date());
-    exchange.log.response_head(head.status, &out);
-    out
-}
-
-/// The head of a relayed final response, complete.
-fn response_head(
+/// The head of a relayed final response: the status line and the end-to-end fields.
+pub(crate) fn response_head(
     exchange: &RequestState,
     head: &ResponseHead<'_, '_>,
-    framing: Framing,
-    date: &[u8],
+    form: ContentForm,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     write::status_line(&mut out, Version::Http11, head.status, head.reason);
     write_end_to_end(head.fields, &mut out, |known| {
         // its framing field is written as received only where the framing stays
         known == Some(Known::ContentLength)
-            && (has_no_length(head.status) || matches!(framing, Framing::Chunked | Framing::Close))
+            && (has_no_length(head.status) || form == ContentForm::Unsized)
     });
-    write_date_if_missing(head.fields, date, &mut out);
+    write_date_if_missing(head.fields, &exchange.worker.date(), &mut out);
     out.extend_from_slice(exchange.settings.via_line(head.version));
-    if framing == Framing::Chunked {
-        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-    }
     words::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
-    exchange.persistence.write(&mut out);
-    write::end_of_head(&mut out);
     out
 }
 

@@ -27,8 +27,9 @@ pub(crate) struct NextHop {
 
 impl NextHop {
     /// The next hop of an exchange; the answer to give if there is none.
-    pub(crate) fn of(exchange: &RequestState, mode: Mode, worker: &Worker) -> Result<Self, Answer> {
-        match mode {
+    pub(crate) fn of(exchange: &RequestState) -> Result<Self, Answer> {
+        let worker = &exchange.worker;
+        match exchange.request.mode {
             Mode::Forward => Self::of_target(exchange, worker),
             Mode::Gateway => Self::of_route(exchange, worker),
         }

@@ -1,33 +1,29 @@
-//! Sending an answer of our own, and what both kinds of answers need: settling the content of the
-//! request, and sending within the silence limit.
+//! Sending a response: its head, content that is at hand, and an answer of our own.
 
-use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
-use crate::exchange::upload::{self};
 use crate::log::record::{ContentTimes, End};
 use crate::log::request_log::ContentSource;
-use crate::request::answer::{Answer, head_of};
-use crate::send::heads::Persistence;
-use crate::send::outgoing::Outgoing;
-use crate::settings::Settings;
+use crate::request::answer::Answer;
+use crate::send::stored_piece::StoredPiece;
 use std::future::poll_fn;
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
+use weir_net::http::{ClientStream, ContentForm, ResponseSender};
 use weir_semantics::Method;
 
-/// Sends an answer of our own; `true` if the connection may go on.
+/// Sends an answer of our own.
 pub(crate) async fn respond(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     answer: Answer,
-) -> bool {
-    let keep = settle_content(client, exchange).await;
-    let persistence = keep.and(exchange.persistence, client);
-    let mut answer = answer;
-    answer.close |= !persistence.keep_alive;
+) {
+    settle_content(stream, exchange).await;
+    if answer.close {
+        stream.response.close_after();
+    }
     let settings = Arc::clone(&exchange.settings);
-    let mut out = Vec::new();
     // the transaction may know a finer reason already
     if !matches!(
         exchange.tx.verdict().handling,
@@ -35,78 +31,92 @@ pub(crate) async fn respond(
     ) {
         let _ = exchange.tx.refuse(answer.reason.refused);
     }
-    let content = answer.write(
+    let content = answer.content();
+    let mut head = Vec::with_capacity(512);
+    answer.write_head(
         &settings,
         exchange.tx.verdict(),
-        exchange.request.method == Method::Head,
-        &client.worker.date(),
-        &mut out,
+        content.len(),
+        &exchange.worker.date(),
+        &mut head,
     );
-    let mut outgoing = Outgoing::default();
-    outgoing.push(&out);
-    // head first: what was sent beyond it is content
-    let head_bytes = out.len() as u64 - content;
+    let form = match exchange.request.method {
+        Method::Head => ContentForm::None,
+        _ => ContentForm::Sized,
+    };
+    begin(&mut stream.response, exchange, answer.status, head, form);
+    exchange.log.failed(answer.reason.error.as_str());
+    let content = match form {
+        ContentForm::None => "",
+        _ => &content,
+    };
+    let (sent, end) = send(stream, exchange, Content::Bytes(content.as_bytes())).await;
     let log = &mut exchange.log;
-    log.response_head(answer.status, head_of(&out, content));
-    log.failed(answer.reason.error.as_str());
-    let mut times = log.content_times();
-    let (sent, end) = send_all(client, &mut outgoing, &settings, (&mut times, head_bytes)).await;
-    let log = &mut exchange.log;
-    log.content_left(times);
-    log.sent(sent);
     log.ended(match end {
         SendEnd::Whole => End::Whole,
         SendEnd::ClientLeft => End::ClientLeft,
         SendEnd::Unreadable => End::Ours,
     });
-    log.sent_content(sent.saturating_sub(head_bytes), ContentSource::Own);
-    client.closing = answer.close;
-    end == SendEnd::Whole && !answer.close
+    log.sent_content(sent, ContentSource::Own);
 }
 
-/// What is left of the request's content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
-    /// Nothing: the next bytes are a request.
-    Settled,
-    /// Some may follow: the connection must not be read as requests again.
-    Unsettled,
+/// Puts the final head in line and enters it into the log. While the proxy drains, it is the last
+/// of its connection.
+pub(crate) fn begin(
+    response: &mut ResponseSender<'_>,
+    exchange: &mut RequestState,
+    status: u16,
+    head: Vec<u8>,
+    form: ContentForm,
+) {
+    if exchange.worker.shared.is_draining() {
+        response.close_after();
+    }
+    let head = response.begin(head, form);
+    exchange.log.response_head(status, head);
 }
 
-impl Content {
-    pub(super) fn and(self, persistence: Persistence, client: &Client) -> Persistence {
-        Persistence {
-            keep_alive: persistence.keep_alive
-                && self == Self::Settled
-                && !client.worker.shared.is_draining(),
-            ..persistence
+/// Receives and drops content that is not used, up to the limit: what follows must never be taken
+/// for a request. Where content may remain, the response is the last of its connection.
+pub(super) async fn settle_content(stream: &mut ClientStream<'_>, exchange: &RequestState) {
+    let content = &stream.content;
+    if content.is_ended() {
+        return;
+    }
+    // a client that waits for 100 may send the content or not: only closing is unambiguous (RFC
+    // 9110 §10.1.1)
+    let is_certain = !content.is_begun() && !exchange.tx.request().expects_continue;
+    if !is_certain || !discard(stream, exchange).await {
+        stream.response.close_after();
+    }
+}
+
+/// Receives and drops content up to the limit; `true` if all of it is gone.
+async fn discard(stream: &mut ClientStream<'_>, exchange: &RequestState) -> bool {
+    let limits = &exchange.settings.config.limits;
+    let mut left = limits.request_body_drain.as_usize();
+    stream.deadline.set(limits.client_silence.as_duration());
+    let worker = &exchange.worker;
+    let mut dropped = Vec::new();
+    poll_fn(|cx| {
+        loop {
+            dropped.clear();
+            let mut scratch = worker.scratch();
+            let received = stream.content.poll_receive(cx, &mut scratch, &mut dropped);
+            let Poll::Ready(received) = received else {
+                return stream.deadline.poll_passed(cx).map(|()| false);
+            };
+            let (Ok(received), Some(less)) = (received, left.checked_sub(dropped.len())) else {
+                return Poll::Ready(false);
+            };
+            left = less;
+            stream.content.consumed(dropped.len());
+            if received.is_end {
+                return Poll::Ready(true);
+            }
         }
-    }
-}
-
-/// Reads away content that nobody will use, up to the limit: what follows must never be taken for a
-/// request.
-pub(super) async fn settle_content(client: &mut Client, exchange: &RequestState) -> Content {
-    if !exchange.request.has_content() {
-        return Content::Settled;
-    }
-    if let Some(end) = exchange.uploaded {
-        return if end.is_whole() {
-            Content::Settled
-        } else {
-            Content::Unsettled
-        };
-    }
-    // whoever waits for 100 may send the content or not: only closing is unambiguous (RFC 9110
-    // §10.1.1)
-    if exchange.tx.request().expects_continue {
-        return Content::Unsettled;
-    }
-    if upload::discard(client, exchange).await {
-        Content::Settled
-    } else {
-        Content::Unsettled
-    }
+    })
+    .await
 }
 
 /// How sending ended.
@@ -116,44 +126,87 @@ pub(crate) enum SendEnd {
     Whole,
     /// The client went away, or stopped reading.
     ClientLeft,
-    /// The rest of what was promised cannot be read from disk: the client is cut, and sees that by
-    /// the length it was told.
+    /// The rest of the content cannot be read from disk.
     Unreadable,
 }
 
-/// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended. The
-/// times are those of what is behind so many bytes of the head.
-pub(crate) async fn send_all(
-    client: &mut Client,
-    outgoing: &mut Outgoing,
-    settings: &Settings,
-    (times, head_bytes): (&mut ContentTimes, u64),
+/// Content that is at hand.
+pub(crate) enum Content<'a> {
+    /// In memory.
+    Bytes(&'a [u8]),
+    /// Stored, in memory or on disk.
+    Stored(&'a mut StoredPiece),
+}
+
+impl Content<'_> {
+    fn is_sent(&self) -> bool {
+        match self {
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Stored(piece) => piece.is_sent(),
+        }
+    }
+
+    fn poll_send(
+        &mut self,
+        response: &mut ResponseSender<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Bytes(bytes) => {
+                let sent = response.poll_send(cx, &[bytes], Some(&[]));
+                if let Poll::Ready(Ok(sent)) = sent {
+                    *bytes = &bytes[sent..];
+                }
+                sent
+            }
+            Self::Stored(piece) if piece.is_sent() => response.poll_send(cx, &[], Some(&[])),
+            Self::Stored(piece) => piece.poll_send(response, cx),
+        }
+    }
+
+    fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Bytes(_) => false,
+            Self::Stored(piece) => piece.read_error().is_some(),
+        }
+    }
+}
+
+/// Sends the head that is in line and all of `content` within the silence limit; bytes of content
+/// that were sent, and how that ended.
+pub(crate) async fn send(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    mut content: Content<'_>,
 ) -> (u64, SendEnd) {
-    let silence = settings.config.limits.client_silence.as_duration();
-    client.deadline.set(silence);
+    let limits = &exchange.settings.config.limits;
+    let silence = limits.client_silence.as_duration();
+    let (response, deadline) = (&mut stream.response, &mut *stream.deadline);
+    deadline.set(silence);
     let mut sent = 0;
+    let mut times: ContentTimes = exchange.log.content_times();
     let whole = poll_fn(|cx: &mut Context<'_>| {
-        while !outgoing.is_empty() {
-            match outgoing.poll_send_some(&mut client.stream, cx) {
-                Poll::Pending => return client.deadline.poll_passed(cx).map(|()| false),
+        while !content.is_sent() || !response.is_complete() {
+            match content.poll_send(response, cx) {
+                Poll::Pending => return deadline.poll_passed(cx).map(|()| false),
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
-                Poll::Ready(Ok(written)) => {
-                    sent += written as u64;
-                    times.reach(sent.saturating_sub(head_bytes));
-                    client.deadline.set(silence);
+                Poll::Ready(Ok(count)) => {
+                    sent += count as u64;
+                    times.reach(sent);
+                    deadline.set(silence);
                 }
             }
         }
         Poll::Ready(true)
     })
     .await;
-    client.worker.counters().add(Metric::BytesToClients, sent);
+    exchange.log.content_left(times);
     if whole {
         return (sent, SendEnd::Whole);
     }
-    if outgoing.read_error().is_some() {
+    if content.is_unreadable() {
         return (sent, SendEnd::Unreadable);
     }
-    client.worker.counters().inc(Metric::ClientAborts);
+    exchange.worker.counters().inc(Metric::ClientAborts);
     (sent, SendEnd::ClientLeft)
 }

@@ -4,7 +4,6 @@
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::cache::refresh;
-use crate::client::connection::Client;
 use crate::exchange::connect;
 use crate::exchange::forward;
 use crate::exchange::respond::respond;
@@ -14,51 +13,54 @@ use crate::log::report::{self, FinishedRequest};
 use crate::send::disk_read::ContentReadError;
 use std::sync::Arc;
 use weir_measure::Metric;
+use weir_net::http::ClientStream;
 use weir_policy::Serving;
 use weir_semantics::Form;
 use weir_store::{ExpectedResponse, StoredResponse};
 
 /// Carries an exchange out; `true` if the client's connection may go on.
-pub(crate) async fn run(client: &mut Client, mut exchange: Box<RequestState>) -> bool {
-    let worker = std::rc::Rc::clone(&client.worker);
+pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<RequestState>) -> bool {
+    let worker = std::rc::Rc::clone(&exchange.worker);
     worker.counters().inc(Metric::RequestsInFlight);
     let _in_flight = InFlight(&worker);
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
-    let alive = loop {
+    loop {
         match plan {
-            Plan::DiskLookup(missing) => {
-                plan = disk_lookup::run(client, &mut exchange, missing).await
-            }
+            Plan::DiskLookup(missing) => plan = disk_lookup::run(&mut exchange, missing).await,
             Plan::Serve {
                 response,
                 serving,
                 refresh,
-            } => match serve_stored(client, &mut exchange, &response, serving, refresh).await {
-                Ok(alive) => break alive,
-                Err(_) => plan = disk_lookup::unreadable(client, &mut exchange, &response),
+            } => match serve_stored(stream, &mut exchange, &response, serving, refresh).await {
+                Ok(()) => break,
+                Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
             },
             Plan::Forward { forwarding, stored } => {
                 // boxed: the future of a hit would be as large as this one
-                break Box::pin(forward::run(client, &mut exchange, forwarding, stored)).await;
+                break Box::pin(forward::run(stream, &mut exchange, forwarding, stored)).await;
             }
-            Plan::Connect => break Box::pin(connect::run(client, &mut exchange)).await,
-            Plan::Answer(answer) => break respond(client, &mut exchange, answer).await,
+            Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
+            Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
         }
-    };
-    let alive = alive && !worker.shared.is_draining();
-    report(client, &exchange, alive);
+    }
+    let sent_bytes = stream.response.sent_bytes();
+    exchange.log.sent(sent_bytes);
+    worker.counters().add(Metric::BytesToClients, sent_bytes);
+    let alive = stream.is_persistent() && !worker.shared.is_draining();
+    report(&exchange, alive);
     alive
 }
 
-fn report(client: &Client, exchange: &RequestState, alive: bool) {
+fn report(exchange: &RequestState, alive: bool) {
     let RequestState {
+        worker,
+        client,
         request,
         settings,
         log,
         tx,
         ..
     } = exchange;
-    let worker = &client.worker;
     let facts = client.facts();
     let verdict = tx.verdict();
     let total_us = log.elapsed_us();
@@ -99,22 +101,22 @@ impl Drop for InFlight<'_> {
 /// Sends a stored response that was found, and validates it in the background if there is a
 /// `refresh`.
 async fn serve_stored(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     serving: Serving,
     refresh: Option<ExpectedResponse>,
-) -> Result<bool, ContentReadError> {
-    let worker = std::rc::Rc::clone(&client.worker);
-    let ready = ready(client, exchange, response).await?;
+) -> Result<(), ContentReadError> {
+    let ready = ready(exchange, response).await?;
     // what is hit is asked for again too
-    worker.shared.popularity.note(exchange.key);
+    exchange.worker.shared.popularity.note(exchange.key);
     if let Some(expected) = refresh {
         let chosen = Chosen {
             response: Arc::clone(response),
             expected,
         };
-        refresh::spawn(&worker, client.listener.mode, exchange, chosen);
+        refresh::spawn(exchange, chosen);
     }
-    Ok(send_stored(client, exchange, response, serving, ready).await)
+    send_stored(stream, exchange, response, serving, ready).await;
+    Ok(())
 }

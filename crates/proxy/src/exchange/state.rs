@@ -2,15 +2,16 @@
 //! for it.
 
 use crate::cache::chosen::Chosen;
-use crate::exchange::upload::progress::UploadEnd;
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
+use crate::log::client::RequestClient;
 use crate::log::request_log::RequestLog;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
-use crate::send::heads::{Persistence, ServedForm};
+use crate::send::heads::ServedForm;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use std::rc::Rc;
 use std::sync::Arc;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
@@ -46,6 +47,10 @@ pub(crate) enum Plan {
 
 /// A request and the state of its exchange.
 pub(crate) struct RequestState {
+    /// The worker that serves it.
+    pub(crate) worker: Rc<Worker>,
+    /// The client that sent it.
+    pub(crate) client: RequestClient,
     /// What is asked. It does not change.
     pub(crate) request: Request,
     /// The settings in force when it came.
@@ -55,9 +60,6 @@ pub(crate) struct RequestState {
     pub(crate) tx: Transaction,
     pub(crate) plan: Plan,
     pub(crate) key: Digest,
-    pub(crate) persistence: Persistence,
-    /// What became of the content once it was begun to be sent on.
-    pub(crate) uploaded: Option<UploadEnd>,
     /// It has no client: a validation in the background, or a fetch for readers of an in-flight
     /// response.
     pub(crate) background: bool,
@@ -74,23 +76,23 @@ pub(crate) struct RequestState {
 impl RequestState {
     /// The state of a request at its first decision.
     pub(crate) fn new(
+        (worker, client): (Rc<Worker>, RequestClient),
         request: Request,
         settings: Arc<Settings>,
         tx: Transaction,
         plan: Plan,
         key: Digest,
-        persistence: Persistence,
         log: RequestLog,
     ) -> Self {
         Self {
+            worker,
+            client,
             request,
             settings,
             log,
             tx,
             plan,
             key,
-            persistence,
-            uploaded: None,
             background: false,
             missing: None,
             leader: None,
@@ -102,15 +104,14 @@ impl RequestState {
     /// The same request again, for the store alone.
     pub(crate) fn in_background(&self, tx: Transaction, plan: Plan) -> Self {
         let mut state = Self::new(
+            (Rc::clone(&self.worker), self.client.clone()),
             self.request.for_store(),
             Arc::clone(&self.settings),
             tx,
             plan,
             self.key,
-            self.persistence,
             RequestLog::unread(),
         );
-        state.uploaded = self.uploaded;
         state.background = true;
         state
     }

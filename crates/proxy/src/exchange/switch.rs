@@ -2,27 +2,25 @@
 //!
 //! What the client sent behind its request was held back until now (RFC 9110 §7.8).
 
-use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::log::record::End;
 use std::rc::Rc;
 use weir_measure::Metric;
+use weir_net::http::ClientStream;
 use weir_net::next_hops::Connection;
-use weir_net::tunnel::{self, Side, TunnelEnd};
+use weir_net::tunnel::{Side, TunnelEnd};
 
-/// Answers with `head`, then relays bytes both ways until both sides are done. Always ends the
-/// client's connection.
+/// Answers with `head`, then relays bytes both ways until both sides are done. That is the end of
+/// HTTP on the stream.
 pub(crate) async fn run(
-    client: &mut Client,
+    stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     connection: Connection,
     (status, head): (u16, &[u8]),
     surplus: &[u8],
-) -> bool {
-    let worker = Rc::clone(&client.worker);
-    let to_next_hop_first = std::mem::take(&mut client.unread);
-    let mut to_client_first = head.to_vec();
-    to_client_first.extend_from_slice(surplus);
+) {
+    let worker = Rc::clone(&exchange.worker);
+    let first = [head, surplus].concat();
     exchange.tx.tunnel();
     exchange.log.response_head(status, head);
     let counters = worker.counters();
@@ -34,15 +32,9 @@ pub(crate) async fn run(
         ..
     } = connection;
     permit.becomes_tunnel();
-    let report = tunnel::relay(
-        &client.stream,
-        &next_hop,
-        &to_next_hop_first,
-        &to_client_first,
-        exchange.settings.config.limits.tunnel_idle.as_duration(),
-        worker.shared.cut(),
-    )
-    .await;
+    let idle_limit = exchange.settings.config.limits.tunnel_idle.as_duration();
+    let cut = worker.shared.cut();
+    let report = stream.tunnel(&next_hop, &first, idle_limit, cut).await;
     drop(permit);
     counters.dec(Metric::TunnelsOpen);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
@@ -52,8 +44,6 @@ pub(crate) async fn run(
         log.broke_off(end_of(report.end), report.end.word());
     }
     log.tunnelled(head.len(), report.to_client_bytes, report.to_next_hop_bytes);
-    client.closing = false;
-    false
 }
 
 /// Whose end it was.

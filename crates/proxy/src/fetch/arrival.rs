@@ -11,10 +11,10 @@ use crate::fetch::in_flight::{InFlightParams, InFlightResponse};
 use crate::fetch::storable_head::{StorableHead, room};
 use crate::fetch::store_writer::expected;
 use crate::fetch::transfer::Begun;
-use crate::send::framing::Framing;
 use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;
+use weir_net::http::ContentForm;
 use weir_policy::fetch::{ByteSpan, FillRules};
 use weir_policy::{Serving, StoredFacts};
 use weir_semantics::{ContentRange, line_named};
@@ -49,13 +49,15 @@ impl Storing {
 }
 
 /// What the request that asked is sent.
-pub(crate) enum Answered {
+pub(crate) enum FirstAnswer {
     /// What the next hop sent: this head, and the content of the fetch.
     Relayed {
-        /// The head for the client.
+        /// Its status.
+        status: u16,
+        /// The head for the client: status line and end-to-end fields.
         head: Vec<u8>,
-        /// How content follows it.
-        framing: Framing,
+        /// What follows it.
+        form: ContentForm,
         /// The content.
         span: ByteSpan,
     },
@@ -63,7 +65,7 @@ pub(crate) enum Answered {
     /// response, which has the fields that are for this client alone.
     Joined(ServedForm, Serving, Arc<StoredResponse>),
     /// Nothing: it fills a missing range, and who reads there knows.
-    Nobody,
+    None,
 }
 
 /// Whether a response is stored by the one who relays it: all of it is there already, or it is
@@ -150,7 +152,7 @@ pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Opti
     let (in_flight, id) = exchange.missing.as_mut()?.into.take()?;
     Some(Arrived {
         begun: begun(response, in_flight, id),
-        answer: Answered::Nobody,
+        answer: FirstAnswer::None,
     })
 }
 
@@ -185,18 +187,15 @@ fn new(
         response: storable.with_body(InFlightContent::new(complete_length, None).finish()),
     };
     let (in_flight, id) = InFlightResponse::begin(worker, params);
-    let framing = Framing::toward(
-        exchange.persistence.http11,
-        exchange.request.method,
-        response.head.status,
-        response.body,
-    );
-    let head = inbound::answer_head(worker, exchange, response.head, framing);
+    let status = response.head.status;
+    let form = ContentForm::of(exchange.request.method, status, response.body);
+    let head = inbound::response_head(exchange, response.head, form);
     Some(Arrived {
         begun: begun(response, in_flight, id),
-        answer: Answered::Relayed {
+        answer: FirstAnswer::Relayed {
+            status,
             head,
-            framing,
+            form,
             span,
         },
     })
@@ -250,7 +249,7 @@ fn complete(
     let own = merging.with_own_fields(worker, exchange, &in_flight.response);
     Some(Arrived {
         begun: begun(response, in_flight, id),
-        answer: Answered::Joined(form, serving, own),
+        answer: FirstAnswer::Joined(form, serving, own),
     })
 }
 

@@ -5,8 +5,6 @@
 //! of what is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed.
 //! Then nothing is mixed: who needs more than is there is cut.
 
-use crate::client::connection::Client;
-use crate::config::Mode;
 use crate::exchange::download::{Downloaded, HopFailure};
 use crate::exchange::forward::{self, BackgroundResult};
 use crate::exchange::next_hop::NextHop;
@@ -139,14 +137,12 @@ pub(crate) fn first_missing(
 
 /// Starts fetching `span` of `arriving`, which counts as begun.
 pub(crate) fn spawn(
-    client: &Client,
     exchange: &RequestState,
     in_flight: &Arc<InFlightResponse>,
     fetch: FetchId,
     span: ByteSpan,
 ) {
-    let worker = Rc::clone(&client.worker);
-    let mode = client.listener.mode;
+    let worker = Rc::clone(&exchange.worker);
     let pending = Pending {
         worker: Rc::clone(&worker),
         in_flight: Arc::clone(in_flight),
@@ -166,7 +162,7 @@ pub(crate) fn spawn(
     });
     tokio::task::spawn_local(async move {
         // boxed: the task's memory is held only while it runs
-        Box::pin(run(pending, mode, exchange, forwarding)).await;
+        Box::pin(run(pending, exchange, forwarding)).await;
     });
 }
 
@@ -191,9 +187,9 @@ fn completing(
     (tx, forwarding)
 }
 
-async fn run(mut pending: Pending, mode: Mode, mut exchange: RequestState, forwarding: Forwarding) {
+async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwarding) {
     let result = {
-        let mut asking = pin!(ask(&pending, mode, &mut exchange, forwarding));
+        let mut asking = pin!(ask(&pending, &mut exchange, forwarding));
         let mut unneeded = pin!(pending.unneeded());
         poll_fn(|cx| match asking.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(Ok(result)),
@@ -228,14 +224,12 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: RequestState, forwa
 /// Asks the next hop, up to the response head.
 async fn ask(
     pending: &Pending,
-    mode: Mode,
     exchange: &mut RequestState,
     forwarding: Forwarding,
 ) -> Option<BackgroundResult> {
-    let worker = &pending.worker;
-    let next_hop = NextHop::of(exchange, mode, worker).ok()?;
+    let next_hop = NextHop::of(exchange).ok()?;
     let response = Arc::clone(&pending.in_flight.response);
-    Some(forward::in_background(worker, exchange, next_hop, forwarding, &response).await)
+    Some(forward::in_background(exchange, next_hop, forwarding, &response).await)
 }
 
 /// A fetch that counts as begun, and has not.

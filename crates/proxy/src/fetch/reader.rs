@@ -3,31 +3,25 @@
 //! What one write hands to the kernel is bounded by the policy, so that the kernel does not run
 //! ahead of the client for us.
 
-use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
 use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, ReaderAction};
 use crate::fetch::missing_range;
 use crate::log::record::ContentTimes;
 use crate::send::disk_read::DiskRead;
-use crate::send::framing::Framing;
-use crate::send::outbox::Outbox;
-use crate::send::sink;
 use crate::worker::core::Worker;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::AsyncWrite;
 use weir_measure::Lost;
 use weir_net::Party;
-use weir_net::client::ClientDisconnect;
-use weir_net::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
+use weir_net::flow::LOOK_MS;
+use weir_net::http::{ClientStream, Disconnect};
 use weir_policy::Tick;
 use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReaderId};
-use weir_wire::write;
+use weir_store::Block;
 
 /// How reading ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +42,6 @@ pub(crate) enum ReadEnd {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) end: ReadEnd,
-    /// Bytes sent, head and framing included.
-    pub(crate) bytes: u64,
     /// Content bytes that this client is the first to receive.
     pub(crate) live_bytes: u64,
     /// Content bytes that were there already.
@@ -64,56 +56,57 @@ pub(crate) struct Sent {
 pub(crate) struct Start {
     pub(crate) handle: ReaderHandle,
     pub(crate) span: ByteSpan,
-    pub(crate) head: Vec<u8>,
-    pub(crate) framing: Framing,
 }
 
 /// A reader under way.
-struct Reader<'a> {
-    client: &'a mut Client,
+struct Reader<'a, 'c> {
+    stream: &'a mut ClientStream<'c>,
     exchange: &'a RequestState,
     handle: ReaderHandle,
-    flow: ClientFlow,
     /// When the round trip was looked at.
     looked: Option<Tick>,
-    framing: Framing,
     /// Next byte the client is to get.
     at: u64,
     /// One past the last byte it wants.
     to: u64,
-    outbox: Outbox,
+    /// Content on its way.
+    piece: Piece,
     /// A read from disk, and one past the last byte of the content that may be sent of it.
     reading: Option<(DiskRead, u64)>,
-    /// The content is over, and what ends it is in the outbox.
-    finished: bool,
+    /// The content is over, with this trailer section.
+    end: Option<Box<[u8]>>,
     /// What it reads is fetched for it alone.
     is_continued: bool,
-    disconnect: ClientDisconnect,
+    disconnect: Disconnect<'c>,
     silence: Duration,
     sent: Sent,
 }
 
-/// Sends what `start` says, and what is still to come of it, until there is no more.
-pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Start) -> Sent {
+/// Sends the head that is in line, then what `start` says, and what is still to come of it, until
+/// there is no more.
+pub(crate) async fn run(
+    stream: &mut ClientStream<'_>,
+    exchange: &RequestState,
+    start: Start,
+) -> Sent {
     let config = &exchange.settings.config;
     let mut reader = Reader {
-        flow: ClientFlow::new(0),
         looked: None,
-        client,
         exchange,
         handle: start.handle,
-        framing: start.framing,
         at: start.span.from,
         to: start.span.to,
-        outbox: Outbox::new(start.head),
+        piece: Piece::default(),
         reading: None,
-        finished: false,
+        end: None,
         is_continued: false,
-        disconnect: ClientDisconnect::new(config.fetch.half_closed.as_duration()),
+        disconnect: stream
+            .response
+            .disconnect(config.fetch.half_closed.as_duration()),
+        stream,
         silence: config.limits.client_silence.as_duration(),
         sent: Sent {
             end: ReadEnd::Whole,
-            bytes: 0,
             live_bytes: 0,
             stored_bytes: 0,
             recovered_bytes: 0,
@@ -121,10 +114,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Sta
         },
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
-    reader.flow.release(&reader.client.stream);
-    let is_cut = !matches!(reader.sent.end, ReadEnd::Whole | ReadEnd::ClientLeft);
-    if is_cut && reader.framing == Framing::Close {
-        sink::end_by_reset(&reader.client.stream);
+    if !matches!(reader.sent.end, ReadEnd::Whole | ReadEnd::ClientLeft) {
+        reader.stream.response.abort();
     }
     reader.sent
 }
@@ -160,7 +151,7 @@ impl Drop for ReaderHandle {
     }
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
         loop {
             match self.poll_flush(cx) {
@@ -168,14 +159,14 @@ impl Reader<'_> {
                 Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),
                 Poll::Ready(true) => {}
             }
-            if self.finished {
+            if self.end.is_some() {
                 return Poll::Ready(ReadEnd::Whole);
             }
             match self.next(cx) {
                 Next::Ready => {}
                 Next::Fetch(fetch, span) => {
                     let in_flight = &self.handle.in_flight;
-                    missing_range::spawn(self.client, self.exchange, in_flight, fetch, span);
+                    missing_range::spawn(self.exchange, in_flight, fetch, span);
                 }
                 Next::Wait => return self.poll_waiting(cx),
                 Next::Cut => return Poll::Ready(ReadEnd::Cut),
@@ -194,8 +185,7 @@ impl Reader<'_> {
     fn continue_alone(&mut self, why: Lost) -> bool {
         let response = Arc::clone(&self.handle.in_flight.response);
         let rest = (self.at, self.to);
-        let Some(handle) = continuation::begin(self.client, self.exchange, &response, rest, why)
-        else {
+        let Some(handle) = continuation::begin(self.exchange, &response, rest, why) else {
             return false;
         };
         self.handle = handle;
@@ -205,14 +195,14 @@ impl Reader<'_> {
 
     /// The client does not take what there is.
     fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
-        let deadline = &mut self.client.deadline;
+        let deadline = &mut self.stream.deadline;
         deadline.wait_for(Party::Client, self.silence);
         deadline.poll_passed(cx).map(|()| ReadEnd::ClientLeft)
     }
 
     /// There is nothing to send. The fetch has limits of its own; the client may leave meanwhile.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
-        let disconnected = self.disconnect.poll(&self.client.stream, cx);
+        let disconnected = self.disconnect.poll(cx);
         disconnected.map(|()| ReadEnd::ClientLeft)
     }
 
@@ -221,7 +211,7 @@ impl Reader<'_> {
         if self.reading.is_some() {
             return self.next_from_disk(cx);
         }
-        let now = self.client.worker.now();
+        let now = self.exchange.worker.now();
         let mut copied = Vec::new();
         let handle = &self.handle;
         let reading = handle
@@ -232,7 +222,7 @@ impl Reader<'_> {
             // whatever this request brings is for its own client: another reader begins the fetch
             // that is for all
             ReaderAction::Fetch(fetch, _) if !handle.completes => {
-                let worker = &self.client.worker;
+                let worker = &self.exchange.worker;
                 handle.in_flight.end(worker, fetch, FetchEnd::Stopped, &[]);
                 return Next::Lost(Lost::NotShared, ReadEnd::Cut);
             }
@@ -248,12 +238,10 @@ impl Reader<'_> {
             }
             ReaderAction::Done => self.finish(),
             ReaderAction::Copied => {
-                self.put_chunk_header(copied.len());
-                self.outbox.put_copied(copied);
+                self.piece = Piece::Copied(copied, 0);
             }
             ReaderAction::Block { block, from, to } => {
-                self.put_chunk_header(to - from);
-                self.outbox.put_shared(block, from, to);
+                self.piece = Piece::Shared(block, from, to);
             }
         }
         Next::Ready
@@ -273,53 +261,42 @@ impl Reader<'_> {
             return Next::Lost(Lost::Unreadable, ReadEnd::Unreadable);
         };
         let count = block.len().min(most);
-        self.put_chunk_header(count);
-        self.outbox.put_shared(block, 0, count);
+        self.piece = Piece::Shared(block, 0, count);
         Next::Ready
     }
 
-    fn put_chunk_header(&mut self, length: usize) {
-        if self.framing == Framing::Chunked {
-            self.outbox
-                .put_frame(|out| write::chunk_header(out, length), b"\r\n");
-        }
-    }
-
     fn finish(&mut self) {
-        self.finished = true;
-        if self.framing == Framing::Chunked {
-            let trailers = self.handle.in_flight.trailers();
-            self.outbox
-                .put_frame(|out| write::last_chunk(out, &trailers), b"");
-        }
+        self.end = Some(self.handle.in_flight.trailers());
     }
 
-    /// Writes until everything is with the kernel; `false` if the client has gone.
+    /// Sends until everything is with the kernel; `false` if the client has gone.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        while !self.outbox.is_empty() {
-            let unsent = self.handle.in_flight.unsent(self.handle.id);
-            self.flow.set_unsent(&self.client.stream, unsent);
-            let Ok(room) = ready!(self.flow.poll_room(&self.client.stream, cx)) else {
-                return Poll::Ready(false);
+        loop {
+            let response = &mut self.stream.response;
+            let is_flushed = match &self.end {
+                Some(_) => response.is_complete(),
+                None => !response.has_line(),
             };
-            let pieces = self.outbox.pieces(room.min(COPY_BYTES_MAX));
-            let stream = Pin::new(&mut self.client.stream);
-            match stream.poll_write_vectored(cx, &pieces) {
+            if self.piece.is_empty() && is_flushed {
+                return Poll::Ready(true);
+            }
+            let unsent = self.handle.in_flight.unsent(self.handle.id);
+            response.set_unsent_limit(unsent);
+            let bytes = self.piece.bytes();
+            let bytes = &bytes[..bytes.len().min(COPY_BYTES_MAX)];
+            match response.poll_send(cx, &[bytes], self.end.as_deref()) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    self.client.deadline.moved();
+                Poll::Ready(Ok(content)) => {
+                    self.stream.deadline.moved();
                     self.disconnect.moved();
-                    self.flow.wrote(count);
-                    self.sent.bytes += count as u64;
-                    let content = self.outbox.advance(count);
                     if content > 0 {
+                        self.piece.advance(content);
                         self.deliver(content as u64);
                     }
                 }
-                Poll::Ready(_) => return Poll::Ready(false),
+                Poll::Ready(Err(_)) => return Poll::Ready(false),
             }
         }
-        Poll::Ready(true)
     }
 
     fn deliver(&mut self, content: u64) {
@@ -328,7 +305,7 @@ impl Reader<'_> {
             to: self.at + content,
         };
         self.at = span.to;
-        let now = self.client.worker.now();
+        let now = self.exchange.worker.now();
         let handle = &self.handle;
         let delivered = handle.in_flight.handed_over(now, handle.id, span);
         self.sent.live_bytes += delivered.live;
@@ -341,18 +318,56 @@ impl Reader<'_> {
             .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
         {
             self.looked = Some(now.tick);
-            let client = &self.client.stream;
-            if let Some((info, unacknowledged)) = tcp_info(client).zip(unacknowledged_bytes(client))
-            {
+            let client = &self.stream.response;
+            let looked = client.round_trip_us().zip(client.unacknowledged_bytes());
+            if let Some((round_trip_us, unacknowledged)) = looked {
                 let handle = &self.handle;
                 let looked =
                     handle
                         .in_flight
-                        .look_at_client(handle.id, info.rtt_us, unacknowledged);
+                        .look_at_client(handle.id, round_trip_us, unacknowledged);
                 if let Some(read_ahead_bytes) = looked {
-                    self.client.worker.shared.note_read_ahead(read_ahead_bytes);
+                    self.exchange
+                        .worker
+                        .shared
+                        .note_read_ahead(read_ahead_bytes);
                 }
             }
+        }
+    }
+}
+
+/// Content on its way to the client.
+#[derive(Debug, Default)]
+enum Piece {
+    #[default]
+    None,
+    /// A copy of a block that is still being filled, and how much of it has left.
+    Copied(Vec<u8>, usize),
+    /// A block that is shared with the store and with other readers, and what of it is to be sent.
+    Shared(Block, usize, usize),
+}
+
+impl Piece {
+    fn is_empty(&self) -> bool {
+        self.bytes().is_empty()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::None => &[],
+            Self::Copied(bytes, from) => &bytes[*from..],
+            Self::Shared(block, from, to) => &block[*from..*to],
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        match self {
+            Self::None => {}
+            Self::Copied(_, from) | Self::Shared(_, from, _) => *from += count,
+        }
+        if self.is_empty() {
+            *self = Self::None;
         }
     }
 }

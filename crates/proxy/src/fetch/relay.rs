@@ -10,25 +10,22 @@
 use crate::exchange::state::RequestState;
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::ContentTimes;
-use crate::send::framing::Framing;
-use crate::send::sink::Sink;
-use crate::send::unsent::Unsent;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
 use crate::worker::demand::Allowance;
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
-use weir_net::client::disconnected;
 use weir_net::flow::Governor;
+use weir_net::http::{ContentForm, DisconnectSource, ResponseSender};
 use weir_net::{Deadline, Party};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::ReadAhead;
-use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
+use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits};
 
 /// Pieces below this size are copied together and written at once; larger ones are written in
 /// place.
@@ -76,7 +73,7 @@ impl Terms {
 pub(crate) enum RelayEnd {
     /// The response was whole, and the client has it.
     Whole,
-    /// The next hop cut it, or broke the framing; the word says how. The client is not told a lie.
+    /// The next hop cut it, or broke the framing; the word says how. The client can tell.
     Cut(&'static str),
     /// The client went away or stopped reading; or there is none, and the store does not take it.
     ClientLeft,
@@ -90,7 +87,6 @@ pub(crate) struct Ended {
     /// the next hop may not send more of the next one than a read-ahead before it is read.
     pub(crate) hop_clean: bool,
     pub(crate) from_hop_bytes: u64,
-    pub(crate) to_client_bytes: u64,
     /// Content bytes that came.
     pub(crate) body_bytes: u64,
     /// Content bytes among them that the client's kernel took.
@@ -114,11 +110,9 @@ pub(crate) struct Relay<'a> {
     /// How long the content is, if that is known.
     length: Option<u64>,
     reader: BodyReader,
-    framing: Framing,
-    /// Bytes the client has not taken yet; begins with the head.
+    /// Content the client has not taken yet.
     out: Vec<u8>,
     sent: usize,
-    unsent: Unsent,
     store_writer: Option<StoreWriter>,
     /// Its share of the budget of background bytes, if it is to be paid from that.
     background: Option<Allowance>,
@@ -142,13 +136,11 @@ impl<'a> Relay<'a> {
         worker: &'a Worker,
         deadline: &'a mut Deadline,
         terms: Terms,
-        body: BodyLength,
-        framing: Framing,
-        head: Vec<u8>,
+        (body, form): (BodyLength, ContentForm),
         store_writer: Option<StoreWriter>,
         content_times: ContentTimes,
     ) -> Self {
-        let body = if framing == Framing::None {
+        let body = if form == ContentForm::None {
             BodyLength::None
         } else {
             body
@@ -169,10 +161,8 @@ impl<'a> Relay<'a> {
                 Governor::free_bytes(terms.read_ahead, length)
             },
             reader: BodyReader::lenient(body, terms.trailers),
-            framing,
-            out: head,
+            out: Vec::new(),
             sent: 0,
-            unsent: Unsent::new(framing),
             store_writer,
             background: terms.is_background.then(Allowance::default),
             governor: None,
@@ -182,7 +172,6 @@ impl<'a> Relay<'a> {
                 end: RelayEnd::Whole,
                 hop_clean: true,
                 from_hop_bytes: 0,
-                to_client_bytes: 0,
                 body_bytes: 0,
                 delivered_bytes: 0,
                 overhead_bytes: 0,
@@ -194,9 +183,10 @@ impl<'a> Relay<'a> {
     }
 
     /// Relays until the end; `first` are the bytes that came with the head.
-    pub(crate) async fn run(mut self, to_client: Sink<'_>, first: &[u8]) -> Ended {
+    pub(crate) async fn run(mut self, mut to_client: Client<'_, '_>, first: &[u8]) -> Ended {
         let moved = Cell::new(0);
-        let mut client_left = pin!(watch(&to_client, self.terms.half_closed, &moved));
+        let source = to_client.as_ref().map(|client| client.disconnect_source());
+        let mut client_left = pin!(watch(source, self.terms.half_closed, &moved));
         if self.background.is_some() {
             let budget = &self.worker.shared.background;
             budget.came(self.worker.now(), first.len() as u64);
@@ -204,12 +194,13 @@ impl<'a> Relay<'a> {
         let mut first = Some(first);
         let end = poll_fn(|cx| {
             if let Some(first) = first.take()
-                && let Err(end) = self.take(first, &to_client, cx)
+                && let Err(end) = self.take(first, &mut to_client, cx)
             {
                 return Poll::Ready(end);
             }
-            let polled = self.poll(&to_client, cx);
-            moved.set(self.ended.from_hop_bytes + self.ended.to_client_bytes);
+            let polled = self.poll(&mut to_client, cx);
+            let sent_bytes = to_client.as_ref().map_or(0, |client| client.sent_bytes());
+            moved.set(self.ended.from_hop_bytes + sent_bytes);
             if polled.is_pending()
                 && self.out.is_empty()
                 && client_left.as_mut().poll(cx).is_ready()
@@ -223,31 +214,17 @@ impl<'a> Relay<'a> {
         if let Some(allowance) = &mut self.background {
             allowance.end(&self.worker.shared.background);
         }
-        self.ended.delivered_bytes = match to_client.client() {
-            Some(_) => self.ended.delivered_bytes - self.unsent.content(self.out.len() - self.sent),
-            None => 0,
-        };
         if end != RelayEnd::Whole {
             // what is half kept is let go by dropping it
             self.store_writer = None;
-            self.signal_cut(end, &to_client);
-        } else if let (Some(governor), Some(client)) = (&mut self.governor, to_client.client()) {
-            let small = governor.end(self.terms.read_ahead, self.from_hop.as_ref(), client);
+        } else if let Some(governor) = &mut self.governor {
+            let small = governor.end(self.terms.read_ahead, self.from_hop.as_ref());
             self.ended.hop_clean &= small;
         }
         self.ended
     }
 
-    /// A body that ends with the connection can only be told from a cut one by a reset. Where
-    /// nothing was sent yet, an error can still be.
-    fn signal_cut(&self, end: RelayEnd, to_client: &Sink<'_>) {
-        let cut = matches!(end, RelayEnd::Cut(_)) && self.ended.to_client_bytes > 0;
-        if cut && self.framing == Framing::Close {
-            to_client.end_by_reset();
-        }
-    }
-
-    fn poll(&mut self, to_client: &Sink<'_>, cx: &mut Context<'_>) -> Poll<RelayEnd> {
+    fn poll(&mut self, to_client: &mut Client<'_, '_>, cx: &mut Context<'_>) -> Poll<RelayEnd> {
         loop {
             match self.poll_flush(to_client, cx) {
                 Poll::Pending => {
@@ -275,35 +252,59 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn poll_flush(&mut self, to_client: &Sink<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.sent < self.out.len() {
-            let waiting = [&self.out[self.sent..], &[], &[], &[]];
-            match poll_write(&mut self.governor, to_client, waiting, cx) {
+    /// Sends what waits, and the end once it has come.
+    fn poll_flush(
+        &mut self,
+        to_client: &mut Client<'_, '_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Some(client) = to_client else {
+            self.out.clear();
+            return Poll::Ready(Ok(()));
+        };
+        loop {
+            let waiting = &self.out[self.sent..];
+            let end = self.finished.then(|| self.reader.trailers());
+            let sent = client.poll_send(cx, &[waiting], end);
+            if let Some(governor) = &mut self.governor {
+                governor.sent(&sent);
+            }
+            match sent {
                 Poll::Pending => {
                     self.deadline
                         .wait_for(Party::Client, self.terms.client_silence);
                     return Poll::Pending;
                 }
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(count)) => {
                     self.sent += count;
-                    self.ended.to_client_bytes += count as u64;
-                    self.note_content();
-                    self.deadline.moved();
+                    self.delivered(count);
+                    let is_flushed = !self.finished || client.is_complete();
+                    if self.sent == self.out.len() && is_flushed {
+                        break;
+                    }
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
         }
         self.out.clear();
-        self.unsent.clear();
         self.sent = 0;
         Poll::Ready(Ok(()))
+    }
+
+    /// The client was handed so many bytes of content.
+    fn delivered(&mut self, count: usize) {
+        if count > 0 {
+            let ended = &mut self.ended;
+            ended.delivered_bytes += count as u64;
+            ended.content_times.reach(ended.delivered_bytes);
+            self.deadline.moved();
+        }
     }
 
     /// Reads once from the next hop and passes on what came.
     fn poll_more(
         &mut self,
-        to_client: &Sink<'_>,
+        to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), RelayEnd>> {
         let worker = self.worker;
@@ -358,11 +359,11 @@ impl<'a> Relay<'a> {
 
     /// Before a read, when all that was read before is written: adjusts to how fast the client
     /// takes it. How many bytes may be read.
-    fn govern(&mut self, to_client: &Sink<'_>) -> usize {
-        let Some(client) = to_client.client() else {
+    fn govern(&mut self, to_client: &mut Client<'_, '_>) -> usize {
+        let Some(client) = to_client else {
             return usize::MAX;
         };
-        let written = self.ended.to_client_bytes;
+        let written = client.sent_bytes();
         if written < self.free_bytes {
             return usize::MAX;
         }
@@ -370,7 +371,7 @@ impl<'a> Relay<'a> {
         let next_hop = self.from_hop.as_ref();
         if !self.governed {
             self.governed = true;
-            self.governor = Governor::new(self.terms.read_ahead, now, next_hop, client, written);
+            self.governor = Governor::new(self.terms.read_ahead, now, next_hop, client);
         }
         let Some(governor) = &mut self.governor else {
             return usize::MAX;
@@ -395,7 +396,7 @@ impl<'a> Relay<'a> {
     fn take(
         &mut self,
         input: &[u8],
-        to_client: &Sink<'_>,
+        to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
         let before = self.ended.body_bytes;
@@ -409,7 +410,7 @@ impl<'a> Relay<'a> {
     fn decode(
         &mut self,
         input: &[u8],
-        to_client: &Sink<'_>,
+        to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
         let mut rest = input;
@@ -440,27 +441,22 @@ impl<'a> Relay<'a> {
     }
 
     /// What the store does not take goes on for the client, if there is one.
-    fn keep(&mut self, data: &[u8], to_client: &Sink<'_>) -> Result<(), RelayEnd> {
+    fn keep(&mut self, data: &[u8], to_client: &mut Client<'_, '_>) -> Result<(), RelayEnd> {
         if let Some(store_writer) = &mut self.store_writer
             && let Err(refusal) = store_writer.push(self.worker, data)
         {
             self.ended.refused = Some(refusal);
             self.store_writer = None;
-            if to_client.client().is_none() {
+            if to_client.is_none() {
                 return Err(RelayEnd::ClientLeft);
             }
         }
         Ok(())
     }
 
-    /// Everything has come: close the framing, make the stored response findable.
+    /// Everything has come: make the stored response findable.
     fn finish(&mut self) {
         self.finished = true;
-        if self.framing == Framing::Chunked {
-            let before = self.out.len();
-            write::last_chunk(&mut self.out, self.reader.trailers());
-            self.unsent.end(self.out.len() - before);
-        }
         if let Some(store_writer) = self.store_writer.take() {
             let finished = store_writer.finish(self.worker);
             self.ended.stored = finished.is_ok();
@@ -472,95 +468,45 @@ impl<'a> Relay<'a> {
     fn emit(
         &mut self,
         data: &[u8],
-        to_client: &Sink<'_>,
+        to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
-        let mut header = Vec::new();
-        if self.framing == Framing::Chunked {
-            write::chunk_header(&mut header, data.len());
-        }
-        let tail: &[u8] = if self.framing == Framing::Chunked {
-            b"\r\n"
-        } else {
-            b""
+        let Some(client) = to_client else {
+            return Ok(());
         };
-        self.unsent.push(data.len());
-        self.ended.delivered_bytes += data.len() as u64;
-        let mut written = 0;
-        let mut left = false;
-        if data.len() > COPY_BYTES_MAX {
-            let pieces = [&self.out[self.sent..], &header, data, tail];
-            match poll_write(&mut self.governor, to_client, pieces, cx) {
-                Poll::Ready(Ok(count)) => {
-                    written = count;
-                    self.ended.to_client_bytes += count as u64;
-                    self.deadline.moved();
-                }
-                Poll::Ready(Err(_)) => left = true,
-                Poll::Pending => {}
-            }
+        if data.len() <= COPY_BYTES_MAX {
+            self.out.extend_from_slice(data);
+            return Ok(());
         }
-        self.keep_unwritten(&[&header, data, tail], written);
-        self.note_content();
-        if left {
-            return Err(RelayEnd::ClientLeft);
-        }
-        Ok(())
-    }
-
-    /// Some was written: whoever wants to know when content left looks how much that was.
-    fn note_content(&mut self) {
-        let ended = &mut self.ended;
-        if ended.content_times.are_wanted() {
-            let waiting = self.unsent.content(self.out.len() - self.sent);
-            ended.content_times.reach(ended.delivered_bytes - waiting);
-        }
-    }
-
-    /// Copies behind `out` what of `pieces` was not written; `written` counts from the front of
-    /// what waited.
-    fn keep_unwritten(&mut self, pieces: &[&[u8]], written: usize) {
         let waiting = self.out.len() - self.sent;
-        let mut skip = written.saturating_sub(waiting);
-        self.sent += written.min(waiting);
-        for piece in pieces {
-            let skipped = skip.min(piece.len());
-            skip -= skipped;
-            self.out.extend_from_slice(&piece[skipped..]);
+        let sent = client.poll_send(cx, &[&self.out[self.sent..], data], None);
+        if let Some(governor) = &mut self.governor {
+            governor.sent(&sent);
+        }
+        let taken = match sent {
+            Poll::Ready(Ok(count)) => count,
+            _ => 0,
+        };
+        self.delivered(taken);
+        self.sent += taken.min(waiting);
+        self.out
+            .extend_from_slice(&data[taken.saturating_sub(waiting)..]);
+        match sent {
+            Poll::Ready(Err(_)) => Err(RelayEnd::ClientLeft),
+            _ => Ok(()),
         }
     }
 }
 
+/// The client, if there is one.
+type Client<'a, 'c> = Option<&'a mut ResponseSender<'c>>;
+
 /// Ready when the client has left; never if there is none.
-async fn watch(to_client: &Sink<'_>, half_closed: Duration, moved: &Cell<u64>) {
-    match to_client.client() {
-        Some(client) => {
-            disconnected(client, half_closed, moved).await;
+async fn watch(source: Option<DisconnectSource<'_>>, half_closed: Duration, moved: &Cell<u64>) {
+    match source {
+        Some(source) => {
+            source.disconnected(half_closed, moved).await;
         }
         None => pending().await,
     }
-}
-
-/// Writes once, as much of `pieces` as the governor allows.
-fn poll_write(
-    governor: &mut Option<Governor>,
-    to_client: &Sink<'_>,
-    pieces: [&[u8]; 4],
-    cx: &mut Context<'_>,
-) -> Poll<io::Result<usize>> {
-    let (Some(governor), Some(client)) = (governor, to_client.client()) else {
-        return to_client.poll_send(cx, &pieces.map(IoSlice::new));
-    };
-    let mut room = ready!(governor.poll_room(client, cx))?;
-    let pieces = pieces.map(|piece| {
-        let within = &piece[..piece.len().min(room)];
-        room -= within.len();
-        IoSlice::new(within)
-    });
-    let sent = to_client.poll_send(cx, &pieces);
-    match &sent {
-        Poll::Ready(Ok(count)) => governor.wrote(*count),
-        _ => governor.wrote(0),
-    }
-    sent
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Mode;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use weir_semantics::Authority;
 
 /// What a listener gives its connections.
@@ -17,7 +18,7 @@ pub(crate) struct ListenerFacts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientFacts<'a> {
     /// The listener that accepted its connection.
-    pub(crate) listener: &'a ListenerFacts,
+    pub(crate) listener: &'a Rc<ListenerFacts>,
     /// Its address and port.
     pub(crate) peer: SocketAddr,
     /// The number of its connection, which no other connection of the process has.
@@ -30,5 +31,36 @@ impl ClientFacts<'_> {
     /// Whether the connection carried a request before this one.
     pub(crate) fn is_reused(&self) -> bool {
         self.sequence > 1
+    }
+}
+
+/// The client of a request that lasts beyond one pass.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestClient {
+    listener: Rc<ListenerFacts>,
+    peer: SocketAddr,
+    connection: u64,
+    sequence: u32,
+}
+
+impl RequestClient {
+    /// The client that `facts` are of.
+    pub(crate) fn new(facts: ClientFacts<'_>) -> Self {
+        Self {
+            listener: Rc::clone(facts.listener),
+            peer: facts.peer,
+            connection: facts.connection,
+            sequence: facts.sequence,
+        }
+    }
+
+    /// What is known of it.
+    pub(crate) fn facts(&self) -> ClientFacts<'_> {
+        ClientFacts {
+            listener: &self.listener,
+            peer: self.peer,
+            connection: self.connection,
+            sequence: self.sequence,
+        }
     }
 }

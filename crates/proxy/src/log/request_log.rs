@@ -279,12 +279,6 @@ impl RequestLog {
     pub(crate) fn content_type(&self) -> &[u8] {
         &self.content_type
     }
-
-    /// Whether a status was sent to the client.
-    pub(crate) fn has_status(&self) -> bool {
-        self.status != 0
-    }
-
     /// So many bytes went to the client, head and framing included.
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.response_bytes += bytes;

@@ -143,31 +143,27 @@ impl Answer {
         }
     }
 
-    /// Appends the whole message to `out`, which says this verdict; returns the bytes of its
-    /// content.
-    pub(crate) fn write(
+    /// The content, as text.
+    pub(crate) fn content(&self) -> String {
+        let phrase = reason_phrase(self.status);
+        format!("{} {phrase}: {}\n", self.status, self.reason.text)
+    }
+
+    /// Appends the head for content of `content_bytes`, which says this verdict: the status line
+    /// and the end-to-end fields.
+    pub(crate) fn write_head(
         &self,
         settings: &Settings,
         verdict: &Verdict,
-        head_only: bool,
+        content_bytes: usize,
         date: &[u8],
         out: &mut Vec<u8>,
-    ) -> u64 {
-        let body = format!(
-            "{} {}: {}\n",
-            self.status,
-            reason_phrase(self.status),
-            self.reason.text
-        );
-        write::status_line(
-            out,
-            Version::Http11,
-            self.status,
-            reason_phrase(self.status),
-        );
+    ) {
+        let phrase = reason_phrase(self.status);
+        write::status_line(out, Version::Http11, self.status, phrase);
         write::field(out, "Date", date);
         write::field(out, "Content-Type", b"text/plain; charset=utf-8");
-        write::number_field(out, "Content-Length", body.len() as u64);
+        write::number_field(out, "Content-Length", content_bytes as u64);
         write::field(out, "Cache-Control", b"no-store");
         self.write_status_fields(settings, verdict, out);
         if matches!(self.status, 200 | 405) {
@@ -180,6 +176,20 @@ impl Answer {
         if self.status == 503 {
             write::field(out, "Retry-After", b"1");
         }
+    }
+
+    /// Appends the whole message for an HTTP/1.1 connection to `out`; returns the bytes of its
+    /// content.
+    pub(crate) fn write(
+        &self,
+        settings: &Settings,
+        verdict: &Verdict,
+        head_only: bool,
+        date: &[u8],
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        let content = self.content();
+        self.write_head(settings, verdict, content.len(), date, out);
         if self.close {
             write::field(out, "Connection", b"close");
         }
@@ -187,8 +197,8 @@ impl Answer {
         if head_only {
             return 0;
         }
-        out.extend_from_slice(body.as_bytes());
-        body.len() as u64
+        out.extend_from_slice(content.as_bytes());
+        content.len() as u64
     }
 
     fn write_status_fields(&self, settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {

@@ -28,6 +28,8 @@ pub(crate) struct Request {
     pub(crate) port: u16,
     /// How long its content is, and how it is framed.
     pub(crate) body: BodyLength,
+    /// The client takes another response on its connection.
+    pub(crate) keep_alive: bool,
     /// The client asks to switch protocols, and we may pass that on.
     pub(crate) upgrade: bool,
     text: Rc<Text>,
@@ -73,6 +75,7 @@ impl Request {
             host: received.target.host,
             port: received.target.port,
             body: received.body,
+            keep_alive: received.keep_alive,
             upgrade: received.upgrade,
             path: PathAt::find(head.target, received.target.path_and_query),
             text: Rc::new(Text {

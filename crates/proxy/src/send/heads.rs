@@ -5,8 +5,8 @@
 //! 9110 §15.3.7, §15.4.5).
 
 use crate::log::words;
-use crate::send::framing::Framing;
 use crate::settings::Settings;
+use weir_net::http::ContentForm;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Serving, Verdict};
 use weir_semantics::{
@@ -99,12 +99,12 @@ impl ServedForm {
         (from < to).then_some(ByteSpan { from, to })
     }
 
-    /// How this form is framed.
-    pub(crate) fn framing(self, http11: bool) -> Framing {
+    /// What follows its head.
+    pub(crate) fn content_form(self) -> ContentForm {
         match self {
-            Self::Unsized if http11 => Framing::Chunked,
-            Self::Unsized => Framing::Close,
-            _ => Framing::Length,
+            Self::Unsized => ContentForm::Unsized,
+            Self::HeadOnly | Self::NotModified => ContentForm::None,
+            Self::Whole | Self::Part(_) | Self::Failed | Self::Unsatisfiable => ContentForm::Sized,
         }
     }
 
@@ -119,42 +119,18 @@ impl ServedForm {
     }
 }
 
-/// How the client's connection goes on, as the response must tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Persistence {
-    /// It stays open.
-    pub(crate) keep_alive: bool,
-    /// The client speaks HTTP/1.1, where staying open needs no word.
-    pub(crate) http11: bool,
-}
-
-impl Persistence {
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
-        match (self.keep_alive, self.http11) {
-            (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
-            (true, false) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-            (true, true) => {}
-        }
-    }
-}
-
-/// Appends the head for `form`, complete with the empty line.
+/// Appends the head for `form`: the status line and the end-to-end fields.
 pub(crate) fn write_head(
     settings: &Settings,
     stored: &StoredResponse,
     form: ServedForm,
     serving: Serving,
     verdict: &Verdict,
-    persistence: Persistence,
     out: &mut Vec<u8>,
 ) {
     match form {
-        ServedForm::Whole | ServedForm::HeadOnly => out.extend_from_slice(&stored.head),
-        ServedForm::Unsized => {
+        ServedForm::Whole | ServedForm::HeadOnly | ServedForm::Unsized => {
             out.extend_from_slice(&stored.head);
-            if persistence.http11 {
-                out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-            }
         }
         ServedForm::NotModified => write_selected(304, "Not Modified", stored, keeps_in_304, out),
         ServedForm::Failed => write_selected(412, "Precondition Failed", stored, keeps_bare, out),
@@ -176,8 +152,6 @@ pub(crate) fn write_head(
     write::decimal(out, u64::from(serving.age.0));
     out.extend_from_slice(b"\r\n");
     words::write_cache_status(settings, verdict, out);
-    persistence.write(out);
-    out.extend_from_slice(b"\r\n");
 }
 
 fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {

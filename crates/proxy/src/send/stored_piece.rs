@@ -6,13 +6,11 @@
 
 use crate::send::disk_read::{ContentReadError, DiskRead};
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncWrite, Interest};
-use tokio::net::TcpStream;
 use weir_disk::{ReadError, SendPiece};
+use weir_net::http::ResponseSender;
 use weir_store::{Block, PieceRef, StoredResponse};
 
 /// Pieces handed to the kernel in one call.
@@ -82,35 +80,62 @@ impl StoredPiece {
         if self.is_sent() {
             return Ok(());
         }
-        poll_fn(|cx| self.poll_next(cx)).await.map(|_| ())
+        poll_fn(|cx| self.poll_next(true, cx)).await.map(|_| ())
     }
 
-    /// Writes `front`, then what follows of the piece, once; the bytes the kernel took.
-    pub(crate) fn poll_write(
+    /// Whether all of it is in memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.response.body.is_in_memory()
+    }
+
+    /// Sends what is in line, then what follows of the piece, once; the bytes of it that were
+    /// taken.
+    ///
+    /// # Errors
+    ///
+    /// The client has left, or the piece cannot be read: then there is a [`Self::read_error`].
+    pub(crate) fn poll_send(
         &mut self,
-        stream: &mut TcpStream,
-        front: &[u8],
+        response: &mut ResponseSender<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        let next = match self.poll_next(cx) {
+        let next = match self.poll_next(response.can_send_file(), cx) {
             Poll::Ready(Ok(next)) => next,
-            Poll::Ready(Err(read_error)) => {
-                self.read_error = Some(read_error);
+            Poll::Ready(Err(error)) => {
+                self.read_error = Some(error);
                 return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }
             // the head need not wait for it
-            Poll::Pending if front.is_empty() => return Poll::Pending,
-            Poll::Pending => return Pin::new(stream).poll_write(cx, front),
+            Poll::Pending => {
+                return match response.poll_send(cx, &[], None) {
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                    _ => Poll::Pending,
+                };
+            }
         };
-        match next {
-            Next::File(file) if front.is_empty() => self.poll_send_file(stream, &file, cx),
-            Next::File(_) => Pin::new(stream).poll_write(cx, front),
-            Next::Memory => self.poll_write_memory(stream, front, cx),
-        }
+        let sent = match next {
+            Next::File(file) => {
+                match ready!(response.poll_send_file(cx, file.fd(), file.offset, file.len))? {
+                    // the file was cut under us
+                    0 => {
+                        self.read_error = Some(ContentReadError::Disk(ReadError::Damaged));
+                        return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+                    }
+                    sent => sent,
+                }
+            }
+            Next::Memory => ready!(self.poll_send_memory(response, cx))?,
+        };
+        self.advance(sent);
+        Poll::Ready(Ok(sent))
     }
 
     /// Finds out where the next bytes are, and reads them if they have to be.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Next, ContentReadError>> {
+    fn poll_next(
+        &mut self,
+        by_file: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Next, ContentReadError>> {
         if self.read.is_some() {
             return Poll::Ready(Ok(Next::Memory));
         }
@@ -119,7 +144,7 @@ impl StoredPiece {
                 Some(PieceRef::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
                 Some(PieceRef::Disk(extent)) => {
                     let most = (self.end - self.at).min(SENDFILE_BYTES_MAX);
-                    if let Some(file) = extent.sendable(self.at, most) {
+                    if by_file && let Some(file) = extent.sendable(self.at, most) {
                         return Poll::Ready(Ok(Next::File(file)));
                     }
                     self.reading = Some(DiskRead::new(extent, self.at));
@@ -135,53 +160,13 @@ impl StoredPiece {
         Poll::Ready(Ok(Next::Memory))
     }
 
-    fn poll_send_file(
-        &mut self,
-        stream: &mut TcpStream,
-        file: &SendPiece,
+    fn poll_send_memory(
+        &self,
+        response: &mut ResponseSender<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(stream.poll_write_ready(cx))?;
-            let count = usize::try_from(file.len).unwrap_or(usize::MAX);
-            let sent = stream.try_io(Interest::WRITABLE, || {
-                let mut offset = file.offset;
-                let socket = &*stream;
-                Ok(rustix::fs::sendfile(
-                    socket,
-                    file.fd(),
-                    Some(&mut offset),
-                    count,
-                )?)
-            });
-            match sent {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
-                // the file was cut under us
-                Ok(0) => {
-                    self.read_error = Some(ContentReadError::Disk(ReadError::Damaged));
-                    return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-                }
-                Ok(sent) => {
-                    self.at += sent as u64;
-                    return Poll::Ready(Ok(sent));
-                }
-            }
-        }
-    }
-
-    fn poll_write_memory(
-        &mut self,
-        stream: &mut TcpStream,
-        front: &[u8],
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
-        let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+        let mut pieces: [&[u8]; PIECES_MAX] = [&[]; PIECES_MAX];
         let mut count = 0;
-        if !front.is_empty() {
-            pieces[0] = IoSlice::new(front);
-            count = 1;
-        }
         let mut at = self.at;
         while at < self.end && count < PIECES_MAX {
             let bytes = self.in_memory(at);
@@ -189,12 +174,10 @@ impl StoredPiece {
                 break;
             }
             at += bytes.len() as u64;
-            pieces[count] = IoSlice::new(bytes);
+            pieces[count] = bytes;
             count += 1;
         }
-        let written = ready!(Pin::new(stream).poll_write_vectored(cx, &pieces[..count]))?;
-        self.advance(written.saturating_sub(front.len()));
-        Poll::Ready(Ok(written))
+        response.poll_send(cx, &pieces[..count], None)
     }
 
     /// The content in memory from `at` up to the end of its block or of the piece.

@@ -3,7 +3,6 @@
 
 pub(crate) mod progress;
 
-use crate::client::connection::Client;
 use crate::exchange::downloaded::HopFailure;
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
@@ -12,30 +11,27 @@ use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::io::AsyncWrite;
+use tokio::net::tcp::WriteHalf;
 use weir_measure::Metric;
+use weir_net::http::{ContentError, RequestContent};
 use weir_net::{Deadline, Party};
 use weir_semantics::ProxyError;
-use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits, write};
+use weir_wire::{BodyLength, write};
 
-/// What the content of a request is and how long it may stall.
+/// How long either side may stall while content is sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Content {
-    length: BodyLength,
-    trailers: HeadLimits,
+pub(crate) struct Limits {
     client_silence: Duration,
     hop_silence: Duration,
 }
 
-impl Content {
+impl Limits {
     pub(crate) fn of(exchange: &RequestState) -> Self {
         let limits = &exchange.settings.config.limits;
         Self {
-            length: exchange.request.body,
-            trailers: exchange.settings.heads,
             client_silence: limits.client_silence.as_duration(),
             hop_silence: limits.next_hop_silence.as_duration(),
         }
@@ -46,12 +42,7 @@ impl Content {
 #[derive(Debug, Default)]
 pub(crate) struct Uploaded {
     pub(crate) end: UploadEnd,
-    pub(crate) from_client_bytes: u64,
     pub(crate) to_hop_bytes: u64,
-    /// Content among those from the client, without framing.
-    pub(crate) content_bytes: u64,
-    /// Bytes behind the content: the next request.
-    pub(crate) surplus: Vec<u8>,
 }
 
 /// Sends a request head.
@@ -59,7 +50,6 @@ pub(crate) async fn send_head(
     to_hop: &mut WriteHalf<'_>,
     head: &[u8],
     exchange: &mut RequestState,
-    worker: &Worker,
 ) -> Result<(), HopFailure> {
     let silence = exchange
         .settings
@@ -67,7 +57,7 @@ pub(crate) async fn send_head(
         .limits
         .next_hop_silence
         .as_duration();
-    exchange.tx.sent(worker.now());
+    exchange.tx.sent(exchange.worker.now());
     let mut sent = 0;
     let mut deadline = None;
     let written = poll_fn(|cx| {
@@ -85,7 +75,8 @@ pub(crate) async fn send_head(
     })
     .await;
     exchange.log.sent_to_next_hop(sent as u64);
-    worker.counters().add(Metric::BytesToNextHops, sent as u64);
+    let counters = exchange.worker.counters();
+    counters.add(Metric::BytesToNextHops, sent as u64);
     if written {
         exchange.log.request_head_sent();
         return Ok(());
@@ -96,33 +87,29 @@ pub(crate) async fn send_head(
     )))
 }
 
-/// Sends content; `unread` are the bytes that came with the request head.
+/// Sends the content of a request.
 pub(crate) async fn send_content(
-    from_client: &mut ReadHalf<'_>,
+    from_client: &mut RequestContent<'_>,
     to_hop: &mut WriteHalf<'_>,
-    unread: Vec<u8>,
-    content: Content,
+    limits: Limits,
     worker: &Worker,
     sending: &Cell<Sending>,
 ) -> Uploaded {
     let mut upload = Upload {
-        reader: BodyReader::new(content.length, content.trailers),
-        content,
+        is_chunked: from_client.length() == BodyLength::Chunked,
+        from_client,
+        limits,
+        content: Vec::new(),
+        held: 0,
         out: Vec::new(),
         sent: 0,
         finished: false,
-        uploaded: Uploaded::default(),
-        deadline: Deadline::new(content.client_silence),
+        to_hop_bytes: 0,
+        deadline: Deadline::new(limits.client_silence),
     };
-    let mut first = Some(unread);
     let end = poll_fn(|cx| {
-        if let Some(first) = first.take()
-            && let Err(error) = upload.take(&first)
-        {
-            return Poll::Ready(UploadEnd::Invalid(error));
-        }
-        let polled = upload.poll(from_client, to_hop, worker, cx);
-        if upload.uploaded.to_hop_bytes > 0 {
+        let polled = upload.poll(to_hop, worker, cx);
+        if upload.to_hop_bytes > 0 {
             sending.set(Sending::UnderWay);
         }
         polled
@@ -133,24 +120,31 @@ pub(crate) async fn send_content(
     } else {
         Sending::Stopped
     });
-    upload.uploaded.end = end;
-    upload.uploaded
+    Uploaded {
+        end,
+        to_hop_bytes: upload.to_hop_bytes,
+    }
 }
 
-struct Upload {
-    reader: BodyReader,
-    content: Content,
+struct Upload<'a, 'c> {
+    from_client: &'a mut RequestContent<'c>,
+    is_chunked: bool,
+    limits: Limits,
+    /// Content that was received.
+    content: Vec<u8>,
+    /// Bytes of content that are not with the next hop.
+    held: usize,
+    /// The same as it is framed for the next hop.
     out: Vec<u8>,
     sent: usize,
     finished: bool,
-    uploaded: Uploaded,
+    to_hop_bytes: u64,
     deadline: Deadline,
 }
 
-impl Upload {
+impl Upload<'_, '_> {
     fn poll(
         &mut self,
-        from_client: &mut ReadHalf<'_>,
         to_hop: &mut WriteHalf<'_>,
         worker: &Worker,
         cx: &mut Context<'_>,
@@ -160,139 +154,66 @@ impl Upload {
                 match Pin::new(&mut *to_hop).poll_write(cx, &self.out[self.sent..]) {
                     Poll::Ready(Ok(count)) if count > 0 => {
                         self.sent += count;
-                        self.uploaded.to_hop_bytes += count as u64;
+                        self.to_hop_bytes += count as u64;
                         worker.counters().add(Metric::BytesToNextHops, count as u64);
                         self.deadline.moved();
                     }
                     Poll::Ready(_) => return Poll::Ready(UploadEnd::NextHop),
                     Poll::Pending => {
                         self.deadline
-                            .wait_for(Party::NextHop, self.content.hop_silence);
+                            .wait_for(Party::NextHop, self.limits.hop_silence);
                         return self.deadline.poll_passed(cx).map(|()| UploadEnd::NextHop);
                     }
                 }
             }
+            self.from_client.consumed(self.held);
+            self.held = 0;
+            self.content.clear();
             self.out.clear();
             self.sent = 0;
             if self.finished {
                 return Poll::Ready(UploadEnd::Whole);
             }
             let mut scratch = worker.scratch();
-            let mut buffer = ReadBuf::new(&mut scratch);
-            match Pin::new(&mut *from_client).poll_read(cx, &mut buffer) {
+            let content = &mut self.content;
+            match self.from_client.poll_receive(cx, &mut scratch, content) {
                 Poll::Pending => {
                     self.deadline
-                        .wait_for(Party::Client, self.content.client_silence);
+                        .wait_for(Party::Client, self.limits.client_silence);
                     return self.deadline.poll_passed(cx).map(|()| UploadEnd::Client);
                 }
-                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    let bytes = buffer.filled();
+                Poll::Ready(Ok(received)) => {
                     self.deadline.moved();
                     worker
                         .counters()
-                        .add(Metric::BytesFromClients, bytes.len() as u64);
-                    if let Err(error) = self.take(bytes) {
-                        return Poll::Ready(UploadEnd::Invalid(error));
-                    }
+                        .add(Metric::BytesFromClients, received.read_bytes as u64);
+                    self.finished = received.is_end;
+                    self.frame();
                 }
-                Poll::Ready(_) => return Poll::Ready(UploadEnd::Client),
-            }
-        }
-    }
-
-    /// Decodes bytes of the client.
-    fn take(&mut self, input: &[u8]) -> Result<(), BodyError> {
-        let chunked = self.content.length == BodyLength::Chunked;
-        let mut rest = input;
-        loop {
-            let step = self.reader.step(rest)?;
-            self.uploaded.from_client_bytes += step.consumed as u64;
-            rest = &rest[step.consumed..];
-            match step.event {
-                BodyEvent::NeedMore => return Ok(()),
-                BodyEvent::Data(data) if chunked => {
-                    self.uploaded.content_bytes += data.len() as u64;
-                    write::chunk_header(&mut self.out, data.len());
-                    self.out.extend_from_slice(data);
-                    write::chunk_end(&mut self.out);
+                Poll::Ready(Err(ContentError::Disconnected)) => {
+                    return Poll::Ready(UploadEnd::Client);
                 }
-                BodyEvent::Data(data) => {
-                    self.uploaded.content_bytes += data.len() as u64;
-                    self.out.extend_from_slice(data);
-                }
-                BodyEvent::End => {
-                    if chunked {
-                        write::last_chunk(&mut self.out, self.reader.trailers());
-                    }
-                    self.finished = true;
-                    self.uploaded.surplus = rest.to_vec();
-                    return Ok(());
+                Poll::Ready(Err(ContentError::Invalid(error))) => {
+                    return Poll::Ready(UploadEnd::Invalid(error));
                 }
             }
         }
     }
-}
 
-/// What is wrong with the content as far as it came with the head: then the next hop need not see
-/// any of it.
-pub(crate) fn check_begin(content: Content, begin: &[u8]) -> Result<(), BodyError> {
-    let mut reader = BodyReader::new(content.length, content.trailers);
-    let mut rest = begin;
-    loop {
-        let step = reader.step(rest)?;
-        rest = &rest[step.consumed..];
-        if !matches!(step.event, BodyEvent::Data(_)) {
-            return Ok(());
+    /// Frames what was received for the next hop.
+    fn frame(&mut self) {
+        self.held = self.content.len();
+        if !self.is_chunked {
+            std::mem::swap(&mut self.out, &mut self.content);
+            return;
         }
-    }
-}
-
-/// Reads content away that nobody wants, up to the limit; `true` if all of it is gone and what
-/// follows is a request.
-pub(crate) async fn discard(client: &mut Client, exchange: &RequestState) -> bool {
-    let limits = &exchange.settings.config.limits;
-    let mut left = limits.request_body_drain.as_usize();
-    client.deadline.set(limits.client_silence.as_duration());
-    let mut reader = BodyReader::new(exchange.request.body, exchange.settings.heads);
-    let mut input = std::mem::take(&mut client.unread);
-    loop {
-        let mut rest = &input[..];
-        loop {
-            let Ok(step) = reader.step(rest) else {
-                return false;
-            };
-            rest = &rest[step.consumed..];
-            match step.event {
-                BodyEvent::NeedMore => break,
-                BodyEvent::Data(data) => match left.checked_sub(data.len()) {
-                    Some(less) => left = less,
-                    None => return false,
-                },
-                BodyEvent::End => {
-                    client.unread = rest.to_vec();
-                    return true;
-                }
-            }
+        if !self.content.is_empty() {
+            write::chunk_header(&mut self.out, self.content.len());
+            self.out.extend_from_slice(&self.content);
+            write::chunk_end(&mut self.out);
         }
-        input.clear();
-        if !poll_fn(|cx| poll_into(client, &mut input, cx)).await {
-            return false;
-        }
-    }
-}
-
-fn poll_into(client: &mut Client, into: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<bool> {
-    let mut scratch = client.worker.scratch();
-    let mut buffer = ReadBuf::new(&mut scratch);
-    match Pin::new(&mut client.stream).poll_read(cx, &mut buffer) {
-        Poll::Pending => {
-            ready!(client.deadline.poll_passed(cx));
-            Poll::Ready(false)
-        }
-        Poll::Ready(Err(_)) => Poll::Ready(false),
-        Poll::Ready(Ok(())) => {
-            into.extend_from_slice(buffer.filled());
-            Poll::Ready(!into.is_empty())
+        if self.finished {
+            write::last_chunk(&mut self.out, self.from_client.trailers());
         }
     }
 }

@@ -17,11 +17,6 @@ impl ContentTimes {
             ..Self::default()
         }
     }
-
-    pub(crate) fn are_wanted(&self) -> bool {
-        self.is_wanted
-    }
-
     /// So much content has left until now.
     pub(crate) fn reach(&mut self, content_bytes: u64) {
         if self.is_wanted && content_bytes > self.content_bytes {
