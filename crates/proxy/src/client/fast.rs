@@ -79,6 +79,25 @@ impl Receiver<'_> {
         RequestLog::new(started, head_bytes, readers)
     }
 
+    /// The state of a request that needs more than one pass.
+    fn exchange(
+        &self,
+        request: Request,
+        (tx, plan, key): (Transaction, Plan, Digest),
+        log: RequestLog,
+    ) -> Box<RequestState> {
+        let client = RequestClient::new(self.client);
+        Box::new(RequestState::new(
+            (Rc::clone(self.worker), client),
+            request,
+            Arc::clone(self.settings),
+            tx,
+            plan,
+            key,
+            log,
+        ))
+    }
+
     /// Judges a head, whatever the version of HTTP that it came by.
     fn judge<'h>(&self, head: &RequestHead<'h, '_>) -> Result<ReceivedRequest<'h>, Answer> {
         let ClientFacts { listener, peer, .. } = self.client;
@@ -147,17 +166,25 @@ pub(crate) fn take(
         return Taken::Answered { consumed };
     }
     log.keep_details(&input[..consumed]);
-    let client = RequestClient::new(receiver.client);
-    let exchange = Box::new(RequestState::new(
-        (Rc::clone(receiver.worker), client),
-        Request::new(&request, &head),
-        Arc::clone(settings),
-        tx,
-        plan,
-        key,
-        log,
-    ));
+    let request = Request::new(&request, &head);
+    let exchange = receiver.exchange(request, (tx, plan, key), log);
     Taken::Exchange { consumed, exchange }
+}
+
+/// Takes a request whose head came by a stream that shares its connection.
+///
+/// # Errors
+///
+/// The answer to a request that is refused.
+#[cfg(test)]
+pub(crate) fn begin(
+    receiver: &Receiver<'_>,
+    head: &RequestHead<'_, '_>,
+) -> Result<Box<RequestState>, Answer> {
+    let request = receiver.judge(head)?;
+    let decided = choose(receiver, head, &request);
+    let log = receiver.log(Instant::now(), 0);
+    Ok(receiver.exchange(Request::new(&request, head), decided, log))
 }
 
 /// A response in memory that is copied behind its head, for a request whose content need not be

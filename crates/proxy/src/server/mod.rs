@@ -4,6 +4,8 @@ pub(crate) mod advice;
 pub(crate) mod control;
 pub(crate) mod disk_tier;
 pub(crate) mod machine;
+#[cfg(test)]
+mod multiplexed_tests;
 pub mod on_disk;
 pub(crate) mod run;
 pub(crate) mod signals;

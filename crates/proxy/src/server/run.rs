@@ -250,7 +250,7 @@ impl Drop for Proxy {
     }
 }
 
-fn share(
+pub(super) fn share(
     config: &Config,
     clock: Clock,
     disk: Option<Arc<Disk>>,

@@ -1,0 +1,316 @@
+//! Requests on the streams of one multiplexed connection, all the way to a real origin.
+//!
+//! The connection is a test double (see `weir_net::http`): HTTP/2 is not here yet. Everything
+//! behind the request head is what serves HTTP/1.1.
+
+use crate::client::fast::{self, Receiver};
+use crate::config::{AdminAddress, Config, LogTarget, Mode};
+use crate::exchange::run;
+use crate::log::client::{ClientFacts, ListenerFacts};
+use crate::server::run::share;
+use crate::worker::core::Worker;
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+use weir_measure::Metric;
+use weir_net::Deadline;
+use weir_net::clock::Clock;
+use weir_net::http::ClientStream;
+use weir_net::http::double::{DoubleConnection, DoubleEnd, DoubleStream};
+use weir_net::next_hops::DistinctPeers;
+use weir_net::workers::{Accepted, Service, Sockets, Stage, WorkerPool};
+use weir_semantics::Authority;
+use weir_wire::{BodyLength, LineBuffer, Progress, parse_request};
+
+/// A client that never stops taking bytes.
+const WIDE: u64 = u64::MAX / 4;
+
+const LARGE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// What a stopped stream has taken.
+const TAKEN_BYTES: u64 = 64 * 1024;
+
+/// A connection from a client, and its worker.
+struct Connection {
+    worker: Rc<Worker>,
+    listener: Rc<ListenerFacts>,
+    peer: SocketAddr,
+    double: DoubleConnection,
+    next_hops: Rc<Cell<DistinctPeers>>,
+    origin: SocketAddr,
+    requests: Cell<u32>,
+}
+
+impl Connection {
+    /// Sends a request head on a stream of its own, which may be sent `window` bytes of content.
+    fn request(&self, method: &str, path: &str, length: BodyLength, window: u64) -> DoubleStream {
+        let origin = self.origin;
+        let content = match length {
+            BodyLength::Exact(bytes) => format!("Content-Length: {bytes}\r\n"),
+            _ => String::new(),
+        };
+        let text =
+            format!("{method} http://{origin}{path} HTTP/1.1\r\nHost: {origin}\r\n{content}\r\n");
+        let settings = self.worker.settings();
+        let mut lines = LineBuffer::new();
+        let parsed = parse_request(text.as_bytes(), &settings.heads, &mut lines);
+        let Ok(Progress::Complete { head, .. }) = parsed else {
+            panic!("a request head: {parsed:?}");
+        };
+        self.requests.set(self.requests.get() + 1);
+        let receiver = Receiver {
+            worker: &self.worker,
+            settings: &settings,
+            client: ClientFacts {
+                listener: &self.listener,
+                peer: self.peer,
+                connection: 1,
+                sequence: self.requests.get(),
+            },
+            head_began: None,
+        };
+        let Ok(exchange) = fast::begin(&receiver, &head) else {
+            panic!("the request is refused");
+        };
+        let stream = self.double.open(length, window);
+        let (served, next_hops) = (stream.clone(), Rc::clone(&self.next_hops));
+        tokio::task::spawn_local(async move {
+            let mut deadline = Deadline::new(Duration::from_secs(3600));
+            let mut stream = ClientStream::double(served, &mut deadline, &next_hops);
+            run::run(&mut stream, exchange).await;
+        });
+        stream
+    }
+
+    fn get(&self, path: &str, window: u64) -> DoubleStream {
+        self.request("GET", path, BodyLength::None, window)
+    }
+
+    /// Bytes that were read from next hops.
+    fn fetched_bytes(&self) -> u64 {
+        self.worker.counters().get(Metric::BytesFromNextHops)
+    }
+}
+
+type Scenario = fn(Rc<Connection>) -> Pin<Box<dyn Future<Output = ()>>>;
+
+/// Serves a connection by a scenario.
+struct Harness {
+    worker: Rc<Worker>,
+    scenario: Scenario,
+    origin: SocketAddr,
+    done: Sender<()>,
+}
+
+impl Service for Harness {
+    type Listener = ListenerFacts;
+
+    fn serve(self: Rc<Self>, client: Accepted<ListenerFacts>) -> impl Future<Output = ()> {
+        let connection = Rc::new(Connection {
+            worker: Rc::clone(&self.worker),
+            listener: client.listener,
+            peer: client.peer,
+            double: DoubleConnection::new(WIDE),
+            next_hops: Rc::default(),
+            origin: self.origin,
+            requests: Cell::new(0),
+        });
+        async move {
+            (self.scenario)(connection).await;
+            self.done.send(()).expect("the test waits");
+        }
+    }
+}
+
+/// Runs `scenario` on a worker.
+fn check(scenario: Scenario) {
+    let mut config = Config {
+        workers: 1,
+        ..Config::default()
+    };
+    config.admin.address = AdminAddress::Off;
+    config.log.access = LogTarget::Off;
+    config.disk.enabled = false;
+    config.access.allow_destinations = vec!["127.0.0.0/8".parse().expect("a range")];
+    config.fetch.follower_wait = "1h".parse().expect("a time");
+    config.limits.client_silence = "1h".parse().expect("a time");
+    config.limits.next_hop_silence = "1h".parse().expect("a time");
+    let shared = share(
+        &config,
+        Clock::system(),
+        None,
+        None,
+        Arc::new(|_| {}),
+        || {},
+    );
+    let shared = Arc::new(shared.expect("what the workers share"));
+    let (done, ended) = channel();
+    let origin = origin();
+    let service = {
+        let shared = Arc::clone(&shared);
+        move |net| {
+            let worker = Worker::new(net, Arc::clone(&shared));
+            let done = done.clone();
+            Rc::new(Harness {
+                worker,
+                scenario,
+                origin,
+                done,
+            })
+        }
+    };
+    let pool = WorkerPool::start(&shared.network, service).expect("a worker");
+    let facts = ListenerFacts {
+        mode: Mode::Forward,
+        default: Authority::parse("127.0.0.1:1").expect("an authority"),
+    };
+    let sockets = Sockets::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1, false);
+    let sockets = sockets.expect("a port");
+    let listener = pool.serve(sockets, &facts).expect("a listener");
+    let client = TcpStream::connect(listener.address()).expect("a connection");
+    let ended = ended.recv_timeout(Duration::from_secs(120));
+    drop((client, listener));
+    shared.network.advance(Stage::Cut);
+    pool.join();
+    ended.expect("the scenario ends, and does not panic");
+}
+
+/// An origin: `/large` may be stored, `/private` may not, `/small` is small, `/count` answers a
+/// POST with how many bytes it had.
+fn origin() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve_origin(stream));
+        }
+    });
+    address
+}
+
+fn serve_origin(mut stream: TcpStream) {
+    let mut received = Vec::new();
+    loop {
+        let Some(end) = received.windows(4).position(|it| it == b"\r\n\r\n") else {
+            let mut buffer = [0; 4096];
+            match stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return,
+                Ok(count) => received.extend_from_slice(&buffer[..count]),
+            }
+            continue;
+        };
+        let head = String::from_utf8_lossy(&received[..end]).to_lowercase();
+        let mut rest = received.split_off(end + 4);
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let length = head
+            .lines()
+            .find_map(|it| it.strip_prefix("content-length: "));
+        let length: usize = length.map_or(0, |it| it.parse().expect("a length"));
+        let mut had = rest.len();
+        while had < length {
+            let mut buffer = [0; 65536];
+            match stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return,
+                Ok(count) => had += count,
+            }
+        }
+        rest.clear();
+        received = rest;
+        let (rules, content) = match path.as_str() {
+            "/large" => ("max-age=3600", large()),
+            "/private" => ("no-store", large()),
+            "/count" => ("no-store", had.to_string().into_bytes()),
+            _ => ("no-store", b"small".to_vec()),
+        };
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: {rules}\r\nContent-Length: {}\r\n\r\n",
+            content.len()
+        );
+        let sent = stream.write_all(head.as_bytes());
+        if sent.and_then(|()| stream.write_all(&content)).is_err() {
+            return;
+        }
+    }
+}
+
+fn large() -> Vec<u8> {
+    (0..LARGE_BYTES).map(|at| (at % 251) as u8).collect()
+}
+
+async fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A response to one stream is stopped; another one on the connection is answered meanwhile.
+async fn stopped(connection: &Connection, path: &str) {
+    let before = connection.fetched_bytes();
+    let held_back = connection.get(path, TAKEN_BYTES);
+    assert!(held_back.head().await.starts_with("HTTP/1.1 200 OK\r\n"));
+    until(|| held_back.unread_bytes() as u64 == TAKEN_BYTES).await;
+    for _ in 0..20 {
+        let (content, end) = connection.get("/small", WIDE).read_all().await;
+        assert_eq!((&content[..], end), (&b"small"[..], DoubleEnd::Whole));
+    }
+    // the read-ahead, what was read at once behind it, and the small ones
+    let fetched = connection.fetched_bytes() - before;
+    assert!(fetched < TAKEN_BYTES + 512 * 1024, "{path}: {fetched}");
+    held_back.grant(WIDE);
+    let (content, end) = held_back.read_all().await;
+    assert!(content == large(), "{path}: the content differs");
+    assert_eq!(end, DoubleEnd::Whole);
+}
+
+#[test]
+fn stopped_stream_holds_back_its_own_response_alone() {
+    check(|connection| {
+        Box::pin(async move {
+            stopped(&connection, "/private").await;
+            stopped(&connection, "/large").await;
+        })
+    });
+}
+
+#[test]
+fn reset_stream_ends_its_own_request_alone() {
+    check(|connection| {
+        Box::pin(async move {
+            let leader = connection.get("/large", TAKEN_BYTES);
+            leader.head().await;
+            let follower = connection.get("/large", WIDE);
+            follower.head().await;
+            leader.reset();
+            let (content, end) = follower.read_all().await;
+            assert!(content == large(), "the content differs");
+            assert_eq!(end, DoubleEnd::Whole);
+            let aborts = || connection.worker.counters().get(Metric::ClientAborts);
+            until(|| aborts() == 1).await;
+        })
+    });
+}
+
+#[test]
+fn request_content_is_consumed_as_the_next_hop_takes_it() {
+    check(|connection| {
+        Box::pin(async move {
+            let length = BodyLength::Exact(LARGE_BYTES);
+            let stream = connection.request("POST", "/count", length, WIDE);
+            let content = large();
+            let mut pieces = content.chunks(16 * 1024).peekable();
+            while let Some(piece) = pieces.next() {
+                stream.send(piece, pieces.peek().is_none());
+                until(|| stream.unconsumed_bytes() < TAKEN_BYTES).await;
+            }
+            let (count, end) = stream.read_all().await;
+            let expected = LARGE_BYTES.to_string().into_bytes();
+            assert_eq!((count, end), (expected, DoubleEnd::Whole));
+            assert_eq!(stream.unconsumed_bytes(), 0);
+        })
+    });
+}
