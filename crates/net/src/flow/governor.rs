@@ -1,12 +1,9 @@
 //! Keeps one transfer from a next hop to one client within its read-ahead: sets on both sockets
 //! what the pace allows.
 
-use super::next_hop_flow::NextHopFlow;
-use super::tcp_info::tcp_info;
-use crate::http::ResponseSender;
+use crate::http::{ResponseReceiver, ResponseSender};
 use std::io;
 use std::task::Poll;
-use tokio::net::TcpStream;
 use weir_policy::fetch::{Pace, ReadAhead};
 use weir_policy::{Now, Tick};
 
@@ -20,7 +17,6 @@ const SHARED_BYTES_MAX: u64 = 64 * 1024;
 #[derive(Debug)]
 pub struct Governor {
     pace: Pace,
-    next_hop: NextHopFlow,
     looked: Tick,
     /// Bytes the client's kernel took since the pace was told.
     handed_over: u64,
@@ -55,19 +51,19 @@ impl Governor {
     pub fn new(
         read_ahead: ReadAhead,
         now: Now,
-        next_hop: &TcpStream,
+        next_hop: &mut ResponseReceiver<'_>,
         client: &ResponseSender<'_>,
     ) -> Option<Self> {
         let Some(base) = first_window(read_ahead, now) else {
-            NextHopFlow::of(next_hop, 0).set_window(next_hop, None, None);
+            next_hop.begin_window(0);
+            next_hop.set_window(None, None);
             return None;
         };
-        let info = tcp_info(next_hop).unwrap_or_default();
+        let next_hop_us = next_hop.begin_window(base);
         let mut pace = Pace::new(read_ahead, now);
-        pace.set_round_trips(client.round_trip_us().unwrap_or(0), info.rtt_us);
+        pace.set_round_trips(client.round_trip_us().unwrap_or(0), next_hop_us);
         Some(Self {
             pace,
-            next_hop: NextHopFlow::known(next_hop, base, &info),
             looked: now.tick,
             handed_over: client.sent_bytes(),
             waited: false,
@@ -84,7 +80,7 @@ impl Governor {
     pub fn before_read(
         &mut self,
         now: Now,
-        next_hop: &TcpStream,
+        next_hop: &mut ResponseReceiver<'_>,
         client: &mut ResponseSender<'_>,
         remaining: Option<u64>,
     ) {
@@ -93,7 +89,7 @@ impl Governor {
         self.pace.handed_over(now, bytes, starving);
         self.look(now, next_hop, client);
         let window = self.pace.window(None);
-        self.next_hop.set_window(next_hop, window, remaining);
+        next_hop.set_window(window, remaining);
         client.set_unsent_limit(self.pace.unsent());
     }
 
@@ -106,24 +102,13 @@ impl Governor {
         }
     }
 
-    /// The transfer is over: the next hop's window is small. `false` if it is not: the next hop was offered more than the read-ahead, and may send
-    /// that in the next exchange on the connection.
-    pub fn end(&mut self, read_ahead: ReadAhead, next_hop: &TcpStream) -> bool {
-        u64::from(self.next_hop.settle(next_hop)) <= read_ahead.bytes()
-    }
-
-    fn look(&mut self, now: Now, next_hop: &TcpStream, client: &ResponseSender<'_>) {
+    fn look(&mut self, now: Now, next_hop: &mut ResponseReceiver<'_>, client: &ResponseSender<'_>) {
         if now.tick.ms_since(self.looked) < LOOK_MS {
             return;
         }
         self.looked = now.tick;
-        let next_hop_us = round_trip_us(next_hop);
+        let next_hop_us = next_hop.look().unwrap_or(0);
         let client_us = client.round_trip_us().unwrap_or(0);
         self.pace.set_round_trips(client_us, next_hop_us);
-        self.next_hop.look(next_hop, next_hop_us);
     }
-}
-
-fn round_trip_us(socket: &TcpStream) -> u32 {
-    tcp_info(socket).map_or(0, |info| info.rtt_us)
 }

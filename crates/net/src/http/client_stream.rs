@@ -1,12 +1,14 @@
 //! One request of a client, and the response to it.
 
 use super::http1::{Http1Content, Http1Response};
+use super::next_hop_stream::NextHopStream;
 use super::request_content::RequestContent;
 use super::response_sender::ResponseSender;
 use crate::deadline::Deadline;
 use crate::next_hops::{DistinctPeers, HopKey};
-use crate::tunnel::{self, TunnelReport};
+use crate::tunnel::{self, Side, TunnelEnd, TunnelReport};
 use std::cell::Cell;
+use std::io;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use weir_wire::{BodyLength, HeadLimits};
@@ -101,14 +103,21 @@ impl<'c> ClientStream<'c> {
     }
 
     /// Ends HTTP on this stream: sends `first`, then relays bytes both ways between the client and
-    /// `next_hop` (see [`tunnel::relay`]).
+    /// `next_hop` (see [`tunnel::relay`]), which has a connection for itself.
     pub async fn tunnel(
         &mut self,
-        next_hop: &TcpStream,
+        next_hop: &NextHopStream,
         first: &[u8],
         idle_limit: Duration,
         drain: impl Future<Output = ()>,
     ) -> TunnelReport {
+        let Some(next_hop) = next_hop.socket() else {
+            return TunnelReport {
+                to_client_bytes: 0,
+                to_next_hop_bytes: 0,
+                end: TunnelEnd::Error(Side::NextHop, io::ErrorKind::Unsupported),
+            };
+        };
         match &mut self.content {
             RequestContent::Http1(content) => {
                 let (socket, behind) = content.release();

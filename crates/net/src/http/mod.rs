@@ -5,6 +5,9 @@
 //! then pieces of content. The stream frames them, bounds what is unsent, and says what the peer
 //! has acknowledged and when it left.
 //!
+//! A [`NextHopStream`] is the same toward a next hop: it takes the request, and gives the response
+//! as fast as it is received.
+//!
 //! HTTP/1.1 over plain TCP is the only kind outside tests: a stream borrows its connection, which
 //! carries one at a time. Kinds are variants of an enum, so that the compiler sees through them.
 //! With the feature `multiplexed-double` there is a second kind, whose streams share a connection
@@ -15,13 +18,23 @@ mod content_form;
 mod disconnect;
 #[cfg(feature = "multiplexed-double")]
 pub mod double;
+#[cfg(feature = "multiplexed-double")]
+pub mod double_next_hop;
 mod http1;
+mod next_hop_stream;
+mod received_head;
 mod request_content;
+mod request_sender;
+mod response_receiver;
 mod response_sender;
 
 pub use client_stream::{ClientStream, Http1Client};
 pub use content_form::ContentForm;
 pub use disconnect::{Disconnect, DisconnectSource};
 pub use http1::write_connection;
+pub use next_hop_stream::{NextHopFacts, NextHopStream};
+pub use received_head::{Acceptance, BufferedContent, ReceivedBytes, ReceivedHead};
 pub use request_content::{ContentError, ReceivedContent, RequestContent};
+pub use request_sender::RequestSender;
+pub use response_receiver::{ContentCut, ContentEnd, ContentRead, ResponseReceiver};
 pub use response_sender::ResponseSender;

@@ -34,7 +34,7 @@ pub struct Uses {
 impl Uses {
     /// The uses of a connection that `worker` opened at `now`: none yet. Its number and the time
     /// that set-up took are still to be set.
-    pub(super) fn new(worker: usize, now: Tick, in_advance: bool) -> Self {
+    pub(crate) fn new(worker: usize, now: Tick, in_advance: bool) -> Self {
         Self {
             opened: now,
             busy_since: now,

@@ -1,0 +1,357 @@
+//! The test double of a multiplexed connection to a next hop.
+
+use super::next_hop_stream::NextHopFacts;
+use super::received_head::{Acceptance, ReceivedBytes};
+use super::response_receiver::{ContentCut, ContentEnd, ContentRead};
+use crate::next_hops::{HopKey, Uses};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use weir_measure::Counters;
+use weir_policy::Tick;
+use weir_wire::{BodyLength, HeadLimits};
+
+/// A next hop whose connection carries many requests at once; the test answers them.
+#[derive(Clone)]
+pub struct DoubleNextHop(Rc<Connection>);
+
+struct Connection {
+    hop: HopKey,
+    address: SocketAddr,
+    opened: RefCell<VecDeque<Rc<Exchange>>>,
+    wakers: RefCell<Vec<Waker>>,
+}
+
+struct Exchange {
+    connection: Rc<Connection>,
+    uses: Uses,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    request_line: Vec<u8>,
+    request_head: Vec<u8>,
+    request_content: Vec<u8>,
+    request_ended: bool,
+    request_sent_bytes: u64,
+    head: Vec<u8>,
+    content: VecDeque<u8>,
+    ended: bool,
+    is_read: bool,
+    window: Option<u32>,
+    is_cancelled: bool,
+}
+
+impl DoubleNextHop {
+    /// A next hop that is at `hop`.
+    #[must_use]
+    pub fn new(hop: HopKey, address: SocketAddr) -> Self {
+        Self(Rc::new(Connection {
+            hop,
+            address,
+            opened: RefCell::default(),
+            wakers: RefCell::default(),
+        }))
+    }
+
+    /// Whether it is at `hop`.
+    #[must_use]
+    pub fn is_at(&self, hop: &HopKey) -> bool {
+        self.0.hop == *hop
+    }
+
+    pub(super) fn open(&self) -> DoubleExchange {
+        let exchange = Rc::new(Exchange {
+            connection: Rc::clone(&self.0),
+            uses: Uses::new(0, Tick(0), false),
+            state: RefCell::default(),
+        });
+        self.0.opened.borrow_mut().push_back(Rc::clone(&exchange));
+        self.0.wake();
+        DoubleExchange {
+            exchange,
+            _cancel: None,
+        }
+    }
+
+    /// The next request, once its head has come.
+    pub async fn accept(&self) -> DoubleRequest {
+        poll_fn(|cx| {
+            let mut opened = self.0.opened.borrow_mut();
+            let has_head = |it: &Rc<Exchange>| !it.state.borrow().request_head.is_empty();
+            let Some(at) = opened.iter().position(has_head) else {
+                self.0.wait(cx);
+                return Poll::Pending;
+            };
+            opened.remove(at).map_or(Poll::Pending, |exchange| {
+                Poll::Ready(DoubleRequest(exchange))
+            })
+        })
+        .await
+    }
+}
+
+impl Connection {
+    fn wait(&self, cx: &Context<'_>) {
+        self.wakers.borrow_mut().push(cx.waker().clone());
+    }
+
+    fn wake(&self) {
+        let woken = std::mem::take(&mut *self.wakers.borrow_mut());
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A request as the next hop has it.
+pub struct DoubleRequest(Rc<Exchange>);
+
+impl DoubleRequest {
+    /// The request line and the fields.
+    #[must_use]
+    pub fn head(&self) -> String {
+        String::from_utf8_lossy(&self.0.state.borrow().request_head).into_owned()
+    }
+
+    /// Sends a head: a status line and fields, each with CRLF.
+    pub fn respond(&self, head: &str) {
+        let mut state = self.0.state.borrow_mut();
+        state.head = head.as_bytes().to_vec();
+        state.head.extend_from_slice(b"\r\n");
+        drop(state);
+        self.0.connection.wake();
+    }
+
+    /// Sends as much of `content` as the window has room for; how much that was, once it is
+    /// something. 0 if the stream was stopped.
+    pub async fn send(&self, content: &[u8]) -> usize {
+        poll_fn(|cx| {
+            let mut state = self.0.state.borrow_mut();
+            if state.is_cancelled {
+                return Poll::Ready(0);
+            }
+            let window = state.window.map_or(FIRST_WINDOW, |window| window as usize);
+            let room = window.saturating_sub(state.content.len());
+            let count = content.len().min(room);
+            if count == 0 {
+                self.0.connection.wait(cx);
+                return Poll::Pending;
+            }
+            state.content.extend(&content[..count]);
+            drop(state);
+            self.0.connection.wake();
+            Poll::Ready(count)
+        })
+        .await
+    }
+
+    /// Ends the response.
+    pub fn end(&self) {
+        self.0.state.borrow_mut().ended = true;
+        self.0.connection.wake();
+    }
+
+    /// Bytes that were sent and not received.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        self.0.state.borrow().content.len()
+    }
+
+    /// Whether the stream was stopped before the response was whole.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.state.borrow().is_cancelled
+    }
+}
+
+/// The window of a stream that nobody has set, bytes (RFC 9113 §6.9.2).
+const FIRST_WINDOW: usize = 65_535;
+
+/// One stream to the double.
+pub struct DoubleExchange {
+    exchange: Rc<Exchange>,
+    /// With the owner of the stream alone: its halves do not stop it.
+    _cancel: Option<Rc<Cancel>>,
+}
+
+struct Cancel(Rc<Exchange>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        let mut state = self.0.state.borrow_mut();
+        state.is_cancelled = !state.is_read;
+        drop(state);
+        self.0.connection.wake();
+    }
+}
+
+impl DoubleExchange {
+    /// The same for the owner: dropping it stops the response.
+    pub(super) fn owned(mut self) -> Self {
+        self._cancel = Some(Rc::new(Cancel(Rc::clone(&self.exchange))));
+        self
+    }
+
+    pub(super) fn half(&self) -> Self {
+        Self {
+            exchange: Rc::clone(&self.exchange),
+            _cancel: None,
+        }
+    }
+
+    pub(super) fn facts(&self) -> NextHopFacts<'_> {
+        NextHopFacts {
+            address: self.exchange.connection.address,
+            hop: &self.exchange.connection.hop,
+            reused: false,
+            uses: &self.exchange.uses,
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "nothing is counted of the double")]
+    pub(super) fn serve(&self, _counters: &Counters, _client: IpAddr) {}
+
+    // ---- the request
+
+    pub(super) fn begin(&self, head: Vec<u8>, _content: BodyLength, _upgrade: bool) {
+        self.exchange.state.borrow_mut().request_line = head;
+    }
+
+    pub(super) fn poll_send(
+        &self,
+        _cx: &Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        let mut state = self.exchange.state.borrow_mut();
+        let content = content.concat();
+        let moves = !state.request_line.is_empty() || !content.is_empty();
+        if !state.request_line.is_empty() {
+            state.request_head = std::mem::take(&mut state.request_line);
+            state.request_sent_bytes += state.request_head.len() as u64;
+        }
+        state.request_content.extend_from_slice(&content);
+        state.request_sent_bytes += content.len() as u64;
+        state.request_ended |= end.is_some();
+        drop(state);
+        if moves {
+            self.exchange.connection.wake();
+        }
+        Poll::Ready(Ok(content.len()))
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.exchange.state.borrow().request_ended
+    }
+
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.exchange.state.borrow().request_sent_bytes
+    }
+
+    // ---- the response
+
+    pub(super) fn poll_more(
+        &self,
+        cx: &Context<'_>,
+        _scratch: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let state = self.exchange.state.borrow();
+        if state.head.is_empty() {
+            self.exchange.connection.wait(cx);
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(state.head.len()))
+    }
+
+    pub(super) fn has_received(&self) -> bool {
+        !self.exchange.state.borrow().head.is_empty()
+    }
+
+    pub(super) fn is_worth_reading(&self, _limits: &HeadLimits) -> bool {
+        self.has_received()
+    }
+
+    pub(super) fn take_received(&self) -> ReceivedBytes {
+        ReceivedBytes(self.exchange.state.borrow().head.clone())
+    }
+
+    #[expect(clippy::unused_self, reason = "a head stays what it is")]
+    pub(super) fn restore(&self, _received: ReceivedBytes, _accepted: Option<Acceptance>) {}
+
+    #[expect(clippy::unused_self, reason = "content comes in frames of its own")]
+    pub(super) fn buffered_bytes(&self) -> usize {
+        0
+    }
+
+    pub(super) fn take_buffered(&self, _take: impl FnMut(&[u8]) -> ControlFlow<()>) -> ContentRead {
+        let state = self.exchange.state.borrow();
+        let is_whole = state.ended && state.content.is_empty();
+        ContentRead {
+            bytes: 0,
+            content_bytes: 0,
+            end: if is_whole {
+                ContentEnd::Whole
+            } else {
+                ContentEnd::More
+            },
+        }
+    }
+
+    pub(super) fn poll_content(
+        &self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Poll<Result<ContentRead, ContentCut>> {
+        let mut state = self.exchange.state.borrow_mut();
+        if state.content.is_empty() && !state.ended {
+            self.exchange.connection.wait(cx);
+            return Poll::Pending;
+        }
+        let count = state.content.len().min(scratch.len());
+        let content: Vec<u8> = state.content.drain(..count).collect();
+        let is_whole = state.ended && state.content.is_empty();
+        state.is_read = is_whole;
+        drop(state);
+        self.exchange.connection.wake();
+        let is_stopped = !content.is_empty() && take(cx, &content).is_break();
+        Poll::Ready(Ok(ContentRead {
+            bytes: count as u64,
+            content_bytes: count as u64,
+            end: match (is_stopped, is_whole) {
+                (true, _) => ContentEnd::Stopped,
+                (_, true) => ContentEnd::Whole,
+                _ => ContentEnd::More,
+            },
+        }))
+    }
+
+    #[expect(clippy::unused_self, reason = "the double sends no trailers")]
+    pub(super) fn trailers(&self) -> &[u8] {
+        &[]
+    }
+
+    pub(super) fn begin_window(&self, base: u32) -> u32 {
+        self.set_window(Some(base), None);
+        0
+    }
+
+    pub(super) fn set_window(&self, window: Option<u32>, _remaining: Option<u64>) {
+        let mut state = self.exchange.state.borrow_mut();
+        if state.window != window {
+            state.window = window;
+            drop(state);
+            self.exchange.connection.wake();
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "the double has no round trip")]
+    pub(super) fn look(&self) -> Option<u32> {
+        Some(0)
+    }
+}

@@ -1,0 +1,76 @@
+//! A request to a next hop on an HTTP/1.1 connection, and the response to it.
+
+use super::reception::{Http1Reception, Reception};
+use super::request::Http1Request;
+use super::writer::MessageWriter;
+use crate::http::next_hop_stream::NextHopFacts;
+use crate::next_hops::{Connection, check_in};
+use crate::workers::Worker;
+use std::net::IpAddr;
+use tokio::net::TcpStream;
+use weir_measure::Counters;
+
+/// A request on an HTTP/1.1 connection to a next hop.
+pub struct Http1NextHop {
+    connection: Connection,
+    writer: MessageWriter,
+    reception: Reception,
+}
+
+impl Http1NextHop {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            writer: MessageWriter::new(),
+            reception: Reception::new(),
+        }
+    }
+
+    pub(crate) fn facts(&self) -> NextHopFacts<'_> {
+        NextHopFacts {
+            address: self.connection.address,
+            hop: &self.connection.hop,
+            reused: self.connection.reused,
+            uses: &self.connection.uses,
+        }
+    }
+
+    pub(crate) fn serve(&mut self, counters: &Counters, client: IpAddr) {
+        self.connection.uses.serve(counters, client);
+    }
+
+    pub(crate) fn split(&mut self) -> (Http1Request<'_>, Http1Reception<'_>) {
+        let (read, write) = self.connection.stream.split();
+        let request = Http1Request::new(write, &mut self.writer);
+        let response = Http1Reception::new(read, &mut self.reception);
+        (request, response)
+    }
+
+    pub(crate) fn release(self, worker: &Worker, offered_bytes_max: u64) -> bool {
+        let Self {
+            connection,
+            writer,
+            reception,
+        } = self;
+        let is_reusable = writer.is_complete()
+            && reception.is_clean()
+            && reception.offered_bytes(&connection.stream) <= offered_bytes_max;
+        if is_reusable {
+            check_in(worker, connection);
+        }
+        is_reusable
+    }
+
+    pub(crate) fn release_unused(self, worker: &Worker) {
+        check_in(worker, self.connection);
+    }
+
+    pub(crate) fn become_tunnel(&mut self) -> Vec<u8> {
+        self.connection.permit.becomes_tunnel();
+        self.reception.take_bytes()
+    }
+
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.connection.stream
+    }
+}

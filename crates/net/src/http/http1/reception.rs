@@ -1,0 +1,232 @@
+//! A response from a next hop on an HTTP/1.1 connection.
+
+use crate::flow::{NextHopFlow, tcp_info};
+use crate::http::received_head::{Acceptance, ReceivedBytes};
+use crate::http::response_receiver::{ContentCut, ContentEnd, ContentRead};
+use std::io;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::ReadHalf;
+use weir_wire::{Arrival, BodyEvent, BodyLength, BodyReader, HeadLimits};
+
+/// Room for a usual head with the begin of its content, bytes.
+const RECEIVED_BYTES: usize = 2048;
+
+/// The state of a response that is being received.
+pub(super) struct Reception {
+    /// What was received and is not used.
+    bytes: Vec<u8>,
+    arrival: Arrival,
+    /// A head was repaired, the final one or an interim one before it: the connection is not used
+    /// again.
+    is_repaired: bool,
+    /// The final head lets the connection be used again.
+    is_persistent: bool,
+    limits: HeadLimits,
+    /// Reads the content, once there is a final head.
+    reader: Option<BodyReader>,
+    /// The content was not read to its end, or the connection has ended.
+    is_cut: bool,
+    flow: Option<NextHopFlow>,
+}
+
+impl Reception {
+    pub(super) fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            arrival: Arrival::new(),
+            is_repaired: false,
+            is_persistent: false,
+            limits: HeadLimits::default(),
+            reader: None,
+            is_cut: false,
+            flow: None,
+        }
+    }
+
+    /// Whether the response is whole, nothing came behind it, and the next hop keeps the connection
+    /// open. After a repair its end may be another for the next hop.
+    pub(super) fn is_clean(&self) -> bool {
+        let is_read = |reader: &BodyReader| reader.is_ended() && !reader.is_repaired();
+        self.is_persistent
+            && !self.is_repaired
+            && !self.is_cut
+            && self.bytes.is_empty()
+            && self.reader.as_ref().is_some_and(is_read)
+    }
+
+    /// Bytes that the next hop may send without being asked again.
+    pub(super) fn offered_bytes(self, socket: &TcpStream) -> u64 {
+        self.flow
+            .map_or(0, |mut flow| u64::from(flow.settle(socket)))
+    }
+
+    pub(super) fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Decodes `input`, gives the content to `take`, and keeps what follows the content.
+    fn decode(
+        &mut self,
+        input: &[u8],
+        mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> ContentRead {
+        let mut read = ContentRead {
+            bytes: input.len() as u64,
+            content_bytes: 0,
+            end: ContentEnd::More,
+        };
+        let Some(reader) = &mut self.reader else {
+            debug_assert!(false, "content before a final head");
+            return read;
+        };
+        let mut rest = input;
+        loop {
+            let Ok(step) = reader.step(rest) else {
+                read.end = ContentEnd::BrokenFraming;
+                break;
+            };
+            rest = &rest[step.consumed..];
+            match step.event {
+                BodyEvent::NeedMore => return read,
+                BodyEvent::Data(data) => {
+                    read.content_bytes += data.len() as u64;
+                    if take(data).is_break() {
+                        read.end = ContentEnd::Stopped;
+                        break;
+                    }
+                }
+                BodyEvent::End => {
+                    read.end = ContentEnd::Whole;
+                    // bytes behind the response belong to nothing that was asked for
+                    self.bytes.extend_from_slice(rest);
+                    return read;
+                }
+            }
+        }
+        self.is_cut = true;
+        read
+    }
+}
+
+/// Receives one response on an HTTP/1.1 connection.
+pub struct Http1Reception<'a> {
+    half: ReadHalf<'a>,
+    state: &'a mut Reception,
+}
+
+impl<'a> Http1Reception<'a> {
+    pub(super) fn new(half: ReadHalf<'a>, state: &'a mut Reception) -> Self {
+        Self { half, state }
+    }
+
+    pub(crate) fn poll_more(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(scratch);
+        ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer))?;
+        let received = buffer.filled();
+        if self.state.bytes.capacity() == 0 {
+            self.state.bytes.reserve(RECEIVED_BYTES);
+        }
+        self.state.bytes.extend_from_slice(received);
+        Poll::Ready(Ok(received.len()))
+    }
+
+    pub(crate) fn has_received(&self) -> bool {
+        !self.state.bytes.is_empty()
+    }
+
+    pub(crate) fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {
+        self.state.limits = *limits;
+        let Reception { bytes, arrival, .. } = self.state;
+        !bytes.is_empty() && arrival.is_worth_reading(bytes, limits)
+    }
+
+    pub(crate) fn take_received(&mut self) -> ReceivedBytes {
+        ReceivedBytes(self.state.take_bytes())
+    }
+
+    pub(crate) fn restore(&mut self, received: ReceivedBytes, accepted: Option<Acceptance>) {
+        let state = &mut *self.state;
+        state.bytes = received.0;
+        let Some(accepted) = accepted else { return };
+        state.bytes.drain(..accepted.consumed);
+        state.arrival = Arrival::new();
+        state.is_repaired |= accepted.is_repaired;
+        state.is_persistent = accepted.is_persistent;
+        state.reader = accepted
+            .length
+            .map(|length: BodyLength| BodyReader::lenient(length, state.limits));
+    }
+
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.state.bytes.len()
+    }
+
+    pub(crate) fn take_buffered(
+        &mut self,
+        take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> ContentRead {
+        let buffered = self.state.take_bytes();
+        self.state.decode(&buffered, take)
+    }
+
+    pub(crate) fn poll_content(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Poll<Result<ContentRead, ContentCut>> {
+        let mut buffer = ReadBuf::new(scratch);
+        if ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer)).is_err() {
+            self.state.is_cut = true;
+            return Poll::Ready(Err(ContentCut::Reset));
+        }
+        let received = buffer.filled();
+        if !received.is_empty() {
+            return Poll::Ready(Ok(self.state.decode(received, |data| take(cx, data))));
+        }
+        self.state.is_cut = true;
+        let reader = self.state.reader.as_mut();
+        if reader.is_none_or(|reader| reader.at_eof().is_err()) {
+            return Poll::Ready(Err(ContentCut::ClosedEarly));
+        }
+        Poll::Ready(Ok(ContentRead {
+            bytes: 0,
+            content_bytes: 0,
+            end: ContentEnd::Whole,
+        }))
+    }
+
+    pub(crate) fn trailers(&self) -> &[u8] {
+        self.state.reader.as_ref().map_or(&[], BodyReader::trailers)
+    }
+
+    pub(crate) fn begin_window(&mut self, base: u32) -> u32 {
+        let socket = self.half.as_ref();
+        let info = tcp_info(socket).unwrap_or_default();
+        self.state.flow = Some(NextHopFlow::known(socket, base, &info));
+        info.rtt_us
+    }
+
+    pub(crate) fn set_window(&mut self, window: Option<u32>, remaining: Option<u64>) {
+        if let Some(flow) = &mut self.state.flow {
+            flow.set_window(self.half.as_ref(), window, remaining);
+        }
+    }
+
+    pub(crate) fn look(&mut self) -> Option<u32> {
+        let socket = self.half.as_ref();
+        let round_trip_us = tcp_info(socket)?.rtt_us;
+        if let Some(flow) = &mut self.state.flow {
+            flow.look(socket, round_trip_us);
+        }
+        Some(round_trip_us)
+    }
+}

@@ -1,0 +1,147 @@
+//! One request to a next hop, and the response to it.
+
+#[cfg(feature = "multiplexed-double")]
+use super::double_next_hop::DoubleExchange;
+use super::http1::Http1NextHop;
+use super::request_sender::RequestSender;
+use super::response_receiver::ResponseReceiver;
+use crate::next_hops::{
+    ConnectFailure, Connection, ConnectionRules, Destination, HopKey, Uses, obtain,
+};
+use crate::workers::Worker;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use weir_measure::Counters;
+
+/// One request to a next hop, and the response to it. Dropping it before the response is whole
+/// stops the response.
+pub enum NextHopStream {
+    /// On an HTTP/1.1 connection, which it has for itself.
+    Http1(Box<Http1NextHop>),
+    /// Of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    Double(DoubleExchange),
+}
+
+/// What is known of the connection of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct NextHopFacts<'a> {
+    /// The address it is connected to.
+    pub address: SocketAddr,
+    /// The next hop it leads to.
+    pub hop: &'a HopKey,
+    /// It carried a request before, or was opened in advance: the next hop may have closed it just
+    /// when this request was sent.
+    pub reused: bool,
+    /// What it was used for.
+    pub uses: &'a Uses,
+}
+
+impl NextHopStream {
+    /// A stream on a connection as [`obtain`] finds or opens one.
+    ///
+    /// # Errors
+    ///
+    /// As [`obtain`].
+    pub async fn open(
+        worker: &Worker,
+        rules: &Arc<ConnectionRules>,
+        destination: &Destination,
+        fresh: bool,
+    ) -> Result<Self, ConnectFailure> {
+        #[cfg(feature = "multiplexed-double")]
+        if let Some(double) = worker.double_of(&destination.hop) {
+            return Ok(Self::Double(double.open().owned()));
+        }
+        let connection = obtain(worker, rules, destination, fresh).await?;
+        Ok(Self::http1(connection))
+    }
+
+    /// The stream of a request on an HTTP/1.1 connection.
+    #[must_use]
+    pub fn http1(connection: Connection) -> Self {
+        Self::Http1(Box::new(Http1NextHop::new(connection)))
+    }
+
+    /// What is known of its connection.
+    #[must_use]
+    pub fn facts(&self) -> NextHopFacts<'_> {
+        match self {
+            Self::Http1(stream) => stream.facts(),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(stream) => stream.facts(),
+        }
+    }
+
+    /// Counts that it carries a request of the client at `client`.
+    pub fn serve(&mut self, counters: &Counters, client: IpAddr) {
+        match self {
+            Self::Http1(stream) => stream.serve(counters, client),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(stream) => stream.serve(counters, client),
+        }
+    }
+
+    /// Its two halves, which are used at once.
+    pub fn split(&mut self) -> (RequestSender<'_>, ResponseReceiver<'_>) {
+        match self {
+            Self::Http1(stream) => {
+                let (request, response) = stream.split();
+                (
+                    RequestSender::Http1(request),
+                    ResponseReceiver::Http1(response),
+                )
+            }
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(stream) => (
+                RequestSender::Double(stream.half()),
+                ResponseReceiver::Double(stream.half()),
+            ),
+        }
+    }
+
+    /// The half that receives the response.
+    pub fn response(&mut self) -> ResponseReceiver<'_> {
+        self.split().1
+    }
+
+    /// Ends it: its connection is given back if it can carry another request. That takes a request
+    /// and a response which are whole, and a next hop that was not offered more than
+    /// `offered_bytes_max` of the next response. Whether it was.
+    pub fn release(self, worker: &Worker, offered_bytes_max: u64) -> bool {
+        match self {
+            Self::Http1(stream) => stream.release(worker, offered_bytes_max),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => true,
+        }
+    }
+
+    /// Gives its connection back, on which nothing was sent.
+    pub fn release_unused(self, worker: &Worker) {
+        match self {
+            Self::Http1(stream) => stream.release_unused(worker),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => {}
+        }
+    }
+
+    /// Its connection leaves HTTP: it counts as a tunnel, and is not kept. What was received behind
+    /// the head.
+    pub fn become_tunnel(&mut self) -> Vec<u8> {
+        match self {
+            Self::Http1(stream) => stream.become_tunnel(),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => Vec::new(),
+        }
+    }
+
+    /// The connection, if the stream has one for itself.
+    pub(super) fn socket(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Http1(stream) => Some(stream.socket()),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => None,
+        }
+    }
+}

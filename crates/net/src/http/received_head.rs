@@ -1,0 +1,152 @@
+//! A response head as it was received from a next hop.
+
+use weir_semantics::{ConnectionOptions, Method};
+use weir_wire::{
+    BodyEvent, BodyLength, BodyReader, FramingError, HeadError, HeadLimits, LineBuffer, Progress,
+    ResponseHead, Version, parse_response_leniently, response_body,
+};
+
+/// What was received of a response and is not used yet: a head that is perhaps whole, and what came
+/// behind it.
+#[derive(Debug, Default)]
+pub struct ReceivedBytes(pub(super) Vec<u8>);
+
+/// A head, and what came behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceivedHead<'s, 'a> {
+    /// The head.
+    pub head: ResponseHead<'s, 'a>,
+    /// Its lines do not all end in the same way.
+    pub has_mixed_line_ends: bool,
+    /// How long the content is, and how its end is found.
+    pub length: Result<BodyLength, FramingError>,
+    /// What of the content came with it.
+    pub buffered: BufferedContent<'a>,
+    pub(super) consumed: usize,
+    pub(super) is_repaired: bool,
+}
+
+/// What a stream is told of a head that was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Acceptance {
+    pub(super) consumed: usize,
+    pub(super) is_repaired: bool,
+    pub(super) is_persistent: bool,
+    /// The length of the content; `None` if the head is an interim one, or refused.
+    pub(super) length: Option<BodyLength>,
+}
+
+impl ReceivedBytes {
+    /// The head of a response to a request with `method`, if all of it is there.
+    ///
+    /// # Errors
+    ///
+    /// It is no response head.
+    pub fn head<'s, 'a>(
+        &'a self,
+        method: Method,
+        limits: &HeadLimits,
+        lines: &'s mut LineBuffer<'a>,
+    ) -> Result<Option<ReceivedHead<'s, 'a>>, HeadError> {
+        let parsed = parse_response_leniently(&self.0, limits, lines)?;
+        let Progress::Complete {
+            head: (head, repairs),
+            consumed,
+        } = parsed
+        else {
+            return Ok(None);
+        };
+        let length = response_body(head.version, method, head.status, head.fields);
+        Ok(Some(ReceivedHead {
+            head,
+            has_mixed_line_ends: repairs.mixed_line_ends,
+            length,
+            buffered: BufferedContent {
+                bytes: &self.0[consumed..],
+                length: length.unwrap_or(BodyLength::None),
+                trailers: *limits,
+            },
+            consumed,
+            is_repaired: repairs.any(),
+        }))
+    }
+}
+
+impl ReceivedHead<'_, '_> {
+    /// Whether the next hop will take another request on the connection (RFC 9112 §9.3), as far as
+    /// the head tells.
+    #[must_use]
+    pub fn is_persistent(&self) -> bool {
+        let options = ConnectionOptions::gather(self.head.fields);
+        let stays = self.head.version == Version::Http11 || options.keep_alive;
+        !options.close
+            && stays
+            && !self.is_repaired
+            && !matches!(self.length, Ok(BodyLength::UntilClose) | Err(_))
+    }
+
+    /// What the stream is to be told of it.
+    #[must_use]
+    pub fn acceptance(&self) -> Acceptance {
+        Acceptance {
+            consumed: self.consumed,
+            is_repaired: self.is_repaired,
+            is_persistent: self.is_persistent(),
+            length: self.length.ok().filter(|_| self.head.status >= 200),
+        }
+    }
+}
+
+/// Content that came with the head.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferedContent<'a> {
+    bytes: &'a [u8],
+    length: BodyLength,
+    trailers: HeadLimits,
+}
+
+impl BufferedContent<'_> {
+    /// Bytes that came behind the head, framing included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing came behind the head.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Whether all of the content came with the head.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self.length {
+            BodyLength::None => true,
+            BodyLength::Exact(bytes) => bytes <= self.bytes.len() as u64,
+            BodyLength::UntilClose => false,
+            BodyLength::Chunked => self.read().1,
+        }
+    }
+
+    /// Bytes of content that came with the head, framing excluded.
+    #[must_use]
+    pub fn content_bytes(&self) -> u64 {
+        self.read().0
+    }
+
+    /// Content bytes, and whether they are all.
+    fn read(&self) -> (u64, bool) {
+        let mut reader = BodyReader::lenient(self.length, self.trailers);
+        let (mut rest, mut content_bytes) = (self.bytes, 0);
+        while let Ok(step) = reader.step(rest) {
+            rest = &rest[step.consumed..];
+            match step.event {
+                BodyEvent::Data(data) => content_bytes += data.len() as u64,
+                BodyEvent::NeedMore => break,
+                BodyEvent::End => return (content_bytes, true),
+            }
+        }
+        (content_bytes, false)
+    }
+}

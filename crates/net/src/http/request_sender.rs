@@ -1,0 +1,67 @@
+//! The way of a request to the next hop.
+
+#[cfg(feature = "multiplexed-double")]
+use super::double_next_hop::DoubleExchange;
+use super::http1::Http1Request;
+use std::io;
+use std::task::{Context, Poll};
+use weir_wire::BodyLength;
+
+/// Sends one request: its head, content, trailers.
+pub enum RequestSender<'a> {
+    /// On an HTTP/1.1 connection.
+    Http1(Http1Request<'a>),
+    /// Of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    Double(DoubleExchange),
+}
+
+/// Calls a method of the kind that this stream is of.
+macro_rules! of_kind {
+    ($self:ident, $request:ident => $call:expr) => {
+        match $self {
+            Self::Http1($request) => $call,
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double($request) => $call,
+        }
+    };
+}
+
+impl RequestSender<'_> {
+    /// Puts the head in line: `head` is a request line and end-to-end fields, each with CRLF.
+    /// `upgrade` asks to switch protocols (RFC 9110 §7.8), by the fields that are in the head.
+    pub fn begin(&mut self, head: Vec<u8>, content: BodyLength, upgrade: bool) {
+        of_kind!(self, request => request.begin(head, content, upgrade));
+    }
+
+    /// Sends what is in line, then of `content` as much as the next hop has room for. What was not
+    /// taken is to be offered again. `end` has the trailer section (empty if there is none) once
+    /// nothing follows `content`.
+    ///
+    /// Ready with how many bytes of `content` were taken: at least one, if there is content. Ready
+    /// with 0 when everything in line has left.
+    ///
+    /// # Errors
+    ///
+    /// The next hop takes no more.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        of_kind!(self, request => request.poll_send(cx, content, end))
+    }
+
+    /// Whether all of the request, its end included, has left.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        of_kind!(self, request => request.is_complete())
+    }
+
+    /// Bytes sent, head and framing included.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        of_kind!(self, request => request.sent_bytes())
+    }
+}

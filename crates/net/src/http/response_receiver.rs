@@ -1,0 +1,151 @@
+//! A response as it comes from the next hop.
+
+#[cfg(feature = "multiplexed-double")]
+use super::double_next_hop::DoubleExchange;
+use super::http1::Http1Reception;
+use super::received_head::{Acceptance, ReceivedBytes};
+use std::io;
+use std::ops::ControlFlow;
+use std::task::{Context, Poll};
+use weir_wire::HeadLimits;
+
+/// Receives one response: interim heads, the final head, content, trailers.
+pub enum ResponseReceiver<'a> {
+    /// On an HTTP/1.1 connection.
+    Http1(Http1Reception<'a>),
+    /// Of the test double.
+    #[cfg(feature = "multiplexed-double")]
+    Double(DoubleExchange),
+}
+
+/// The result of receiving content once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentRead {
+    /// Bytes that were received, with framing.
+    pub bytes: u64,
+    /// Bytes of content among them.
+    pub content_bytes: u64,
+    /// What follows.
+    pub end: ContentEnd,
+}
+
+/// What follows the content that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentEnd {
+    /// More content.
+    More,
+    /// Nothing: the content is whole.
+    Whole,
+    /// It is not framed as HTTP has it; nothing more can be read.
+    BrokenFraming,
+    /// The taker of the content wants no more.
+    Stopped,
+}
+
+/// Why no more content can be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentCut {
+    /// The next hop broke the connection or the stream.
+    Reset,
+    /// It ended it before the content was whole.
+    ClosedEarly,
+}
+
+/// Calls a method of the kind that this stream is of.
+macro_rules! of_kind {
+    ($self:ident, $response:ident => $call:expr) => {
+        match $self {
+            Self::Http1($response) => $call,
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double($response) => $call,
+        }
+    };
+}
+
+impl ResponseReceiver<'_> {
+    /// Receives once, while there is no final head; `scratch` is memory to read into. The bytes that
+    /// came, 0 at the end of the connection.
+    ///
+    /// # Errors
+    ///
+    /// The connection is broken.
+    pub fn poll_more(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        of_kind!(self, response => response.poll_more(cx, scratch))
+    }
+
+    /// Whether anything was received and not used.
+    #[must_use]
+    pub fn has_received(&self) -> bool {
+        of_kind!(self, response => response.has_received())
+    }
+
+    /// Whether there may be a whole head that was not there before.
+    pub fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {
+        of_kind!(self, response => response.is_worth_reading(limits))
+    }
+
+    /// Lends what was received, to look for a head in it.
+    pub fn take_received(&mut self) -> ReceivedBytes {
+        of_kind!(self, response => response.take_received())
+    }
+
+    /// Takes it back: there was no head in it, or one that was `accepted`. Behind a final head comes
+    /// content.
+    pub fn restore(&mut self, received: ReceivedBytes, accepted: Option<Acceptance>) {
+        of_kind!(self, response => response.restore(received, accepted));
+    }
+
+    /// Bytes that came with the head and are not used, framing included.
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        of_kind!(self, response => response.buffered_bytes())
+    }
+
+    /// Gives the content that came with the head to `take`, as long as that goes on.
+    pub fn take_buffered(&mut self, take: impl FnMut(&[u8]) -> ControlFlow<()>) -> ContentRead {
+        of_kind!(self, response => response.take_buffered(take))
+    }
+
+    /// Receives once, at most as many bytes as `scratch` has, and gives the content to `take`.
+    ///
+    /// # Errors
+    ///
+    /// There is no more of it, and it is not whole.
+    pub fn poll_content(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Poll<Result<ContentRead, ContentCut>> {
+        of_kind!(self, response => response.poll_content(cx, scratch, take))
+    }
+
+    /// The trailer section, as field lines with CRLF; empty before the end.
+    #[must_use]
+    pub fn trailers(&self) -> &[u8] {
+        of_kind!(self, response => response.trailers())
+    }
+
+    /// Begins to bound how much of the response may be under way; `base` is the window at rest. The
+    /// round trip, microseconds; 0 if it is not known.
+    pub fn begin_window(&mut self, base: u32) -> u32 {
+        of_kind!(self, response => response.begin_window(base))
+    }
+
+    /// Lets the next hop send so many bytes that are not received yet; `None` leaves that to the
+    /// connection. `remaining` is how many bytes of the response are still to be received, if that
+    /// is known. Only after [`Self::begin_window`].
+    pub fn set_window(&mut self, window: Option<u32>, remaining: Option<u64>) {
+        of_kind!(self, response => response.set_window(window, remaining));
+    }
+
+    /// Looks again at what is measured; the round trip, microseconds, if it is known. Only after
+    /// [`Self::begin_window`].
+    pub fn look(&mut self) -> Option<u32> {
+        of_kind!(self, response => response.look())
+    }
+}
