@@ -9,7 +9,6 @@ use crate::log::report;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_net::next_hops;
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Digest, Transaction};
@@ -56,10 +55,10 @@ async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option
     let result = forward::in_background(&mut exchange, next_hop, forwarding, stored).await;
     report::count_next_hop(worker.counters(), &exchange.log);
     match result {
-        BackgroundResult::Answered(
-            connection,
-            Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
-        ) => next_hops::check_in(worker.net(), connection),
+        BackgroundResult::Answered(hop, Downloaded::Merged { .. } | Downloaded::Relayed) => {
+            let offered_bytes_max = exchange.read_ahead().bytes();
+            hop.release(worker.net(), offered_bytes_max);
+        }
         // what was stored is dropped if it has changed: the next request for it asks. A response
         // that nobody takes is ended by closing its connection
         BackgroundResult::Answered(..) | BackgroundResult::Failed(_) => {}

@@ -5,7 +5,8 @@ use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
 use crate::worker::core::Worker;
 use weir_measure::Metric;
-use weir_net::next_hops::{ConnectFailure, Connection, obtain};
+use weir_net::http::NextHopStream;
+use weir_net::next_hops::ConnectFailure;
 use weir_policy::retry::{BodySent, Closed, HopsTried, NoConnection, may_repeat};
 use weir_semantics::ProxyError;
 
@@ -25,7 +26,7 @@ impl Attempts {
         }
     }
 
-    /// A connection for the next one: to the next hop, or to another one of its route if this one
+    /// A stream for the next one: to the next hop, or to another one of its route if this one
     /// cannot be had.
     ///
     /// # Errors
@@ -35,14 +36,15 @@ impl Attempts {
         &mut self,
         exchange: &RequestState,
         worker: &Worker,
-    ) -> Result<Connection, ConnectFailure> {
+    ) -> Result<NextHopStream, ConnectFailure> {
         let rules = &exchange.settings.connections;
         let mut hops_tried = HopsTried::first(self.next_hop.route_hop());
         loop {
             let destination = &self.next_hop.destination;
-            let obtained = obtain(worker.net(), rules, destination, self.is_repetition).await;
-            let failure = match obtained {
-                Ok(connection) => return Ok(connection),
+            let opened =
+                NextHopStream::open(worker.net(), rules, destination, self.is_repetition).await;
+            let failure = match opened {
+                Ok(hop) => return Ok(hop),
                 Err(failure) => failure,
             };
             let lack = match failure.error {
@@ -56,13 +58,13 @@ impl Attempts {
         }
     }
 
-    /// Whether the request is sent once more, after `connection` was closed without a byte of an
+    /// Whether the request is sent once more, after `hop` was closed without a byte of an
     /// answer.
     pub(crate) fn repeat(
         &mut self,
         exchange: &RequestState,
         worker: &Worker,
-        connection: &Connection,
+        hop: &NextHopStream,
     ) -> bool {
         let closed = Closed {
             method: exchange.request.method,
@@ -71,7 +73,7 @@ impl Attempts {
             } else {
                 BodySent::None
             },
-            connection_was_reused: connection.reused,
+            connection_was_reused: hop.facts().reused,
             response_begun: false,
             is_repetition: self.is_repetition,
         };

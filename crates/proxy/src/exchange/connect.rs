@@ -8,7 +8,7 @@ use crate::exchange::switch;
 use crate::request::answer::{Answer, AnswerReason};
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_net::http::ClientStream;
+use weir_net::http::{ClientStream, NextHopStream};
 use weir_net::tunnel;
 
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
@@ -39,9 +39,10 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
     match tunnel::open(worker.net(), rules, &destination, permit).await {
         Err(failure) => forward::fail(stream, exchange, None, failure.into()).await,
         Ok(connection) => {
-            exchange.log.connected(&connection);
+            let hop = NextHopStream::http1(connection);
+            exchange.log.connected(&hop.facts());
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
-            switch::run(stream, exchange, connection, (200, head), &[]).await
+            switch::run(stream, exchange, hop, (200, head)).await
         }
     }
 }

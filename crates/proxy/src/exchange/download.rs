@@ -25,36 +25,28 @@ use crate::request::answer::AnswerReason;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::http::{ContentForm, Disconnect, ResponseSender};
+use weir_net::http::{ContentForm, Disconnect, ReceivedHead, ResponseReceiver, ResponseSender};
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{Fits, Method, ProxyError, ResponseFacts};
 use weir_store::{Purge, StoredResponse};
-use weir_wire::{
-    Arrival, BodyLength, LineBuffer, Progress, Repairs, ResponseHead, parse_response_leniently,
-};
+use weir_wire::{BodyLength, LineBuffer};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
 /// them is an attack.
 const INTERIM_MAX: u32 = 32;
 
-/// Room for a usual head with the begin of its content.
-const RECEIVED_BYTES: usize = 2048;
-
 /// Who takes part.
 pub(crate) struct Parties<'a, 'c> {
     pub(crate) sending: &'a Cell<Sending>,
-    pub(crate) from_hop: ReadHalf<'a>,
+    pub(crate) from_hop: ResponseReceiver<'a>,
     /// The client, if there is one.
     pub(crate) to_client: Option<&'a mut ResponseSender<'c>>,
     pub(crate) exchange: &'a mut RequestState,
@@ -69,10 +61,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
     let limits = &config.limits;
     let half_closed = config.fetch.half_closed.as_duration();
     let mut download = Download {
-        received: Vec::with_capacity(RECEIVED_BYTES),
-        arrival: Arrival::new(),
         interim: 0,
-        is_repaired: false,
         silence: limits.next_hop_silence.as_duration(),
         disconnect: parties
             .to_client
@@ -91,8 +80,8 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
             invalidate::durable(download.parties.worker, purges).await;
         }
         match step {
-            Step::Interim { head, consumed } => {
-                let passed = download.pass_interim(&head, consumed).await;
+            Step::Interim { head } => {
+                let passed = download.pass_interim(&head).await;
                 if passed == Passed::Stuck || passed == Passed::Gone && !download.is_awaited() {
                     return Downloaded::ClientLeft;
                 }
@@ -105,12 +94,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
 
 struct Download<'a, 'c> {
     parties: Parties<'a, 'c>,
-    /// Bytes from the next hop not yet used.
-    received: Vec<u8>,
-    arrival: Arrival,
     interim: u32,
-    /// A head was repaired, this one or an interim one before it: the connection is not used again.
-    is_repaired: bool,
     /// How long the next hop may say nothing.
     silence: Duration,
     disconnect: Option<Disconnect<'c>>,
@@ -119,7 +103,7 @@ struct Download<'a, 'c> {
 }
 
 enum Step {
-    Interim { head: Vec<u8>, consumed: usize },
+    Interim { head: Vec<u8> },
     Final(Downloaded),
     Relay(Box<RelayPlan>),
 }
@@ -127,11 +111,9 @@ enum Step {
 struct RelayPlan {
     status: u16,
     head: Vec<u8>,
-    consumed: usize,
     body: BodyLength,
     form: ContentForm,
     store_writer: Option<StoreWriter>,
-    hop_keeps_alive: bool,
 }
 
 /// What came of passing an interim response on.
@@ -167,8 +149,7 @@ impl Download<'_, '_> {
             .next_hop_silence;
         self.parties.deadline.set(silence.as_duration());
         loop {
-            if !self.received.is_empty()
-                && self.arrival.is_worth_reading(&self.received, &heads)
+            if self.parties.from_hop.is_worth_reading(&heads)
                 && let Some(step) = self.try_step().map_err(HopFailure::Broken)?
             {
                 return Ok(step);
@@ -177,7 +158,9 @@ impl Download<'_, '_> {
                 Read::Bytes => {}
                 Read::Silent => return Err(silent(silence)),
                 Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
-                Read::End | Read::Failed if self.received.is_empty() && self.interim == 0 => {
+                Read::End | Read::Failed
+                    if !self.parties.from_hop.has_received() && self.interim == 0 =>
+                {
                     return Err(HopFailure::Unanswered(AnswerReason::new(
                         ProxyError::ConnectionTerminated,
                         "the next hop closed the connection without a response",
@@ -193,12 +176,10 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Reads once into the worker's scratch, and copies: a head is small, and large content follows
-    /// by itself.
+    /// Receives once.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
         let mut scratch = self.parties.worker.scratch();
-        let mut buffer = ReadBuf::new(&mut scratch);
-        match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
+        match self.parties.from_hop.poll_more(cx, &mut scratch) {
             Poll::Pending => {
                 if self.poll_not_awaited(cx).is_ready() {
                     return Poll::Ready(Read::NotAwaited);
@@ -210,11 +191,9 @@ impl Download<'_, '_> {
                 self.parties.deadline.poll_passed(cx).map(|()| Read::Silent)
             }
             Poll::Ready(Err(_)) => Poll::Ready(Read::Failed),
-            Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(Read::End),
-            Poll::Ready(Ok(())) => {
-                let bytes = buffer.filled();
-                self.received.extend_from_slice(bytes);
-                self.parties.exchange.log.received(bytes.len() as u64);
+            Poll::Ready(Ok(0)) => Poll::Ready(Read::End),
+            Poll::Ready(Ok(count)) => {
+                self.parties.exchange.log.received(count as u64);
                 Poll::Ready(Read::Bytes)
             }
         }
@@ -239,33 +218,23 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Decides on the head at the front of `received`; `None` while it is not whole.
+    /// Decides on the head at the front of what was received; `None` while it is not whole.
     fn try_step(&mut self) -> Result<Option<Step>, AnswerReason> {
-        let received = std::mem::take(&mut self.received);
+        let received = self.parties.from_hop.take_received();
         let mut lines = LineBuffer::new();
-        let heads = self.parties.exchange.settings.response_heads;
-        let step = match parse_response_leniently(&received, &heads, &mut lines) {
-            Ok(Progress::Complete {
-                head: (head, repairs),
-                consumed,
-            }) => {
-                self.is_repaired |= repairs.any();
-                self.judge(&head, repairs, consumed, &received).map(Some)
-            }
-            Ok(Progress::Partial) => Ok(None),
-            Err(error) => Err(broken(&error)),
+        let exchange = &self.parties.exchange;
+        let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
+        let (step, accepted) = match received.head(method, &heads, &mut lines) {
+            Ok(Some(head)) => (self.judge(&head).map(Some), Some(head.acceptance())),
+            Ok(None) => (Ok(None), None),
+            Err(error) => (Err(broken(&error)), None),
         };
-        self.received = received;
+        self.parties.from_hop.restore(received, accepted);
         step
     }
 
-    fn judge(
-        &mut self,
-        head: &ResponseHead<'_, '_>,
-        repairs: Repairs,
-        consumed: usize,
-        received: &[u8],
-    ) -> Result<Step, AnswerReason> {
+    fn judge(&mut self, received: &ReceivedHead<'_, '_>) -> Result<Step, AnswerReason> {
+        let head = &received.head;
         let exchange = &mut *self.parties.exchange;
         if head.status == 101 {
             if !exchange.request.upgrade {
@@ -273,7 +242,6 @@ impl Download<'_, '_> {
             }
             return Ok(Step::Final(Downloaded::Switched {
                 head: inbound::switching_head(head, &exchange.settings),
-                surplus: received[consumed..].to_vec(),
             }));
         }
         if head.status < 200 {
@@ -286,19 +254,13 @@ impl Download<'_, '_> {
             } else {
                 Vec::new()
             };
-            return Ok(Step::Interim { head, consumed });
+            return Ok(Step::Interim { head });
         }
-        self.judge_final(head, repairs, consumed, received)
+        self.judge_final(received)
     }
 
-    fn judge_final(
-        &mut self,
-        head: &ResponseHead<'_, '_>,
-        repairs: Repairs,
-        consumed: usize,
-        received: &[u8],
-    ) -> Result<Step, AnswerReason> {
-        let is_repaired = self.is_repaired;
+    fn judge_final(&mut self, received: &ReceivedHead<'_, '_>) -> Result<Step, AnswerReason> {
+        let head = &received.head;
         let Parties {
             exchange,
             worker,
@@ -307,30 +269,21 @@ impl Download<'_, '_> {
             to_client,
             ..
         } = &mut self.parties;
-        let body = weir_wire::response_body(
-            head.version,
-            exchange.request.method,
-            head.status,
-            head.fields,
-        )
-        .map_err(|error| broken(&error))?;
+        let body = received.length.map_err(|error| broken(&error))?;
         let now = worker.now();
         let settings = Arc::clone(&exchange.settings);
         let targeted = settings.targeted(exchange.request.mode);
         let facts = ResponseFacts {
-            has_mixed_line_ends: repairs.mixed_line_ends,
+            has_mixed_line_ends: received.has_mixed_line_ends,
             ..ResponseFacts::gather(head.status, head.fields, now.wall)
                 .targeted(head.fields, targeted)
         };
         let response = Response {
             head,
             body,
-            rest: &received[consumed..],
-            hop_keeps_alive: inbound::keeps_alive(head)
-                && body != BodyLength::UntilClose
-                && !is_repaired,
+            buffered: received.buffered,
         };
-        exchange.log.answered(response.hop_keeps_alive);
+        exchange.log.answered(received.is_persistent());
         if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
             && missing.is_for_one()
         {
@@ -363,7 +316,7 @@ impl Download<'_, '_> {
             client.close_after();
         }
         Ok(match self.obey(&commands, &response, merging.as_ref()) {
-            Ok(storing) => self.begin(&response, storing, merging, consumed),
+            Ok(storing) => self.begin(&response, storing, merging),
             Err(downloaded) => Step::Final(downloaded),
         })
     }
@@ -398,7 +351,6 @@ impl Download<'_, '_> {
                         response: merging.for_client(worker, exchange, fresh.clone()),
                         stored: fresh,
                         serving,
-                        reusable: response.hop_keeps_alive && response.rest.is_empty(),
                     });
                 }
                 Command::Serve(serving) => {
@@ -447,7 +399,6 @@ impl Download<'_, '_> {
         response: &Response<'_>,
         storing: Option<Storing>,
         merging: Option<Merging<'_>>,
-        consumed: usize,
     ) -> Step {
         let Parties {
             exchange,
@@ -459,7 +410,7 @@ impl Download<'_, '_> {
         if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
             exchange.release_followers(worker, true);
         }
-        let is_there = arrival::is_there(response, exchange.settings.response_heads);
+        let is_there = response.buffered.is_whole();
         let mut store_writer = None;
         if let Some(storing) = storing {
             if exchange.is_for_store_alone() && !is_there && worker.shared.background.is_nothing() {
@@ -472,7 +423,7 @@ impl Download<'_, '_> {
             } else if let Some(arrived) =
                 arrival::begin(worker, exchange, response, storing, merging)
             {
-                exchange.log.handed_on(response.rest.len() as u64);
+                exchange.log.handed_on(response.buffered.len() as u64);
                 return Step::Final(Downloaded::Begun(Box::new(arrived)));
             }
         }
@@ -486,12 +437,7 @@ impl Download<'_, '_> {
                 return Step::Final(Downloaded::ClientLeft);
             }
         }
-        Step::Relay(Box::new(relay_plan(
-            exchange,
-            response,
-            consumed,
-            store_writer,
-        )))
+        Step::Relay(Box::new(relay_plan(exchange, response, store_writer)))
     }
 
     /// Whether others wait for the answer.
@@ -501,9 +447,7 @@ impl Download<'_, '_> {
     }
 
     /// Passes an interim response on.
-    async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> Passed {
-        self.received.drain(..consumed);
-        self.arrival = Arrival::new();
+    async fn pass_interim(&mut self, head: &[u8]) -> Passed {
         let Some(client) = &mut self.parties.to_client else {
             return Passed::On;
         };
@@ -526,19 +470,17 @@ impl Download<'_, '_> {
 
     async fn relay(self, plan: RelayPlan) -> Downloaded {
         let Parties {
-            from_hop,
-            to_client,
+            mut from_hop,
+            mut to_client,
             exchange,
             worker,
             deadline,
             ..
         } = self.parties;
-        let mut to_client = to_client;
         if let Some(client) = &mut to_client {
             respond::begin(client, exchange, plan.status, plan.head, plan.form);
         }
         let relay = Relay::new(
-            from_hop,
             worker,
             deadline,
             Terms::of(exchange),
@@ -546,9 +488,8 @@ impl Download<'_, '_> {
             plan.store_writer,
             exchange.log.content_times(),
         );
-        let first = &self.received[plan.consumed..];
-        exchange.log.handed_on(first.len() as u64);
-        let ended = relay.run(to_client.as_deref_mut(), first).await;
+        exchange.log.handed_on(from_hop.buffered_bytes() as u64);
+        let ended = relay.run(&mut from_hop, to_client.as_deref_mut()).await;
         let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
             && to_client.map_or(ended.body_bytes == 0, ResponseSender::retract);
         settle(exchange, worker, &ended, is_taken_back);
@@ -557,9 +498,7 @@ impl Download<'_, '_> {
         {
             return Downloaded::Failed(HopFailure::Broken(broken(&word)));
         }
-        Downloaded::Relayed {
-            reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
-        }
+        Downloaded::Relayed
     }
 }
 
@@ -568,7 +507,7 @@ impl Download<'_, '_> {
 fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -> Downloaded {
     let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
     if let Some(arrived) = arrived.flatten() {
-        exchange.log.handed_on(response.rest.len() as u64);
+        exchange.log.handed_on(response.buffered.len() as u64);
         return Downloaded::Begun(Box::new(arrived));
     }
     arrival::discard(exchange, response);
@@ -578,7 +517,6 @@ fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -
 fn relay_plan(
     exchange: &RequestState,
     response: &Response<'_>,
-    consumed: usize,
     store_writer: Option<StoreWriter>,
 ) -> RelayPlan {
     let Response { head, body, .. } = *response;
@@ -586,11 +524,9 @@ fn relay_plan(
     RelayPlan {
         status: head.status,
         head: inbound::response_head(exchange, head, form),
-        consumed,
         body,
         form,
         store_writer,
-        hop_keeps_alive: response.hop_keeps_alive,
     }
 }
 

@@ -12,10 +12,7 @@ use weir_wire::BodyError;
 /// What came of it.
 pub(crate) enum Downloaded {
     /// The response went to the client, whole or as far as it came.
-    Relayed {
-        /// The next hop's connection can be used again.
-        reusable: bool,
-    },
+    Relayed,
     /// 304 to our validators: the store has what it is to have.
     Merged {
         /// What the client gets.
@@ -24,8 +21,6 @@ pub(crate) enum Downloaded {
         stored: Option<Arc<StoredResponse>>,
         /// How.
         serving: Serving,
-        /// The connection can be used again.
-        reusable: bool,
     },
     /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its
     /// own.
@@ -42,8 +37,6 @@ pub(crate) enum Downloaded {
     Switched {
         /// The head for the client.
         head: Vec<u8>,
-        /// Bytes behind the next hop's head.
-        surplus: Vec<u8>,
     },
     /// Nobody is left to answer.
     ClientLeft,

@@ -26,9 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::http::ClientStream;
-use weir_net::next_hops;
-use weir_net::next_hops::Connection;
+use weir_net::http::{ClientStream, NextHopStream};
 use weir_policy::{Command, Event, Failure, Forwarding, Refused};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -87,32 +85,32 @@ async fn ask(
     let worker = Rc::clone(&exchange.worker);
     let mut attempts = Attempts::new(next_hop);
     loop {
-        let mut connection = match attempts.connect(exchange, &worker).await {
-            Ok(connection) => connection,
+        let mut hop = match attempts.connect(exchange, &worker).await {
+            Ok(hop) => hop,
             Err(failure) => return fail(stream, exchange, stored, failure.into()).await,
         };
-        note_connection(stream, exchange, &mut connection);
+        note_next_hop(stream, exchange, &mut hop);
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
-        let talked = talk(stream, exchange, &mut connection, &request, stored.as_ref()).await;
-        match talked.downloaded {
+        let downloaded = talk(stream, exchange, &mut hop, request, stored.as_ref()).await;
+        match downloaded {
             Downloaded::AskAgain => {
-                drop(connection);
+                drop(hop);
                 // another question than the one that was expected to be answered
                 exchange.expected = None;
                 exchange.missing = None;
                 forwarding = AS_SENT;
             }
             Downloaded::Failed(HopFailure::Unanswered(reason)) => {
-                let repeats = attempts.repeat(exchange, &worker, &connection);
-                drop(connection);
+                let repeats = attempts.repeat(exchange, &worker, &hop);
+                drop(hop);
                 if !repeats {
                     return fail(stream, exchange, stored, reason).await;
                 }
             }
-            _ => match answer(stream, exchange, connection, talked, stored.take()).await {
+            _ => match answer(stream, exchange, hop, downloaded, stored.take()).await {
                 Answered::Yes => return,
                 Answered::NotReadable => forwarding = AS_SENT,
             },
@@ -133,30 +131,19 @@ enum Answered {
 async fn answer(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    connection: Connection,
-    talked: Talked,
+    hop: NextHopStream,
+    downloaded: Downloaded,
     stored: Option<Arc<StoredResponse>>,
 ) -> Answered {
     let worker = Rc::clone(&exchange.worker);
-    match talked.downloaded {
-        Downloaded::Relayed { reusable } => {
-            exchange
-                .log
-                .connection_kept(reusable && talked.upload_whole);
-            if reusable && talked.upload_whole {
-                next_hops::check_in(worker.net(), connection);
-            }
-        }
+    match downloaded {
+        Downloaded::Relayed => release(exchange, hop),
         Downloaded::Merged {
             response,
             stored: fresh,
             serving,
-            reusable,
         } => {
-            exchange.log.connection_kept(reusable);
-            if reusable {
-                next_hops::check_in(worker.net(), connection);
-            }
+            release(exchange, hop);
             let ready = stored::ready(exchange, &response).await;
             let Ok(ready) = ready else {
                 forget_stored(exchange, fresh.as_ref().unwrap_or(&response));
@@ -166,13 +153,13 @@ async fn answer(
             stored::send_stored(stream, exchange, &response, serving, ready).await;
         }
         Downloaded::Begun(arrived) => {
-            let begun = begun(stream, exchange, connection, *arrived).await;
+            let begun = begun(stream, exchange, hop, *arrived).await;
             if let Err(reason) = begun {
                 fail(stream, exchange, stored, reason).await;
             }
         }
         Downloaded::ServeStale(serving) => {
-            drop(connection);
+            drop(hop);
             let Some(stored) = stored else {
                 return Answered::NotReadable;
             };
@@ -185,8 +172,8 @@ async fn answer(
             }
             stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
-        Downloaded::Switched { head, surplus } => {
-            switch::run(stream, exchange, connection, (101, &head), &surplus).await;
+        Downloaded::Switched { head } => {
+            switch::run(stream, exchange, hop, (101, &head)).await;
         }
         Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
             if let Some(leader) = exchange.leader.take() {
@@ -196,11 +183,11 @@ async fn answer(
             worker.counters().inc(Metric::ClientAborts);
         }
         Downloaded::BadContent(error) => {
-            drop(connection);
+            drop(hop);
             respond::respond(stream, exchange, Answer::bad_request(&error)).await;
         }
         Downloaded::Failed(HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) => {
-            drop(connection);
+            drop(hop);
             fail(stream, exchange, stored, reason).await;
         }
     }
@@ -218,8 +205,8 @@ fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
 
 /// What a request without a client came to.
 pub(crate) enum BackgroundResult {
-    /// The next hop's answer, and the connection it came on.
-    Answered(Connection, Downloaded),
+    /// The next hop's answer, and the stream it came on.
+    Answered(NextHopStream, Downloaded),
     /// It was not asked: what was to be asked about has been forgotten meanwhile.
     Forgotten,
     /// There is no usable answer.
@@ -237,26 +224,26 @@ pub(crate) async fn in_background(
     let worker = &Rc::clone(&exchange.worker);
     let mut attempts = Attempts::new(next_hop);
     let result = loop {
-        let mut connection = match attempts.connect(exchange, worker).await {
-            Ok(connection) => connection,
+        let mut hop = match attempts.connect(exchange, worker).await {
+            Ok(hop) => hop,
             Err(failure) => break BackgroundResult::Failed(failure.into()),
         };
         // what fills a missing range is expected by the in-flight response
         if !exchange.fills_missing_range() && !exchange.expect(worker) {
-            next_hops::check_in(worker.net(), connection);
+            hop.release_unused(worker.net());
             break BackgroundResult::Forgotten;
         }
         let request = outbound::request_head(exchange, forwarding, Some(stored));
-        match talk_in_background(worker, exchange, &mut connection, &request, stored).await {
+        match talk_in_background(worker, exchange, &mut hop, request, stored).await {
             Downloaded::Failed(HopFailure::Unanswered(reason)) => {
-                if !attempts.repeat(exchange, worker, &connection) {
+                if !attempts.repeat(exchange, worker, &hop) {
                     break BackgroundResult::Failed(reason);
                 }
             }
             Downloaded::Failed(HopFailure::Broken(reason)) => {
                 break BackgroundResult::Failed(reason);
             }
-            downloaded => break BackgroundResult::Answered(connection, downloaded),
+            downloaded => break BackgroundResult::Answered(hop, downloaded),
         }
     };
     if let BackgroundResult::Failed(reason) = &result {
@@ -270,11 +257,11 @@ pub(crate) async fn in_background(
 async fn talk_in_background(
     worker: &Rc<Worker>,
     exchange: &mut RequestState,
-    connection: &mut Connection,
-    request: &[u8],
+    hop: &mut NextHopStream,
+    request: Vec<u8>,
     stored: &Arc<StoredResponse>,
 ) -> Downloaded {
-    let (from_hop, mut to_hop) = connection.stream.split();
+    let (mut to_hop, from_hop) = hop.split();
     if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
         return Downloaded::Failed(failure);
     }
@@ -292,25 +279,21 @@ async fn talk_in_background(
     .await
 }
 
-fn note_connection(
-    stream: &ClientStream<'_>,
-    exchange: &mut RequestState,
-    connection: &mut Connection,
-) {
+/// Gives the connection of an answer that is whole back, if it can be used again.
+fn release(exchange: &mut RequestState, hop: NextHopStream) {
+    let offered_bytes_max = exchange.read_ahead().bytes();
+    let is_kept = hop.release(exchange.worker.net(), offered_bytes_max);
+    exchange.log.connection_kept(is_kept);
+}
+
+fn note_next_hop(stream: &ClientStream<'_>, exchange: &mut RequestState, hop: &mut NextHopStream) {
     let counters = exchange.worker.counters();
-    if stream.is_new_next_hop(&connection.hop) {
+    if stream.is_new_next_hop(hop.facts().hop) {
         counters.inc(Metric::ClientNextHops);
     }
     let peer = exchange.client.facts().peer;
-    connection.uses.serve(counters, peer.ip());
-    exchange.log.connected(connection);
-}
-
-/// What one attempt came to.
-struct Talked {
-    downloaded: Downloaded,
-    /// The request's content was sent whole (or there was none).
-    upload_whole: bool,
+    hop.serve(counters, peer.ip());
+    exchange.log.connected(&hop.facts());
 }
 
 /// Sends the request and takes the answer; content goes up while the answer comes down, as either
@@ -318,20 +301,17 @@ struct Talked {
 async fn talk(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    connection: &mut Connection,
-    request: &[u8],
+    hop: &mut NextHopStream,
+    request: Vec<u8>,
     stored: Option<&Arc<StoredResponse>>,
-) -> Talked {
+) -> Downloaded {
     let has_content = exchange.request.has_content();
     let worker = Rc::clone(&exchange.worker);
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
-    let (from_hop, mut to_hop) = connection.stream.split();
+    let (mut to_hop, from_hop) = hop.split();
     let sent = upload::send_head(&mut to_hop, request, exchange).await;
     if let Err(failure) = sent {
-        return Talked {
-            downloaded: Downloaded::Failed(failure),
-            upload_whole: !has_content,
-        };
+        return Downloaded::Failed(failure);
     }
     let limits = upload::Limits::of(exchange);
     let sending = Cell::new(if has_content {
@@ -349,10 +329,7 @@ async fn talk(
         stored,
     });
     if !has_content {
-        return Talked {
-            downloaded: down.await,
-            upload_whole: true,
-        };
+        return down.await;
     }
     let up = upload::send_content(from_client, &mut to_hop, limits, &worker, &sending);
     let mut uploaded = None;
@@ -385,17 +362,14 @@ async fn talk(
     {
         downloaded = Downloaded::BadContent(error);
     }
-    Talked {
-        downloaded,
-        upload_whole: ended.end.is_whole(),
-    }
+    downloaded
 }
 
 /// The response is arriving by a fetch of its own: the client is its first reader.
 async fn begun(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    connection: Connection,
+    hop: NextHopStream,
     arrived: Arrived,
 ) -> Result<(), AnswerReason> {
     let worker = Rc::clone(&exchange.worker);
@@ -407,7 +381,7 @@ async fn begun(
     };
     // before it begins: a fetch without a reader would be judged
     let reader = span.and_then(|span| in_flight.attach(worker.now(), span).ok().zip(Some(span)));
-    let fetch = transfer::begin(&worker, &exchange.settings, connection, arrived.begun);
+    let fetch = transfer::begin(&worker, &exchange.settings, hop, arrived.begun);
     if fetch.is_cut() {
         if let Some((reader, _)) = reader {
             in_flight.leave(&worker, reader);

@@ -11,12 +11,6 @@ use weir_net::http::ContentForm;
 use weir_semantics::{ConnectionOptions, FieldLine, Known, identify, is_hop_by_hop, is_stored};
 use weir_wire::{ResponseHead, Version, write};
 
-/// Whether the next hop will take another request on this connection (RFC 9112 §9.3).
-pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {
-    let options = ConnectionOptions::gather(head.fields);
-    !options.close && (head.version == Version::Http11 || options.keep_alive)
-}
-
 /// The head of a relayed final response: the status line and the end-to-end fields.
 pub(crate) fn response_head(
     exchange: &RequestState,

@@ -17,9 +17,9 @@ use weir_semantics::{
     write_http_date,
 };
 use weir_store::StoredResponse;
-use weir_wire::{BodyLength, Version, write};
+use weir_wire::{Version, write};
 
-/// The whole head for `exchange`.
+/// The head for `exchange`: the request line and the end-to-end fields.
 pub(crate) fn request_head(
     exchange: &RequestState,
     forwarding: Forwarding,
@@ -39,14 +39,6 @@ pub(crate) fn request_head(
         write_range(missing, stored, &mut out);
     }
     out.extend_from_slice(exchange.settings.via_line(request.version));
-    match exchange.request.body {
-        BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-        BodyLength::Exact(_) | BodyLength::None | BodyLength::UntilClose => {}
-    }
-    if exchange.request.upgrade {
-        out.extend_from_slice(b"Connection: Upgrade\r\n");
-    }
-    write::end_of_head(&mut out);
     out
 }
 

@@ -6,8 +6,7 @@ use crate::exchange::state::RequestState;
 use crate::log::record::End;
 use std::rc::Rc;
 use weir_measure::Metric;
-use weir_net::http::ClientStream;
-use weir_net::next_hops::Connection;
+use weir_net::http::{ClientStream, NextHopStream};
 use weir_net::tunnel::{Side, TunnelEnd};
 
 /// Answers with `head`, then relays bytes both ways until both sides are done. That is the end of
@@ -15,27 +14,21 @@ use weir_net::tunnel::{Side, TunnelEnd};
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    connection: Connection,
+    hop: NextHopStream,
     (status, head): (u16, &[u8]),
-    surplus: &[u8],
 ) {
     let worker = Rc::clone(&exchange.worker);
-    let first = [head, surplus].concat();
+    let mut hop = hop;
+    let first = [head, &hop.become_tunnel()].concat();
     exchange.tx.tunnel();
     exchange.log.response_head(status, head);
     let counters = worker.counters();
     counters.inc(Metric::TunnelsOpened);
     counters.inc(Metric::TunnelsOpen);
-    let Connection {
-        stream: next_hop,
-        mut permit,
-        ..
-    } = connection;
-    permit.becomes_tunnel();
     let idle_limit = exchange.settings.config.limits.tunnel_idle.as_duration();
     let cut = worker.shared.cut();
-    let report = stream.tunnel(&next_hop, &first, idle_limit, cut).await;
-    drop(permit);
+    let report = stream.tunnel(&hop, &first, idle_limit, cut).await;
+    drop(hop);
     counters.dec(Metric::TunnelsOpen);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);

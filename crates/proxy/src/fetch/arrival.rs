@@ -14,12 +14,12 @@ use crate::fetch::transfer::Begun;
 use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;
-use weir_net::http::ContentForm;
+use weir_net::http::{BufferedContent, ContentForm};
 use weir_policy::fetch::{ByteSpan, FillRules};
 use weir_policy::{Serving, StoredFacts};
 use weir_semantics::{ContentRange, line_named};
 use weir_store::{InFlightContent, StoredResponse};
-use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, ResponseHead};
+use weir_wire::{BodyLength, ResponseHead};
 
 use crate::exchange::download::Arrived;
 
@@ -27,8 +27,8 @@ use crate::exchange::download::Arrived;
 pub(crate) struct Response<'a> {
     pub(crate) head: &'a ResponseHead<'a, 'a>,
     pub(crate) body: BodyLength,
-    pub(crate) rest: &'a [u8],
-    pub(crate) hop_keeps_alive: bool,
+    /// What of the content came with the head.
+    pub(crate) buffered: BufferedContent<'a>,
 }
 
 /// What is to be stored of it.
@@ -76,50 +76,14 @@ pub(crate) fn is_quick(
     storing: &Storing,
 ) -> bool {
     let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
-    is_whole && (exchange.background || is_there(response, exchange.settings.response_heads))
-}
-
-/// Whether all of the content came with the head.
-pub(crate) fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
-    match response.body {
-        BodyLength::None => true,
-        BodyLength::Exact(bytes) => bytes <= response.rest.len() as u64,
-        BodyLength::UntilClose => false,
-        BodyLength::Chunked => came(response, trailers).is_whole,
-    }
-}
-
-/// What of the content came with the head.
-struct Came {
-    content_bytes: u64,
-    is_whole: bool,
-}
-
-fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
-    let mut came = Came {
-        content_bytes: 0,
-        is_whole: false,
-    };
-    let mut reader = BodyReader::lenient(response.body, trailers);
-    let mut rest = response.rest;
-    while let Ok(step) = reader.step(rest) {
-        rest = &rest[step.consumed..];
-        match step.event {
-            BodyEvent::Data(data) => came.content_bytes += data.len() as u64,
-            BodyEvent::NeedMore => break,
-            BodyEvent::End => {
-                came.is_whole = true;
-                break;
-            }
-        }
-    }
-    came
+    is_whole && (exchange.background || response.buffered.is_whole())
 }
 
 /// Enters a response into the log whose content nobody gets: what came of it with its head.
 pub(crate) fn discard(exchange: &mut RequestState, response: &Response<'_>) {
-    let content_bytes = came(response, exchange.settings.response_heads).content_bytes;
-    exchange.log.waste_received(content_bytes);
+    exchange
+        .log
+        .waste_received(response.buffered.content_bytes());
 }
 
 /// Begins the in-flight response, or goes on with it; `None` if there is no room for it: then it is
@@ -151,7 +115,7 @@ pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Opti
     span_of(response)?;
     let (in_flight, id) = exchange.missing.as_mut()?.into.take()?;
     Some(Arrived {
-        begun: begun(response, in_flight, id),
+        begun: Begun { in_flight, id },
         answer: FirstAnswer::None,
     })
 }
@@ -191,7 +155,7 @@ fn new(
     let form = ContentForm::of(exchange.request.method, status, response.body);
     let head = inbound::response_head(exchange, response.head, form);
     Some(Arrived {
-        begun: begun(response, in_flight, id),
+        begun: Begun { in_flight, id },
         answer: FirstAnswer::Relayed {
             status,
             head,
@@ -248,23 +212,9 @@ fn complete(
     };
     let own = merging.with_own_fields(worker, exchange, &in_flight.response);
     Some(Arrived {
-        begun: begun(response, in_flight, id),
+        begun: Begun { in_flight, id },
         answer: FirstAnswer::Joined(form, serving, own),
     })
-}
-
-fn begun(
-    response: &Response<'_>,
-    in_flight: Arc<InFlightResponse>,
-    id: weir_policy::fetch::FetchId,
-) -> Begun {
-    Begun {
-        in_flight,
-        id,
-        body: response.body,
-        first: response.rest.to_vec(),
-        hop_keeps_alive: response.hop_keeps_alive,
-    }
 }
 
 fn rules(

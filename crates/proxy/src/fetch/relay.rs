@@ -15,17 +15,19 @@ use crate::worker::demand::Allowance;
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::io;
-use std::pin::{Pin, pin};
+use std::ops::ControlFlow;
+use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::tcp::ReadHalf;
 use weir_net::flow::Governor;
-use weir_net::http::{ContentForm, DisconnectSource, ResponseSender};
+use weir_net::http::{
+    ContentCut, ContentEnd, ContentForm, ContentRead, DisconnectSource, ResponseReceiver,
+    ResponseSender,
+};
 use weir_net::{Deadline, Party};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::ReadAhead;
-use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits};
+use weir_wire::BodyLength;
 
 /// Pieces below this size are copied together and written at once; larger ones are written in
 /// place.
@@ -37,7 +39,6 @@ pub(crate) struct Terms {
     hop_silence: Duration,
     client_silence: Duration,
     half_closed: Duration,
-    trailers: HeadLimits,
     read_ahead: ReadAhead,
     /// Nobody waits for it: it is fetched for the store, within the budget of background bytes.
     is_background: bool,
@@ -60,7 +61,6 @@ impl Terms {
             hop_silence: limits.next_hop_silence.as_duration(),
             client_silence: limits.client_silence.as_duration(),
             half_closed: settings.config.fetch.half_closed.as_duration(),
-            trailers: settings.response_heads,
             read_ahead,
             is_background: exchange.is_for_store_alone(),
             read_aheads_differ: settings.read_aheads_differ(),
@@ -83,9 +83,6 @@ pub(crate) enum RelayEnd {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) end: RelayEnd,
-    /// The next hop's connection can carry another response: nothing was left behind this one, and
-    /// the next hop may not send more of the next one than a read-ahead before it is read.
-    pub(crate) hop_clean: bool,
     pub(crate) from_hop_bytes: u64,
     /// Content bytes that came.
     pub(crate) body_bytes: u64,
@@ -103,13 +100,11 @@ pub(crate) struct Ended {
 
 /// A response under way.
 pub(crate) struct Relay<'a> {
-    from_hop: ReadHalf<'a>,
     worker: &'a Worker,
     deadline: &'a mut Deadline,
     terms: Terms,
     /// How long the content is, if that is known.
     length: Option<u64>,
-    reader: BodyReader,
     /// Content the client has not taken yet.
     out: Vec<u8>,
     sent: usize,
@@ -132,7 +127,6 @@ impl<'a> Relay<'a> {
         reason = "one call, every part of the exchange meets here"
     )]
     pub(crate) fn new(
-        from_hop: ReadHalf<'a>,
         worker: &'a Worker,
         deadline: &'a mut Deadline,
         terms: Terms,
@@ -150,7 +144,6 @@ impl<'a> Relay<'a> {
             _ => None,
         };
         Self {
-            from_hop,
             worker,
             deadline,
             terms,
@@ -160,7 +153,6 @@ impl<'a> Relay<'a> {
             } else {
                 Governor::free_bytes(terms.read_ahead, length)
             },
-            reader: BodyReader::lenient(body, terms.trailers),
             out: Vec::new(),
             sent: 0,
             store_writer,
@@ -170,7 +162,6 @@ impl<'a> Relay<'a> {
             finished: false,
             ended: Ended {
                 end: RelayEnd::Whole,
-                hop_clean: true,
                 from_hop_bytes: 0,
                 body_bytes: 0,
                 delivered_bytes: 0,
@@ -182,23 +173,27 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Relays until the end; `first` are the bytes that came with the head.
-    pub(crate) async fn run(mut self, mut to_client: Client<'_, '_>, first: &[u8]) -> Ended {
+    /// Relays until the end, beginning with what came with the head.
+    pub(crate) async fn run(
+        mut self,
+        from_hop: &mut ResponseReceiver<'_>,
+        mut to_client: Client<'_, '_>,
+    ) -> Ended {
         let moved = Cell::new(0);
         let source = to_client.as_ref().map(|client| client.disconnect_source());
         let mut client_left = pin!(watch(source, self.terms.half_closed, &moved));
         if self.background.is_some() {
             let budget = &self.worker.shared.background;
-            budget.came(self.worker.now(), first.len() as u64);
+            budget.came(self.worker.now(), from_hop.buffered_bytes() as u64);
         }
-        let mut first = Some(first);
+        let mut is_first = true;
         let end = poll_fn(|cx| {
-            if let Some(first) = first.take()
-                && let Err(end) = self.take(first, &mut to_client, cx)
+            if std::mem::take(&mut is_first)
+                && let Err(end) = self.take_buffered(from_hop, &mut to_client, cx)
             {
                 return Poll::Ready(end);
             }
-            let polled = self.poll(&mut to_client, cx);
+            let polled = self.poll(from_hop, &mut to_client, cx);
             let sent_bytes = to_client.as_ref().map_or(0, |client| client.sent_bytes());
             moved.set(self.ended.from_hop_bytes + sent_bytes);
             if polled.is_pending()
@@ -217,16 +212,18 @@ impl<'a> Relay<'a> {
         if end != RelayEnd::Whole {
             // what is half kept is let go by dropping it
             self.store_writer = None;
-        } else if let Some(governor) = &mut self.governor {
-            let small = governor.end(self.terms.read_ahead, self.from_hop.as_ref());
-            self.ended.hop_clean &= small;
         }
         self.ended
     }
 
-    fn poll(&mut self, to_client: &mut Client<'_, '_>, cx: &mut Context<'_>) -> Poll<RelayEnd> {
+    fn poll(
+        &mut self,
+        from_hop: &mut ResponseReceiver<'_>,
+        to_client: &mut Client<'_, '_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<RelayEnd> {
         loop {
-            match self.poll_flush(to_client, cx) {
+            match self.poll_flush(from_hop, to_client, cx) {
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::ClientLeft),
@@ -239,7 +236,7 @@ impl<'a> Relay<'a> {
             if self.finished {
                 return Poll::Ready(RelayEnd::Whole);
             }
-            match self.poll_more(to_client, cx) {
+            match self.poll_more(from_hop, to_client, cx) {
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::Cut("next-hop-silent")),
@@ -255,6 +252,7 @@ impl<'a> Relay<'a> {
     /// Sends what waits, and the end once it has come.
     fn poll_flush(
         &mut self,
+        from_hop: &ResponseReceiver<'_>,
         to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
@@ -264,7 +262,7 @@ impl<'a> Relay<'a> {
         };
         loop {
             let waiting = &self.out[self.sent..];
-            let end = self.finished.then(|| self.reader.trailers());
+            let end = self.finished.then(|| from_hop.trailers());
             let sent = client.poll_send(cx, &[waiting], end);
             if let Some(governor) = &mut self.governor {
                 governor.sent(&sent);
@@ -304,33 +302,40 @@ impl<'a> Relay<'a> {
     /// Reads once from the next hop and passes on what came.
     fn poll_more(
         &mut self,
+        from_hop: &mut ResponseReceiver<'_>,
         to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), RelayEnd>> {
         let worker = self.worker;
         let max = match ready!(self.poll_background(cx)) {
-            Ok(allowed) => allowed.min(self.govern(to_client)),
+            Ok(allowed) => allowed.min(self.govern(from_hop, to_client)),
             Err(end) => return Poll::Ready(Err(end)),
         };
         let mut scratch = worker.scratch();
         let max = max.min(scratch.len());
-        let mut buffer = ReadBuf::new(&mut scratch[..max]);
-        match Pin::new(&mut self.from_hop).poll_read(cx, &mut buffer) {
+        let mut emitted = Ok(());
+        let read = from_hop.poll_content(cx, &mut scratch[..max], |cx, data| {
+            self.accept(data, to_client, cx, &mut emitted)
+        });
+        match read {
             Poll::Pending => {
                 self.deadline
                     .wait_for(Party::NextHop, self.terms.hop_silence);
                 Poll::Pending
             }
-            Poll::Ready(Err(_)) => Poll::Ready(Err(RelayEnd::Cut("next-hop-reset"))),
-            Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(self.at_eof()),
-            Poll::Ready(Ok(())) => {
-                let bytes = buffer.filled();
+            Poll::Ready(Err(ContentCut::Reset)) => {
+                Poll::Ready(Err(RelayEnd::Cut("next-hop-reset")))
+            }
+            Poll::Ready(Err(ContentCut::ClosedEarly)) => {
+                Poll::Ready(Err(RelayEnd::Cut("next-hop-closed-early")))
+            }
+            Poll::Ready(Ok(read)) => {
                 self.deadline.moved();
-                self.ended.from_hop_bytes += bytes.len() as u64;
+                self.ended.from_hop_bytes += read.bytes;
                 if let Some(allowance) = &mut self.background {
-                    allowance.spend(bytes.len() as u64);
+                    allowance.spend(read.bytes);
                 }
-                Poll::Ready(self.take(bytes, to_client, cx))
+                Poll::Ready(self.settle(&read, emitted))
             }
         }
     }
@@ -359,7 +364,11 @@ impl<'a> Relay<'a> {
 
     /// Before a read, when all that was read before is written: adjusts to how fast the client
     /// takes it. How many bytes may be read.
-    fn govern(&mut self, to_client: &mut Client<'_, '_>) -> usize {
+    fn govern(
+        &mut self,
+        from_hop: &mut ResponseReceiver<'_>,
+        to_client: &mut Client<'_, '_>,
+    ) -> usize {
         let Some(client) = to_client else {
             return usize::MAX;
         };
@@ -368,10 +377,9 @@ impl<'a> Relay<'a> {
             return usize::MAX;
         }
         let now = self.worker.now();
-        let next_hop = self.from_hop.as_ref();
         if !self.governed {
             self.governed = true;
-            self.governor = Governor::new(self.terms.read_ahead, now, next_hop, client);
+            self.governor = Governor::new(self.terms.read_ahead, now, from_hop, client);
         }
         let Some(governor) = &mut self.governor else {
             return usize::MAX;
@@ -379,64 +387,56 @@ impl<'a> Relay<'a> {
         let remaining = self
             .length
             .map(|length| length.saturating_sub(self.ended.body_bytes));
-        governor.before_read(now, next_hop, client, remaining);
+        governor.before_read(now, from_hop, client, remaining);
         governor.read_max()
     }
 
-    fn at_eof(&mut self) -> Result<(), RelayEnd> {
-        self.ended.hop_clean = false;
-        if self.reader.at_eof().is_err() {
-            return Err(RelayEnd::Cut("next-hop-closed-early"));
-        }
-        self.finish();
-        Ok(())
-    }
-
-    /// Decodes bytes from the next hop, keeps and frames them, and enters them into the account.
-    fn take(
+    /// Takes the content that came with the head.
+    fn take_buffered(
         &mut self,
-        input: &[u8],
+        from_hop: &mut ResponseReceiver<'_>,
         to_client: &mut Client<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
-        let before = self.ended.body_bytes;
-        let taken = self.decode(input, to_client, cx);
-        let content = self.ended.body_bytes - before;
-        self.ended.overhead_bytes += input.len() as u64 - content;
-        taken
-    }
-
-    /// What is there is kept and counted also if the client has gone: others may wait for it.
-    fn decode(
-        &mut self,
-        input: &[u8],
-        to_client: &mut Client<'_, '_>,
-        cx: &mut Context<'_>,
-    ) -> Result<(), RelayEnd> {
-        let mut rest = input;
         let mut emitted = Ok(());
-        loop {
-            let Ok(step) = self.reader.step(rest) else {
-                return Err(RelayEnd::Cut("next-hop-broke-framing"));
-            };
-            rest = &rest[step.consumed..];
-            match step.event {
-                BodyEvent::NeedMore => return emitted,
-                BodyEvent::Data(data) => {
-                    self.ended.body_bytes += data.len() as u64;
-                    self.keep(data, to_client)?;
-                    if emitted.is_ok() {
-                        emitted = self.emit(data, to_client, cx);
-                    }
-                }
-                BodyEvent::End => {
-                    // bytes behind the response belong to nothing we asked for, and after a repair
-                    // its end may be another for the next hop
-                    self.ended.hop_clean = rest.is_empty() && !self.reader.is_repaired();
-                    self.finish();
-                    return emitted;
-                }
+        let read = from_hop.take_buffered(|data| self.accept(data, to_client, cx, &mut emitted));
+        self.settle(&read, emitted)
+    }
+
+    /// Keeps content and passes it on. What is there is kept and counted also if the client has
+    /// gone: others may wait for it.
+    fn accept(
+        &mut self,
+        data: &[u8],
+        to_client: &mut Client<'_, '_>,
+        cx: &mut Context<'_>,
+        emitted: &mut Result<(), RelayEnd>,
+    ) -> ControlFlow<()> {
+        self.ended.body_bytes += data.len() as u64;
+        if self.keep(data, to_client).is_err() {
+            return ControlFlow::Break(());
+        }
+        if emitted.is_ok() {
+            *emitted = self.emit(data, to_client, cx);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Enters what was received into the log.
+    fn settle(
+        &mut self,
+        read: &ContentRead,
+        emitted: Result<(), RelayEnd>,
+    ) -> Result<(), RelayEnd> {
+        self.ended.overhead_bytes += read.bytes - read.content_bytes;
+        match read.end {
+            ContentEnd::More => emitted,
+            ContentEnd::Whole => {
+                self.finish();
+                emitted
             }
+            ContentEnd::BrokenFraming => Err(RelayEnd::Cut("next-hop-broke-framing")),
+            ContentEnd::Stopped => Err(RelayEnd::ClientLeft),
         }
     }
 

@@ -11,29 +11,22 @@ use crate::settings::Settings;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
 use crate::worker::demand::Allowance;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, ReadBuf};
 use weir_measure::{Aborted, Label as _, Metric};
-use weir_net::flow::{self, NextHopFlow};
-use weir_net::next_hops;
-use weir_net::next_hops::Connection;
+use weir_net::flow;
+use weir_net::http::{ContentEnd, ContentRead, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
 use weir_policy::fetch::{Abort, FetchEnd, FetchId, ReadPermit, Stop, judge};
-use weir_wire::{BodyEvent, BodyLength, BodyReader};
 
-/// What a fetch begins with: the response head has been read, and what came with it.
+/// What a fetch begins with: the response head has been received.
 pub(crate) struct Begun {
     pub(crate) in_flight: Arc<InFlightResponse>,
     pub(crate) id: FetchId,
-    pub(crate) body: BodyLength,
-    /// Bytes behind the head.
-    pub(crate) first: Vec<u8>,
-    pub(crate) hop_keeps_alive: bool,
 }
 
 /// A fetch under way.
@@ -42,12 +35,9 @@ struct Fetch {
     settings: Arc<Settings>,
     in_flight: Arc<InFlightResponse>,
     id: FetchId,
-    connection: Option<Connection>,
-    flow: NextHopFlow,
-    reader: BodyReader,
+    hop: Option<NextHopStream>,
     deadline: Deadline,
     silence: Duration,
-    hop_keeps_alive: bool,
     /// How it ended, once it has.
     end: Option<FetchEnd>,
     /// When the round trip was looked at.
@@ -63,28 +53,26 @@ pub(crate) struct Ready(Box<Fetch>);
 pub(crate) fn begin(
     worker: &Rc<Worker>,
     settings: &Arc<Settings>,
-    connection: Connection,
+    mut hop: NextHopStream,
     begun: Begun,
 ) -> Ready {
     let silence = settings.config.limits.next_hop_silence.as_duration();
     let base = flow::first_window(begun.in_flight.read_ahead, worker.now());
+    hop.response().begin_window(base.unwrap_or(0));
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
         settings: Arc::clone(settings),
-        flow: NextHopFlow::of(&connection.stream, base.unwrap_or(0)),
         in_flight: begun.in_flight,
         id: begun.id,
-        connection: Some(connection),
-        reader: BodyReader::lenient(begun.body, settings.response_heads),
+        hop: Some(hop),
         deadline: Deadline::new(silence),
         silence,
-        hop_keeps_alive: begun.hop_keeps_alive,
         end: None,
         looked: None,
         background: Allowance::default(),
     });
     worker.counters().inc(Metric::FetchesUnderWay);
-    fetch.accept(&begun.first);
+    fetch.take_buffered();
     Ready(fetch)
 }
 
@@ -120,7 +108,7 @@ impl Fetch {
                 }
                 // switched off meanwhile
                 ReadPermit::Background if self.worker.shared.background.is_nothing() => {
-                    self.finish(FetchEnd::Stopped, false);
+                    self.finish(FetchEnd::Stopped);
                     continue;
                 }
                 ReadPermit::Background if self.in_flight.is_kept() => {
@@ -136,11 +124,11 @@ impl Fetch {
                 }
                 // what follows is there, or another fetch brings it
                 ReadPermit::Complete => {
-                    self.finish(FetchEnd::Whole, false);
+                    self.finish(FetchEnd::Whole);
                     continue;
                 }
                 ReadPermit::Yield => {
-                    self.finish(FetchEnd::Stopped, false);
+                    self.finish(FetchEnd::Stopped);
                     continue;
                 }
             };
@@ -154,89 +142,59 @@ impl Fetch {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch();
         let most = usize::try_from(most).map_or(scratch.len(), |most| most.min(scratch.len()));
-        let mut buffer = ReadBuf::new(&mut scratch[..most.max(1)]);
-        let Some(connection) = &mut self.connection else {
+        let (in_flight, id) = (&self.in_flight, self.id);
+        let Some(hop) = &mut self.hop else {
             return Poll::Ready(());
         };
-        match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
+        let mut response = hop.response();
+        let read = response.poll_content(cx, &mut scratch[..most.max(1)], |_, data| {
+            push(in_flight, &worker, id, data)
+        });
+        match read {
             Poll::Pending => {
                 self.deadline.wait_for(Party::NextHop, self.silence);
                 if self.deadline.poll_passed(cx).is_ready() {
-                    self.finish(FetchEnd::Cut, false);
+                    self.finish(FetchEnd::Cut);
                     return Poll::Ready(());
                 }
                 Poll::Pending
             }
             Poll::Ready(Err(_)) => {
-                self.finish(FetchEnd::Cut, false);
+                self.finish(FetchEnd::Cut);
                 Poll::Ready(())
             }
-            Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
-                self.at_eof();
-                Poll::Ready(())
-            }
-            Poll::Ready(Ok(())) => {
+            Poll::Ready(Ok(read)) => {
                 self.deadline.moved();
-                let bytes = buffer.filled();
-                self.background.spend(bytes.len() as u64);
-                worker
-                    .counters()
-                    .add(Metric::BytesFromNextHops, bytes.len() as u64);
-                self.accept(bytes);
+                self.background.spend(read.bytes);
+                worker.counters().add(Metric::BytesFromNextHops, read.bytes);
+                self.settle(&read);
                 Poll::Ready(())
             }
         }
     }
 
-    fn at_eof(&mut self) {
-        let end = if self.reader.at_eof().is_ok() {
-            FetchEnd::Whole
-        } else {
-            FetchEnd::Cut
-        };
-        self.finish(end, false);
+    /// Takes the content that came with the head.
+    fn take_buffered(&mut self) {
+        let (in_flight, worker, id) = (&self.in_flight, &self.worker, self.id);
+        let Some(hop) = &mut self.hop else { return };
+        let read = hop
+            .response()
+            .take_buffered(|data| push(in_flight, worker, id, data));
+        self.settle(&read);
     }
 
-    /// Decodes what was read, hands it to the readers, and enters it into the accounts.
-    fn accept(&mut self, input: &[u8]) {
-        let content = self.decode(input);
-        let overhead = input.len() as u64 - content;
+    /// Tells the readers of what was received, and enters it into the counters.
+    fn settle(&mut self, read: &ContentRead) {
         let counters = self.worker.counters();
-        counters.add(Metric::BodyBytesFromNextHops, content);
+        counters.add(Metric::BodyBytesFromNextHops, read.content_bytes);
+        let overhead = read.bytes - read.content_bytes;
         counters.add(Metric::OverheadFromNextHops, overhead);
-    }
-
-    /// How many bytes of `input` are content.
-    fn decode(&mut self, input: &[u8]) -> u64 {
-        let mut rest = input;
-        let mut content = 0;
-        loop {
-            let Ok(step) = self.reader.step(rest) else {
-                self.finish(FetchEnd::Cut, false);
-                return content;
-            };
-            rest = &rest[step.consumed..];
-            match step.event {
-                BodyEvent::NeedMore => break,
-                BodyEvent::Data(data) => {
-                    content += data.len() as u64;
-                    if self.in_flight.push(&self.worker, self.id, data) < data.len() {
-                        // as where the rest of it comes later: it is not asked for
-                        self.finish(FetchEnd::Whole, false);
-                        return content;
-                    }
-                }
-                BodyEvent::End => {
-                    // bytes behind the response belong to nothing we asked for, and after a repair
-                    // its end may be another for the next hop
-                    let is_clean = rest.is_empty() && !self.reader.is_repaired();
-                    self.finish(FetchEnd::Whole, is_clean);
-                    return content;
-                }
-            }
+        match read.end {
+            ContentEnd::More => self.in_flight.announce(),
+            // stopped, as where the rest of it comes later: it is not asked for
+            ContentEnd::Whole | ContentEnd::Stopped => self.finish(FetchEnd::Whole),
+            ContentEnd::BrokenFraming => self.finish(FetchEnd::Cut),
         }
-        self.in_flight.announce();
-        content
     }
 
     /// Nobody reads: goes on, or not.
@@ -259,7 +217,7 @@ impl Fetch {
         }
         match verdict {
             Abort::GoOn(_) => self.in_flight.go_on(self.id),
-            Abort::Stop(_) => self.finish(FetchEnd::Stopped, false),
+            Abort::Stop(_) => self.finish(FetchEnd::Stopped),
         }
     }
 
@@ -275,9 +233,10 @@ impl Fetch {
 
     /// Fits the kernel's buffer to the readers.
     fn adjust(&mut self) {
-        let Some(connection) = &self.connection else {
+        let Some(hop) = &mut self.hop else {
             return;
         };
+        let mut response = hop.response();
         let now = self.worker.now();
         let mut next_hop_us = None;
         if self
@@ -285,16 +244,13 @@ impl Fetch {
             .is_none_or(|at| now.tick.ms_since(at) >= flow::LOOK_MS)
         {
             self.looked = Some(now.tick);
-            next_hop_us = flow::tcp_info(&connection.stream).map(|info| info.rtt_us);
-            if let Some(next_hop_us) = next_hop_us {
-                self.flow.look(&connection.stream, next_hop_us);
-            }
+            next_hop_us = response.look();
         }
         let (window, to_come) = self.in_flight.window(self.id, next_hop_us);
-        self.flow.set_window(&connection.stream, window, to_come);
+        response.set_window(window, to_come);
     }
 
-    fn finish(&mut self, end: FetchEnd, clean: bool) {
+    fn finish(&mut self, end: FetchEnd) {
         if self.end.is_some() {
             return;
         }
@@ -305,22 +261,29 @@ impl Fetch {
         if end == FetchEnd::Cut {
             counters.inc(Metric::NextHopErrors);
         }
-        let trailers = if end == FetchEnd::Whole {
-            self.reader.trailers()
-        } else {
-            &[]
+        let hop = self.hop.take();
+        let Some(mut hop) = hop.filter(|_| end == FetchEnd::Whole) else {
+            return self.in_flight.end(&self.worker, self.id, end, &[]);
         };
-        self.in_flight.end(&self.worker, self.id, end, trailers);
-        if let Some(connection) = self.connection.take()
-            && end == FetchEnd::Whole
-            && clean
-            && self.hop_keeps_alive
-            // what the next hop was offered it may send to whoever uses the connection next
-            && u64::from(self.flow.settle(&connection.stream)) <= self.in_flight.read_ahead.bytes()
-        {
-            next_hops::check_in(self.worker.net(), connection);
-        }
+        let response = hop.response();
+        self.in_flight
+            .end(&self.worker, self.id, end, response.trailers());
+        // what the next hop was offered it may send in the next response on the connection
+        hop.release(self.worker.net(), self.in_flight.read_ahead.bytes());
     }
+}
+
+/// Hands content to the readers, as far as it belongs to the fetch.
+fn push(
+    in_flight: &InFlightResponse,
+    worker: &Worker,
+    id: FetchId,
+    data: &[u8],
+) -> ControlFlow<()> {
+    if in_flight.push(worker, id, data) < data.len() {
+        return ControlFlow::Break(());
+    }
+    ControlFlow::Continue(())
 }
 
 impl Drop for Fetch {
@@ -329,6 +292,6 @@ impl Drop for Fetch {
         if std::thread::panicking() {
             self.worker.counters().inc(Metric::Panics);
         }
-        self.finish(FetchEnd::Cut, false);
+        self.finish(FetchEnd::Cut);
     }
 }

@@ -7,7 +7,7 @@
 use crate::log::record::{ContentTimes, End, RecordDetails};
 use std::net::SocketAddr;
 use std::time::Instant;
-use weir_net::next_hops::Connection;
+use weir_net::http::NextHopFacts;
 use weir_policy::Phase;
 use weir_store::StoredResponse;
 
@@ -183,12 +183,12 @@ impl RequestLog {
 
     // ---- the next hop
 
-    /// The request goes over `connection`.
-    pub(crate) fn connected(&mut self, connection: &Connection) {
-        self.next_hop = Some(connection.address);
-        self.next_hop_reused = connection.reused;
+    /// The request goes to `next_hop`.
+    pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {
+        self.next_hop = Some(next_hop.address);
+        self.next_hop_reused = next_hop.reused;
         self.reach(Phase::Forward);
-        self.detail(|details| details.connected(connection));
+        self.detail(|details| details.connected(next_hop));
     }
 
     /// So many bytes were written to the next hop.

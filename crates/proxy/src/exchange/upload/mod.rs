@@ -10,16 +10,12 @@ use crate::request::answer::AnswerReason;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::AsyncWrite;
-use tokio::net::tcp::WriteHalf;
 use weir_measure::Metric;
-use weir_net::http::{ContentError, RequestContent};
+use weir_net::http::{ContentError, RequestContent, RequestSender};
 use weir_net::{Deadline, Party};
 use weir_semantics::ProxyError;
-use weir_wire::{BodyLength, write};
 
 /// How long either side may stall while content is sent.
 #[derive(Clone, Copy)]
@@ -47,8 +43,8 @@ pub(crate) struct Uploaded {
 
 /// Sends a request head.
 pub(crate) async fn send_head(
-    to_hop: &mut WriteHalf<'_>,
-    head: &[u8],
+    to_hop: &mut RequestSender<'_>,
+    head: Vec<u8>,
     exchange: &mut RequestState,
 ) -> Result<(), HopFailure> {
     let silence = exchange
@@ -58,25 +54,22 @@ pub(crate) async fn send_head(
         .next_hop_silence
         .as_duration();
     exchange.tx.sent(exchange.worker.now());
-    let mut sent = 0;
+    let request = &exchange.request;
+    to_hop.begin(head, request.body, request.upgrade);
+    let end = (!request.has_content()).then_some(&[][..]);
     let mut deadline = None;
-    let written = poll_fn(|cx| {
-        while sent < head.len() {
-            match Pin::new(&mut *to_hop).poll_write(cx, &head[sent..]) {
-                Poll::Ready(Ok(count)) if count > 0 => sent += count,
-                Poll::Ready(_) => return Poll::Ready(false),
-                Poll::Pending => {
-                    let deadline = deadline.get_or_insert_with(|| Deadline::new(silence));
-                    return deadline.poll_passed(cx).map(|()| false);
-                }
-            }
+    let written = poll_fn(|cx| match to_hop.poll_send(cx, &[], end) {
+        Poll::Ready(sent) => Poll::Ready(sent.is_ok()),
+        Poll::Pending => {
+            let deadline = deadline.get_or_insert_with(|| Deadline::new(silence));
+            deadline.poll_passed(cx).map(|()| false)
         }
-        Poll::Ready(true)
     })
     .await;
-    exchange.log.sent_to_next_hop(sent as u64);
+    let sent = to_hop.sent_bytes();
+    exchange.log.sent_to_next_hop(sent);
     let counters = exchange.worker.counters();
-    counters.add(Metric::BytesToNextHops, sent as u64);
+    counters.add(Metric::BytesToNextHops, sent);
     if written {
         exchange.log.request_head_sent();
         return Ok(());
@@ -90,26 +83,27 @@ pub(crate) async fn send_head(
 /// Sends the content of a request.
 pub(crate) async fn send_content(
     from_client: &mut RequestContent<'_>,
-    to_hop: &mut WriteHalf<'_>,
+    to_hop: &mut RequestSender<'_>,
     limits: Limits,
     worker: &Worker,
     sending: &Cell<Sending>,
 ) -> Uploaded {
+    let begun_bytes = to_hop.sent_bytes();
     let mut upload = Upload {
-        is_chunked: from_client.length() == BodyLength::Chunked,
         from_client,
         limits,
         content: Vec::new(),
-        held: 0,
-        out: Vec::new(),
         sent: 0,
-        finished: false,
-        to_hop_bytes: 0,
+        is_received: false,
         deadline: Deadline::new(limits.client_silence),
     };
     let end = poll_fn(|cx| {
+        let before = to_hop.sent_bytes();
         let polled = upload.poll(to_hop, worker, cx);
-        if upload.to_hop_bytes > 0 {
+        let sent_bytes = to_hop.sent_bytes();
+        let counters = worker.counters();
+        counters.add(Metric::BytesToNextHops, sent_bytes - before);
+        if sent_bytes > begun_bytes {
             sending.set(Sending::UnderWay);
         }
         polled
@@ -122,57 +116,38 @@ pub(crate) async fn send_content(
     });
     Uploaded {
         end,
-        to_hop_bytes: upload.to_hop_bytes,
+        to_hop_bytes: to_hop.sent_bytes() - begun_bytes,
     }
 }
 
 struct Upload<'a, 'c> {
     from_client: &'a mut RequestContent<'c>,
-    is_chunked: bool,
     limits: Limits,
-    /// Content that was received.
+    /// Content that was received, and how much of it was sent.
     content: Vec<u8>,
-    /// Bytes of content that are not with the next hop.
-    held: usize,
-    /// The same as it is framed for the next hop.
-    out: Vec<u8>,
     sent: usize,
-    finished: bool,
-    to_hop_bytes: u64,
+    /// All of it was received.
+    is_received: bool,
     deadline: Deadline,
 }
 
 impl Upload<'_, '_> {
     fn poll(
         &mut self,
-        to_hop: &mut WriteHalf<'_>,
+        to_hop: &mut RequestSender<'_>,
         worker: &Worker,
         cx: &mut Context<'_>,
     ) -> Poll<UploadEnd> {
         loop {
-            while self.sent < self.out.len() {
-                match Pin::new(&mut *to_hop).poll_write(cx, &self.out[self.sent..]) {
-                    Poll::Ready(Ok(count)) if count > 0 => {
-                        self.sent += count;
-                        self.to_hop_bytes += count as u64;
-                        worker.counters().add(Metric::BytesToNextHops, count as u64);
-                        self.deadline.moved();
-                    }
-                    Poll::Ready(_) => return Poll::Ready(UploadEnd::NextHop),
-                    Poll::Pending => {
-                        self.deadline
-                            .wait_for(Party::NextHop, self.limits.hop_silence);
-                        return self.deadline.poll_passed(cx).map(|()| UploadEnd::NextHop);
-                    }
+            match self.poll_send(to_hop, cx) {
+                Poll::Pending => {
+                    self.deadline
+                        .wait_for(Party::NextHop, self.limits.hop_silence);
+                    return self.deadline.poll_passed(cx).map(|()| UploadEnd::NextHop);
                 }
-            }
-            self.from_client.consumed(self.held);
-            self.held = 0;
-            self.content.clear();
-            self.out.clear();
-            self.sent = 0;
-            if self.finished {
-                return Poll::Ready(UploadEnd::Whole);
+                Poll::Ready(false) => return Poll::Ready(UploadEnd::NextHop),
+                Poll::Ready(true) if self.is_received => return Poll::Ready(UploadEnd::Whole),
+                Poll::Ready(true) => {}
             }
             let mut scratch = worker.scratch();
             let content = &mut self.content;
@@ -187,8 +162,7 @@ impl Upload<'_, '_> {
                     worker
                         .counters()
                         .add(Metric::BytesFromClients, received.read_bytes as u64);
-                    self.finished = received.is_end;
-                    self.frame();
+                    self.is_received = received.is_end;
                 }
                 Poll::Ready(Err(ContentError::Disconnected)) => {
                     return Poll::Ready(UploadEnd::Client);
@@ -200,20 +174,21 @@ impl Upload<'_, '_> {
         }
     }
 
-    /// Frames what was received for the next hop.
-    fn frame(&mut self) {
-        self.held = self.content.len();
-        if !self.is_chunked {
-            std::mem::swap(&mut self.out, &mut self.content);
-            return;
+    /// Sends what was received, and the end once that has come; `false` if the next hop takes no
+    /// more.
+    fn poll_send(&mut self, to_hop: &mut RequestSender<'_>, cx: &mut Context<'_>) -> Poll<bool> {
+        while self.sent < self.content.len() || self.is_received && !to_hop.is_complete() {
+            let waiting = &self.content[self.sent..];
+            let end = self.is_received.then(|| self.from_client.trailers());
+            let Ok(count) = ready!(to_hop.poll_send(cx, &[waiting], end)) else {
+                return Poll::Ready(false);
+            };
+            self.sent += count;
+            self.deadline.moved();
         }
-        if !self.content.is_empty() {
-            write::chunk_header(&mut self.out, self.content.len());
-            self.out.extend_from_slice(&self.content);
-            write::chunk_end(&mut self.out);
-        }
-        if self.finished {
-            write::last_chunk(&mut self.out, self.from_client.trailers());
-        }
+        self.from_client.consumed(self.content.len());
+        self.content.clear();
+        self.sent = 0;
+        Poll::Ready(true)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{ContentTimes, NextHop};
 use std::time::Instant;
-use weir_net::next_hops::Connection;
+use weir_net::http::NextHopFacts;
 
 /// The details of one request, part of its log.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +37,8 @@ impl RecordDetails {
     }
 
     /// A connection to a next hop is there.
-    pub(crate) fn connected(&mut self, connection: &Connection) {
-        let uses = &connection.uses;
+    pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {
+        let uses = next_hop.uses;
         self.asked = None;
         self.next_hop = Some(NextHop {
             connection: uses.number,
