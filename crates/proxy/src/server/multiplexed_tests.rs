@@ -22,7 +22,8 @@ use weir_net::Deadline;
 use weir_net::clock::Clock;
 use weir_net::http::ClientStream;
 use weir_net::http::double::{DoubleConnection, DoubleEnd, DoubleStream};
-use weir_net::next_hops::DistinctPeers;
+use weir_net::http::double_next_hop::{DoubleNextHop, DoubleRequest};
+use weir_net::next_hops::{DistinctPeers, HopKey};
 use weir_net::workers::{Accepted, Service, Sockets, Stage, WorkerPool};
 use weir_semantics::Authority;
 use weir_wire::{BodyLength, LineBuffer, Progress, parse_request};
@@ -48,8 +49,13 @@ struct Connection {
 
 impl Connection {
     /// Sends a request head on a stream of its own, which may be sent `window` bytes of content.
-    fn request(&self, method: &str, path: &str, length: BodyLength, window: u64) -> DoubleStream {
-        let origin = self.origin;
+    fn request(
+        &self,
+        method: &str,
+        (origin, path): (SocketAddr, &str),
+        length: BodyLength,
+        window: u64,
+    ) -> DoubleStream {
         let content = match length {
             BodyLength::Exact(bytes) => format!("Content-Length: {bytes}\r\n"),
             _ => String::new(),
@@ -88,7 +94,22 @@ impl Connection {
     }
 
     fn get(&self, path: &str, window: u64) -> DoubleStream {
-        self.request("GET", path, BodyLength::None, window)
+        self.request("GET", (self.origin, path), BodyLength::None, window)
+    }
+
+    /// A next hop that is a test double, and a GET of a client from it.
+    fn double_next_hop(&self) -> (DoubleNextHop, impl Fn(&str, u64) -> DoubleStream) {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+        let hop = HopKey {
+            host: "127.0.0.1".into(),
+            port: address.port(),
+        };
+        let double = DoubleNextHop::new(hop, address);
+        self.worker.net().add_double(double.clone());
+        let get = move |path: &str, window| {
+            self.request("GET", (address, path), BodyLength::None, window)
+        };
+        (double, get)
     }
 
     /// Bytes that were read from next hops.
@@ -300,7 +321,7 @@ fn request_content_is_consumed_as_the_next_hop_takes_it() {
     check(|connection| {
         Box::pin(async move {
             let length = BodyLength::Exact(LARGE_BYTES);
-            let stream = connection.request("POST", "/count", length, WIDE);
+            let stream = connection.request("POST", (connection.origin, "/count"), length, WIDE);
             let content = large();
             let mut pieces = content.chunks(16 * 1024).peekable();
             while let Some(piece) = pieces.next() {
@@ -311,6 +332,95 @@ fn request_content_is_consumed_as_the_next_hop_takes_it() {
             let expected = LARGE_BYTES.to_string().into_bytes();
             assert_eq!((count, end), (expected, DoubleEnd::Whole));
             assert_eq!(stream.unconsumed_bytes(), 0);
+        })
+    });
+}
+
+/// Sends a response with `content`; how much of it was sent in the end.
+async fn respond(request: DoubleRequest, rules: &str, content: Vec<u8>) -> (DoubleRequest, usize) {
+    let length = content.len();
+    request.respond(&format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: {rules}\r\nContent-Length: {length}\r\n"
+    ));
+    let mut sent = 0;
+    while sent < length {
+        match request.send(&content[sent..]).await {
+            0 => return (request, sent),
+            count => sent += count,
+        }
+    }
+    request.end();
+    (request, sent)
+}
+
+/// Two requests are under way on one connection to a next hop, and the client of one is stopped.
+async fn stopped_at_next_hop(
+    connection: &Connection,
+    next_hop: &DoubleNextHop,
+    get: impl Fn(&str, u64) -> DoubleStream,
+    rules: &'static str,
+) {
+    let (path, small) = (format!("/{rules}"), format!("/small-{rules}"));
+    let held_back = get(&path, TAKEN_BYTES);
+    let large_request = next_hop.accept().await;
+    assert!(
+        large_request
+            .head()
+            .starts_with(&format!("GET {path} HTTP/1.1\r\n"))
+    );
+    let other = get(&small, WIDE);
+    let small_request = next_hop.accept().await;
+    let before = connection.fetched_bytes();
+    let answered = tokio::task::spawn_local(respond(large_request, rules, large()));
+    until(|| held_back.unread_bytes() as u64 == TAKEN_BYTES).await;
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    let fetched = connection.fetched_bytes() - before;
+    assert!(fetched < TAKEN_BYTES + 256 * 1024, "{rules}: {fetched}");
+    assert!(
+        !answered.is_finished(),
+        "the window holds the next hop back"
+    );
+    respond(small_request, "no-store", b"small".to_vec()).await;
+    let (content, end) = other.read_all().await;
+    assert_eq!((&content[..], end), (&b"small"[..], DoubleEnd::Whole));
+    held_back.grant(WIDE);
+    let (content, end) = held_back.read_all().await;
+    assert!(content == large(), "{rules}: the content differs");
+    assert_eq!(end, DoubleEnd::Whole);
+    answered.await.expect("no panic");
+}
+
+#[test]
+fn stopped_client_holds_back_its_own_stream_of_a_next_hop_alone() {
+    check(|connection| {
+        Box::pin(async move {
+            let (next_hop, get) = connection.double_next_hop();
+            stopped_at_next_hop(&connection, &next_hop, &get, "no-store").await;
+            stopped_at_next_hop(&connection, &next_hop, &get, "max-age=3600").await;
+        })
+    });
+}
+
+#[test]
+fn reset_client_stops_its_own_stream_of_a_next_hop_alone() {
+    check(|connection| {
+        Box::pin(async move {
+            let (next_hop, get) = connection.double_next_hop();
+            let left = get("/left", TAKEN_BYTES);
+            let left_request = next_hop.accept().await;
+            let stays = get("/stays", WIDE);
+            let stays_request = next_hop.accept().await;
+            let answered = tokio::task::spawn_local(respond(left_request, "no-store", large()));
+            left.head().await;
+            left.reset();
+            let (request, sent) = answered.await.expect("no panic");
+            assert!(request.is_cancelled());
+            assert!((sent as u64) < LARGE_BYTES, "{sent}");
+            respond(stays_request, "no-store", b"whole".to_vec()).await;
+            let (content, end) = stays.read_all().await;
+            assert_eq!((&content[..], end), (&b"whole"[..], DoubleEnd::Whole));
         })
     });
 }
