@@ -7,12 +7,13 @@
 //! look-up and one write, without an allocation.
 
 use crate::client::fast::{self, Input, Receiver, Taken};
+use crate::client::outgoing::Outgoing;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::log::served::{self, UnsentResponses};
 use crate::request::answer::{Answer, AnswerReason};
-use crate::send::outgoing::Outgoing;
+
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::cell::Cell;

@@ -2,4 +2,5 @@
 
 pub(crate) mod connection;
 pub(crate) mod fast;
+pub(crate) mod outgoing;
 pub(crate) mod service;

@@ -2,5 +2,4 @@
 
 pub(crate) mod disk_read;
 pub(crate) mod heads;
-pub(crate) mod outgoing;
 pub(crate) mod stored_piece;
