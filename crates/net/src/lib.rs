@@ -5,6 +5,7 @@
 //!   for every connection it accepts; and how all of them are drained.
 //! * [`next_hops`]: connections to next hops, resolved, checked, opened, waited for and reused. The
 //!   decisions are `weir_policy::connections`'; here they are carried out.
+//! * [`http`]: one request and its response on a connection, toward clients and next hops.
 //! * [`tunnel`]: bytes both ways between two sockets.
 //! * [`flow`]: how many bytes the kernel holds on either side of a transfer.
 //! * [`resolver`]: names to addresses, on a thread of its own.
@@ -13,9 +14,10 @@
 //!
 //! What is counted has its place in `weir_measure`; a failure is named as RFC 9209 names it.
 //!
-//! Deliberately absent: HTTP, caching, routes and settings. A program makes [`ConnectionRules`] and
+//! Deliberately absent: caching, routes and settings, and what the fields of a message mean. A
+//! program makes [`ConnectionRules`] and
 //! [`NetworkSettings`] from its own settings, and is told of the health of next hops by a
-//! [`ConnectObserver`]. TLS is not here yet.
+//! [`ConnectObserver`]. TLS and HTTP/2 are not here yet.
 //!
 //! The example `relay` is a whole program: it accepts connections and relays their bytes to another
 //! address.

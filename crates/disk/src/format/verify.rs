@@ -26,13 +26,13 @@ impl Step {
 }
 
 /// What begins with `bytes`, at `at` in the segment of `seal`. Only headers are looked at:
-/// [`super::EXTENT_HEADER_BYTES_MAX`] bytes are enough. After an error the next place to look at is 16
-/// bytes further.
+/// [`super::EXTENT_HEADER_BYTES_MAX`] bytes are enough. After an error the next place to look at is
+/// 16 bytes further.
 ///
 /// # Errors
 ///
-/// [`FormatErrorKind::Absent`] where neither begins; anything else is a damaged header (or content that looks
-/// like one).
+/// [`FormatErrorKind::Absent`] where neither begins; anything else is a damaged header (or content
+/// that looks like one).
 pub fn step(bytes: &[u8], seal: Seal, at: u64) -> Result<Step, FormatError> {
     if bytes.starts_with(&extent::MAGIC) {
         return ExtentHeader::decode(bytes, seal, at).map(Step::Extent);

@@ -7,13 +7,13 @@
 //! only when it changes.
 
 mod client_flow;
-mod governor;
+mod first_window;
 mod next_hop_flow;
 mod socket;
 mod tcp_info;
 
 pub use client_flow::ClientFlow;
-pub use governor::{Governor, LOOK_MS, first_window};
+pub use first_window::{LOOK_MS, first_window};
 pub use next_hop_flow::{NextHopFlow, after_connect, before_connect};
 pub use tcp_info::{tcp_info, unacknowledged_bytes};
 

@@ -322,7 +322,7 @@ async fn small_response_leaves_the_socket_option_unchanged() {
 
 #[test]
 fn response_longer_than_the_first_window_is_governed_from_its_first_byte() {
-    let free = |read_ahead, length| Governor::free_bytes(read_ahead, length);
+    let free = |read_ahead, length| crate::http::Governor::free_bytes(read_ahead, length);
     let share = 16 * 1024;
     assert_eq!(free(ReadAhead::DEFAULT, Some(share)), 2 * share);
     assert_eq!(free(ReadAhead::DEFAULT, Some(share + 1)), 0);

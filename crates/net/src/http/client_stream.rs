@@ -47,8 +47,8 @@ pub struct Http1Client<'c> {
 }
 
 impl<'c> ClientStream<'c> {
-    /// The stream of a request on an HTTP/1.1 connection, which carries no other until this one
-    /// has ended.
+    /// The stream of a request on an HTTP/1.1 connection, which carries no other until this one has
+    /// ended.
     #[must_use]
     pub fn http1(client: Http1Client<'c>) -> Self {
         let Http1Client {

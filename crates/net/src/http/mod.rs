@@ -15,13 +15,15 @@
 
 mod client_stream;
 mod content_form;
+mod content_read;
 mod disconnect;
 #[cfg(feature = "multiplexed-double")]
 pub mod double;
-#[cfg(feature = "multiplexed-double")]
-pub mod double_next_hop;
+mod governor;
 mod http1;
+mod next_hop_facts;
 mod next_hop_stream;
+mod received_content;
 mod received_head;
 mod request_content;
 mod request_sender;
@@ -30,11 +32,15 @@ mod response_sender;
 
 pub use client_stream::{ClientStream, Http1Client};
 pub use content_form::ContentForm;
+pub use content_read::{ContentCut, ContentEnd, ContentRead};
 pub use disconnect::{Disconnect, DisconnectSource};
+pub use governor::Governor;
 pub use http1::write_connection;
-pub use next_hop_stream::{NextHopFacts, NextHopStream};
+pub use next_hop_facts::NextHopFacts;
+pub use next_hop_stream::NextHopStream;
+pub use received_content::{ContentError, ReceivedContent};
 pub use received_head::{Acceptance, BufferedContent, ReceivedBytes, ReceivedHead};
-pub use request_content::{ContentError, ReceivedContent, RequestContent};
+pub use request_content::RequestContent;
 pub use request_sender::RequestSender;
-pub use response_receiver::{ContentCut, ContentEnd, ContentRead, ResponseReceiver};
+pub use response_receiver::ResponseReceiver;
 pub use response_sender::ResponseSender;

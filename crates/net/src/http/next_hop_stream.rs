@@ -1,15 +1,14 @@
 //! One request to a next hop, and the response to it.
 
 #[cfg(feature = "multiplexed-double")]
-use super::double_next_hop::DoubleExchange;
+use super::double::DoubleExchange;
 use super::http1::Http1NextHop;
+use super::next_hop_facts::NextHopFacts;
 use super::request_sender::RequestSender;
 use super::response_receiver::ResponseReceiver;
-use crate::next_hops::{
-    ConnectFailure, Connection, ConnectionRules, Destination, HopKey, Uses, obtain,
-};
+use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, obtain};
 use crate::workers::Worker;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use weir_measure::Counters;
@@ -22,20 +21,6 @@ pub enum NextHopStream {
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleExchange),
-}
-
-/// What is known of the connection of a stream.
-#[derive(Clone, Copy, Debug)]
-pub struct NextHopFacts<'a> {
-    /// The address it is connected to.
-    pub address: SocketAddr,
-    /// The next hop it leads to.
-    pub hop: &'a HopKey,
-    /// It carried a request before, or was opened in advance: the next hop may have closed it just
-    /// when this request was sent.
-    pub reused: bool,
-    /// What it was used for.
-    pub uses: &'a Uses,
 }
 
 impl NextHopStream {
@@ -51,7 +36,7 @@ impl NextHopStream {
         fresh: bool,
     ) -> Result<Self, ConnectFailure> {
         #[cfg(feature = "multiplexed-double")]
-        if let Some(double) = worker.double_of(&destination.hop) {
+        if let Some(double) = super::double::at(&destination.hop) {
             return Ok(Self::Double(double.open().owned()));
         }
         let connection = obtain(worker, rules, destination, fresh).await?;

@@ -1,7 +1,7 @@
 //! The way of a request to the next hop.
 
 #[cfg(feature = "multiplexed-double")]
-use super::double_next_hop::DoubleExchange;
+use super::double::DoubleExchange;
 use super::http1::Http1Request;
 use std::io;
 use std::task::{Context, Poll};

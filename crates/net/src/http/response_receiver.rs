@@ -1,7 +1,8 @@
 //! A response as it comes from the next hop.
 
+use super::content_read::{ContentCut, ContentRead};
 #[cfg(feature = "multiplexed-double")]
-use super::double_next_hop::DoubleExchange;
+use super::double::DoubleExchange;
 use super::http1::Http1Reception;
 use super::received_head::{Acceptance, ReceivedBytes};
 use std::io;
@@ -18,39 +19,6 @@ pub enum ResponseReceiver<'a> {
     Double(DoubleExchange),
 }
 
-/// The result of receiving content once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContentRead {
-    /// Bytes that were received, with framing.
-    pub bytes: u64,
-    /// Bytes of content among them.
-    pub content_bytes: u64,
-    /// What follows.
-    pub end: ContentEnd,
-}
-
-/// What follows the content that was received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentEnd {
-    /// More content.
-    More,
-    /// Nothing: the content is whole.
-    Whole,
-    /// It is not framed as HTTP has it; nothing more can be read.
-    BrokenFraming,
-    /// The taker of the content wants no more.
-    Stopped,
-}
-
-/// Why no more content can be received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentCut {
-    /// The next hop broke the connection or the stream.
-    Reset,
-    /// It ended it before the content was whole.
-    ClosedEarly,
-}
-
 /// Calls a method of the kind that this stream is of.
 macro_rules! of_kind {
     ($self:ident, $response:ident => $call:expr) => {
@@ -63,8 +31,8 @@ macro_rules! of_kind {
 }
 
 impl ResponseReceiver<'_> {
-    /// Receives once, while there is no final head; `scratch` is memory to read into. The bytes that
-    /// came, 0 at the end of the connection.
+    /// Receives once, while there is no final head; `scratch` is memory to read into. The bytes
+    /// that came, 0 at the end of the connection.
     ///
     /// # Errors
     ///
@@ -93,8 +61,8 @@ impl ResponseReceiver<'_> {
         of_kind!(self, response => response.take_received())
     }
 
-    /// Takes it back: there was no head in it, or one that was `accepted`. Behind a final head comes
-    /// content.
+    /// Takes it back: there was no head in it, or one that was `accepted`. Behind a final head
+    /// comes content.
     pub fn restore(&mut self, received: ReceivedBytes, accepted: Option<Acceptance>) {
         of_kind!(self, response => response.restore(received, accepted));
     }

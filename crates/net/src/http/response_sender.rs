@@ -150,8 +150,8 @@ impl<'c> ResponseSender<'c> {
         of_kind!(self, response => response.is_complete())
     }
 
-    /// Takes the final head back, if nothing of it has left: another one may be put in line. Whether
-    /// it was.
+    /// Takes the final head back, if nothing of it has left: another one may be put in line.
+    /// Whether it was.
     pub fn retract(&mut self) -> bool {
         of_kind!(self, response => response.retract())
     }

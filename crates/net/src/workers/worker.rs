@@ -31,9 +31,6 @@ pub struct Worker {
     sleepers: RefCell<Sleepers>,
     /// Connections that were given a number.
     numbered: Cell<u64>,
-    /// Next hops that are test doubles.
-    #[cfg(feature = "multiplexed-double")]
-    doubles: RefCell<Vec<crate::http::double_next_hop::DoubleNextHop>>,
 }
 
 /// Wakers of the connections that wait for a request.
@@ -44,21 +41,6 @@ struct Sleepers {
 }
 
 impl Worker {
-    /// Has requests to the next hop of `double` go there.
-    #[cfg(feature = "multiplexed-double")]
-    pub fn add_double(&self, double: crate::http::double_next_hop::DoubleNextHop) {
-        self.doubles.borrow_mut().push(double);
-    }
-
-    #[cfg(feature = "multiplexed-double")]
-    pub(crate) fn double_of(
-        &self,
-        hop: &crate::next_hops::HopKey,
-    ) -> Option<crate::http::double_next_hop::DoubleNextHop> {
-        let doubles = self.doubles.borrow();
-        doubles.iter().find(|double| double.is_at(hop)).cloned()
-    }
-
     /// Worker number `index`, from 0.
     pub(super) fn new(index: usize, network: Arc<Network>) -> Rc<Self> {
         Rc::new_cyclic(|me| Self {
@@ -75,8 +57,6 @@ impl Worker {
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             sleepers: RefCell::default(),
             numbered: Cell::new(0),
-            #[cfg(feature = "multiplexed-double")]
-            doubles: RefCell::default(),
         })
     }
 

@@ -39,8 +39,8 @@ pub(crate) fn begin(
     Some(ReaderHandle::new(worker, &in_flight, reader, true))
 }
 
-/// Goes on with the bytes from `at` up to `to` of a stored response that cannot be read any further;
-/// `false` if the client is to be cut.
+/// Goes on with the bytes from `at` up to `to` of a stored response that cannot be read any
+/// further; `false` if the client is to be cut.
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,

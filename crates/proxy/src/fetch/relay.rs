@@ -19,9 +19,8 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use weir_net::flow::Governor;
 use weir_net::http::{
-    ContentCut, ContentEnd, ContentForm, ContentRead, DisconnectSource, ResponseReceiver,
+    ContentCut, ContentEnd, ContentForm, ContentRead, DisconnectSource, Governor, ResponseReceiver,
     ResponseSender,
 };
 use weir_net::{Deadline, Party};
@@ -122,10 +121,6 @@ pub(crate) struct Relay<'a> {
 }
 
 impl<'a> Relay<'a> {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call, every part of the exchange meets here"
-    )]
     pub(crate) fn new(
         worker: &'a Worker,
         deadline: &'a mut Deadline,

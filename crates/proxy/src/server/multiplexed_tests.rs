@@ -21,8 +21,9 @@ use weir_measure::Metric;
 use weir_net::Deadline;
 use weir_net::clock::Clock;
 use weir_net::http::ClientStream;
-use weir_net::http::double::{DoubleConnection, DoubleEnd, DoubleStream};
-use weir_net::http::double_next_hop::{DoubleNextHop, DoubleRequest};
+use weir_net::http::double::{
+    DoubleConnection, DoubleEnd, DoubleNextHop, DoubleRequest, DoubleStream,
+};
 use weir_net::next_hops::{DistinctPeers, HopKey};
 use weir_net::workers::{Accepted, Service, Sockets, Stage, WorkerPool};
 use weir_semantics::Authority;
@@ -105,7 +106,7 @@ impl Connection {
             port: address.port(),
         };
         let double = DoubleNextHop::new(hop, address);
-        self.worker.net().add_double(double.clone());
+        double.enter();
         let get = move |path: &str, window| {
             self.request("GET", (address, path), BodyLength::None, window)
         };

@@ -1,6 +1,6 @@
 //! The content of a request on an HTTP/1.1 connection.
 
-use crate::http::request_content::{ContentError, ReceivedContent};
+use crate::http::received_content::{ContentError, ReceivedContent};
 use std::io;
 use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;

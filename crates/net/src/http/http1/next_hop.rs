@@ -3,7 +3,7 @@
 use super::reception::{Http1Reception, Reception};
 use super::request::Http1Request;
 use super::writer::MessageWriter;
-use crate::http::next_hop_stream::NextHopFacts;
+use crate::http::next_hop_facts::NextHopFacts;
 use crate::next_hops::{Connection, check_in};
 use crate::workers::Worker;
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
 //! A response from a next hop on an HTTP/1.1 connection.
 
 use crate::flow::{NextHopFlow, tcp_info};
+use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{Acceptance, ReceivedBytes};
-use crate::http::response_receiver::{ContentCut, ContentEnd, ContentRead};
 use std::io;
 use std::ops::ControlFlow;
 use std::pin::Pin;

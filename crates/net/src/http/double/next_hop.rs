@@ -1,8 +1,8 @@
 //! The test double of a multiplexed connection to a next hop.
 
-use super::next_hop_stream::NextHopFacts;
-use super::received_head::{Acceptance, ReceivedBytes};
-use super::response_receiver::{ContentCut, ContentEnd, ContentRead};
+use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
+use crate::http::next_hop_facts::NextHopFacts;
+use crate::http::received_head::{Acceptance, ReceivedBytes};
 use crate::next_hops::{HopKey, Uses};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -60,13 +60,12 @@ impl DoubleNextHop {
         }))
     }
 
-    /// Whether it is at `hop`.
-    #[must_use]
-    pub fn is_at(&self, hop: &HopKey) -> bool {
-        self.0.hop == *hop
+    /// Has the requests of this thread to its address go there.
+    pub fn enter(&self) {
+        DOUBLES.with_borrow_mut(|doubles| doubles.push(self.clone()));
     }
 
-    pub(super) fn open(&self) -> DoubleExchange {
+    pub(in crate::http) fn open(&self) -> DoubleExchange {
         let exchange = Rc::new(Exchange {
             connection: Rc::clone(&self.0),
             uses: Uses::new(0, Tick(0), false),
@@ -95,6 +94,17 @@ impl DoubleNextHop {
         })
         .await
     }
+}
+
+thread_local! {
+    /// The doubles that requests of this thread go to.
+    static DOUBLES: RefCell<Vec<DoubleNextHop>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The double at `hop`, if there is one.
+pub(in crate::http) fn at(hop: &HopKey) -> Option<DoubleNextHop> {
+    let is_there = |double: &&DoubleNextHop| double.0.hop == *hop;
+    DOUBLES.with_borrow(|doubles| doubles.iter().find(is_there).cloned())
 }
 
 impl Connection {
@@ -192,19 +202,19 @@ impl Drop for Cancel {
 
 impl DoubleExchange {
     /// The same for the owner: dropping it stops the response.
-    pub(super) fn owned(mut self) -> Self {
+    pub(in crate::http) fn owned(mut self) -> Self {
         self._cancel = Some(Rc::new(Cancel(Rc::clone(&self.exchange))));
         self
     }
 
-    pub(super) fn half(&self) -> Self {
+    pub(in crate::http) fn half(&self) -> Self {
         Self {
             exchange: Rc::clone(&self.exchange),
             _cancel: None,
         }
     }
 
-    pub(super) fn facts(&self) -> NextHopFacts<'_> {
+    pub(in crate::http) fn facts(&self) -> NextHopFacts<'_> {
         NextHopFacts {
             address: self.exchange.connection.address,
             hop: &self.exchange.connection.hop,
@@ -214,15 +224,15 @@ impl DoubleExchange {
     }
 
     #[expect(clippy::unused_self, reason = "nothing is counted of the double")]
-    pub(super) fn serve(&self, _counters: &Counters, _client: IpAddr) {}
+    pub(in crate::http) fn serve(&self, _counters: &Counters, _client: IpAddr) {}
 
     // ---- the request
 
-    pub(super) fn begin(&self, head: Vec<u8>, _content: BodyLength, _upgrade: bool) {
+    pub(in crate::http) fn begin(&self, head: Vec<u8>, _content: BodyLength, _upgrade: bool) {
         self.exchange.state.borrow_mut().request_line = head;
     }
 
-    pub(super) fn poll_send(
+    pub(in crate::http) fn poll_send(
         &self,
         _cx: &Context<'_>,
         content: &[&[u8]],
@@ -245,17 +255,17 @@ impl DoubleExchange {
         Poll::Ready(Ok(content.len()))
     }
 
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::http) fn is_complete(&self) -> bool {
         self.exchange.state.borrow().request_ended
     }
 
-    pub(super) fn sent_bytes(&self) -> u64 {
+    pub(in crate::http) fn sent_bytes(&self) -> u64 {
         self.exchange.state.borrow().request_sent_bytes
     }
 
     // ---- the response
 
-    pub(super) fn poll_more(
+    pub(in crate::http) fn poll_more(
         &self,
         cx: &Context<'_>,
         _scratch: &mut [u8],
@@ -268,27 +278,31 @@ impl DoubleExchange {
         Poll::Ready(Ok(state.head.len()))
     }
 
-    pub(super) fn has_received(&self) -> bool {
+    pub(in crate::http) fn has_received(&self) -> bool {
         !self.exchange.state.borrow().head.is_empty()
     }
 
-    pub(super) fn is_worth_reading(&self, _limits: &HeadLimits) -> bool {
+    pub(in crate::http) fn is_worth_reading(&self, _limits: &HeadLimits) -> bool {
         self.has_received()
     }
 
-    pub(super) fn take_received(&self) -> ReceivedBytes {
+    pub(in crate::http) fn take_received(&self) -> ReceivedBytes {
         ReceivedBytes(self.exchange.state.borrow().head.clone())
     }
 
     #[expect(clippy::unused_self, reason = "a head stays what it is")]
-    pub(super) fn restore(&self, _received: ReceivedBytes, _accepted: Option<Acceptance>) {}
+    pub(in crate::http) fn restore(&self, _received: ReceivedBytes, _accepted: Option<Acceptance>) {
+    }
 
     #[expect(clippy::unused_self, reason = "content comes in frames of its own")]
-    pub(super) fn buffered_bytes(&self) -> usize {
+    pub(in crate::http) fn buffered_bytes(&self) -> usize {
         0
     }
 
-    pub(super) fn take_buffered(&self, _take: impl FnMut(&[u8]) -> ControlFlow<()>) -> ContentRead {
+    pub(in crate::http) fn take_buffered(
+        &self,
+        _take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> ContentRead {
         let state = self.exchange.state.borrow();
         let is_whole = state.ended && state.content.is_empty();
         ContentRead {
@@ -302,7 +316,7 @@ impl DoubleExchange {
         }
     }
 
-    pub(super) fn poll_content(
+    pub(in crate::http) fn poll_content(
         &self,
         cx: &mut Context<'_>,
         scratch: &mut [u8],
@@ -332,16 +346,16 @@ impl DoubleExchange {
     }
 
     #[expect(clippy::unused_self, reason = "the double sends no trailers")]
-    pub(super) fn trailers(&self) -> &[u8] {
+    pub(in crate::http) fn trailers(&self) -> &[u8] {
         &[]
     }
 
-    pub(super) fn begin_window(&self, base: u32) -> u32 {
+    pub(in crate::http) fn begin_window(&self, base: u32) -> u32 {
         self.set_window(Some(base), None);
         0
     }
 
-    pub(super) fn set_window(&self, window: Option<u32>, _remaining: Option<u64>) {
+    pub(in crate::http) fn set_window(&self, window: Option<u32>, _remaining: Option<u64>) {
         let mut state = self.exchange.state.borrow_mut();
         if state.window != window {
             state.window = window;
@@ -351,7 +365,7 @@ impl DoubleExchange {
     }
 
     #[expect(clippy::unused_self, reason = "the double has no round trip")]
-    pub(super) fn look(&self) -> Option<u32> {
+    pub(in crate::http) fn look(&self) -> Option<u32> {
         Some(0)
     }
 }

@@ -1,14 +1,13 @@
-//! Keeps one transfer from a next hop to one client within its read-ahead: sets on both sockets
+//! Keeps one transfer from a next hop to one client within its read-ahead: sets on both streams
 //! what the pace allows.
 
-use crate::http::{ResponseReceiver, ResponseSender};
+use super::response_receiver::ResponseReceiver;
+use super::response_sender::ResponseSender;
+use crate::flow::{LOOK_MS, first_window};
 use std::io;
 use std::task::Poll;
 use weir_policy::fetch::{Pace, ReadAhead};
 use weir_policy::{Now, Tick};
-
-/// Round trips change slowly: they are asked for this often, milliseconds.
-pub const LOOK_MS: u64 = 50;
 
 /// A larger read-ahead, or one without a bound, leaves connections alone no longer than this one.
 const SHARED_BYTES_MAX: u64 = 64 * 1024;
@@ -22,12 +21,6 @@ pub struct Governor {
     handed_over: u64,
     /// The client's kernel did not take all there was at once.
     waited: bool,
-}
-
-/// The first window of a connection to a next hop, bytes; `None`: as the kernel likes.
-pub fn first_window(read_ahead: ReadAhead, now: Now) -> Option<u32> {
-    // with nothing to come the window is the one at rest
-    Pace::new(read_ahead, now).window(Some(0))
 }
 
 impl Governor {

@@ -4,8 +4,8 @@
 //! stream is opened, fed, read, stopped or reset by the test; the other end of it is served as any
 //! stream is. Everything is on one thread.
 
-use super::content_form::ContentForm;
-use super::request_content::{ContentError, ReceivedContent};
+use crate::http::content_form::ContentForm;
+use crate::http::received_content::{ContentError, ReceivedContent};
 use crate::tunnel::{TunnelEnd, TunnelReport};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -38,8 +38,8 @@ impl DoubleConnection {
         wake(&self.wakers);
     }
 
-    /// Opens a stream for a request with content of `length`. It may send `window` bytes of
-    /// content before more is granted.
+    /// Opens a stream for a request with content of `length`. It may send `window` bytes of content
+    /// before more is granted.
     #[must_use]
     pub fn open(&self, length: BodyLength, window: u64) -> DoubleStream {
         DoubleStream(Rc::new(Stream {
@@ -67,13 +67,13 @@ struct State {
     // ---- from the client
     request: Vec<u8>,
     request_ended: bool,
-    request_begun: bool,
+    content_begun: bool,
     received_bytes: u64,
     consumed_bytes: u64,
     is_reset: bool,
     // ---- to the client
     line: Vec<u8>,
-    is_begun: bool,
+    head_begun: bool,
     interim: Vec<u8>,
     head: Vec<u8>,
     unread: Vec<u8>,
@@ -187,11 +187,11 @@ impl DoubleStream {
         self.0.state.borrow().unread.len()
     }
 
-    pub(super) fn content(&self) -> DoubleContent {
+    pub(in crate::http) fn content(&self) -> DoubleContent {
         DoubleContent(Rc::clone(&self.0))
     }
 
-    pub(super) fn response(&self) -> DoubleResponse {
+    pub(in crate::http) fn response(&self) -> DoubleResponse {
         DoubleResponse(Rc::clone(&self.0), Vec::new())
     }
 }
@@ -211,7 +211,7 @@ fn wake(wakers: &RefCell<Vec<Waker>>) {
 pub struct DoubleContent(Rc<Stream>);
 
 impl DoubleContent {
-    pub(super) fn length(&self) -> BodyLength {
+    pub(in crate::http) fn length(&self) -> BodyLength {
         self.0.length
     }
 
@@ -219,18 +219,18 @@ impl DoubleContent {
         clippy::unused_self,
         reason = "a frame of HTTP/2 cannot be framed wrongly within"
     )]
-    pub(super) fn check_received(&self) -> Result<(), BodyError> {
+    pub(in crate::http) fn check_received(&self) -> Result<(), BodyError> {
         Ok(())
     }
 
-    pub(super) fn poll_receive(
+    pub(in crate::http) fn poll_receive(
         &self,
         cx: &Context<'_>,
         _scratch: &mut [u8],
         into: &mut Vec<u8>,
     ) -> Poll<Result<ReceivedContent, ContentError>> {
         let mut state = self.0.state.borrow_mut();
-        state.request_begun = true;
+        state.content_begun = true;
         if state.is_reset {
             return Poll::Ready(Err(ContentError::Disconnected));
         }
@@ -247,36 +247,36 @@ impl DoubleContent {
         }))
     }
 
-    pub(super) fn consumed(&self, bytes: usize) {
+    pub(in crate::http) fn consumed(&self, bytes: usize) {
         self.0.state.borrow_mut().consumed_bytes += bytes as u64;
         wake(&self.0.wakers);
     }
 
     #[expect(clippy::unused_self, reason = "the double sends no trailers")]
-    pub(super) fn trailers(&self) -> &[u8] {
+    pub(in crate::http) fn trailers(&self) -> &[u8] {
         &[]
     }
 
-    pub(super) fn is_begun(&self) -> bool {
-        self.0.state.borrow().request_begun
+    pub(in crate::http) fn is_begun(&self) -> bool {
+        self.0.state.borrow().content_begun
     }
 
-    pub(super) fn is_ended(&self) -> bool {
+    pub(in crate::http) fn is_ended(&self) -> bool {
         let state = self.0.state.borrow();
         let is_none = matches!(self.0.length, BodyLength::None | BodyLength::Exact(0));
         is_none || state.request_ended && state.request.is_empty()
     }
 
-    pub(super) fn received_bytes(&self) -> u64 {
+    pub(in crate::http) fn received_bytes(&self) -> u64 {
         self.0.state.borrow().received_bytes
     }
 
-    pub(super) fn content_bytes(&self) -> u64 {
+    pub(in crate::http) fn content_bytes(&self) -> u64 {
         self.received_bytes()
     }
 
     /// Relays both ways by copying, until either side ends or `drain` is ready.
-    pub(super) async fn tunnel(
+    pub(in crate::http) async fn tunnel(
         &mut self,
         next_hop: &TcpStream,
         first: &[u8],
@@ -339,20 +339,20 @@ impl DoubleContent {
 pub struct DoubleResponse(Rc<Stream>, Vec<u8>);
 
 impl DoubleResponse {
-    pub(super) fn push_interim(&self, head: &[u8]) {
+    pub(in crate::http) fn push_interim(&self, head: &[u8]) {
         self.0.state.borrow_mut().interim.extend_from_slice(head);
         wake(&self.0.wakers);
     }
 
-    pub(super) fn begin(&mut self, head: Vec<u8>, _form: ContentForm) -> &[u8] {
+    pub(in crate::http) fn begin(&mut self, head: Vec<u8>, _form: ContentForm) -> &[u8] {
         let mut state = self.0.state.borrow_mut();
         state.line.clone_from(&head);
-        state.is_begun = true;
+        state.head_begun = true;
         self.1 = head;
         &self.1
     }
 
-    pub(super) fn poll_send(
+    pub(in crate::http) fn poll_send(
         &mut self,
         cx: &Context<'_>,
         content: &[&[u8]],
@@ -399,54 +399,54 @@ impl DoubleResponse {
         Poll::Ready(Ok(count))
     }
 
-    pub(super) fn set_unsent_limit(&self, bytes: Option<u32>) {
+    pub(in crate::http) fn set_unsent_limit(&self, bytes: Option<u32>) {
         self.0.state.borrow_mut().unsent_limit = bytes;
     }
 
     #[expect(clippy::unused_self, reason = "the double has no round trip")]
-    pub(super) fn round_trip_us(&self) -> Option<u32> {
+    pub(in crate::http) fn round_trip_us(&self) -> Option<u32> {
         None
     }
 
     #[expect(clippy::unused_self, reason = "what is taken has left")]
-    pub(super) fn unacknowledged_bytes(&self) -> Option<u32> {
+    pub(in crate::http) fn unacknowledged_bytes(&self) -> Option<u32> {
         Some(0)
     }
 
-    pub(super) fn has_line(&self) -> bool {
+    pub(in crate::http) fn has_line(&self) -> bool {
         !self.0.state.borrow().line.is_empty()
     }
 
-    pub(super) fn is_begun(&self) -> bool {
-        self.0.state.borrow().is_begun
+    pub(in crate::http) fn is_begun(&self) -> bool {
+        self.0.state.borrow().head_begun
     }
 
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::http) fn is_complete(&self) -> bool {
         self.0.state.borrow().ended
     }
 
-    pub(super) fn retract(&self) -> bool {
+    pub(in crate::http) fn retract(&self) -> bool {
         let mut state = self.0.state.borrow_mut();
         let is_in_line = !state.line.is_empty();
         if is_in_line {
             state.line.clear();
-            state.is_begun = false;
+            state.head_begun = false;
         }
         is_in_line
     }
 
-    pub(super) fn abort(&self) {
+    pub(in crate::http) fn abort(&self) {
         let mut state = self.0.state.borrow_mut();
         state.aborted = !state.ended;
         drop(state);
         wake(&self.0.wakers);
     }
 
-    pub(super) fn sent_bytes(&self) -> u64 {
+    pub(in crate::http) fn sent_bytes(&self) -> u64 {
         self.0.state.borrow().sent_bytes
     }
 
-    pub(super) fn poll_disconnect(&self, cx: &Context<'_>) -> Poll<()> {
+    pub(in crate::http) fn poll_disconnect(&self, cx: &Context<'_>) -> Poll<()> {
         if self.0.state.borrow().is_reset {
             return Poll::Ready(());
         }

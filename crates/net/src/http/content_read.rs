@@ -1,0 +1,34 @@
+//! What receiving the content of a response comes to.
+
+/// The result of receiving content once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentRead {
+    /// Bytes that were received, with framing.
+    pub bytes: u64,
+    /// Bytes of content among them.
+    pub content_bytes: u64,
+    /// What follows.
+    pub end: ContentEnd,
+}
+
+/// What follows the content that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentEnd {
+    /// More content.
+    More,
+    /// Nothing: the content is whole.
+    Whole,
+    /// It is not framed as HTTP has it; nothing more can be read.
+    BrokenFraming,
+    /// The taker of the content wants no more.
+    Stopped,
+}
+
+/// Why no more content can be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentCut {
+    /// The next hop broke the connection or the stream.
+    Reset,
+    /// It ended it before the content was whole.
+    ClosedEarly,
+}

@@ -1,0 +1,18 @@
+//! What is known of the connection of a stream to a next hop.
+
+use crate::next_hops::{HopKey, Uses};
+use std::net::SocketAddr;
+
+/// What is known of the connection of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct NextHopFacts<'a> {
+    /// The address it is connected to.
+    pub address: SocketAddr,
+    /// The next hop it leads to.
+    pub hop: &'a HopKey,
+    /// It carried a request before, or was opened in advance: the next hop may have closed it just
+    /// when this request was sent.
+    pub reused: bool,
+    /// What it was used for.
+    pub uses: &'a Uses,
+}

@@ -1,0 +1,33 @@
+//! What receiving the content of a request comes to.
+
+use std::fmt;
+use weir_wire::BodyError;
+
+/// The result of receiving content once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedContent {
+    /// Bytes that were read from the connection.
+    pub read_bytes: usize,
+    /// The content is whole.
+    pub is_end: bool,
+}
+
+/// Why no more content can be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentError {
+    /// It is not framed as HTTP has it.
+    Invalid(BodyError),
+    /// The client ended the connection or the stream within it.
+    Disconnected,
+}
+
+impl fmt::Display for ContentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(error) => error.fmt(f),
+            Self::Disconnected => f.write_str("the client closed within the content"),
+        }
+    }
+}
+
+impl std::error::Error for ContentError {}
