@@ -60,7 +60,7 @@ impl ClientDisconnect {
         }
     }
 
-    /// Ready once it has disconnected. Once ready, it is not to be polled again.
+    /// Ready once it has disconnected, and from then on.
     pub fn poll(&mut self, stream: &TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         match self.presence.poll(stream, cx) {
             Presence::Gone => Poll::Ready(()),

@@ -102,12 +102,13 @@ impl<'c> ClientStream<'c> {
         self.response.is_complete() && self.response.keeps_alive() && self.content.is_ended()
     }
 
-    /// Ends HTTP on this stream: sends `first`, then relays bytes both ways between the client and
-    /// `next_hop` (see [`tunnel::relay`]), which has a connection for itself.
+    /// Ends HTTP on this stream: sends `head`, which is complete, then `surplus`, then relays bytes
+    /// both ways between the client and `next_hop` (see [`tunnel::relay`]), which has a connection
+    /// for itself.
     pub async fn tunnel(
         &mut self,
         next_hop: &NextHopStream,
-        first: &[u8],
+        (head, surplus): (&[u8], &[u8]),
         idle_limit: Duration,
         drain: impl Future<Output = ()>,
     ) -> TunnelReport {
@@ -121,10 +122,13 @@ impl<'c> ClientStream<'c> {
         match &mut self.content {
             RequestContent::Http1(content) => {
                 let (socket, behind) = content.release();
-                tunnel::relay(socket, next_hop, &behind, first, idle_limit, drain).await
+                let first = [head, surplus].concat();
+                tunnel::relay(socket, next_hop, &behind, &first, idle_limit, drain).await
             }
             #[cfg(feature = "multiplexed-double")]
-            RequestContent::Double(content) => content.tunnel(next_hop, first, drain).await,
+            RequestContent::Double(content) => {
+                content.tunnel(next_hop, (head, surplus), drain).await
+            }
         }
     }
 }

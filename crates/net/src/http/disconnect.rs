@@ -47,7 +47,7 @@ impl<'c> Disconnect<'c> {
         }
     }
 
-    /// Ready once the client has disconnected. Once ready, it is not to be polled again.
+    /// Ready once the client has disconnected, and from then on.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.source {
             DisconnectSource::Http1(socket) => self.presence.poll(socket, cx),

@@ -38,9 +38,9 @@ impl Governor {
         }
     }
 
-    /// A governor for a transfer from `next_hop` to `client`, which may have begun;
-    /// `None` if it may run ahead as it likes: the connection is then left to the kernel,
-    /// which it may not have been before.
+    /// A governor for a transfer from `next_hop` to `client`, which may have begun; `None` if it
+    /// may run ahead as it likes: the connection is then left to the kernel, which it may not have
+    /// been before.
     pub fn new(
         read_ahead: ReadAhead,
         now: Now,
@@ -100,7 +100,7 @@ impl Governor {
             return;
         }
         self.looked = now.tick;
-        let next_hop_us = next_hop.look().unwrap_or(0);
+        let next_hop_us = next_hop.measure_round_trip().unwrap_or(0);
         let client_us = client.round_trip_us().unwrap_or(0);
         self.pace.set_round_trips(client_us, next_hop_us);
     }

@@ -60,11 +60,11 @@ impl NextHopStream {
     }
 
     /// Counts that it carries a request of the client at `client`.
-    pub fn serve(&mut self, counters: &Counters, client: IpAddr) {
+    pub fn count_request(&mut self, counters: &Counters, client: IpAddr) {
         match self {
-            Self::Http1(stream) => stream.serve(counters, client),
+            Self::Http1(stream) => stream.count_request(counters, client),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(stream) => stream.serve(counters, client),
+            Self::Double(stream) => stream.count_request(counters, client),
         }
     }
 

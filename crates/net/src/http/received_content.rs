@@ -3,13 +3,13 @@
 use std::fmt;
 use weir_wire::BodyError;
 
-/// The result of receiving content once.
+/// What follows the content that was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceivedContent {
-    /// Bytes that were read from the connection.
-    pub read_bytes: usize,
-    /// The content is whole.
-    pub is_end: bool,
+pub enum ReceivedContent {
+    /// More content.
+    More,
+    /// Nothing: the content is whole.
+    Whole,
 }
 
 /// Why no more content can be received.

@@ -44,6 +44,22 @@ impl RequestContent<'_> {
         of_kind!(self, content => content.check_received())
     }
 
+    /// Gets rid of content that is not used, so that the connection can carry another request:
+    /// receives and drops at most as much as `left`, and takes that off. Ready with whether that is
+    /// done. Where streams share a connection nothing has to be done.
+    pub fn poll_settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        left: &mut usize,
+    ) -> Poll<bool> {
+        match self {
+            Self::Http1(content) => content.poll_settle(cx, scratch, left),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(_) => Poll::Ready(true),
+        }
+    }
+
     /// Receives content once and appends it to `into`; `scratch` is memory to read into.
     ///
     /// # Errors
@@ -61,12 +77,7 @@ impl RequestContent<'_> {
     /// So many bytes of what was received are used: the client may send as many more. HTTP/1.1 has
     /// no such signal; there it is reading less that holds a client back.
     pub fn consumed(&mut self, bytes: usize) {
-        match self {
-            Self::Http1(_) => {}
-            #[cfg(feature = "multiplexed-double")]
-            Self::Double(content) => content.consumed(bytes),
-        }
-        let _ = bytes;
+        of_kind!(self, content => content.consumed(bytes));
     }
 
     /// The trailer section, as field lines with CRLF; empty before the end.
@@ -85,6 +96,12 @@ impl RequestContent<'_> {
     #[must_use]
     pub fn is_ended(&self) -> bool {
         of_kind!(self, content => content.is_ended())
+    }
+
+    /// Bytes that were read from the connection for it.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        of_kind!(self, content => content.read_bytes())
     }
 
     /// Bytes of it that were received, with framing.

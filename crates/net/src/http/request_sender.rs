@@ -28,18 +28,18 @@ macro_rules! of_kind {
 }
 
 impl RequestSender<'_> {
-    /// Puts the head in line: `head` is a request line and end-to-end fields, each with CRLF.
-    /// `upgrade` asks to switch protocols (RFC 9110 §7.8), by the fields that are in the head.
+    /// Queues the head: `head` is a request line and end-to-end fields, each with CRLF. `upgrade`
+    /// asks to switch protocols (RFC 9110 §7.8), by the fields that are in the head.
     pub fn begin(&mut self, head: Vec<u8>, content: BodyLength, upgrade: bool) {
         of_kind!(self, request => request.begin(head, content, upgrade));
     }
 
-    /// Sends what is in line, then of `content` as much as the next hop has room for. What was not
+    /// Sends what is queued, then of `content` as much as the next hop has room for. What was not
     /// taken is to be offered again. `end` has the trailer section (empty if there is none) once
     /// nothing follows `content`.
     ///
     /// Ready with how many bytes of `content` were taken: at least one, if there is content. Ready
-    /// with 0 when everything in line has left.
+    /// with 0 when everything queued has left.
     ///
     /// # Errors
     ///

@@ -113,7 +113,7 @@ impl ResponseReceiver<'_> {
 
     /// Looks again at what is measured; the round trip, microseconds, if it is known. Only after
     /// [`Self::begin_window`].
-    pub fn look(&mut self) -> Option<u32> {
-        of_kind!(self, response => response.look())
+    pub fn measure_round_trip(&mut self) -> Option<u32> {
+        of_kind!(self, response => response.measure_round_trip())
     }
 }

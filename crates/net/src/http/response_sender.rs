@@ -31,24 +31,25 @@ macro_rules! of_kind {
 }
 
 impl<'c> ResponseSender<'c> {
-    /// Puts the complete head of an interim response (RFC 9110 §15.2) in line, if the client
-    /// understands them.
+    /// Queues the complete head of an interim response (RFC 9110 §15.2), if the client understands
+    /// them.
     pub fn push_interim(&mut self, head: &[u8]) {
         of_kind!(self, response => response.push_interim(head));
     }
 
-    /// Puts the final head in line: `head` is a status line and end-to-end fields, each with CRLF.
-    /// The head as it is sent, complete: with the fields of the connection where it has some.
+    /// Queues the final head: `head` is a status line and end-to-end fields, each with CRLF. The
+    /// head as it is sent, complete: with the fields of the connection where it has some.
     pub fn begin(&mut self, head: Vec<u8>, content: ContentForm) -> &[u8] {
         of_kind!(self, response => response.begin(head, content))
     }
 
-    /// Sends what is in line, then of `content` as much as the client has room for. What was not
+    /// Sends what is queued, then of `content` as much as the client has room for. What was not
     /// taken is to be offered again, before anything that follows it. `end` has the trailer section
     /// (empty if there is none) once nothing follows `content`.
     ///
     /// Ready with how many bytes of `content` were taken: at least one, if there is content. Ready
-    /// with 0 when everything in line has left.
+    /// with 0 when everything queued has left. Of many pieces the first 16 are looked at; `end`
+    /// counts when all of them are.
     ///
     /// # Errors
     ///
@@ -72,7 +73,7 @@ impl<'c> ResponseSender<'c> {
         }
     }
 
-    /// Sends what is in line, then content: at most `length` bytes of `file` from `offset` on,
+    /// Sends what is queued, then content: at most `length` bytes of `file` from `offset` on,
     /// without a copy. How many were taken; 0 if the file ends there. Only where
     /// [`Self::can_send_file`].
     ///
@@ -132,13 +133,13 @@ impl<'c> ResponseSender<'c> {
         }
     }
 
-    /// Whether something is in line: a head, or framing.
+    /// Whether something is queued: a head, or framing.
     #[must_use]
-    pub fn has_line(&self) -> bool {
-        of_kind!(self, response => response.has_line())
+    pub fn has_queued(&self) -> bool {
+        of_kind!(self, response => response.has_queued())
     }
 
-    /// Whether a head was put in line.
+    /// Whether a final head was queued.
     #[must_use]
     pub fn is_begun(&self) -> bool {
         of_kind!(self, response => response.is_begun())

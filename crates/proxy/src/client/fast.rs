@@ -1,4 +1,4 @@
-//! The way of a request that needs nobody else: parsed, judged, answered from memory, in one pass.
+//! The fast path: a request is parsed, judged and answered from memory in one pass.
 //!
 //! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`].
 

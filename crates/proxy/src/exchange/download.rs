@@ -132,7 +132,7 @@ enum Read {
     End,
     Failed,
     Silent,
-    /// Nobody waits for it any more.
+    /// No client waits for it any more.
     NotAwaited,
 }
 
@@ -199,8 +199,8 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Ready once the client has gone, and nobody else waits: before there is a head, there is
-    /// nothing to judge the fetch by.
+    /// Ready once the client has left and no other request waits for the response. Before there is
+    /// a head, nothing else can decide whether the fetch is worth it.
     fn poll_not_awaited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Parties {
             exchange, sending, ..
@@ -238,7 +238,7 @@ impl Download<'_, '_> {
         let exchange = &mut *self.parties.exchange;
         if head.status == 101 {
             if !exchange.request.upgrade {
-                return Err(broken(&"it switches protocols, which nobody asked for"));
+                return Err(broken(&"it switches protocols without being asked to"));
             }
             return Ok(Step::Final(Downloaded::Switched {
                 head: inbound::switching_head(head, &exchange.settings),
@@ -249,11 +249,7 @@ impl Download<'_, '_> {
             if self.interim > INTERIM_MAX {
                 return Err(broken(&"it sends interim responses without end"));
             }
-            let head = if exchange.request.is_http11() {
-                inbound::interim_head(head)
-            } else {
-                Vec::new()
-            };
+            let head = inbound::interim_head(head);
             return Ok(Step::Interim { head });
         }
         self.judge_final(received)

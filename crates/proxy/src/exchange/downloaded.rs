@@ -28,8 +28,8 @@ pub(crate) enum Downloaded {
     /// What is stored has changed, or the next hop does not give what is missing: ask as the client
     /// did.
     AskAgain,
-    /// What is missing of an in-flight response came, and may not be stored: nobody else
-    /// may have it.
+    /// The missing range of an in-flight response came, and may not be stored: other clients may
+    /// not have it.
     NotShared,
     /// An error in whose place the stale response may be served.
     ServeStale(Serving),
@@ -38,7 +38,7 @@ pub(crate) enum Downloaded {
         /// The head for the client.
         head: Vec<u8>,
     },
-    /// Nobody is left to answer.
+    /// The client has left, and no other request waits.
     ClientLeft,
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),
@@ -74,6 +74,6 @@ pub(crate) fn silent(limit: crate::config::Span) -> HopFailure {
 pub(crate) fn broken(why: &dyn std::fmt::Display) -> AnswerReason {
     AnswerReason::new(
         ProxyError::HttpProtocolError,
-        format!("the next hop's response is not valid HTTP/1.1: {why}"),
+        format!("the next hop's response is not valid HTTP: {why}"),
     )
 }

@@ -222,7 +222,7 @@ async fn look_up_stored(
     let before = exchange.tx;
     let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
-        let Ok(ready) = stored::ready(exchange, &response).await else {
+        let Ok(ready) = stored::ready(stream, exchange, &response).await else {
             disk_lookup::forget(exchange, &response);
             exchange.tx = before;
             return None;
@@ -355,7 +355,7 @@ fn form_of(
     }
 }
 
-/// Sends the head that is in line and what `start` says, and enters it into the log.
+/// Sends the head that is queued and what `start` says, and enters it into the log.
 pub(crate) async fn read(stream: &mut ClientStream<'_>, exchange: &mut RequestState, start: Start) {
     let worker = Rc::clone(&exchange.worker);
     // its question is answered

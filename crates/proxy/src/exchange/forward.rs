@@ -63,7 +63,7 @@ pub(crate) async fn run(
     let next_hop = match NextHop::of(exchange) {
         Ok(next_hop) => next_hop,
         Err(answer) => {
-            // nobody was asked: each finds that out for itself
+            // no next hop was asked: each follower finds that out for itself
             exchange.release_followers(&worker, false);
             return respond::respond(stream, exchange, answer).await;
         }
@@ -144,7 +144,7 @@ async fn answer(
             serving,
         } => {
             release(exchange, hop);
-            let ready = stored::ready(exchange, &response).await;
+            let ready = stored::ready(stream, exchange, &response).await;
             let Ok(ready) = ready else {
                 forget_stored(exchange, fresh.as_ref().unwrap_or(&response));
                 return Answered::NotReadable;
@@ -163,7 +163,7 @@ async fn answer(
             let Some(stored) = stored else {
                 return Answered::NotReadable;
             };
-            let Ok(ready) = stored::ready(exchange, &stored).await else {
+            let Ok(ready) = stored::ready(stream, exchange, &stored).await else {
                 forget_stored(exchange, &stored);
                 return Answered::NotReadable;
             };
@@ -292,7 +292,7 @@ fn note_next_hop(stream: &ClientStream<'_>, exchange: &mut RequestState, hop: &m
         counters.inc(Metric::ClientNextHops);
     }
     let peer = exchange.client.facts().peer;
-    hop.serve(counters, peer.ip());
+    hop.count_request(counters, peer.ip());
     exchange.log.connected(&hop.facts());
 }
 
@@ -458,7 +458,7 @@ pub(crate) async fn fail(
     let failed = Event::Failed(failure);
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
-        if let Ok(ready) = stored::ready(exchange, &stored).await {
+        if let Ok(ready) = stored::ready(stream, exchange, &stored).await {
             exchange.log.failed(reason.error.as_str());
             return stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }

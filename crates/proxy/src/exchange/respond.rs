@@ -60,8 +60,8 @@ pub(crate) async fn respond(
     log.sent_content(sent, ContentSource::Own);
 }
 
-/// Puts the final head in line and enters it into the log. While the proxy drains, it is the last
-/// of its connection.
+/// Queues the final head and enters it into the log. While the proxy drains, it is the last of its
+/// connection.
 pub(crate) fn begin(
     response: &mut ResponseSender<'_>,
     exchange: &mut RequestState,
@@ -97,26 +97,18 @@ async fn discard(stream: &mut ClientStream<'_>, exchange: &RequestState) -> bool
     let mut left = limits.request_body_drain.as_usize();
     stream.deadline.set(limits.client_silence.as_duration());
     let worker = &exchange.worker;
-    let mut dropped = Vec::new();
-    poll_fn(|cx| {
-        loop {
-            dropped.clear();
-            let mut scratch = worker.scratch();
-            let received = stream.content.poll_receive(cx, &mut scratch, &mut dropped);
-            let Poll::Ready(received) = received else {
-                return stream.deadline.poll_passed(cx).map(|()| false);
-            };
-            let (Ok(received), Some(less)) = (received, left.checked_sub(dropped.len())) else {
-                return Poll::Ready(false);
-            };
-            left = less;
-            stream.content.consumed(dropped.len());
-            if received.is_end {
-                return Poll::Ready(true);
-            }
+    let before = stream.content.read_bytes();
+    let is_gone = poll_fn(|cx| {
+        let mut scratch = worker.scratch();
+        match stream.content.poll_settle(cx, &mut scratch, &mut left) {
+            Poll::Pending => stream.deadline.poll_passed(cx).map(|()| false),
+            settled => settled,
         }
     })
-    .await
+    .await;
+    let read_bytes = stream.content.read_bytes() - before;
+    worker.counters().add(Metric::BytesFromClients, read_bytes);
+    is_gone
 }
 
 /// How sending ended.
@@ -172,7 +164,7 @@ impl Content<'_> {
     }
 }
 
-/// Sends the head that is in line and all of `content` within the silence limit; bytes of content
+/// Sends the head that is queued and all of `content` within the silence limit; bytes of content
 /// that were sent, and how that ended.
 pub(crate) async fn send(
     stream: &mut ClientStream<'_>,

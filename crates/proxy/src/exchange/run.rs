@@ -43,6 +43,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
         }
     }
+    if !stream.response.is_complete() {
+        stream.response.abort();
+    }
     let sent_bytes = stream.response.sent_bytes();
     exchange.log.sent(sent_bytes);
     worker.counters().add(Metric::BytesToClients, sent_bytes);
@@ -107,7 +110,7 @@ async fn serve_stored(
     serving: Serving,
     refresh: Option<ExpectedResponse>,
 ) -> Result<(), ContentReadError> {
-    let ready = ready(exchange, response).await?;
+    let ready = ready(stream, exchange, response).await?;
     // what is hit is asked for again too
     exchange.worker.shared.popularity.note(exchange.key);
     if let Some(expected) = refresh {

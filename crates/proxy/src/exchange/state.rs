@@ -186,8 +186,8 @@ impl RequestState {
             .is_some_and(ExpectedResponse::is_outdated)
     }
 
-    /// The answer is not for others: those who wait for it ask for themselves. So do those who come
-    /// for a while, if that is to be `remembered`.
+    /// The response is not for others: its followers are forwarded by themselves. If that is to be
+    /// `remembered`, so are the requests that come during the next minutes (hit-for-miss).
     pub(crate) fn release_followers(&mut self, worker: &Worker, remembered: bool) {
         let Some(leader) = self.leader.take() else {
             return;
@@ -197,8 +197,8 @@ impl RequestState {
         leader.refused(now, remembered.then(|| now.tick.plus_ms(ms)));
     }
 
-    /// What was stored is freshened to `stored`, or dropped: those who wait look again, if it may
-    /// be for them.
+    /// The stored response was freshened to `stored`, or dropped: followers look it up again, if it
+    /// may be for them.
     pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
         if !stored.is_some_and(|facts| facts.answers_others(worker.now())) {
             self.release_followers(worker, true);

@@ -19,11 +19,12 @@ use weir_store::StoredResponse;
 
 /// Finds out whether a stored response can be sent, while nothing of it was promised.
 pub(crate) async fn ready(
+    stream: &ClientStream<'_>,
     exchange: &RequestState,
     response: &Arc<StoredResponse>,
 ) -> Result<Ready, ContentReadError> {
     let mut ready = Ready::of(exchange, response, exchange.worker.now().wall);
-    ready.prepare().await?;
+    ready.prepare(stream.response.can_send_file()).await?;
     Ok(ready)
 }
 
@@ -35,7 +36,7 @@ pub(crate) async fn serve(
     response: &Arc<StoredResponse>,
     serving: Serving,
 ) {
-    match ready(exchange, response).await {
+    match ready(stream, exchange, response).await {
         Ok(ready) => send_stored(stream, exchange, response, serving, ready).await,
         Err(read_error) => {
             disk_lookup::forget(exchange, response);
@@ -60,11 +61,11 @@ impl Ready {
         Self { form, piece }
     }
 
-    async fn prepare(&mut self) -> Result<(), ContentReadError> {
+    async fn prepare(&mut self, by_file: bool) -> Result<(), ContentReadError> {
         if self.piece.is_in_memory() {
             return Ok(());
         }
-        self.piece.prepare().await
+        self.piece.prepare(by_file).await
     }
 }
 
@@ -102,7 +103,7 @@ pub(crate) async fn send_stored(
     }
 }
 
-/// Puts the head of `response` in line, in `form`.
+/// Queues the head of `response`, in `form`.
 pub(crate) fn begin_stored(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,

@@ -14,12 +14,11 @@ use weir_net::tunnel::{Side, TunnelEnd};
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    hop: NextHopStream,
+    mut hop: NextHopStream,
     (status, head): (u16, &[u8]),
 ) {
     let worker = Rc::clone(&exchange.worker);
-    let mut hop = hop;
-    let first = [head, &hop.become_tunnel()].concat();
+    let surplus = hop.become_tunnel();
     exchange.tx.tunnel();
     exchange.log.response_head(status, head);
     let counters = worker.counters();
@@ -27,7 +26,7 @@ pub(crate) async fn run(
     counters.inc(Metric::TunnelsOpen);
     let idle_limit = exchange.settings.config.limits.tunnel_idle.as_duration();
     let cut = worker.shared.cut();
-    let report = stream.tunnel(&hop, &first, idle_limit, cut).await;
+    let report = stream.tunnel(&hop, (head, &surplus), idle_limit, cut).await;
     drop(hop);
     counters.dec(Metric::TunnelsOpen);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);

@@ -64,12 +64,13 @@ pub(crate) enum FirstAnswer {
     /// What was stored before and what arrives now, joined: in this form, with the head of this
     /// response, which has the fields that are for this client alone.
     Joined(ServedForm, Serving, Arc<StoredResponse>),
-    /// Nothing: it fills a missing range, and who reads there knows.
+    /// Nothing: the fetch fills a missing range, and its readers are told by the in-flight
+    /// response.
     None,
 }
 
-/// Whether a response is stored by the one who relays it: all of it is there already, or it is
-/// fetched for the store alone. A fetch of its own costs more than such a response.
+/// Whether a response is stored by the relay: all of it is there already, or it is fetched for the
+/// store alone. A fetch of its own costs more than such a response.
 pub(crate) fn is_quick(
     exchange: &RequestState,
     response: &Response<'_>,
@@ -79,7 +80,8 @@ pub(crate) fn is_quick(
     is_whole && (exchange.background || response.buffered.is_whole())
 }
 
-/// Enters a response into the log whose content nobody gets: what came of it with its head.
+/// Enters a response whose content no client gets into the log: the content that came with its
+/// head.
 pub(crate) fn discard(exchange: &mut RequestState, response: &Response<'_>) {
     exchange
         .log
@@ -120,7 +122,7 @@ pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Opti
     })
 }
 
-/// A new response: what the next hop sends goes to the one who asked as it is.
+/// A new response: the client that asked gets what the next hop sends, as it is.
 fn new(
     worker: &Worker,
     exchange: &mut RequestState,
@@ -165,8 +167,9 @@ fn new(
     })
 }
 
-/// The part that was missing: the one who asked gets what is stored and what arrives, in one. If
-/// there is no room for it that passes by: the part alone is no answer.
+/// The part that was missing: the client that asked gets the stored part and the new one, as one
+/// response. If there is no room for it, it goes to the client without being stored: the new part
+/// alone would be no answer.
 fn complete(
     worker: &Worker,
     exchange: &mut RequestState,

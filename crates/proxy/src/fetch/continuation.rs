@@ -2,7 +2,7 @@
 //! more.
 //!
 //! `weir_policy::fetch::continuation` says when it can be fetched. It goes by an in-flight response
-//! that nobody else reads and nothing keeps: its fetch asks by `Range` with `If-Range`, and finds
+//! without other readers, which is not stored: its fetch asks by `Range` with `If-Range`, and finds
 //! out whether the next hop still has the same.
 
 use crate::exchange::follow;

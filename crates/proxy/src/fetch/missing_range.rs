@@ -3,7 +3,7 @@
 //!
 //! The request is the reader's own, with Range for the missing range and If-Range for the validator
 //! of what is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed.
-//! Then nothing is mixed: who needs more than is there is cut.
+//! Then nothing is mixed: a reader that needs more than is there is cut.
 
 use crate::exchange::download::{Downloaded, HopFailure};
 use crate::exchange::forward::{self, BackgroundResult};
@@ -122,7 +122,7 @@ pub(crate) fn first_missing(
             to: u64::MAX,
         };
         let missing = match wanted {
-            // one that is counted from the end begins who knows where
+            // one that is counted from the end begins at an unknown place
             ServedForm::Part(range) if range.first < u64::MAX / 2 => {
                 let to = range.last.saturating_add(1);
                 ByteSpan::new(range.first, to).and_then(|span| present.first_missing(span))
@@ -135,7 +135,7 @@ pub(crate) fn first_missing(
     Some(MissingRange { span, into: None })
 }
 
-/// Starts fetching `span` of `arriving`, which counts as begun.
+/// Starts fetching `span` of `in_flight`, which counts as begun.
 pub(crate) fn spawn(
     exchange: &RequestState,
     in_flight: &Arc<InFlightResponse>,
@@ -243,8 +243,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Ready once nobody needs it any more, or another reader needs its place: there is nothing to
-    /// judge it by before its head. Says how it ends then.
+    /// Ready once no reader needs it any more, or another reader needs its place: there is nothing
+    /// to judge it by before its head. Says how it ends then.
     async fn unneeded(&self) -> FetchEnd {
         poll_fn(
             |cx| match self.in_flight.permit(&self.worker, self.fetch, cx.waker()) {

@@ -82,7 +82,7 @@ struct Reader<'a, 'c> {
     sent: Sent,
 }
 
-/// Sends the head that is in line, then what `start` says, and what is still to come of it, until
+/// Sends the head that is queued, then what `start` says, and what is still to come of it, until
 /// there is no more.
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
@@ -114,9 +114,6 @@ pub(crate) async fn run(
         },
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
-    if !matches!(reader.sent.end, ReadEnd::Whole | ReadEnd::ClientLeft) {
-        reader.stream.response.abort();
-    }
     reader.sent
 }
 
@@ -206,7 +203,7 @@ impl Reader<'_, '_> {
         disconnected.map(|()| ReadEnd::ClientLeft)
     }
 
-    /// Puts the next content into the outbox, if there is any.
+    /// Takes the next piece of content, if there is one.
     fn next(&mut self, cx: &mut Context<'_>) -> Next {
         if self.reading.is_some() {
             return self.next_from_disk(cx);
@@ -275,7 +272,7 @@ impl Reader<'_, '_> {
             let response = &mut self.stream.response;
             let is_flushed = match &self.end {
                 Some(_) => response.is_complete(),
-                None => !response.has_line(),
+                None => !response.has_queued(),
             };
             if self.piece.is_empty() && is_flushed {
                 return Poll::Ready(true);

@@ -39,7 +39,7 @@ pub(crate) struct Terms {
     client_silence: Duration,
     half_closed: Duration,
     read_ahead: ReadAhead,
-    /// Nobody waits for it: it is fetched for the store, within the budget of background bytes.
+    /// No client waits for it: it is fetched for the store, within the budget of background bytes.
     is_background: bool,
     /// The connection may come from a route with another read-ahead: the kernel's buffers are
     /// looked at at once.

@@ -38,6 +38,8 @@ struct Fetch {
     hop: Option<NextHopStream>,
     deadline: Deadline,
     silence: Duration,
+    /// It goes on by itself: its failure is counted here.
+    is_spawned: bool,
     /// How it ended, once it has.
     end: Option<FetchEnd>,
     /// When the round trip was looked at.
@@ -67,6 +69,7 @@ pub(crate) fn begin(
         hop: Some(hop),
         deadline: Deadline::new(silence),
         silence,
+        is_spawned: false,
         end: None,
         looked: None,
         background: Allowance::default(),
@@ -85,6 +88,8 @@ impl Ready {
     /// Goes on as a task of this worker.
     pub(crate) fn spawn(self) {
         let mut fetch = self.0;
+        fetch.is_spawned = true;
+        fetch.count_cut();
         if fetch.end.is_none() {
             tokio::task::spawn_local(async move {
                 poll_fn(|cx| fetch.poll(cx)).await;
@@ -117,7 +122,7 @@ impl Fetch {
                 ReadPermit::Unread | ReadPermit::Background if self.in_flight.is_awaited() => {
                     return Poll::Pending;
                 }
-                // one that goes on is judged anew when it turns out to be for nobody
+                // a fetch that goes on is judged anew once it has no reader
                 ReadPermit::Unread | ReadPermit::Background => {
                     self.judge();
                     continue;
@@ -197,7 +202,7 @@ impl Fetch {
         }
     }
 
-    /// Nobody reads: goes on, or not.
+    /// It has no reader: goes on, or not.
     fn judge(&mut self) {
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());
@@ -244,10 +249,18 @@ impl Fetch {
             .is_none_or(|at| now.tick.ms_since(at) >= flow::LOOK_MS)
         {
             self.looked = Some(now.tick);
-            next_hop_us = response.look();
+            next_hop_us = response.measure_round_trip();
         }
         let (window, to_come) = self.in_flight.window(self.id, next_hop_us);
         response.set_window(window, to_come);
+    }
+
+    /// Counts a failure of the next hop. One that shows before the client was sent anything becomes
+    /// an answer of ours, which is counted there.
+    fn count_cut(&self) {
+        if self.is_spawned && self.end == Some(FetchEnd::Cut) {
+            self.worker.counters().inc(Metric::NextHopErrors);
+        }
     }
 
     fn finish(&mut self, end: FetchEnd) {
@@ -258,9 +271,7 @@ impl Fetch {
         self.background.end(&self.worker.shared.background);
         let counters = self.worker.counters();
         counters.dec(Metric::FetchesUnderWay);
-        if end == FetchEnd::Cut {
-            counters.inc(Metric::NextHopErrors);
-        }
+        self.count_cut();
         let hop = self.hop.take();
         let Some(mut hop) = hop.filter(|_| end == FetchEnd::Whole) else {
             return self.in_flight.end(&self.worker, self.id, end, &[]);
@@ -287,7 +298,7 @@ fn push(
 }
 
 impl Drop for Fetch {
-    /// A panic, or the end of the proxy: who reads must not wait for ever.
+    /// A panic, or the end of the proxy: readers must not wait for ever.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.worker.counters().inc(Metric::Panics);

@@ -279,6 +279,7 @@ impl RequestLog {
     pub(crate) fn content_type(&self) -> &[u8] {
         &self.content_type
     }
+
     /// So many bytes went to the client, head and framing included.
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.response_bytes += bytes;

@@ -70,17 +70,17 @@ impl StoredPiece {
         self.read_error
     }
 
-    /// Ready once its first bytes can be sent: while nothing was promised, what cannot be read is a
-    /// miss.
+    /// Ready once its first bytes can be sent, `by_file` if the stream can: while nothing was
+    /// promised, what cannot be read is a miss.
     ///
     /// # Errors
     ///
     /// Why they cannot.
-    pub(crate) async fn prepare(&mut self) -> Result<(), ContentReadError> {
+    pub(crate) async fn prepare(&mut self, by_file: bool) -> Result<(), ContentReadError> {
         if self.is_sent() {
             return Ok(());
         }
-        poll_fn(|cx| self.poll_next(true, cx)).await.map(|_| ())
+        poll_fn(|cx| self.poll_next(by_file, cx)).await.map(|_| ())
     }
 
     /// Whether all of it is in memory.
@@ -88,8 +88,7 @@ impl StoredPiece {
         self.response.body.is_in_memory()
     }
 
-    /// Sends what is in line, then what follows of the piece, once; the bytes of it that were
-    /// taken.
+    /// Sends what is queued, then what follows of the piece, once; the bytes of it that were taken.
     ///
     /// # Errors
     ///

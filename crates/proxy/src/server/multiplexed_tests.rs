@@ -57,12 +57,17 @@ impl Connection {
         length: BodyLength,
         window: u64,
     ) -> DoubleStream {
+        let target = format!("http://{origin}{path}");
         let content = match length {
             BodyLength::Exact(bytes) => format!("Content-Length: {bytes}\r\n"),
             _ => String::new(),
         };
-        let text =
-            format!("{method} http://{origin}{path} HTTP/1.1\r\nHost: {origin}\r\n{content}\r\n");
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: {origin}\r\n{content}\r\n");
+        self.send(&head, length, window)
+    }
+
+    /// Sends a request head on a stream of its own.
+    fn send(&self, text: &str, length: BodyLength, window: u64) -> DoubleStream {
         let settings = self.worker.settings();
         let mut lines = LineBuffer::new();
         let parsed = parse_request(text.as_bytes(), &settings.heads, &mut lines);
@@ -158,6 +163,8 @@ fn check(scenario: Scenario) {
     config.admin.address = AdminAddress::Off;
     config.log.access = LogTarget::Off;
     config.disk.enabled = false;
+    let origin = origin();
+    config.access.connect_ports = vec![origin.port()];
     config.access.allow_destinations = vec!["127.0.0.0/8".parse().expect("a range")];
     config.fetch.follower_wait = "1h".parse().expect("a time");
     config.limits.client_silence = "1h".parse().expect("a time");
@@ -172,7 +179,6 @@ fn check(scenario: Scenario) {
     );
     let shared = Arc::new(shared.expect("what the workers share"));
     let (done, ended) = channel();
-    let origin = origin();
     let service = {
         let shared = Arc::clone(&shared);
         move |net| {
@@ -203,7 +209,7 @@ fn check(scenario: Scenario) {
 }
 
 /// An origin: `/large` may be stored, `/private` may not, `/small` is small, `/count` answers a
-/// POST with how many bytes it had.
+/// POST with how many bytes it had, `/cut` breaks off.
 fn origin() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -246,15 +252,17 @@ fn serve_origin(mut stream: TcpStream) {
         let (rules, content) = match path.as_str() {
             "/large" => ("max-age=3600", large()),
             "/private" => ("no-store", large()),
+            "/cut" => ("no-store", b"part".to_vec()),
             "/count" => ("no-store", had.to_string().into_bytes()),
             _ => ("no-store", b"small".to_vec()),
         };
         let head = format!(
             "HTTP/1.1 200 OK\r\nCache-Control: {rules}\r\nContent-Length: {}\r\n\r\n",
-            content.len()
+            content.len() + usize::from(path == "/cut")
         );
         let sent = stream.write_all(head.as_bytes());
-        if sent.and_then(|()| stream.write_all(&content)).is_err() {
+        let sent = sent.and_then(|()| stream.write_all(&content));
+        if sent.is_err() || path == "/cut" {
             return;
         }
     }
@@ -313,6 +321,66 @@ fn reset_stream_ends_its_own_request_alone() {
             assert_eq!(end, DoubleEnd::Whole);
             let aborts = || connection.worker.counters().get(Metric::ClientAborts);
             until(|| aborts() == 1).await;
+        })
+    });
+}
+
+#[test]
+fn response_that_is_cut_aborts_its_own_stream_alone() {
+    check(|connection| {
+        Box::pin(async move {
+            let other = connection.get("/private", TAKEN_BYTES);
+            other.head().await;
+            let cut = connection.get("/cut", WIDE);
+            let (content, end) = cut.read_all().await;
+            assert_eq!((&content[..], end), (&b"part"[..], DoubleEnd::Aborted));
+            other.grant(WIDE);
+            let (content, end) = other.read_all().await;
+            assert!(content == large(), "the content differs");
+            assert_eq!(end, DoubleEnd::Whole);
+        })
+    });
+}
+
+#[test]
+fn streams_share_the_window_of_their_connection() {
+    check(|connection| {
+        Box::pin(async move {
+            let first = connection.get("/private", WIDE);
+            first.head().await;
+            connection.double.set_window(0);
+            let second = connection.get("/small", WIDE);
+            second.head().await;
+            for _ in 0..1000 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(second.unread_bytes(), 0);
+            connection.double.set_window(WIDE);
+            assert_eq!(second.read_all().await.0, b"small");
+            assert!(first.read_all().await.0 == large(), "the content differs");
+        })
+    });
+}
+
+#[test]
+fn tunnel_takes_a_stream_and_leaves_the_others() {
+    check(|connection| {
+        Box::pin(async move {
+            let origin = connection.origin;
+            let head = format!("CONNECT {origin} HTTP/1.1\r\nHost: {origin}\r\n\r\n");
+            let tunnel = connection.send(&head, BodyLength::None, WIDE);
+            assert!(tunnel.head().await.starts_with("HTTP/1.1 200 "));
+            let request = format!("GET /small HTTP/1.1\r\nHost: {origin}\r\n\r\n");
+            tunnel.send(request.as_bytes(), false);
+            let (mut received, mut end) = (Vec::new(), None);
+            while !received.ends_with(b"small") {
+                let (content, ended) = tunnel.read().await;
+                received.extend(content);
+                end = ended;
+            }
+            assert!(received.starts_with(b"HTTP/1.1 200 OK\r\n"));
+            assert_eq!(end, None);
+            assert_eq!(connection.get("/small", WIDE).read_all().await.0, b"small");
         })
     });
 }

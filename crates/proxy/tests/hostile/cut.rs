@@ -12,6 +12,7 @@ enum Stop {
 }
 
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+const PRIVATE: &str = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\n";
 
 const CASES: &[(&str, &str, Stop)] = &[
     ("Content-Length: 10\r\n", "part", Stop::Close),
@@ -86,11 +87,17 @@ fn is_cut(client: &mut RawClient, head: &Head, stop: impl FnOnce()) -> bool {
 fn truncated_response_is_detectable_and_not_stored() {
     Way::each(|way| {
         for (at, (framing, content, stop)) in CASES.iter().enumerate() {
-            for version in ["1.1", "1.0"] {
-                let path = format!("/{at}/{version}");
+            // one goes by way of the store, the other is relayed
+            for (version, rules) in [
+                ("1.1", FRESH),
+                ("1.0", FRESH),
+                ("1.1", PRIVATE),
+                ("1.0", PRIVATE),
+            ] {
+                let path = format!("/{at}/{version}/{}", rules.len());
                 let mut client = way.proxy.client();
                 client.send(way.head("GET", &path, version, ""));
-                let (mut hop, _) = way.origin.answer(format!("{FRESH}{framing}\r\n{content}"));
+                let (mut hop, _) = way.origin.answer(format!("{rules}{framing}\r\n{content}"));
                 let head = client.read_head();
                 assert_eq!(head.status(), 200);
                 let cut = is_cut(&mut client, &head, || match stop {
@@ -102,7 +109,10 @@ fn truncated_response_is_detectable_and_not_stored() {
                         hop.expect_end();
                     }
                 });
-                assert!(cut, "{framing:?} {content:?} {stop:?} HTTP/{version}");
+                assert!(
+                    cut,
+                    "{rules}{framing:?} {content:?} {stop:?} HTTP/{version}"
+                );
                 // the second fetch asks again
                 let whole = format!("{FRESH}Connection: close\r\nContent-Length: 5\r\n\r\nwhole");
                 assert_eq!(way.fetch(&path, &whole).0.text(), "whole");

@@ -32,9 +32,9 @@ impl DoubleConnection {
         }
     }
 
-    /// Lets all streams together send so many bytes more.
-    pub fn grant(&self, bytes: u64) {
-        self.window.set(self.window.get() + bytes);
+    /// Lets all streams together send so many bytes from now on.
+    pub fn set_window(&self, bytes: u64) {
+        self.window.set(bytes);
         wake(&self.wakers);
     }
 
@@ -57,7 +57,7 @@ impl DoubleConnection {
 struct Stream {
     length: BodyLength,
     connection_window: Rc<Cell<u64>>,
-    /// Everybody who waits for anything on the connection.
+    /// All tasks that wait for anything on the connection.
     wakers: Rc<RefCell<Vec<Waker>>>,
     state: RefCell<State>,
 }
@@ -241,9 +241,10 @@ impl DoubleContent {
         let content = std::mem::take(&mut state.request);
         state.received_bytes += content.len() as u64;
         into.extend_from_slice(&content);
-        Poll::Ready(Ok(ReceivedContent {
-            read_bytes: content.len(),
-            is_end: state.request_ended,
+        Poll::Ready(Ok(if state.request_ended {
+            ReceivedContent::Whole
+        } else {
+            ReceivedContent::More
         }))
     }
 
@@ -267,6 +268,10 @@ impl DoubleContent {
         is_none || state.request_ended && state.request.is_empty()
     }
 
+    pub(in crate::http) fn read_bytes(&self) -> u64 {
+        self.received_bytes()
+    }
+
     pub(in crate::http) fn received_bytes(&self) -> u64 {
         self.0.state.borrow().received_bytes
     }
@@ -279,32 +284,43 @@ impl DoubleContent {
     pub(in crate::http) async fn tunnel(
         &mut self,
         next_hop: &TcpStream,
-        first: &[u8],
+        (head, surplus): (&[u8], &[u8]),
         drain: impl Future<Output = ()>,
     ) -> TunnelReport {
         let mut response = DoubleResponse(Rc::clone(&self.0), Vec::new());
-        response.begin(first.to_vec(), ContentForm::Unsized);
+        response.begin(head.to_vec(), ContentForm::Unsized);
+        let mut first = surplus.to_vec();
         let (to_next_hop, to_client) = (Cell::new(0), Cell::new(0));
         let outbound = async {
             let mut content = Vec::new();
             loop {
                 let received = poll_fn(|cx| self.poll_receive(cx, &mut [], &mut content)).await;
                 let received = received.ok()?;
-                for part in content.chunks(4096) {
+                let mut rest = &content[..];
+                while !rest.is_empty() {
                     next_hop.writable().await.ok()?;
-                    let count = next_hop.try_write(part).unwrap_or(0);
+                    let count = match next_hop.try_write(rest) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                        written => written.ok()?,
+                    };
+                    rest = &rest[count..];
                     to_next_hop.set(to_next_hop.get() + count as u64);
                 }
                 self.consumed(content.len());
                 content.clear();
-                if received.is_end {
+                if received == ReceivedContent::Whole {
                     return Some(());
                 }
             }
         };
         let inbound = async {
             let mut buffer = [0; 4096];
+            poll_fn(|cx| response.poll_send(cx, &[], None)).await.ok()?;
             loop {
+                while !first.is_empty() {
+                    let sent = poll_fn(|cx| response.poll_send(cx, &[&first], None)).await;
+                    first.drain(..sent.ok()?);
+                }
                 next_hop.readable().await.ok()?;
                 let count = match next_hop.try_read(&mut buffer) {
                     Ok(0) => break,
@@ -413,7 +429,7 @@ impl DoubleResponse {
         Some(0)
     }
 
-    pub(in crate::http) fn has_line(&self) -> bool {
+    pub(in crate::http) fn has_queued(&self) -> bool {
         !self.0.state.borrow().line.is_empty()
     }
 

@@ -179,14 +179,14 @@ impl DoubleRequest {
     }
 }
 
-/// The window of a stream that nobody has set, bytes (RFC 9113 §6.9.2).
+/// The first window of a stream, bytes (RFC 9113 §6.9.2).
 const FIRST_WINDOW: usize = 65_535;
 
 /// One stream to the double.
 pub struct DoubleExchange {
     exchange: Rc<Exchange>,
     /// With the owner of the stream alone: its halves do not stop it.
-    _cancel: Option<Rc<Cancel>>,
+    _cancel: Option<Cancel>,
 }
 
 struct Cancel(Rc<Exchange>);
@@ -203,7 +203,7 @@ impl Drop for Cancel {
 impl DoubleExchange {
     /// The same for the owner: dropping it stops the response.
     pub(in crate::http) fn owned(mut self) -> Self {
-        self._cancel = Some(Rc::new(Cancel(Rc::clone(&self.exchange))));
+        self._cancel = Some(Cancel(Rc::clone(&self.exchange)));
         self
     }
 
@@ -224,7 +224,7 @@ impl DoubleExchange {
     }
 
     #[expect(clippy::unused_self, reason = "nothing is counted of the double")]
-    pub(in crate::http) fn serve(&self, _counters: &Counters, _client: IpAddr) {}
+    pub(in crate::http) fn count_request(&self, _counters: &Counters, _client: IpAddr) {}
 
     // ---- the request
 
@@ -303,8 +303,9 @@ impl DoubleExchange {
         &self,
         _take: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> ContentRead {
-        let state = self.exchange.state.borrow();
+        let mut state = self.exchange.state.borrow_mut();
         let is_whole = state.ended && state.content.is_empty();
+        state.is_read = is_whole;
         ContentRead {
             bytes: 0,
             content_bytes: 0,
@@ -365,7 +366,7 @@ impl DoubleExchange {
     }
 
     #[expect(clippy::unused_self, reason = "the double has no round trip")]
-    pub(in crate::http) fn look(&self) -> Option<u32> {
+    pub(in crate::http) fn measure_round_trip(&self) -> Option<u32> {
         Some(0)
     }
 }

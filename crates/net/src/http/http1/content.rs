@@ -16,6 +16,7 @@ pub struct Http1Content<'c> {
     reader: BodyReader,
     is_begun: bool,
     is_ended: bool,
+    read_bytes: u64,
     received_bytes: u64,
     content_bytes: u64,
 }
@@ -35,6 +36,7 @@ impl<'c> Http1Content<'c> {
             reader: BodyReader::new(length, trailers),
             is_begun: false,
             is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
+            read_bytes: 0,
             received_bytes: 0,
             content_bytes: 0,
         }
@@ -65,10 +67,10 @@ impl<'c> Http1Content<'c> {
         if !self.is_begun {
             self.is_begun = true;
             let first = std::mem::take(self.unread);
-            return Poll::Ready(self.take(&first, 0, into));
+            return Poll::Ready(self.take(&first, into));
         }
         if self.is_ended {
-            return Poll::Ready(self.take(&[], 0, into));
+            return Poll::Ready(self.take(&[], into));
         }
         let Ok(count) = ready!(self.poll_read(cx, scratch)) else {
             return Poll::Ready(Err(ContentError::Disconnected));
@@ -76,7 +78,8 @@ impl<'c> Http1Content<'c> {
         if count == 0 {
             return Poll::Ready(Err(ContentError::Disconnected));
         }
-        Poll::Ready(self.take(&scratch[..count], count, into))
+        self.read_bytes += count as u64;
+        Poll::Ready(self.take(&scratch[..count], into))
     }
 
     fn poll_read(&self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -89,13 +92,8 @@ impl<'c> Http1Content<'c> {
         }
     }
 
-    /// Decodes `input`, of which `read_bytes` were read just now.
-    fn take(
-        &mut self,
-        input: &[u8],
-        read_bytes: usize,
-        into: &mut Vec<u8>,
-    ) -> Result<ReceivedContent, ContentError> {
+    /// Decodes `input`.
+    fn take(&mut self, input: &[u8], into: &mut Vec<u8>) -> Result<ReceivedContent, ContentError> {
         let mut rest = input;
         while !self.is_ended {
             let step = self.reader.step(rest).map_err(ContentError::Invalid)?;
@@ -113,10 +111,40 @@ impl<'c> Http1Content<'c> {
         if !rest.is_empty() {
             *self.unread = rest.to_vec();
         }
-        Ok(ReceivedContent {
-            read_bytes,
-            is_end: self.is_ended,
+        Ok(if self.is_ended {
+            ReceivedContent::Whole
+        } else {
+            ReceivedContent::More
         })
+    }
+
+    pub(crate) fn poll_settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        left: &mut usize,
+    ) -> Poll<bool> {
+        let mut dropped = Vec::new();
+        loop {
+            dropped.clear();
+            let Ok(received) = ready!(self.poll_receive(cx, scratch, &mut dropped)) else {
+                return Poll::Ready(false);
+            };
+            match left.checked_sub(dropped.len()) {
+                Some(less) => *left = less,
+                None => return Poll::Ready(false),
+            }
+            if received == ReceivedContent::Whole {
+                return Poll::Ready(true);
+            }
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "HTTP/1.1 has no window of its own")]
+    pub(crate) fn consumed(&mut self, _bytes: usize) {}
+
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.read_bytes
     }
 
     pub(crate) fn trailers(&self) -> &[u8] {

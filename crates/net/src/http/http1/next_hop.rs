@@ -35,7 +35,7 @@ impl Http1NextHop {
         }
     }
 
-    pub(crate) fn serve(&mut self, counters: &Counters, client: IpAddr) {
+    pub(crate) fn count_request(&mut self, counters: &Counters, client: IpAddr) {
         self.connection.uses.serve(counters, client);
     }
 

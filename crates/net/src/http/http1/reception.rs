@@ -221,7 +221,7 @@ impl<'a> Http1Reception<'a> {
         }
     }
 
-    pub(crate) fn look(&mut self) -> Option<u32> {
+    pub(crate) fn measure_round_trip(&mut self) -> Option<u32> {
         let socket = self.half.as_ref();
         let round_trip_us = tcp_info(socket)?.rtt_us;
         if let Some(flow) = &mut self.state.flow {

@@ -125,7 +125,7 @@ impl<'c> Http1Response<'c> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(sent) => {
-                    self.writer.sent_otherwise(sent);
+                    self.writer.sent_by_file(sent);
                     return Poll::Ready(Ok(sent));
                 }
             }
@@ -160,8 +160,8 @@ impl<'c> Http1Response<'c> {
         self.writer.is_begun()
     }
 
-    pub(crate) fn has_line(&self) -> bool {
-        self.writer.has_line()
+    pub(crate) fn has_queued(&self) -> bool {
+        self.writer.has_queued()
     }
 
     pub(crate) fn retract(&mut self) -> bool {
@@ -176,7 +176,7 @@ impl<'c> Http1Response<'c> {
     /// whole one, it is a reset.
     pub(crate) fn abort(&mut self) {
         self.keep_alive = false;
-        let is_open = self.writer.sent_bytes() > 0 && !self.writer.is_ended();
+        let is_open = self.writer.sent_bytes() > 0 && !self.writer.is_complete();
         if self.writer.framing() == Framing::Close && is_open {
             // if it cannot be set the client has gone already
             let _ = socket2::SockRef::from(self.client.socket).set_linger(Some(Duration::ZERO));
@@ -189,8 +189,10 @@ impl<'c> Http1Response<'c> {
 }
 
 impl Drop for Http1Response<'_> {
-    /// The next response on the connection has bounds of its own.
+    /// The next response on the connection has bounds of its own. A response that is not whole must
+    /// not look so, however it ends.
     fn drop(&mut self) {
+        self.abort();
         self.client.flow.release(self.client.socket);
     }
 }

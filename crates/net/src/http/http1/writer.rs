@@ -4,7 +4,8 @@ use super::chunks::Framing;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 
-/// Pieces of content handed to the kernel in one call.
+/// Pieces of content handed to the kernel in one call; those beyond wait for the next one. `writev`
+/// takes 1024 (IOV_MAX), but a large write keeps other connections waiting.
 const PIECES_MAX: usize = 16;
 
 /// The sending half of a connection.
@@ -49,12 +50,13 @@ impl MessageWriter {
         }
     }
 
-    /// Puts a complete interim head in line.
+    /// Queues a complete interim head.
     pub(super) fn push(&mut self, head: &[u8]) {
+        debug_assert!(!self.is_begun, "an interim head behind the final one");
         self.frame.extend_from_slice(head);
     }
 
-    /// Puts the final head in line; `complete` appends what the connection adds to it.
+    /// Queues the final head; `complete` appends what the connection adds to it.
     pub(super) fn begin(
         &mut self,
         head: Vec<u8>,
@@ -78,9 +80,9 @@ impl MessageWriter {
         &self.frame[from..]
     }
 
-    /// Sends what is in line, then of `content` as much as there is room for, then the end if all
-    /// of it has left and `end` has the trailer section. The bytes of `content` that were taken; 0
-    /// when everything in line has left.
+    /// Sends what is queued, then of `content` as much as there is room for, then the end if all of
+    /// it has left and `end` has the trailer section. The bytes of `content` that were taken; 0
+    /// when everything queued has left.
     pub(super) fn poll_send(
         &mut self,
         transport: &mut impl Transport,
@@ -96,17 +98,14 @@ impl MessageWriter {
                 ready!(self.poll_flush(transport, cx))?;
                 return Poll::Ready(Ok(0));
             }
-            if offered == 0 && end.is_none() && self.frame.is_empty() {
+            if offered == 0 && self.frame.is_empty() && (end.is_none() || !self.framing.has_end()) {
+                self.is_ended = end.is_some();
                 return Poll::Ready(Ok(0));
             }
             let room = ready!(transport.poll_room(cx))?;
             let allowed = self.framing.open(offered.min(room), &mut self.frame);
             let is_last = end.is_some() && allowed == offered;
             let tail = self.framing.tail(allowed, end.filter(|_| is_last));
-            if self.frame.is_empty() && allowed == 0 && tail.is_empty() {
-                self.is_ended = is_last;
-                return Poll::Ready(Ok(0));
-            }
             let taken = ready!(self.poll_write(transport, cx, content, allowed, &tail))?;
             if taken.content == allowed {
                 self.frame.extend_from_slice(&tail[taken.tail..]);
@@ -184,8 +183,8 @@ impl MessageWriter {
         Poll::Ready(Ok(()))
     }
 
-    /// So many bytes of content left by another way.
-    pub(super) fn sent_otherwise(&mut self, bytes: usize) {
+    /// So many bytes of content left from a file.
+    pub(super) fn sent_by_file(&mut self, bytes: usize) {
         self.sent_bytes += bytes as u64;
     }
 
@@ -195,6 +194,10 @@ impl MessageWriter {
             return false;
         };
         self.frame.truncate(at);
+        if self.frame_sent == at {
+            self.frame.clear();
+            self.frame_sent = 0;
+        }
         self.framing = Framing::Length;
         self.is_begun = false;
         self.is_ended = false;
@@ -205,17 +208,12 @@ impl MessageWriter {
         self.framing
     }
 
-    pub(super) fn has_line(&self) -> bool {
+    pub(super) fn has_queued(&self) -> bool {
         !self.frame.is_empty()
     }
 
     pub(super) fn is_begun(&self) -> bool {
         self.is_begun
-    }
-
-    /// Whether the end has been put in line.
-    pub(super) fn is_ended(&self) -> bool {
-        self.is_ended
     }
 
     /// Whether all of it, its end included, has left.
@@ -232,4 +230,137 @@ impl MessageWriter {
 struct Taken {
     content: usize,
     tail: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    /// A kernel that takes at most `step` bytes a call, and lets `room` bytes of content be sent.
+    struct Kernel {
+        step: usize,
+        room: usize,
+        taken: Vec<u8>,
+    }
+
+    impl Transport for Kernel {
+        fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+            match self.room {
+                0 => Poll::Pending,
+                room => Poll::Ready(Ok(room)),
+            }
+        }
+
+        fn poll_write(
+            &mut self,
+            _cx: &mut Context<'_>,
+            slices: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            let offered: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();
+            let count = offered.len().min(self.step);
+            self.taken.extend_from_slice(&offered[..count]);
+            Poll::Ready(Ok(count))
+        }
+    }
+
+    fn kernel(step: usize, room: usize) -> Kernel {
+        let taken = Vec::new();
+        Kernel { step, room, taken }
+    }
+
+    fn context() -> Context<'static> {
+        Context::from_waker(Waker::noop())
+    }
+
+    fn begun(framing: Framing) -> MessageWriter {
+        let mut writer = MessageWriter::new();
+        writer.push(b"103\r\n");
+        let head = writer.begin(b"200\r\n".to_vec(), framing, |head| head.extend(b"\r\n"));
+        assert!(head.starts_with(b"200\r\n"));
+        writer
+    }
+
+    /// Sends `content`, offered as pieces of at most `offer` bytes, two at a time.
+    fn sent(
+        framing: Framing,
+        content: &[u8],
+        (step, room, offer): (usize, usize, usize),
+    ) -> String {
+        let (mut writer, mut kernel) = (begun(framing), kernel(step, room));
+        let mut at = 0;
+        while !writer.is_complete() {
+            let rest = &content[at..];
+            let first = &rest[..rest.len().min(offer)];
+            let second = &rest[first.len()..];
+            let second = &second[..second.len().min(offer)];
+            let is_all = first.len() + second.len() == rest.len();
+            let end = is_all.then_some(&b"T: 1\r\n"[..]);
+            let polled = writer.poll_send(&mut kernel, &mut context(), &[first, second], end);
+            let Poll::Ready(Ok(count)) = polled else {
+                panic!("{polled:?}");
+            };
+            at += count;
+        }
+        assert_eq!(at, content.len());
+        assert_eq!(writer.sent_bytes(), kernel.taken.len() as u64);
+        String::from_utf8(kernel.taken).expect("text")
+    }
+
+    #[test]
+    fn each_byte_of_heads_content_and_framing_is_sent_once() {
+        for step in 1..20 {
+            for room in [1, 2, 7, 100] {
+                let how = (step, room, 4);
+                let length = sent(Framing::Length, b"0123456789", how);
+                assert_eq!(length, "103\r\n200\r\n\r\n0123456789", "{how:?}");
+                let close = sent(Framing::Close, b"", how);
+                assert_eq!(close, "103\r\n200\r\n\r\n", "{how:?}");
+            }
+            let how = (step, 100, 5);
+            let head = "103\r\n200\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let chunked = sent(Framing::Chunked(0), b"0123456789", how);
+            let one = "a\r\n0123456789\r\n0\r\nT: 1\r\n\r\n";
+            assert_eq!(chunked, format!("{head}{one}"), "{how:?}");
+            let chunked = sent(Framing::Chunked(0), b"01234567", (step, 6, 4));
+            let two = "6\r\n012345\r\n2\r\n67\r\n0\r\nT: 1\r\n\r\n";
+            assert_eq!(chunked, format!("{head}{two}"), "{how:?}");
+            let empty = sent(Framing::Chunked(0), b"", how);
+            assert_eq!(empty, format!("{head}0\r\nT: 1\r\n\r\n"), "{how:?}");
+        }
+    }
+
+    #[test]
+    fn end_without_bytes_of_its_own_needs_no_room() {
+        let mut writer = begun(Framing::Length);
+        let mut kernel = kernel(100, 100);
+        let sent = writer.poll_send(&mut kernel, &mut context(), &[b"0123"], None);
+        assert!(matches!(sent, Poll::Ready(Ok(4))), "{sent:?}");
+        kernel.room = 0;
+        let ended = writer.poll_send(&mut kernel, &mut context(), &[], Some(&[]));
+        assert!(matches!(ended, Poll::Ready(Ok(0))), "{ended:?}");
+        assert!(writer.is_complete());
+    }
+
+    #[test]
+    fn head_is_taken_back_until_a_byte_of_it_has_left() {
+        let interim = b"103\r\n".len();
+        for step in 1..=interim + 1 {
+            let mut writer = begun(Framing::Close);
+            let mut kernel = kernel(step, 100);
+            let written = writer.poll_write(&mut kernel, &mut context(), &[], 0, &[]);
+            assert!(written.is_ready());
+            assert_eq!(writer.retract(), step <= interim, "{step}");
+            if step > interim {
+                continue;
+            }
+            assert!(!writer.is_begun());
+            let _ = writer.begin(b"502\r\n".to_vec(), Framing::Length, |_| {});
+            while !writer.is_complete() {
+                let sent = writer.poll_send(&mut kernel, &mut context(), &[], Some(&[]));
+                assert!(sent.is_ready());
+            }
+            assert_eq!(kernel.taken, b"103\r\n502\r\n", "{step}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_measure::Metric;
-use weir_net::http::{ContentError, RequestContent, RequestSender};
+use weir_net::http::{ContentError, ReceivedContent, RequestContent, RequestSender};
 use weir_net::{Deadline, Party};
 use weir_semantics::ProxyError;
 
@@ -98,11 +98,13 @@ pub(crate) async fn send_content(
         deadline: Deadline::new(limits.client_silence),
     };
     let end = poll_fn(|cx| {
-        let before = to_hop.sent_bytes();
+        let (read_before, before) = (upload.from_client.read_bytes(), to_hop.sent_bytes());
         let polled = upload.poll(to_hop, worker, cx);
         let sent_bytes = to_hop.sent_bytes();
         let counters = worker.counters();
         counters.add(Metric::BytesToNextHops, sent_bytes - before);
+        let read_bytes = upload.from_client.read_bytes() - read_before;
+        counters.add(Metric::BytesFromClients, read_bytes);
         if sent_bytes > begun_bytes {
             sending.set(Sending::UnderWay);
         }
@@ -159,10 +161,7 @@ impl Upload<'_, '_> {
                 }
                 Poll::Ready(Ok(received)) => {
                     self.deadline.moved();
-                    worker
-                        .counters()
-                        .add(Metric::BytesFromClients, received.read_bytes as u64);
-                    self.is_received = received.is_end;
+                    self.is_received = received == ReceivedContent::Whole;
                 }
                 Poll::Ready(Err(ContentError::Disconnected)) => {
                     return Poll::Ready(UploadEnd::Client);

@@ -28,7 +28,7 @@ impl UploadEnd {
     }
 }
 
-/// How far the content of a request is on its way; told to the one who waits for the answer.
+/// How far the content of a request is on its way, for the task that receives the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
     /// Nothing was sent.

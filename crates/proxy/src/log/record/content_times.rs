@@ -17,6 +17,7 @@ impl ContentTimes {
             ..Self::default()
         }
     }
+
     /// So much content has left until now.
     pub(crate) fn reach(&mut self, content_bytes: u64) {
         if self.is_wanted && content_bytes > self.content_bytes {
