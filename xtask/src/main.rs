@@ -26,7 +26,7 @@ usage: cargo xtask <chore>
   tidy                     the rules of the house that the compiler does not know
   tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
-  BENCHMARK [options]      peers, uneven, store-bench, memory, sim-bench, bench-speed: weir beside other programs, see BENCHMARK --help
+  BENCHMARK [options]      peers, instructions, uneven, store-bench, memory, sim-bench, bench-speed: weir beside other programs, see BENCHMARK --help
   oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
       --weir FILE          the program to ask (default: it is built)
 ";
@@ -51,7 +51,8 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("tidy", []) => tidy::run(),
         ("need", [_, ..]) => need::programs_named(rest),
         (
-            "peers" | "uneven" | "memory" | "store-bench" | "sim-bench" | "bench-speed" | "tables",
+            "peers" | "instructions" | "uneven" | "memory" | "store-bench" | "sim-bench"
+            | "bench-speed" | "tables",
             _,
         ) => testbed::run(arguments),
         ("oracles", _) => oracles::run(rest),

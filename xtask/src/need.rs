@@ -45,6 +45,10 @@ const KNOWN: &[Need] = &[
         package: "chromium",
     },
     Need {
+        program: "valgrind",
+        package: "valgrind",
+    },
+    Need {
         program: "wrk",
         package: "wrk",
     },

@@ -1,15 +1,16 @@
 //! Weir beside other programs: benchmarks that start proxies of several makers side by side and
 //! ask them all the same. They know a proxy by its command line and its address only.
 //!
-//! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `uneven` is about
-//! links that do not match, `store-bench` about stores on disk, `memory` about a slow disk,
-//! `sim-bench` about the simulator, `bench-speed` about `weir bench` itself; `tables` writes tables
-//! of documents from records. `cargo xtask` starts this program: it is built in release, or it
+//! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
+//! instructions; `uneven` is about links that do not match, `store-bench` about stores on disk,
+//! `memory` about a slow disk, `sim-bench` about the simulator, `bench-speed` about `weir bench`
+//! itself; `tables` writes tables of documents from records. `cargo xtask` starts this program: it is built in release, or it
 //! would be what is measured.
 
 mod benchmark;
 mod client;
 mod failure;
+mod instructions;
 mod memory;
 mod origin;
 mod peers;
@@ -45,6 +46,8 @@ enum Command {
     Scenario(peers::scenario::Options),
     /// Where links are uneven: read-ahead, aborts, joined fetches, long paths
     Uneven(uneven::Options),
+    /// Instructions of a request and bytes of an idle connection, of weir and of another weir
+    Instructions(instructions::Options),
     /// Disk stores: hits, fill, start after kill -9
     StoreBench(store::Options),
     /// Resident memory of weir before a slow disk, with bodies of gigabytes
@@ -99,6 +102,9 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Peers(options) => benchmark::run::<peers::Figures>(options, arguments),
         Command::Scenario(options) => peers::scenario::run(&options),
         Command::Uneven(options) => benchmark::run::<uneven::Figures>(options, arguments),
+        Command::Instructions(options) => {
+            benchmark::run::<instructions::Figures>(options, arguments)
+        }
         Command::StoreBench(options) => benchmark::run::<store::Figures>(options, arguments),
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
@@ -131,6 +137,7 @@ mod tests {
             "peers-scenario --scenario wpb --peers weir,apache --scale 0.1 --cache 75 --seed 7 \
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
             "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --out r.json",
+            "instructions --against w --requests 100 --idle 0 --record r.json",
             "store-bench --peers weir,squid --memory 32 --times 5 --cgroup 100 --rounds 2 \
              --seconds 3 --connections 8 --responses 0 --seed 7 --out r.json",
             "memory --memory 32 --seconds 3 --clients 8 --body 100 --disk 5 --seed 7 --out r.json",
@@ -162,6 +169,7 @@ mod tests {
             "uneven --peers apache",
             "uneven --experiments all",
             "uneven --pairs 101",
+            "instructions --requests 0",
             "store-bench --out",
             "store-bench --peers haproxy",
             "store-bench --memory 1",

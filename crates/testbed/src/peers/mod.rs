@@ -11,7 +11,6 @@
 //! that fails a check stays in the record with the reason and out of the table.
 
 mod cells;
-mod idle;
 mod origin;
 mod rounds;
 mod run;
@@ -24,10 +23,10 @@ use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::floor;
+use crate::proxy::idle::Idle;
 use crate::record::host;
 use cells::FLOOR;
 use clap::{Args, value_parser};
-use idle::Idle;
 use run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

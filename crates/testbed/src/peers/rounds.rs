@@ -2,12 +2,13 @@
 
 use super::cells::CELLS;
 use super::origin::Origin;
-use super::{Options, Record, idle, run};
+use super::{Options, Record, run};
 use crate::benchmark::Participants;
 use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::process::workplace;
 use crate::proxy::contender::Contender;
+use crate::proxy::idle::{self, Idle};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::net::Ipv4Addr;
@@ -118,16 +119,26 @@ impl Bench {
         }
     }
 
+    fn idle(&self, contender: &Contender, connections: u32) -> Result<Idle, Failure> {
+        let server = self.start(contender, "-idle")?;
+        let [cell, ..] = &CELLS;
+        run::warm_up(contender, &server, cell, self.cores)
+            .during(format_args!("warm up {}", contender.name))?;
+        Ok(idle::measure(
+            contender.name,
+            &server,
+            connections,
+            cell.path,
+        ))
+    }
+
     fn hold_idle(&self, record: &mut Record, connections: u32, present: &[&'static Contender]) {
         let caches = present.iter().filter(|contender| contender.is_cache);
         for contender in caches
             .filter(|contender| !record.left_out.contains_key(contender.name))
             .collect::<Vec<_>>()
         {
-            let measured = self
-                .start(contender, "-idle")
-                .and_then(|server| idle::measure(contender, &server, connections, self.cores));
-            match measured {
+            match self.idle(contender, connections) {
                 Ok(idle) => {
                     let trouble = idle.trouble.as_deref().unwrap_or_default();
                     let bytes = idle.bytes_per_connection();

@@ -4,6 +4,7 @@ use super::cells::{CELLS, FLOOR, FORWARD_1K, HIT_1K};
 use super::run::Run;
 use super::{CONTENDERS, Record};
 use crate::proxy::contender::WEIR;
+use crate::proxy::idle::Idle;
 use crate::record::markdown::{self, Spread, Target, line, list, row};
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody
@@ -74,7 +75,7 @@ pub(crate) fn idle_bytes(record: &Record, contender: &str) -> Option<u64> {
     let idle = record.figures.idle.iter();
     let mut sound = idle.filter(|idle| idle.trouble.is_none());
     let found = sound.find(|idle| idle.contender == contender);
-    found.map(super::idle::Idle::bytes_per_connection)
+    found.map(Idle::bytes_per_connection)
 }
 
 fn cpu(record: &Record, cell: &str, contender: &str) -> Option<Spread> {

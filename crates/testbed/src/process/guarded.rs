@@ -19,7 +19,6 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct GuardedProcess {
     child: Child,
-    grace: Duration,
 }
 
 /// A command that will be guarded when it runs for at most `life`.
@@ -75,8 +74,7 @@ impl GuardedProcess {
                 .spawn()
                 .during(format_args!("start `{}`", command.get_program().display()))?,
         };
-        let grace = GRACE;
-        Ok(Self { child, grace })
+        Ok(Self { child })
     }
 
     /// The root of the process tree.
@@ -108,13 +106,14 @@ impl GuardedProcess {
         self.wait_for(&tree, GRACE);
     }
 
-    fn stop(&mut self) {
+    /// Tells the child to end; kills what is there of it after `grace`.
+    pub(crate) fn end(&mut self, grace: Duration) {
         if self.ended().is_some() {
             return;
         }
         let tree = usage::tree(self.id());
         send(self.id(), Signal::TERM);
-        self.wait_for(&tree, self.grace);
+        self.wait_for(&tree, grace);
         // what is left of the tree that was seen before; its numbers cannot have been given away in
         // this time
         for &id in tree.iter().filter(|&&id| usage::is_running(id)) {
@@ -136,7 +135,7 @@ impl GuardedProcess {
 
 impl Drop for GuardedProcess {
     fn drop(&mut self) {
-        self.stop();
+        self.end(GRACE);
     }
 }
 
@@ -152,19 +151,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dropping_the_guard_ends_the_child_and_its_descendants() {
+    fn ending_the_guard_ends_the_child_and_its_descendants() {
         let words = ["sh", "-c", "trap '' TERM; tail -f /dev/null & wait"].map(str::to_owned);
         let mut command = command(&words, Duration::from_secs(20));
         let child = command.spawn().expect("setpriv and timeout are there");
-        let grace = Duration::from_millis(100);
-        let guarded = GuardedProcess { child, grace };
+        let mut guarded = GuardedProcess { child };
         let deadline = Instant::now() + Duration::from_secs(10);
         while usage::tree(guarded.id()).len() < 3 && Instant::now() < deadline {
             std::thread::yield_now();
         }
         let tree = usage::tree(guarded.id());
         assert_eq!(tree.len(), 3, "timeout, sh, tail");
-        drop(guarded);
+        guarded.end(Duration::from_millis(100));
         assert!(!tree.iter().any(|&id| usage::is_running(id)));
     }
 }

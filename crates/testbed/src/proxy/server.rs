@@ -116,6 +116,11 @@ impl Server {
         self.guarded.kill();
     }
 
+    /// Tells it to end, and waits for that so long at most.
+    pub(crate) fn end(&mut self, limit: Duration) {
+        self.guarded.end(limit);
+    }
+
     pub(crate) fn cpu_time(&self) -> CpuTime {
         usage::cpu_time(self.guarded.id())
     }

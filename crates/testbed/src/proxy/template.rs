@@ -1,15 +1,16 @@
 //! Config files and commands with words in `@` to be filled in.
 
 use crate::failure::Failure;
+use std::collections::BTreeMap;
 
 /// The values of the words.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words(Vec<(&'static str, String)>);
+pub(crate) struct Words(BTreeMap<&'static str, String>);
 
 impl Words {
-    /// `name` is written without the `@`.
+    /// `name` is written without the `@`; a value that it had is replaced.
     pub(crate) fn set(&mut self, name: &'static str, value: impl ToString) {
-        self.0.push((name, value.to_string()));
+        self.0.insert(name, value.to_string());
     }
 
     /// # Errors

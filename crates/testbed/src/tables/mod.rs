@@ -18,6 +18,7 @@ mod peers_cpu;
 
 use crate::benchmark::Benchmark;
 use crate::failure::{During, Failure};
+use crate::instructions;
 use crate::peers;
 use crate::root;
 use crate::uneven;
@@ -30,7 +31,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 6] = [
+const TABLES: [(&str, MakeTable); 7] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|course| bench_wpb::render(&course))
     }),
@@ -44,6 +45,10 @@ const TABLES: [(&str, MakeTable); 6] = [
     ("peers", || {
         newest::record(peers::record_is_whole)
             .map(|(record, path)| from(&path, &peers::Figures::render(&record)))
+    }),
+    ("instructions", || {
+        newest::record(instructions::record_is_whole)
+            .map(|(record, path)| from(&path, &instructions::Figures::render(&record)))
     }),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;

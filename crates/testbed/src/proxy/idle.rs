@@ -1,12 +1,7 @@
 //! What an idle keep-alive connection costs the server in user memory.
 
-use super::cells::CELLS;
-use super::run;
+use super::server::Server;
 use crate::client::get;
-use crate::failure::{During, Failure};
-use crate::process::affinity::Cores;
-use crate::proxy::contender::Contender;
-use crate::proxy::server::Server;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -36,23 +31,15 @@ impl Idle {
     }
 }
 
-/// Opens the connections to a freshly started server, asks once on each, and looks at the server's
-/// memory.
-pub(crate) fn measure(
-    contender: &Contender,
-    server: &Server,
-    connections: u32,
-    cores: Cores,
-) -> Result<Idle, Failure> {
-    let [cell, ..] = &CELLS;
-    run::warm_up(contender, server, cell, cores)
-        .during(format_args!("warm up {}", contender.name))?;
+/// Opens the connections to a server that has answered before, asks once on each, and looks at the
+/// server's memory.
+pub(crate) fn measure(contender: &str, server: &Server, connections: u32, path: &str) -> Idle {
     std::thread::sleep(REST);
     let before = server.memory();
     let mut trouble = None;
     let mut streams = Vec::new();
     for (number, _) in (0..).zip(0..connections) {
-        match open(server.address(), number, cell.path) {
+        match open(server.address(), number, path) {
             Ok(stream) => streams.push(stream),
             Err(error) => {
                 trouble = Some(format!("connection {number} failed: {error}"));
@@ -68,15 +55,15 @@ pub(crate) fn measure(
             "{closed} of {connections} connections were closed by the server"
         ));
     }
-    Ok(Idle {
-        contender: contender.name.to_owned(),
+    Idle {
+        contender: contender.to_owned(),
         connections: u32::try_from(streams.len()).unwrap_or(u32::MAX),
         pss_before_kib: before.pss_kib,
         pss_after_kib: after.pss_kib,
         rss_before_kib: before.rss_kib,
         rss_after_kib: after.rss_kib,
         trouble,
-    })
+    }
 }
 
 fn open(to: SocketAddr, number: usize, path: &str) -> io::Result<TcpStream> {
