@@ -8,95 +8,31 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A program and the Debian package that has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Need {
-    pub(crate) program: &'static str,
-    pub(crate) package: &'static str,
-}
+pub(crate) type Need = (&'static str, &'static str);
 
 /// Every program that a chore or a test may ask for.
 const KNOWN: &[Need] = &[
-    Need {
-        program: "nginx",
-        package: "nginx",
-    },
-    Need {
-        program: "curl",
-        package: "curl",
-    },
-    Need {
-        program: "git",
-        package: "git",
-    },
-    Need {
-        program: "mkfs.ext4",
-        package: "e2fsprogs",
-    },
-    Need {
-        program: "fsfreeze",
-        package: "util-linux",
-    },
-    Need {
-        program: "mount",
-        package: "mount",
-    },
-    Need {
-        program: "chromium",
-        package: "chromium",
-    },
-    Need {
-        program: "valgrind",
-        package: "valgrind",
-    },
-    Need {
-        program: "wrk",
-        package: "wrk",
-    },
-    Need {
-        program: "haproxy",
-        package: "haproxy",
-    },
-    Need {
-        program: "varnishd",
-        package: "varnish",
-    },
-    Need {
-        program: "squid",
-        package: "squid",
-    },
+    ("nginx", "nginx"),
+    ("curl", "curl"),
+    ("git", "git"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("fsfreeze", "util-linux"),
+    ("mount", "mount"),
+    ("chromium", "chromium"),
+    ("valgrind", "valgrind"),
+    ("wrk", "wrk"),
+    ("haproxy", "haproxy"),
+    ("varnishd", "varnish"),
+    ("squid", "squid"),
     // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it
-    Need {
-        program: "apache2",
-        package: "apache2",
-    },
-    Need {
-        program: "traffic_server",
-        package: "trafficserver",
-    },
-    Need {
-        program: "setpriv",
-        package: "util-linux",
-    },
-    Need {
-        program: "unshare",
-        package: "util-linux",
-    },
-    Need {
-        program: "nsenter",
-        package: "util-linux",
-    },
-    Need {
-        program: "ip",
-        package: "iproute2",
-    },
-    Need {
-        program: "tc",
-        package: "iproute2",
-    },
-    Need {
-        program: "timeout",
-        package: "coreutils",
-    },
+    ("apache2", "apache2"),
+    ("traffic_server", "trafficserver"),
+    ("setpriv", "util-linux"),
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("timeout", "coreutils"),
 ];
 
 /// Where daemons live that are not on everybody's `PATH`.
@@ -113,26 +49,20 @@ fn find(program: &str) -> Option<PathBuf> {
 
 /// `cargo xtask need PROGRAM...`
 pub(crate) fn programs_named(names: &[String]) -> Result<(), Failure> {
-    let needs = names
-        .iter()
-        .map(|name| known(name))
-        .collect::<Result<Vec<_>, _>>()?;
-    programs(&needs)
+    let needs = names.iter().map(|name| known(name));
+    programs(&needs.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// The entry of [`KNOWN`] for a program.
 pub(crate) fn known(program: &str) -> Result<Need, Failure> {
-    KNOWN
-        .iter()
-        .copied()
-        .find(|need| need.program == program)
-        .ok_or_else(|| {
-            let names: Vec<&str> = KNOWN.iter().map(|need| need.program).collect();
-            Failure::Usage(format!(
-                "the package of `{program}` is not known; known programs: {}",
-                names.join(", ")
-            ))
-        })
+    let need = KNOWN.iter().find(|(name, _)| *name == program);
+    need.copied().ok_or_else(|| {
+        let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+        Failure::Usage(format!(
+            "the package of `{program}` is not known; known programs: {}",
+            names.join(", ")
+        ))
+    })
 }
 
 /// Makes sure that all of these programs are there.
@@ -170,11 +100,8 @@ pub(crate) fn programs(needs: &[Need]) -> Result<(), Failure> {
 }
 
 fn packages_missing(needs: &[Need]) -> Vec<&'static str> {
-    let mut packages: Vec<&str> = needs
-        .iter()
-        .filter(|need| find(need.program).is_none())
-        .map(|need| need.package)
-        .collect();
+    let missing = needs.iter().filter(|(program, _)| find(program).is_none());
+    let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
     packages.sort_unstable();
     packages.dedup();
     packages
@@ -203,22 +130,10 @@ mod tests {
     #[test]
     fn missing_programs_are_listed_once_by_package() {
         let needs = [
-            Need {
-                program: "no-such-program-a",
-                package: "b-package",
-            },
-            Need {
-                program: "sh",
-                package: "dash",
-            },
-            Need {
-                program: "no-such-program-b",
-                package: "b-package",
-            },
-            Need {
-                program: "no-such-program-c",
-                package: "a-package",
-            },
+            ("no-such-program-a", "b-package"),
+            ("sh", "dash"),
+            ("no-such-program-b", "b-package"),
+            ("no-such-program-c", "a-package"),
         ];
         assert_eq!(packages_missing(&needs), ["a-package", "b-package"]);
     }
@@ -231,7 +146,7 @@ mod tests {
         );
         assert_eq!(
             known("varnishd")
-                .map(|need| need.package)
+                .map(|(_, package)| package)
                 .map_err(|failure| failure.exit_code()),
             Ok("varnish")
         );

@@ -37,36 +37,16 @@ const PROGRAMS: [&str; 11] = [
 /// What a step hands back: a remark for the table.
 type Remark = Result<String, Failure>;
 
-struct Step {
-    name: &'static str,
-    work: fn() -> Remark,
-}
+/// Name and work.
+type Step = (&'static str, fn() -> Remark);
 
 const STEPS: [Step; 6] = [
-    Step {
-        name: "fmt",
-        work: fmt,
-    },
-    Step {
-        name: "tidy",
-        work: house_rules,
-    },
-    Step {
-        name: "clippy",
-        work: clippy,
-    },
-    Step {
-        name: "test",
-        work: test,
-    },
-    Step {
-        name: "doc",
-        work: doc,
-    },
-    Step {
-        name: "fuzz build",
-        work: fuzz_build,
-    },
+    ("fmt", fmt),
+    ("tidy", house_rules),
+    ("clippy", clippy),
+    ("test", test),
+    ("doc", doc),
+    ("fuzz build", fuzz_build),
 ];
 
 struct Done {
@@ -81,10 +61,7 @@ struct Done {
 /// Names the steps that failed. Missing prerequisites end the run at once.
 pub(crate) fn run() -> Result<(), Failure> {
     let begun = Instant::now();
-    let first = perform(&Step {
-        name: "prerequisites",
-        work: prerequisites,
-    });
+    let first = perform(("prerequisites", prerequisites));
     let remark = first.remark?;
     let mut all = vec![Done {
         remark: Ok(remark),
@@ -93,13 +70,10 @@ pub(crate) fn run() -> Result<(), Failure> {
     for name in environment::settings() {
         println!("{name} is set in the environment; the steps run without it");
     }
-    all.extend(STEPS.iter().map(perform));
+    all.extend(STEPS.map(perform));
     print_table(&all, begun.elapsed());
-    let failed: Vec<&str> = all
-        .iter()
-        .filter(|done| done.remark.is_err())
-        .map(|done| done.name)
-        .collect();
+    let failed = all.iter().filter(|done| done.remark.is_err());
+    let failed: Vec<&str> = failed.map(|done| done.name).collect();
     if failed.is_empty() {
         return Ok(());
     }
@@ -109,26 +83,17 @@ pub(crate) fn run() -> Result<(), Failure> {
     )))
 }
 
-fn perform(step: &Step) -> Done {
-    println!("\n==> {}", step.name);
+fn perform((name, work): Step) -> Done {
+    println!("\n==> {name}");
     let begun = Instant::now();
-    let remark = (step.work)();
+    let remark = work();
     let took = begun.elapsed();
-    match &remark {
-        Ok(_) => println!("<== {} took {:.1} s", step.name, took.as_secs_f64()),
-        Err(failure) => {
-            println!(
-                "<== {} FAILED after {:.1} s: {failure}",
-                step.name,
-                took.as_secs_f64()
-            );
-        }
-    }
-    Done {
-        name: step.name,
-        took,
-        remark,
-    }
+    let verdict = match &remark {
+        Ok(_) => "took".to_owned(),
+        Err(failure) => format!("FAILED: {failure}; after"),
+    };
+    println!("<== {name} {verdict} {:.1} s", took.as_secs_f64());
+    Done { name, took, remark }
 }
 
 fn print_table(all: &[Done], total: Duration) {
@@ -137,16 +102,13 @@ fn print_table(all: &[Done], total: Duration) {
         let result = match &done.remark {
             Ok(remark) if remark.is_empty() => "ok".to_owned(),
             Ok(remark) => format!("ok, {remark}"),
-            Err(failure) => format!(
-                "FAILED: {}",
-                failure.to_string().lines().next().unwrap_or_default()
-            ),
+            Err(failure) => {
+                let text = failure.to_string();
+                format!("FAILED: {}", text.lines().next().unwrap_or_default())
+            }
         };
-        println!(
-            "{:<14} {:>8.1}  {result}",
-            done.name,
-            done.took.as_secs_f64()
-        );
+        let (name, took) = (done.name, done.took.as_secs_f64());
+        println!("{name:<14} {took:>8.1}  {result}");
     }
     println!("{:<14} {:>8.1}", "total", total.as_secs_f64());
 }
@@ -160,16 +122,14 @@ fn prerequisites() -> Remark {
                 .to_owned(),
         ));
     }
-    let needs = PROGRAMS
-        .map(need::known)
-        .into_iter()
-        .collect::<Result<Vec<_>, _>>()?;
-    need::programs(&needs)?;
-    let missing: Vec<&str> = ["fmt", "clippy"]
-        .into_iter()
-        .filter(|part| !has_cargo(part))
-        .collect();
-    if !missing.is_empty() {
+    need::programs(
+        &PROGRAMS
+            .map(need::known)
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?,
+    )?;
+    let missing = ["fmt", "clippy"].into_iter().any(|part| !has_cargo(part));
+    if missing {
         finish(
             "rustup",
             Command::new("rustup").args(["component", "add", "rustfmt", "clippy"]),

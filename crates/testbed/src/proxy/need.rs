@@ -36,5 +36,5 @@ pub(crate) fn install(programs: &[&str]) -> Result<(), Failure> {
 #[cfg(test)]
 pub(crate) fn is_known(program: &str) -> bool {
     let known = std::fs::read_to_string(root::directory().join("xtask/src/need.rs"));
-    known.is_ok_and(|text| text.contains(&format!("program: \"{program}\"")))
+    known.is_ok_and(|text| text.contains(&format!("(\"{program}\", ")))
 }
