@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A chore that did not end well.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// A check said no: exit code 1.
     Refused(String),
     /// The command line or a file of this repository cannot be understood: exit code 2.
@@ -15,7 +15,9 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn exit_code(&self) -> u8 {
+    /// Of the process that ends with it.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Refused(_) => 1,
             Self::Usage(_) => 2,
@@ -33,7 +35,11 @@ impl fmt::Display for Failure {
 }
 
 /// Turns an error of the outside into a [`Failure`] that says what was being done.
-pub(crate) trait During<T> {
+pub trait During<T> {
+    /// `what` is a fragment after "cannot".
+    ///
+    /// # Errors
+    /// There was one.
     fn during(self, what: impl fmt::Display) -> Result<T, Failure>;
 }
 

@@ -7,17 +7,14 @@
 //! is everybody's waiting time.
 
 mod ci;
-mod failure;
-mod need;
 mod oracles;
-mod program;
-mod root;
 mod testbed;
 mod tidy;
 mod workplace;
 
-use failure::Failure;
 use std::process::ExitCode;
+use xtask::failure::Failure;
+use xtask::need;
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A program and the Debian package that has it.
-pub(crate) type Need = (&'static str, &'static str);
+pub type Need = (&'static str, &'static str);
 
 /// Every program that a chore or a test may ask for.
 const KNOWN: &[Need] = &[
@@ -39,7 +39,8 @@ const KNOWN: &[Need] = &[
 const MORE_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Finds a program on `PATH` or where Debian keeps daemons.
-fn find(program: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(MORE_DIRECTORIES.map(PathBuf::from))
@@ -47,14 +48,20 @@ fn find(program: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// `cargo xtask need PROGRAM...`
-pub(crate) fn programs_named(names: &[String]) -> Result<(), Failure> {
-    let needs = names.iter().map(|name| known(name));
+/// Makes sure that all of these programs are there: `cargo xtask need PROGRAM...`
+///
+/// # Errors
+/// A program is not known, or cannot be installed from here.
+pub fn programs_named(names: &[impl AsRef<str>]) -> Result<(), Failure> {
+    let needs = names.iter().map(|name| known(name.as_ref()));
     programs(&needs.collect::<Result<Vec<_>, _>>()?)
 }
 
-/// The entry of [`KNOWN`] for a program.
-pub(crate) fn known(program: &str) -> Result<Need, Failure> {
+/// The package of a program.
+///
+/// # Errors
+/// It is not known.
+pub fn known(program: &str) -> Result<Need, Failure> {
     let need = KNOWN.iter().find(|(name, _)| *name == program);
     need.copied().ok_or_else(|| {
         let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
@@ -69,7 +76,7 @@ pub(crate) fn known(program: &str) -> Result<Need, Failure> {
 ///
 /// # Errors
 /// Names the packages that are missing when they cannot be installed from here.
-pub(crate) fn programs(needs: &[Need]) -> Result<(), Failure> {
+pub fn programs(needs: &[Need]) -> Result<(), Failure> {
     let packages = packages_missing(needs);
     if packages.is_empty() {
         return Ok(());

@@ -4,8 +4,19 @@ use crate::failure::{During, Failure};
 use crate::root;
 use std::process::Stdio;
 
+/// Builds one program in release and asks cargo where it is.
+///
+/// # Errors
+/// It cannot be built.
+pub fn build(what: &[&str], name: &str) -> Result<String, Failure> {
+    build_for_tests(&[&["--release"], what].concat(), name)
+}
+
 /// Builds one program as tests use it, which is quickly built and slow, and asks cargo where it is.
-pub(crate) fn build_for_tests(what: &[&str], name: &str) -> Result<String, Failure> {
+///
+/// # Errors
+/// It cannot be built.
+pub fn build_for_tests(what: &[&str], name: &str) -> Result<String, Failure> {
     let output = root::cargo()
         .args(["build", "--locked"])
         .args(["--message-format", "json-render-diagnostics"])

@@ -1,15 +1,17 @@
-//! Where the repository is.
+//! Where the repository is: records, documents and configurations of other proxies lie in it.
 
 use std::path::{Path, PathBuf};
 
 /// The directory of the root `Cargo.toml`; the chores work from any directory below it.
-pub(crate) fn directory() -> PathBuf {
+#[must_use]
+pub fn directory() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// The `cargo` that runs this chore, so that every step uses the same toolchain.
-pub(crate) fn cargo() -> std::process::Command {
+/// The `cargo` that started this program, so that all that it builds uses the same toolchain.
+#[must_use]
+pub fn cargo() -> std::process::Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = std::process::Command::new(program);
     command.current_dir(directory());

@@ -1,7 +1,7 @@
 //! Starts `weir-testbed`, which has the benchmarks: it depends on more than chores may.
 
-use crate::failure::{During, Failure};
-use crate::root;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// What is asked for without measuring: for that the program is built as tests are.
 const MEASURING_NOTHING: [&str; 4] = ["tables", "--show", "--help", "-h"];

@@ -1,7 +1,7 @@
 //! Where servers keep their files while they run.
 
-use crate::failure::{During, Failure};
 use std::path::{Path, PathBuf};
+use xtask::failure::{During, Failure};
 
 /// A directory that is removed at the end.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! What every benchmark has: options, a record that is written at the end, and tables that are made
 //! of the record.
 
-use crate::failure::Failure;
 use crate::proxy::contender::{self, Contender};
-use crate::proxy::program;
 use crate::proxy::template::Words;
 use crate::record::host;
 use crate::record::markdown::Target;
@@ -13,6 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use weir_bench::descriptors;
+use xtask::failure::Failure;
+use xtask::program;
 
 /// A benchmark, by the figures that it puts into a record.
 pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {

@@ -1,56 +1,14 @@
-//! Why a chore ended early, grouped by whose fault it is; the exit codes are those of every command
-//! of the house.
+//! Failures of `weir bench`, as those of a chore.
 
-use std::fmt;
-use weir_bench::failure::Whose;
+use weir_bench::failure::{Failure, Whose};
 
-/// A chore that did not end well.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// A check said no: exit code 1.
-    Refused(String),
-    /// The command line or a file of this repository cannot be understood: exit code 2.
-    Usage(String),
-    /// A program, a file system or the network did not do its part: exit code 3.
-    Outside(String),
-}
-
-impl Failure {
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Refused(_) => 1,
-            Self::Usage(_) => 2,
-            Self::Outside(_) => 3,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(what) | Self::Usage(what) | Self::Outside(what) => f.write_str(what),
-        }
-    }
-}
-
-impl From<weir_bench::failure::Failure> for Failure {
-    fn from(failure: weir_bench::failure::Failure) -> Self {
-        let hint = failure.hint.as_ref();
-        let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
-        match failure.whose {
-            Whose::Usage => Self::Usage(format!("{failure}{hint}")),
-            Whose::Outside => Self::Outside(format!("{failure}{hint}")),
-        }
-    }
-}
-
-/// Turns an error of the outside into a [`Failure`] that says what was being done.
-pub(crate) trait During<T> {
-    fn during(self, what: impl fmt::Display) -> Result<T, Failure>;
-}
-
-impl<T, E: fmt::Display> During<T> for Result<T, E> {
-    fn during(self, what: impl fmt::Display) -> Result<T, Failure> {
-        self.map_err(|error| Failure::Outside(format!("cannot {what}: {error}")))
+/// The same failure with its hint.
+pub(crate) fn of_bench(failure: Failure) -> xtask::failure::Failure {
+    let hint = failure.hint.as_ref();
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let text = format!("{failure}{hint}");
+    match failure.whose {
+        Whose::Usage => xtask::failure::Failure::Usage(text),
+        Whose::Outside => xtask::failure::Failure::Outside(text),
     }
 }

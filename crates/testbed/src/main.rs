@@ -17,7 +17,6 @@ mod peers;
 mod process;
 mod proxy;
 mod record;
-mod root;
 mod sim;
 mod speed;
 mod store;
@@ -25,9 +24,9 @@ mod tables;
 mod uneven;
 
 use clap::Parser;
-use failure::Failure;
 use proxy::floor;
 use std::process::ExitCode;
+use xtask::failure::Failure;
 
 /// Weir beside other programs
 #[derive(Debug, Parser)]

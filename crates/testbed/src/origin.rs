@@ -3,7 +3,7 @@
 //! and how much of it a peer's kernel has taken.
 
 use crate::client::get;
-use crate::failure::{During, Failure};
+use crate::failure::of_bench;
 use crate::process::guarded;
 use crate::process::ioctl;
 use crate::proxy::server::{self, Server};
@@ -12,6 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 use weir_bench::origin::{ByTarget, FetchTally, OriginHandle, start_by_target};
+use xtask::failure::{During, Failure};
 
 /// A target that everybody answers when ready.
 pub(crate) const READY: &str = "/ready?size=1000";
@@ -99,7 +100,7 @@ fn serve(address: SocketAddr, send_buffer_bytes: Option<usize>) -> Result<Origin
         write_bytes_max: 8 * 1024,
         unacknowledged_bytes: ioctl::bytes_not_acknowledged,
     };
-    start_by_target(address, options).map_err(Failure::from)
+    start_by_target(address, options).map_err(of_bench)
 }
 
 /// An origin in threads of this process, until it is dropped; and its address.

@@ -4,8 +4,8 @@
 //! Left over in a shell, they would make this run test less than it says, or write files anew
 //! instead of comparing them.
 
-use crate::root;
 use std::process::Command;
+use xtask::root;
 
 /// How the names of our variables begin.
 const PREFIX: &str = "WEIR_";

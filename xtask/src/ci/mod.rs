@@ -9,13 +9,14 @@ mod environment;
 mod ignored;
 mod outcome;
 
-use crate::failure::{During, Failure};
-use crate::{need, root, tidy};
+use crate::tidy;
 use outcome::TestCount;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
+use xtask::{need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, the list of
 /// files for `tidy`, file systems that are full, broken or frozen, and networks and mounts of the

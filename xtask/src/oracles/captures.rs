@@ -7,12 +7,12 @@
 //! there when one looks.
 
 use super::{Found, table};
-use crate::failure::{During, Failure};
-use crate::program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use xtask::failure::{During, Failure};
+use xtask::program;
 
 /// Figures that are not those of the table: the file, the column, and what we find.
 const DIFFERENCES: [(&str, &str, &str); 14] = [

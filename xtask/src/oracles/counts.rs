@@ -3,10 +3,10 @@
 
 use super::import::{Imported, Logged};
 use super::{Found, table};
-use crate::failure::{During, Failure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use xtask::failure::{During, Failure};
 
 /// Compares the counts of one trace.
 ///

@@ -1,9 +1,9 @@
 //! Which traces there are, and what our importer makes of them.
 
-use crate::failure::{During, Failure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use xtask::failure::{During, Failure};
 
 /// Folders of traces, and which of the times of a transaction its sources write down.
 const FOLDERS: [(&str, Logged); 4] = [

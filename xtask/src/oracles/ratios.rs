@@ -7,11 +7,11 @@
 
 use super::Found;
 use super::import::Imported;
-use crate::failure::{During, Failure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use xtask::failure::{During, Failure};
 
 /// Responses of mean size that fit into a cache whose SIEVE and S3-FIFO are compared.
 const HELD_MIN: f64 = 50.0;

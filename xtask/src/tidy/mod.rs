@@ -9,13 +9,13 @@ mod documents;
 mod source;
 mod tree;
 
-use crate::failure::Failure;
-use crate::root;
 use complaint::Complaint;
 use crates::{arrows, circles, features, folders, licences, metadata};
 use documents::{changelog, index, links, records};
 use source::{calls, columns, length, purity, rust_text, whitespace, words};
 use tree::Tree;
+use xtask::failure::Failure;
+use xtask::root;
 
 /// Reads the repository, prints a line for each complaint.
 ///

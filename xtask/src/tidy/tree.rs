@@ -1,8 +1,8 @@
 //! The text files of the repository: what git tracks or would track.
 
-use crate::failure::{During, Failure};
 use std::path::Path;
 use std::process::Command;
+use xtask::failure::{During, Failure};
 
 /// Endings (or whole names) of files that the rules read. Recorded numbers and lock files are not
 /// written by hand.

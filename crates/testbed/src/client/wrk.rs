@@ -3,12 +3,12 @@
 //! wrk is a closed loop: when the server stalls it asks less, so its p99 flatters. It is used
 //! because everybody has it; the figure to compare is the server's CPU time.
 
-use crate::failure::{During, Failure};
 use crate::process::guarded;
-use crate::root;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::Duration;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 pub(crate) const CONNECTIONS: u32 = 32;
 

@@ -1,8 +1,8 @@
 //! callgrind of valgrind: counts the instructions of each thread of a program.
 
-use crate::failure::{During, Failure};
 use std::collections::BTreeMap;
 use std::path::Path;
+use xtask::failure::{During, Failure};
 
 /// The program of the Debian package.
 pub(super) const PROGRAM: &str = "valgrind";

@@ -9,7 +9,6 @@ mod callgrind;
 mod run;
 
 use crate::benchmark::{Benchmark, Output, Participants};
-use crate::failure::Failure;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle::Idle;
 use crate::record::host;
@@ -17,6 +16,7 @@ use crate::record::markdown::{self, COULD_NOT, list, ratio, row, table};
 use clap::{Args, value_parser};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use xtask::failure::Failure;
 
 type Record = crate::record::Record<Figures>;
 

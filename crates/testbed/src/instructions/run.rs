@@ -3,7 +3,6 @@
 use super::callgrind::{self, ByThread};
 use super::{AGAINST, CASES, Case, Count, Record};
 use crate::client::get;
-use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
@@ -14,6 +13,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 use weir_bench::origin::{ResponseSpec, content_of};
+use xtask::failure::{During, Failure};
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3600);

@@ -9,13 +9,13 @@ mod schedule;
 mod slow_disk;
 
 use crate::benchmark::{Benchmark, Output, Participants};
-use crate::failure::Failure;
 use crate::proxy::contender::Contender;
 use crate::record::markdown::{row, table};
 use clap::{Args, value_parser};
 use schedule::Measurement;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use xtask::failure::Failure;
 
 type Record = crate::record::Record<Figures>;
 

@@ -4,7 +4,6 @@ use super::crowd::{self, ReceivedTotals};
 use super::slow_disk::SlowDisk;
 use super::{CONTENDERS, Options, REST_SLACK_KIB};
 use crate::client::metrics;
-use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::process::usage;
 use crate::process::workplace;
@@ -16,6 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(2 * 3600);

@@ -4,10 +4,10 @@
 //! The kernel keeps little of it in its own memory (`bdi`), or gigabytes would be written before
 //! anybody waited.
 
-use crate::failure::{During, Failure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::failure::{During, Failure};
 
 /// Dirty pages that the kernel may hold for the device, bytes.
 const DIRTY_BYTES_MAX: u64 = 16 << 20;

@@ -19,7 +19,6 @@ mod table;
 
 use crate::benchmark::{Benchmark, Output, Participants};
 use crate::client::wrk;
-use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::floor;
@@ -31,6 +30,7 @@ use run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 pub(crate) use table::{cells, idle_bytes, median_cpu_us};
+use xtask::failure::{During, Failure};
 
 pub(crate) type Record = crate::record::Record<Figures>;
 

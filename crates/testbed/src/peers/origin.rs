@@ -2,7 +2,6 @@
 
 use super::cells::CELLS;
 use crate::client::get as client;
-use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::process::guarded;
 use crate::proxy::server::{self, Server};
@@ -10,6 +9,7 @@ use crate::proxy::template::Words;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
 
 /// Nothing arrives for this long: nothing is under way.
 const QUIET: Duration = Duration::from_millis(50);

@@ -4,7 +4,6 @@ use super::cells::CELLS;
 use super::origin::Origin;
 use super::{Options, Record, run};
 use crate::benchmark::Participants;
-use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::process::workplace;
 use crate::proxy::contender::Contender;
@@ -14,6 +13,7 @@ use crate::proxy::template::Words;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use tempfile::TempDir;
+use xtask::failure::{During, Failure};
 
 /// Everything that runs during a measurement. Servers end before their directory goes.
 struct Bench {

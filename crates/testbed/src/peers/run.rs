@@ -4,13 +4,13 @@ use super::cells::Cell;
 use super::origin::{self, Origin};
 use crate::client::get as client;
 use crate::client::wrk::{self, Report};
-use crate::failure::Failure;
 use crate::process::affinity::Cores;
 use crate::process::usage::{CpuTime, Memory};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::Server;
 use crate::record::markdown::ratio;
 use serde::{Deserialize, Serialize};
+use xtask::failure::Failure;
 
 /// The raw numbers of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Which core a child runs on.
 
-use crate::failure::{During, Failure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::process::{Child, Command};
+use xtask::failure::{During, Failure};
 
 /// The two cores of a measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

@@ -5,10 +5,10 @@
 //! only processes that descend from a child of ours, by their numbers.
 
 use super::{affinity, usage};
-use crate::failure::{During, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
 
 /// How long a server may take to end when asked.
 const GRACE: Duration = Duration::from_secs(5);

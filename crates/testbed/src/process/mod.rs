@@ -5,8 +5,8 @@ pub(crate) mod guarded;
 pub(crate) mod ioctl;
 pub(crate) mod usage;
 
-use crate::failure::{During, Failure};
 use tempfile::TempDir;
+use xtask::failure::{During, Failure};
 
 /// A directory where processes keep their files while they run; it is removed at the end.
 pub(crate) fn workplace(benchmark: &str) -> Result<TempDir, Failure> {

@@ -1,8 +1,8 @@
 //! Who may take part, and which of them are here.
 
-use super::need;
-use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
+use xtask::failure::Failure;
+use xtask::need;
 
 /// A server that takes part.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ pub(crate) fn prepare(
             .clone()
             .filter_map(|contender| contender.installed_as);
         let programs: Vec<&str> = tools.clone().chain(peers).collect();
-        need::install(&programs)?;
+        need::programs_named(&programs)?;
     }
     if let Some(tool) = tools.clone().find(|tool| need::find(tool).is_none()) {
         return Err(Failure::Outside(format!(
@@ -236,7 +236,7 @@ mod tests {
         for contender in tables.into_iter().flatten() {
             let name = contender.name;
             if let Some(program) = contender.installed_as {
-                assert!(need::is_known(program), "{program}");
+                assert!(need::known(program).is_ok(), "{program}");
             }
             for file in contender.files {
                 let text = std::fs::read_to_string(file_of_peers(contender.folder, file));

@@ -4,13 +4,13 @@
 //! beforehand; no timers, no limits, no log, no runtime. A cache that answers from memory has to do
 //! more than this and cannot do less.
 
-use crate::failure::{During, Failure};
 use clap::Args;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use xtask::failure::{During, Failure};
 
 /// The command that makes a process the floor.
 pub(crate) const ROLE: &str = "floor";

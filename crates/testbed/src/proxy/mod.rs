@@ -5,7 +5,5 @@
 pub(crate) mod contender;
 pub(crate) mod floor;
 pub(crate) mod idle;
-pub(crate) mod need;
-pub(crate) mod program;
 pub(crate) mod server;
 pub(crate) mod template;

@@ -3,16 +3,16 @@
 use super::contender::Contender;
 use super::template::Words;
 use crate::client::get as client;
-use crate::failure::{During, Failure};
 use crate::process::guarded::{self, GuardedProcess};
 use crate::process::usage::{self, CpuTime, Memory};
-use crate::root;
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// The slowest of them formats its disk at the first start.
 const START_MAX: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! Config files and commands with words in `@` to be filled in.
 
-use crate::failure::Failure;
 use std::collections::BTreeMap;
+use xtask::failure::Failure;
 
 /// The values of the words.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,12 @@
 use crate::process::guarded;
 use crate::proxy::contender::Contender;
 use crate::proxy::template::Words;
-use crate::root;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use weir_bench::record::look_at_host;
+use xtask::root;
 
 /// The machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -4,12 +4,12 @@ pub(crate) mod host;
 pub(crate) mod markdown;
 
 use crate::benchmark::Benchmark;
-use crate::failure::{During, Failure};
-use crate::root;
 use host::Host;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// The record of a benchmark.
 #[derive(Debug, Serialize, Deserialize)]

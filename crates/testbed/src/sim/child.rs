@@ -1,6 +1,5 @@
 //! A program that is run to its end: how long it took, and the most memory it had.
 
-use crate::failure::{During, Failure};
 use crate::process::usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +7,7 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
 
 /// What a run took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

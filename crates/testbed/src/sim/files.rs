@@ -1,10 +1,10 @@
 //! Traces in files: made, read, and streamed.
 
 use super::child::{self, Took, figure};
-use crate::failure::{During, Failure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
+use xtask::failure::{During, Failure};
 
 /// `weir trace make`, with the file written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

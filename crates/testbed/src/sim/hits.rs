@@ -3,11 +3,11 @@
 
 use super::Options;
 use super::child::{figure, said};
-use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use xtask::failure::Failure;
 
 /// Policies of both, by our names.
 pub(super) const POLICIES: [&str; 4] = ["fifo", "lru", "sieve", "s3-fifo"];

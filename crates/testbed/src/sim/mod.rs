@@ -15,15 +15,15 @@ mod packets;
 mod table;
 
 use crate::benchmark::{self, Benchmark, Output};
-use crate::failure::Failure;
 use crate::process::workplace;
-use crate::proxy::program;
 use clap::{Args, value_parser};
 use files::{MadeTrace, StreamedTrace};
 use hits::Hits;
 use packets::{Memory, Packets};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use xtask::failure::Failure;
+use xtask::program;
 
 type Record = crate::record::Record<Figures>;
 

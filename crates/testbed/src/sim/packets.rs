@@ -1,11 +1,11 @@
 //! Packets and connections: how many requests of a trace a second on one core, in how much memory.
 
 use super::child::{self, Took, figure};
-use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use xtask::failure::Failure;
 
 /// One scenario of one run of the example `sim_speed`: one thread, rows at hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The clients of `weir bench`, as a process of their own.
 
 use super::{SEED, Site};
-use crate::failure::{During, Failure};
+use crate::failure::of_bench;
 use crate::process::usage;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use std::time::Instant;
 use weir_bench::client::{self, ClientLimits, ClientPlan, Feed, Form};
 use weir_bench::tally::{Accounts, PhaseTally, SecondTally};
 use weir_workload::Share;
+use xtask::failure::{During, Failure};
 
 /// The command that makes a process the clients.
 pub(crate) const ROLE: &str = "speed-clients";
@@ -91,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         namespace: None,
         limits: ClientLimits::default(),
     };
-    let result = client::run(&plan, &Silent, &AtomicBool::new(false))?;
+    let result = client::run(&plan, &Silent, &AtomicBool::new(false)).map_err(of_bench)?;
     for lie in result.wrong_responses.iter().take(3) {
         eprintln!("{lie:?}");
     }

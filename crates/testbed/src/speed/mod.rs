@@ -16,7 +16,6 @@ mod site;
 
 use crate::benchmark::{self, Benchmark, Output, Participants};
 use crate::client::wrk::{self, Report};
-use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::process::{guarded, workplace};
 use crate::proxy::floor;
@@ -31,6 +30,7 @@ pub(crate) use site::{Options as SiteOptions, ROLE, answers, serve};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
+use xtask::failure::{During, Failure};
 
 type Record = crate::record::Record<Figures>;
 

@@ -1,7 +1,7 @@
 //! What is asked: hits of 1 KiB, or ten thousand robots.
 
 use super::{CONNECTIONS, SEED};
-use crate::failure::{During, Failure};
+use crate::failure::of_bench;
 use clap::{Args, ValueEnum};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use weir_bench::origin::{OriginListen, OriginPlan, start};
 use weir_semantics::write_http_date;
 use weir_wire::{Version, write};
 use weir_workload::{Scenario, Target, UnixSeconds};
+use xtask::failure::{During, Failure};
 
 /// The command that makes a process the origin of a site.
 pub(crate) const ROLE: &str = "speed-origin";
@@ -161,7 +162,8 @@ pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
         threads: 1,
         shares: 1,
         connections_max: CONNECTIONS_MAX,
-    })?;
+    })
+    .map_err(of_bench)?;
     loop {
         std::thread::park();
     }

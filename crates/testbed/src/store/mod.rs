@@ -12,7 +12,6 @@ mod schedule;
 mod table;
 
 use crate::benchmark::{self, Benchmark, Output, Participants};
-use crate::failure::Failure;
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use clap::{Args, value_parser};
@@ -20,6 +19,7 @@ use restart::Restart;
 use schedule::{Fill, Hits};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::path::Path;
+use xtask::failure::Failure;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 

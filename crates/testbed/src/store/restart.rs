@@ -4,12 +4,12 @@ use super::Options;
 use super::load::{Ask, Course, Sizes};
 use super::schedule::{Entrant, Field, millis};
 use crate::client::metrics;
-use crate::failure::{During, Failure};
 use crate::origin::READY;
 use crate::proxy::contender::WEIR;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+use xtask::failure::{During, Failure};
 
 /// Content of each response.
 const SIZE_BYTES: u64 = 1000;

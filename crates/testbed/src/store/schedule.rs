@@ -5,7 +5,6 @@ use super::latency::{Latency, quantiles};
 use super::load::{Ask, Course, ReceivedTotals, Sizes};
 use super::{Options, Record, Row, mix, restart};
 use crate::benchmark::Participants;
-use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::process::affinity::{self, Cores};
 use crate::process::usage::{self, Traffic};
@@ -18,6 +17,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+use xtask::failure::{During, Failure};
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);

@@ -242,7 +242,7 @@ mod tests {
 
     fn record(rows: Vec<Row>) -> Record {
         let text = std::fs::read_to_string(
-            crate::root::directory().join("records/store-2026-11-21-direct.json"),
+            xtask::root::directory().join("records/store-2026-11-21-direct.json"),
         );
         let mut record: Record = serde_json::from_str(&text.unwrap()).unwrap();
         assert_eq!(

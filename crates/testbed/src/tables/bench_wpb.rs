@@ -4,11 +4,11 @@
 //! A course leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and
 //! means are computed by the schema's own methods.
 
-use crate::failure::{During, Failure};
 use crate::record::markdown::median;
-use crate::root;
 use std::fmt::Write;
 use weir_measure::record::{Phase, Record};
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// The scenario that is the paper's, and the one that follows it.
 const WPB: &str = "wpb";

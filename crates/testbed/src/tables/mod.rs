@@ -17,12 +17,12 @@ mod newest;
 mod peers_cpu;
 
 use crate::benchmark::Benchmark;
-use crate::failure::{During, Failure};
 use crate::instructions;
 use crate::peers;
-use crate::root;
 use crate::uneven;
 use std::process::Command;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 const BEGIN: &str = "<!-- table ";
 const BEGIN_END: &str = ": made by `cargo xtask tables` -->";

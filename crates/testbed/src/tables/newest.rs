@@ -1,9 +1,9 @@
 //! The newest record of a benchmark.
 
 use crate::benchmark::Benchmark;
-use crate::failure::{During, Failure};
 use crate::record::Record;
-use crate::root;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// Of a benchmark's records `records/NAME-*.json` that are `whole`, the one that was begun last,
 /// and its path.

@@ -1,8 +1,8 @@
 //! CPU time of a request, one row a proxy: the first table of `docs/performance.md`.
 
-use crate::failure::Failure;
 use crate::peers::{self, Record};
 use std::fmt::Write;
+use xtask::failure::Failure;
 
 /// Contenders by the names that people know; the version comes from the record.
 const NAMES: [(&str, &str); 7] = [

@@ -5,7 +5,6 @@ use super::measurement::{Measurement, Subject};
 use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
 use crate::benchmark::Participants;
-use crate::failure::Failure;
 use crate::origin::{self, Origin, READY};
 use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
@@ -14,6 +13,7 @@ use crate::proxy::template::Words;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
+use xtask::failure::Failure;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);

@@ -19,7 +19,6 @@ mod table;
 mod targets;
 
 use crate::benchmark::{self, Benchmark, Output, Participants};
-use crate::failure::Failure;
 use crate::proxy::contender::{self, Contender};
 use abort::{Abort, Second};
 use clap::{Args, ValueEnum};
@@ -32,6 +31,7 @@ use read_ahead::ReadAhead;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 pub(crate) use table::experiments as render_experiments;
+use xtask::failure::Failure;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 

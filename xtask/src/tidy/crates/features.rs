@@ -4,10 +4,10 @@
 //! dependency than the program does, then `make run` after `cargo build --release` compiles that
 //! dependency, and everything above it, once more.
 
-use crate::failure::{During, Failure};
-use crate::root;
 use crate::tidy::complaint::Complaint;
 use std::collections::BTreeSet;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// Lines of `cargo tree`: package, version and features of everything that the chosen packages are
 /// built from.

@@ -1,10 +1,10 @@
 //! What `cargo metadata` says about this workspace and everything it is built from on this kind of
 //! machine.
 
-use crate::failure::{During, Failure};
-use crate::root;
 use serde::Deserialize;
 use std::process::Command;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// The part of the answer that the rules read.
 #[derive(Debug, Deserialize)]

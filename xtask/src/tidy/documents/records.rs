@@ -1,13 +1,13 @@
 //! A record that a document cites was measured at a commit of this history, without changes on top
 //! of it.
 
-use crate::failure::{During, Failure};
-use crate::root;
 use crate::tidy::complaint::Complaint;
 use crate::tidy::tree::Tree;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use xtask::failure::{During, Failure};
+use xtask::root;
 
 /// The folder, as documents name it.
 const FOLDER: &str = "records/";

@@ -15,13 +15,13 @@ mod plan;
 mod schedule;
 
 use crate::benchmark::Participants;
-use crate::failure::Failure;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::template::Words;
 use crate::record::{self, host};
 use clap::{Args, value_parser};
 use plan::{PLANS, Plan};
 use std::path::PathBuf;
+use xtask::failure::Failure;
 
 /// What is asked for.
 #[derive(Args, Clone, Debug)]

@@ -4,12 +4,10 @@
 use super::plan::{Plan, Variant};
 use super::{Options, is_gateway, set_store};
 use crate::benchmark::Participants;
-use crate::failure::{During, Failure};
 use crate::process::affinity::{self, Cores};
 use crate::process::guarded::{self, GuardedProcess};
 use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
-use crate::proxy::program;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
 use crate::record::host;
@@ -18,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
+use xtask::failure::{During, Failure};
+use xtask::program;
 
 /// Where Debian keeps the modules of Apache.
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";

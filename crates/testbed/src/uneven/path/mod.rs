@@ -12,7 +12,6 @@ pub(crate) use link::{Rules, Traffic};
 
 use crate::client::get;
 use crate::client::reader::Reader;
-use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
@@ -28,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
+use xtask::failure::{During, Failure};
 
 /// Each way.
 const RULES: Rules = Rules {

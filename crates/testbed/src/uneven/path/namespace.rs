@@ -1,6 +1,5 @@
 //! A network of its own on this machine.
 
-use crate::failure::{During, Failure};
 use crate::process::ioctl;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{File, OpenOptions};
@@ -9,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
+use xtask::failure::{During, Failure};
 
 /// `O_NONBLOCK`
 const NON_BLOCKING: rustix::fs::OFlags = rustix::fs::OFlags::NONBLOCK;
