@@ -1,7 +1,8 @@
-//! What a scenario wants of its course.
+//! How a scenario is run: with which clients, caches and links, one proxy after the other or all at
+//! once.
 
 /// How a scenario is run.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
     /// The numbers of clients that are tried, one after the other; `None` leaves it to the
@@ -28,35 +29,44 @@ pub(crate) struct Plan {
 /// A store for scenarios whose working set is to fit.
 const ROOMY_MIB: u32 = 1024;
 
+/// One proxy after the other, as the scenario says.
+const PLAIN: Plan = Plan {
+    name: "",
+    clients: &[None],
+    is_uncached_too: false,
+    is_unlinked_too: false,
+    is_together: false,
+    cache_mib: ROOMY_MIB,
+    scale: 1.0,
+    seconds: 0.0,
+    is_until_failure: false,
+    then: None,
+};
+
+/// The paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without caching a
+/// client waits three seconds for each of its requests, 26 in each of two phases at this scale: 160
+/// s at each of six numbers of clients. Six proxies and what follows, the load until they fail, take
+/// 25 minutes.
+const WPB: Plan = Plan {
+    name: "wpb",
+    clients: &[Some(16), Some(32), Some(48), Some(64), Some(80), Some(96)],
+    is_uncached_too: true,
+    is_together: true,
+    cache_mib: 75,
+    scale: 0.13,
+    seconds: 1250.0,
+    then: Some("wpb-load"),
+    ..PLAIN
+};
+
 /// Everything that can be run.
 pub(crate) static PLANS: [Plan; 9] = [
-    // the paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without
-    // caching a client waits three seconds for each of its requests, 26 in each of two phases at
-    // this scale: 160 s at each of six numbers of clients. Six proxies and what follows, the load
-    // until they fail, take 25 minutes
-    Plan {
-        name: "wpb",
-        clients: &[Some(16), Some(32), Some(48), Some(64), Some(80), Some(96)],
-        is_uncached_too: true,
-        is_unlinked_too: false,
-        is_together: true,
-        cache_mib: 75,
-        scale: 0.13,
-        seconds: 1250.0,
-        is_until_failure: false,
-        then: Some("wpb-load"),
-    },
+    WPB,
     Plan {
         name: "wpb-keep-alive",
-        clients: &[Some(16), Some(32), Some(48), Some(64), Some(80), Some(96)],
-        is_uncached_too: true,
-        is_unlinked_too: false,
-        is_together: true,
-        cache_mib: 75,
         scale: 0.15,
-        seconds: 1250.0,
-        is_until_failure: false,
         then: None,
+        ..WPB
     },
     // twice as many clients each time, one proxy after the other
     Plan {
@@ -69,89 +79,38 @@ pub(crate) static PLANS: [Plan; 9] = [
             Some(4000),
             Some(8000),
         ],
-        is_uncached_too: false,
-        is_unlinked_too: false,
-        is_together: false,
         cache_mib: 75,
-        scale: 1.0,
         seconds: 10.0,
         is_until_failure: true,
-        then: None,
+        ..PLAIN
     },
     // the paper's third experiment: 30 clients, behind modems and not
     Plan {
         name: "wpb-modem",
-        clients: &[None],
-        is_uncached_too: false,
         is_unlinked_too: true,
         is_together: true,
         cache_mib: 75,
         scale: 0.6,
         seconds: 2450.0,
-        is_until_failure: false,
-        then: None,
+        ..PLAIN
     },
     Plan {
-        name: "polymix3-mini",
-        clients: &[None],
-        is_uncached_too: false,
-        is_unlinked_too: false,
-        is_together: false,
         cache_mib: 64,
-        scale: 1.0,
-        seconds: 1200.0,
-        is_until_failure: false,
-        then: None,
+        ..plain("polymix3-mini", 1200.0)
     },
-    Plan {
-        name: "polymix3",
-        clients: &[None],
-        is_uncached_too: false,
-        is_unlinked_too: false,
-        is_together: false,
-        cache_mib: ROOMY_MIB,
-        scale: 1.0,
-        seconds: 86_400.0,
-        is_until_failure: false,
-        then: None,
-    },
-    Plan {
-        name: "polymix4",
-        clients: &[None],
-        is_uncached_too: false,
-        is_unlinked_too: false,
-        is_together: false,
-        cache_mib: ROOMY_MIB,
-        scale: 1.0,
-        seconds: 86_400.0,
-        is_until_failure: false,
-        then: None,
-    },
-    Plan {
-        name: "web-2026",
-        clients: &[None],
-        is_uncached_too: false,
-        is_unlinked_too: false,
-        is_together: false,
-        cache_mib: ROOMY_MIB,
-        scale: 1.0,
-        seconds: 900.0,
-        is_until_failure: false,
-        then: None,
-    },
-    Plan {
-        name: "hits",
-        clients: &[None],
-        is_uncached_too: false,
-        is_unlinked_too: false,
-        is_together: false,
-        cache_mib: ROOMY_MIB,
-        scale: 1.0,
-        seconds: 60.0,
-        is_until_failure: false,
-        then: None,
-    },
+    plain("polymix3", 86_400.0),
+    plain("polymix4", 86_400.0),
+    plain("web-2026", 900.0),
+    plain("hits", 60.0),
 ];
+
+const fn plain(name: &'static str, seconds: f64) -> Plan {
+    Plan {
+        name,
+        seconds,
+        ..PLAIN
+    }
+}
 
 /// One run of one proxy, as far as the scenario says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,27 +126,20 @@ impl Plan {
         PLANS.iter().find(|plan| plan.name == name)
     }
 
-    /// The steps of the course, each of which has runs that differ in nothing but caching and link.
+    /// The steps of the plan, each of which has runs that differ in nothing but caching and link.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Variant>> {
         self.clients.iter().map(|&clients| {
-            let mut variants = vec![Variant {
+            let variant = |is_caching, has_link| Variant {
                 clients,
-                is_caching: true,
-                has_link: true,
-            }];
-            if self.is_uncached_too {
-                variants.push(Variant {
-                    is_caching: false,
-                    ..variants[0]
-                });
-            }
-            if self.is_unlinked_too {
-                variants.push(Variant {
-                    has_link: false,
-                    ..variants[0]
-                });
-            }
-            variants
+                is_caching,
+                has_link,
+            };
+            let uncached = self.is_uncached_too.then(|| variant(false, true));
+            let unlinked = self.is_unlinked_too.then(|| variant(true, false));
+            [Some(variant(true, true)), uncached, unlinked]
+                .into_iter()
+                .flatten()
+                .collect()
         })
     }
 }
