@@ -115,7 +115,7 @@ impl Benchmark for Figures {
         let all = (&CONTENDERS[..], &[][..]);
         let participants = Participants::prepare(record, all, &[callgrind::PROGRAM], connections)?;
         let words = &participants.words;
-        let version = host::version(&[callgrind::PROGRAM, "--version"], words);
+        let version = host::version("valgrind --version", words);
         record
             .versions
             .insert(callgrind::PROGRAM.to_owned(), version);

@@ -21,7 +21,6 @@ use crate::benchmark::{Benchmark, Output, Participants};
 use crate::client::wrk;
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
-use crate::proxy::floor;
 use crate::proxy::idle::Idle;
 use crate::record::host;
 use cells::FLOOR;
@@ -39,7 +38,7 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
     Contender::WEIR,
     Contender {
         name: FLOOR,
-        command: &["@FLOOR@", floor::ROLE, "@PORT@"],
+        command: "@FLOOR@ floor @PORT@",
         is_cache: false,
         ..Contender::NONE
     },
@@ -48,20 +47,8 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
     Contender {
         // a small log, because it is shared memory that grows with traffic and would be counted as
         // memory of connections
-        arguments: &[
-            "-s",
-            "malloc,1g",
-            "-p",
-            "thread_pools=1",
-            "-p",
-            "thread_pool_min=50",
-            "-p",
-            "thread_pool_max=200",
-            "-p",
-            "timeout_idle=600",
-            "-p",
-            "vsl_space=8M",
-        ],
+        arguments: "-s malloc,1g -p thread_pools=1 -p thread_pool_min=50 -p thread_pool_max=200 \
+                    -p timeout_idle=600 -p vsl_space=8M",
         ..Contender::VARNISH
     },
     Contender::SQUID,
@@ -118,8 +105,8 @@ impl Benchmark for Figures {
         let all = (&CONTENDERS[..], &only[..]);
         let mut participants = Participants::prepare(record, all, &["nginx", "wrk"], connections)?;
         let words = &mut participants.words;
-        for (name, command) in [("wrk", ["wrk", "-v"]), ("origin", ["nginx", "-v"])] {
-            let version = host::version(&command, words);
+        for (name, command) in [("wrk", "wrk -v"), ("origin", "nginx -v")] {
+            let version = host::version(command, words);
             record.versions.insert(name.to_owned(), version);
         }
         let own = std::env::current_exe().during("find this program")?;

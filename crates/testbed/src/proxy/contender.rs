@@ -1,5 +1,6 @@
 //! Who may take part, and which of them are here.
 
+use super::template::Words;
 use clap::builder::PossibleValuesParser;
 use xtask::failure::Failure;
 use xtask::need;
@@ -10,16 +11,18 @@ pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// The program of a Debian package; `None` is built from this repository.
     pub(crate) installed_as: Option<&'static str>,
-    pub(crate) version: &'static [&'static str],
+    /// What prints its version; empty for none.
+    pub(crate) version: &'static str,
     /// The folder below `peers/` of the benchmark's own files.
     pub(crate) folder: &'static str,
     /// Files of that folder, or of `peers/` where it has none of that name. Each is filled in and
     /// put into the server's own directory.
     pub(crate) files: &'static [&'static str],
     pub(crate) directories: &'static [&'static str],
-    pub(crate) command: &'static [&'static str],
-    /// Behind the command.
-    pub(crate) arguments: &'static [&'static str],
+    /// Words that spaces part.
+    pub(crate) command: &'static str,
+    /// More words behind the command.
+    pub(crate) arguments: &'static str,
     /// Whether it really is a cache before the origin; the floor only answers.
     pub(crate) is_cache: bool,
 }
@@ -33,38 +36,38 @@ impl Contender {
     pub(crate) const NONE: Self = Self {
         name: "",
         installed_as: None,
-        version: &[],
+        version: "",
         folder: "",
         files: &[],
         directories: &[],
-        command: &[],
-        arguments: &[],
+        command: "",
+        arguments: "",
         is_cache: true,
     };
 
     pub(crate) const WEIR: Self = Self {
         name: WEIR,
-        version: &["@WEIR@", "--version"],
+        version: "@WEIR@ --version",
         files: &["weir.toml"],
-        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
+        command: "@WEIR@ serve --config @DIR@/weir.toml",
         ..Self::NONE
     };
 
     pub(crate) const NGINX: Self = Self {
         name: "nginx",
         installed_as: Some("nginx"),
-        version: &["nginx", "-v"],
+        version: "nginx -v",
         files: &["nginx.conf"],
-        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
+        command: "nginx -e @DIR@/error.log -c @DIR@/nginx.conf",
         ..Self::NONE
     };
 
     pub(crate) const HAPROXY: Self = Self {
         name: "haproxy",
         installed_as: Some("haproxy"),
-        version: &["haproxy", "-v"],
+        version: "haproxy -v",
         files: &["haproxy.cfg"],
-        command: &["haproxy", "-db", "-f", "@DIR@/haproxy.cfg"],
+        command: "haproxy -db -f @DIR@/haproxy.cfg",
         ..Self::NONE
     };
 
@@ -73,49 +76,33 @@ impl Contender {
     pub(crate) const VARNISH: Self = Self {
         name: "varnish",
         installed_as: Some("varnishd"),
-        version: &["varnishd", "-V"],
+        version: "varnishd -V",
         files: &["varnish.vcl"],
-        command: &[
-            "varnishd",
-            "-F",
-            "-j",
-            "none",
-            "-n",
-            "@DIR@/work",
-            "-a",
-            "@HOST@:@PORT@",
-            "-T",
-            "none",
-            "-f",
-            "@DIR@/varnish.vcl",
-        ],
+        command: "varnishd -F -j none -n @DIR@/work -a @HOST@:@PORT@ -T none -f @DIR@/varnish.vcl",
         ..Self::NONE
     };
 
     pub(crate) const SQUID: Self = Self {
         name: "squid",
         installed_as: Some("squid"),
-        version: &["squid", "-v"],
+        version: "squid -v",
         files: &["squid.conf"],
-        command: &["squid", "-N", "-f", "@DIR@/squid.conf"],
+        command: "squid -N -f @DIR@/squid.conf",
         ..Self::NONE
     };
 
     /// With a store on disk: its directories are made first, which changes nothing where they are.
     pub(crate) const SQUID_ON_DISK: Self = Self {
         directories: &["cache"],
-        command: &[
-            "sh",
-            "-c",
-            "squid -z -N -f @DIR@/squid.conf && exec squid -N -f @DIR@/squid.conf",
-        ],
+        files: &["squid.conf", "squid-on-disk.sh"],
+        command: "sh @DIR@/squid-on-disk.sh",
         ..Self::SQUID
     };
 
     pub(crate) const TRAFFIC_SERVER: Self = Self {
         name: "trafficserver",
         installed_as: Some("traffic_server"),
-        version: &["traffic_server", "-V"],
+        version: "traffic_server -V",
         files: &[
             "trafficserver/runroot.yaml",
             "trafficserver/records.config",
@@ -124,9 +111,21 @@ impl Contender {
             "trafficserver/ip_allow.yaml",
         ],
         directories: &["span"],
-        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
+        command: "traffic_server --run-root=@DIR@/runroot.yaml",
         ..Self::NONE
     };
+}
+
+impl Contender {
+    /// Command and arguments, each filled in.
+    ///
+    /// # Errors
+    /// See [`Words::fill`].
+    pub(crate) fn command_line(&self, words: &Words) -> Result<Vec<String>, Failure> {
+        let all = [self.command, self.arguments];
+        let all = all.iter().flat_map(|part| part.split_whitespace());
+        all.map(|word| words.fill(word)).collect()
+    }
 }
 
 /// Values of an option that names contenders.
@@ -183,7 +182,6 @@ pub(crate) fn prepare(
 mod tests {
     use super::*;
     use crate::proxy::server::file_of_peers;
-    use crate::proxy::template::Words;
     use crate::{memory, peers, store, uneven};
 
     #[test]
@@ -245,9 +243,7 @@ mod tests {
                     "{name}: {file}"
                 );
             }
-            for word in contender.command.iter().chain(contender.arguments) {
-                assert!(words.fill(word).is_ok(), "{name}: {word}");
-            }
+            assert!(contender.command_line(&words).is_ok(), "{name}");
         }
     }
 }

@@ -70,9 +70,7 @@ impl Server {
             write_template(&from, &directory.join(name), &words)?;
         }
         let mut arguments = place.within.to_vec();
-        for word in contender.command.iter().chain(contender.arguments) {
-            arguments.push(words.fill(word)?);
-        }
+        arguments.extend(contender.command_line(&words)?);
         let mut command = guarded::command(&arguments, place.life);
         let address = SocketAddr::from((place.host, port));
         Self::spawn(contender.name, &mut command, directory, address, place.core)

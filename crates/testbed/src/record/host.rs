@@ -75,16 +75,19 @@ pub(crate) fn versions(present: &[&Contender], words: &Words) -> BTreeMap<String
     let who = present
         .iter()
         .map(|contender| (contender.name, contender.version))
-        .chain([("rustc", &["rustc", "--version"][..])]);
-    who.filter(|(_, arguments)| !arguments.is_empty())
-        .map(|(name, arguments)| (name.to_owned(), version(arguments, words)))
+        .chain([("rustc", "rustc --version")]);
+    who.filter(|(_, command)| !command.is_empty())
+        .map(|(name, command)| (name.to_owned(), version(command, words)))
         .collect()
 }
 
 /// The first line that a program prints about itself and that has a number in it; some print it to
 /// standard error.
-pub(crate) fn version(arguments: &[&str], words: &Words) -> String {
-    let arguments: Result<Vec<String>, _> = arguments.iter().map(|word| words.fill(word)).collect();
+pub(crate) fn version(command: &str, words: &Words) -> String {
+    let arguments: Result<Vec<String>, _> = command
+        .split_whitespace()
+        .map(|word| words.fill(word))
+        .collect();
     let output = arguments.ok().and_then(|arguments| {
         let mut command = guarded::command(&arguments, Duration::from_secs(10));
         command.output().ok()

@@ -135,7 +135,7 @@ impl Benchmark for Figures {
         let options = record.settings.clone();
         let has = |part: &str| options.parts.iter().any(|named| named == part);
         let participants = Participants::prepare(record, (&[], &[]), &["wrk"], FILES)?;
-        let version = host::version(&["wrk", "-v"], &participants.words);
+        let version = host::version("wrk -v", &participants.words);
         record.versions.insert("wrk".to_owned(), version);
         let bench = Bench {
             cores: Cores::choose()?,

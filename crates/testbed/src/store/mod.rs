@@ -30,7 +30,7 @@ pub(crate) static CONTENDERS: [Contender; 5] = [
     of(Contender::WEIR),
     of(Contender::NGINX),
     Contender {
-        arguments: &["-s", "file,@DIR@/store,@DISK_MIB@M", "-p", "vsl_space=8M"],
+        arguments: "-s file,@DIR@/store,@DISK_MIB@M -p vsl_space=8M",
         ..of(Contender::VARNISH)
     },
     of(Contender::SQUID_ON_DISK),

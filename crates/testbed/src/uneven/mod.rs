@@ -42,7 +42,7 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
     of(Contender::WEIR),
     of(Contender::NGINX),
     Contender {
-        arguments: &["-s", "malloc,1g"],
+        arguments: "-s malloc,1g",
         ..of(Contender::VARNISH)
     },
     of(Contender::SQUID),

@@ -77,38 +77,18 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
     Contender {
         name: "apache",
         installed_as: Some("apache2"),
-        version: &["apache2", "-v"],
-        files: &["apache.conf"],
+        version: "apache2 -v",
+        files: &["apache.conf", "apache.sh"],
         directories: &["cache"],
-        // mod_cache_disk knows no limit of its size. The program that keeps it can look once a
-        // minute by itself; here it is called every five seconds, and what it costs is counted with
-        // the server
-        command: &[
-            "sh",
-            "-c",
-            "while sleep 5; do htcacheclean -p @DIR@/cache -l @CACHE_MIB@M; done & \
-             exec apache2 -D FOREGROUND -f @DIR@/apache.conf",
-        ],
+        command: "sh @DIR@/apache.sh",
         ..of(Contender::NONE)
     },
     Contender {
-        // its store is memory: that on disk is deprecated
-        arguments: &[
-            "-s",
-            "malloc,@CACHE_MIB@M",
-            "-p",
-            "thread_pools=1",
-            "-p",
-            "thread_pool_max=2000",
-            "-p",
-            "vsl_space=8M",
-            // it was asked once before there was an origin, to see that it is up, and would refuse
-            // the first requests for that
-            "-p",
-            "backend_remote_error_holddown=0",
-            "-p",
-            "backend_local_error_holddown=0",
-        ],
+        // its store is memory: that on disk is deprecated. It was asked once before there was an
+        // origin, to see that it is up, and would refuse the first requests for that, if it held
+        // that against the origin
+        arguments: "-s malloc,@CACHE_MIB@M -p thread_pools=1 -p thread_pool_max=2000 -p vsl_space=8M \
+                    -p backend_remote_error_holddown=0 -p backend_local_error_holddown=0",
         ..of(Contender::VARNISH)
     },
     of(Contender::TRAFFIC_SERVER),
