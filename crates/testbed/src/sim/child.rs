@@ -1,9 +1,9 @@
 //! A program that is run to its end: how long it took, and the most memory it had.
 
 use crate::process::usage;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::io::Read as _;
+use std::io;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,15 +32,9 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
         .stdout(Stdio::piped())
         .spawn()
         .during(format_args!("run `{name}`"))?;
-    let mut output = child.stdout.take();
-    let reading = thread::spawn(move || {
-        let mut text = String::new();
-        output
-            .as_mut()
-            .map(|output| output.read_to_string(&mut text))
-            .transpose()
-            .map(|_| text)
-    });
+    let output = child.stdout.take();
+    let reading =
+        thread::spawn(move || output.map_or_else(|| Ok(String::new()), io::read_to_string));
     let mut took = Took::default();
     let status = loop {
         took.peak_rss_kib = took.peak_rss_kib.max(usage::peak_rss_kib(child.id()));
@@ -63,18 +57,9 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
 }
 
 /// The same of a command that says JSON.
-pub(crate) fn said(command: &mut Command) -> Result<(Value, Took), Failure> {
+pub(crate) fn said<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Took), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (text, took) = run(command)?;
-    let value = serde_json::from_str(&text);
-    Ok((
-        value.during(format_args!("understand what `{name}` says"))?,
-        took,
-    ))
-}
-
-/// A whole number that `name` said.
-pub(crate) fn figure(name: &str, value: &Value) -> Result<u64, Failure> {
-    let missing = || Failure::Outside(format!("`{name}` lacks a figure"));
-    value.as_u64().ok_or_else(missing)
+    let value = serde_json::from_str(&text).during(format_args!("understand what `{name}` says"));
+    Ok((value?, took))
 }

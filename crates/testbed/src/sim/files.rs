@@ -1,6 +1,7 @@
 //! Traces in files: made, read, and streamed.
 
-use super::child::{self, Took, figure};
+use super::child::{self, Took};
+use super::hits::{Whole, simulation};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
@@ -39,22 +40,17 @@ pub(crate) fn make(
 ) -> Result<MadeTrace, Failure> {
     let mut command = Command::new(weir);
     command
-        .args([
-            "trace",
-            "make",
-            profile,
-            "--requests",
-            &requests.to_string(),
-        ])
-        .args(["--seed", &seed.to_string(), "--output"])
-        .arg(to);
+        .args(["trace", "make", profile, "--output"])
+        .arg(to)
+        .args(["--requests", &requests.to_string()])
+        .args(["--seed", &seed.to_string()]);
     let (_, took) = child::run(&mut command)?;
     let (_, stats) = child::run(Command::new(weir).args(["trace", "stats"]).arg(to))?;
     let mut run = Command::new(weir);
     run.args(["sim", "run", "--network", "modem"])
         .args(["--profile", "http-1998", "--json"])
         .arg(to);
-    let (_, run) = child::said(&mut run)?;
+    let (_, run) = child::run(&mut run)?;
     Ok(MadeTrace {
         profile: profile.to_owned(),
         requests,
@@ -72,16 +68,12 @@ pub(crate) fn stream(
     capacity_bytes: u64,
     trace: &Path,
 ) -> Result<StreamedTrace, Failure> {
-    let mut command = Command::new(weir);
-    command
-        .args(["sim", "hits", "--json", "--format", "oracle-general"])
-        .args(["--policy", policy, "--size", &capacity_bytes.to_string()])
-        .arg(trace);
-    let (said, took) = child::said(&mut command)?;
+    let mut command = simulation(weir, policy, capacity_bytes, trace);
+    let (whole, took) = child::said::<Whole>(&mut command)?;
     Ok(StreamedTrace {
         policy: policy.to_owned(),
-        requests: figure("weir sim hits --json", &said["requests"])?,
-        keys: figure("weir sim hits --json", &said["keys"])?,
+        requests: whole.requests,
+        keys: whole.keys,
         file_bytes: length(trace)?,
         took,
     })

@@ -2,7 +2,7 @@
 //! that is installed.
 
 use super::Options;
-use super::child::{figure, said};
+use super::child::said;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -100,31 +100,43 @@ pub(super) fn make_trace(
         .args(["--zipf-seed", &seed.to_string()])
         .arg("--write-oracle-general")
         .arg(to);
-    let (said, _) = said(&mut command)?;
-    let number = |name: &str| figure("weir sim hits --json", &said[name]);
-    Ok(Whole {
-        requests: number("requests")?,
-        bytes: number("bytes")?,
-        keys: number("keys")?,
-        footprint_bytes: number("footprint_bytes")?,
-    })
+    Ok(said(&mut command)?.0)
 }
 
-/// Simulates one cache. Its processor time is that of the whole process, its start and the reading
-/// of the file included.
-fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<HitsRun, Failure> {
+/// Simulates one cache over a trace in a file.
+pub(super) fn simulation(weir: &str, policy: &str, capacity_bytes: u64, trace: &Path) -> Command {
     let mut command = Command::new(weir);
     command
         .args(["sim", "hits", "--json", "--format", "oracle-general"])
         .args(["--policy", policy, "--size", &capacity_bytes.to_string()])
         .arg(trace);
-    let (said, took) = said(&mut command)?;
-    let cache = &said["caches"][0];
-    let number = |value| figure("weir sim hits --json", value);
+    command
+}
+
+/// What `weir sim hits --json` says of one cache.
+#[derive(Deserialize)]
+struct Simulated {
+    requests: u64,
+    caches: [SimulatedCache; 1],
+}
+
+#[derive(Deserialize)]
+struct SimulatedCache {
+    hits: u64,
+    hit_bytes: u64,
+}
+
+/// Its processor time is that of the whole process, its start and the reading of the file included.
+fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<HitsRun, Failure> {
+    let (simulated, took) = said(&mut simulation(weir, policy, capacity_bytes, trace))?;
+    let Simulated {
+        requests,
+        caches: [cache],
+    } = simulated;
     Ok(HitsRun {
-        requests: number(&said["requests"])?,
-        hits: number(&cache["hits"])?,
-        hit_bytes: number(&cache["hit_bytes"])?,
+        requests,
+        hits: cache.hits,
+        hit_bytes: cache.hit_bytes,
         cpu_us: took.cpu_us,
     })
 }
@@ -153,12 +165,5 @@ fn theirs(
         .args(["-c", PROGRAM])
         .arg(trace)
         .args([policy, &capacity_bytes.to_string()]);
-    let (said, _) = said(&mut command)?;
-    let number = |name: &str| figure("libcachesim", &said[name]);
-    Ok(HitsRun {
-        requests: number("requests")?,
-        hits: number("hits")?,
-        hit_bytes: number("hit_bytes")?,
-        cpu_us: number("cpu_us")?,
-    })
+    Ok(said(&mut command)?.0)
 }

@@ -1,8 +1,7 @@
 //! Packets and connections: how many requests of a trace a second on one core, in how much memory.
 
-use super::child::{self, Took, figure};
+use super::child::{self, Took};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use xtask::failure::Failure;
@@ -11,6 +10,7 @@ use xtask::failure::Failure;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Packets {
     /// `proxy`, `proxy without caches` or `no proxy`.
+    #[serde(alias = "name")]
     pub(crate) scenario: String,
     /// Rows of the trace.
     pub(crate) requests: u64,
@@ -34,26 +34,15 @@ pub(crate) struct Memory {
     pub(crate) took: Took,
 }
 
-/// The three scenarios on a trace.
-pub(crate) fn measure(speed: &str, trace: &Path) -> Result<Vec<Packets>, Failure> {
-    let (said, _) = child::said(Command::new(speed).arg("--json").arg(trace))?;
-    let scenarios = said["scenarios"].as_array().into_iter().flatten();
-    scenarios.map(scenario).collect()
+#[derive(Deserialize)]
+struct Scenarios {
+    scenarios: Vec<Packets>,
 }
 
-fn scenario(said: &Value) -> Result<Packets, Failure> {
-    let real = |name: &str| said[name].as_f64().unwrap_or_default();
-    let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
-    Ok(Packets {
-        scenario: text("name"),
-        requests: figure("sim_speed --json", &said["requests"])?,
-        seconds: real("seconds"),
-        cpu_seconds: real("cpu_seconds"),
-        packets_each: real("packets_each"),
-        hit_ratio: real("hit_ratio"),
-        stored: figure("sim_speed --json", &said["stored"])?,
-        outcome: text("outcome"),
-    })
+/// The three scenarios on a trace.
+pub(crate) fn measure(speed: &str, trace: &Path) -> Result<Vec<Packets>, Failure> {
+    let (said, _) = child::said::<Scenarios>(Command::new(speed).arg("--json").arg(trace))?;
+    Ok(said.scenarios)
 }
 
 /// The proxy alone, on requests that are drawn as they are needed.
@@ -63,7 +52,7 @@ pub(crate) fn memory(speed: &str, requests: u64, keys: u64) -> Result<Memory, Fa
         .args(["--main", "--json"])
         .args(["--requests", &requests.to_string()])
         .args(["--keys", &keys.to_string()]);
-    let (_, took) = child::said(&mut command)?;
+    let (_, took) = child::run(&mut command)?;
     Ok(Memory {
         requests,
         keys,
