@@ -2,6 +2,7 @@
 
 use super::{CONNECTIONS, SEED};
 use crate::failure::of_bench;
+use crate::proxy::template::Words;
 use clap::{Args, ValueEnum};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -27,9 +28,7 @@ const CONNECTIONS_MAX: u32 = 19_500;
 pub(crate) enum Site {
     /// As fast as they come.
     Hits,
-    /// PolyMix's robots and servers: 0.4 requests a second each, 2.5 s to answer, zipf(64) requests
-    /// a connection. Two connections a robot and not four, so that all of them together stay within
-    /// 20 000 open files whatever else the machine does.
+    /// Ten thousand robots with an address each.
     Robots,
 }
 
@@ -43,104 +42,16 @@ impl Site {
 
     pub(super) fn scenario(self, seconds: u32) -> Result<Scenario, Failure> {
         let text = match self {
-            Self::Hits => hits(seconds),
-            Self::Robots => robots(seconds),
+            Self::Hits => include_str!("hits.toml"),
+            Self::Robots => include_str!("robots.toml"),
         };
-        Scenario::parse("speed.toml", &text).during("read a scenario of its own")
+        let mut words = Words::default();
+        words.set("TARGETS", TARGETS);
+        words.set("CONNECTIONS", CONNECTIONS);
+        words.set("ROBOTS", ROBOTS);
+        words.set("SECONDS", seconds);
+        Scenario::parse("speed.toml", &words.fill(text)?).during("read a scenario of its own")
     }
-}
-
-fn hits(seconds: u32) -> String {
-    format!(
-        r#"
-format = 1
-name = "speed"
-about = "hits of 1 KiB, as fast as they come"
-sources = []
-
-[workload]
-kind = "hits"
-targets = {TARGETS}
-size = "constant(1KB)"
-connections = {CONNECTIONS}
-duration = "{seconds}s"
-
-[origin]
-latency = "constant(0s)"
-http = "1.1"
-keep_alive = true
-idle_timeout = "60s"
-conditional = true
-addresses = "one"
-
-[clients]
-http = "1.1"
-keep_alive = true
-connections_max = 1
-queue_max = 1
-response_timeout = "20s"
-addresses = "one"
-"#
-    )
-}
-
-fn robots(seconds: u32) -> String {
-    format!(
-        r#"
-format = 1
-name = "robots"
-about = "ten thousand robots with an address each"
-sources = []
-
-[workload]
-kind = "web"
-agents = {ROBOTS}
-rate_per_s = 4000.0
-servers = 1
-targets = 100000
-zipf_exponent = 0.8
-one_hit_share = "0%"
-warm_up = "5s"
-measured = "{seconds}s"
-if_modified_share = "0%"
-reload_share = "0%"
-head_share = "0%"
-cookie_share = "0%"
-set_cookie_share = "0%"
-cookie_size = "constant(1B)"
-lifetime = "constant(1h)"
-life_cycle = {{ length = "constant(1h)", variance = "0%" }}
-validators = {{ last_modified = "100%", etag = "100%", both = "100%" }}
-
-[[workload.contents]]
-name = "page"
-share = "100%"
-media_type = "text/html"
-extension = ".html"
-size = "exp(10KB)"
-
-[[workload.cache_control]]
-share = "100%"
-max_age = true
-
-[origin]
-latency = "normal(2.5s, 1s)"
-http = "1.1"
-keep_alive = true
-idle_timeout = "4s"
-conditional = true
-addresses = "one"
-
-[clients]
-http = "1.1"
-keep_alive = true
-requests_per_connection = "zipf(64)"
-connections_max = 2
-queue_max = 100
-response_timeout = "20s"
-addresses = "each"
-"#
-    )
 }
 
 /// Options of the process that is the origin of a site.
