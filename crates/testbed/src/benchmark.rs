@@ -17,7 +17,7 @@ use xtask::program;
 /// A benchmark, by the figures that it puts into a record.
 pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {
     /// What can be said of it; kept in the record.
-    type Options: Args + AsRef<Output> + Serialize + DeserializeOwned;
+    type Options: Args + Serialize + DeserializeOwned;
 
     /// What names of record files begin with.
     const FILE: &'static str;
@@ -38,30 +38,35 @@ pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {
     fn faults(record: &Record<Self>) -> Vec<String>;
 }
 
-/// Options that all benchmarks have.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Output {
+/// A benchmark's options on the command line, and those that all benchmarks have.
+#[derive(Args, Debug)]
+pub(crate) struct CommandLine<O: Args> {
+    #[command(flatten)]
+    options: O,
     /// Get missing programs from Debian
     #[arg(long)]
-    pub(crate) install: bool,
+    install: bool,
     /// Where the numbers go [default: records/NAME-DATE.json]
     #[arg(long, alias = "record", value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Print the tables of a record as Markdown and measure nothing
     #[arg(long, value_name = "FILE")]
     show: Option<PathBuf>,
 }
 
 /// Does what the options say. `arguments` are those of the command line.
-pub(crate) fn run<B: Benchmark>(options: B::Options, arguments: &[String]) -> Result<(), Failure> {
-    let Output { out, show, .. } = options.as_ref().clone();
-    if let Some(file) = show {
+pub(crate) fn run<B: Benchmark>(
+    line: CommandLine<B::Options>,
+    arguments: &[String],
+) -> Result<(), Failure> {
+    if let Some(file) = line.show {
         print!("{}", B::render(&Record::read(&file)?));
         return Ok(());
     }
     let name = format!("{}-{}.json", B::FILE, host::date());
-    let file = record::place(out, &name)?;
-    let mut record = Record::<B>::begin(options, arguments);
+    let file = record::place(line.out, &name)?;
+    let mut record = Record::<B>::begin(line.options, arguments);
+    record.install = line.install;
     B::measure(&mut record, &file)?;
     record.write(&file)?;
     print!("{}", B::render(&record));
@@ -108,8 +113,7 @@ impl Participants {
         tools: &[&str],
         connections: usize,
     ) -> Result<Self, Failure> {
-        let install = record.settings.as_ref().install;
-        let (present, left_out) = contender::prepare(all, names, tools, install)?;
+        let (present, left_out) = contender::prepare(all, names, tools, record.install)?;
         record.left_out.extend(left_out);
         let participants = Self::start(present, connections)?;
         record.versions = host::versions(&participants.present, &participants.words);

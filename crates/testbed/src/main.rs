@@ -23,6 +23,7 @@ mod store;
 mod tables;
 mod uneven;
 
+use benchmark::CommandLine;
 use clap::Parser;
 use proxy::floor;
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ enum Command {
     ///
     /// With `--scenario NAME` it is `weir bench` against every proxy: see `peers --scenario NAME
     /// --help`.
-    Peers(peers::Options),
+    Peers(CommandLine<peers::Options>),
     /// `peers --scenario NAME`: `weir bench` against every installed proxy, one report of all runs
     ///
     /// NAME is one of `weir bench scenarios`. After wpb the load is raised until proxies fail
@@ -44,19 +45,19 @@ enum Command {
     #[command(name = SCENARIO, hide = true)]
     Scenario(peers::scenario::Options),
     /// Where links are uneven: read-ahead, aborts, joined fetches, long paths
-    Uneven(uneven::Options),
+    Uneven(CommandLine<uneven::Options>),
     /// Instructions of a request and bytes of an idle connection, of weir and of another weir
-    Instructions(instructions::Options),
+    Instructions(CommandLine<instructions::Options>),
     /// Disk stores: hits, fill, start after kill -9
-    StoreBench(store::Options),
+    StoreBench(CommandLine<store::Options>),
     /// Resident memory of weir before a slow disk, with bodies of gigabytes
     ///
     /// It needs root, a loop device and the block controller.
-    Memory(memory::Options),
+    Memory(CommandLine<memory::Options>),
     /// The simulator's rate and memory; hits alone beside libCacheSim
-    SimBench(sim::Options),
+    SimBench(CommandLine<sim::Options>),
     /// The clients and the origin of `weir bench` themselves: their rate, and memory
-    BenchSpeed(speed::Options),
+    BenchSpeed(CommandLine<speed::Options>),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks

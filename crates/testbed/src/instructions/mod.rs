@@ -8,7 +8,7 @@
 mod callgrind;
 mod run;
 
-use crate::benchmark::{Benchmark, Output, Participants};
+use crate::benchmark::{Benchmark, Participants};
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle::Idle;
 use crate::record::host;
@@ -37,15 +37,6 @@ pub(crate) struct Options {
     /// Idle connections to hold; 0 leaves that part out
     #[arg(long = "idle", default_value_t = 2000, value_parser = value_parser!(u32).range(..=15_000))]
     idle_connections: u32,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
-}
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
 }
 
 /// A kind of request.

@@ -8,7 +8,7 @@ mod crowd;
 mod schedule;
 mod slow_disk;
 
-use crate::benchmark::{Benchmark, Output, Participants};
+use crate::benchmark::{Benchmark, Participants};
 use crate::proxy::contender::Contender;
 use crate::record::markdown::{row, table};
 use clap::{Args, value_parser};
@@ -45,15 +45,6 @@ pub(crate) struct Options {
     /// Of rates and beginnings
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
-}
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
 }
 
 /// What was measured.

@@ -17,7 +17,7 @@ mod run;
 pub(crate) mod scenario;
 mod table;
 
-use crate::benchmark::{Benchmark, Output, Participants};
+use crate::benchmark::{Benchmark, Participants};
 use crate::client::wrk;
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
@@ -72,15 +72,6 @@ pub(crate) struct Options {
     // limits
     #[arg(long = "idle", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=15_000))]
     idle_connections: u32,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
-}
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
 }
 
 /// What was measured.

@@ -25,6 +25,9 @@ pub(crate) struct Record<B: Benchmark> {
     #[serde(default)]
     pub(crate) versions: BTreeMap<String, String>,
     pub(crate) settings: B::Options,
+    /// Whether missing programs are to be installed.
+    #[serde(skip)]
+    pub(crate) install: bool,
     /// Proxies, and parts of the measurement, that did not take part, with the reason.
     #[serde(default)]
     pub(crate) left_out: BTreeMap<String, String>,
@@ -44,6 +47,7 @@ impl<B: Benchmark> Record<B> {
             host: Host::here(),
             versions: BTreeMap::new(),
             settings,
+            install: false,
             left_out: BTreeMap::new(),
             figures: B::default(),
         }

@@ -14,7 +14,7 @@ mod hits;
 mod packets;
 mod table;
 
-use crate::benchmark::{self, Benchmark, Output};
+use crate::benchmark::{self, Benchmark};
 use crate::process::workplace;
 use clap::{Args, value_parser};
 use files::{MadeTrace, StreamedTrace};
@@ -63,18 +63,9 @@ pub(crate) struct Options {
     /// A Python that may have the package `libcachesim`
     #[arg(long, default_value = "python3")]
     python: String,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
 }
 
 const REQUESTS_MAX: u64 = 1_000_000_000;
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
-}
 
 impl Options {
     fn has(&self, part: &str) -> bool {

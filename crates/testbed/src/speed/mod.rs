@@ -14,7 +14,7 @@
 pub(crate) mod client;
 mod site;
 
-use crate::benchmark::{self, Benchmark, Output, Participants};
+use crate::benchmark::{self, Benchmark, Participants};
 use crate::client::wrk::{self, Report};
 use crate::process::affinity::Cores;
 use crate::process::{guarded, workplace};
@@ -69,15 +69,6 @@ pub(crate) struct Options {
     /// Runs of hits and of the origin
     #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
     rounds: u32,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
-}
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
 }
 
 /// What was measured.

@@ -11,7 +11,7 @@ mod restart;
 mod schedule;
 mod table;
 
-use crate::benchmark::{self, Benchmark, Output, Participants};
+use crate::benchmark::{self, Benchmark, Participants};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use clap::{Args, value_parser};
@@ -75,20 +75,11 @@ pub(crate) struct Options {
     /// Of sizes and order
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
 }
 
 /// Of records from before there were rounds.
 const fn one() -> u64 {
     1
-}
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
 }
 
 /// What was measured.

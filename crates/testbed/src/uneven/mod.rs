@@ -18,7 +18,7 @@ mod read_ahead;
 mod table;
 mod targets;
 
-use crate::benchmark::{self, Benchmark, Output, Participants};
+use crate::benchmark::{self, Benchmark, Participants};
 use crate::proxy::contender::{self, Contender};
 use abort::{Abort, Second};
 use clap::{Args, ValueEnum};
@@ -88,15 +88,6 @@ pub(crate) struct Options {
     /// Downloads over the long path with each read-ahead, on each side
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(..=100))]
     pairs: u32,
-    #[command(flatten)]
-    #[serde(skip)]
-    output: Output,
-}
-
-impl AsRef<Output> for Options {
-    fn as_ref(&self) -> &Output {
-        &self.output
-    }
 }
 
 /// What was measured.
