@@ -34,6 +34,12 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<Failure> for String {
+    fn from(failure: Failure) -> Self {
+        failure.to_string()
+    }
+}
+
 /// Turns an error of the outside into a [`Failure`] that says what was being done.
 pub trait During<T> {
     /// `what` is a fragment after "cannot".

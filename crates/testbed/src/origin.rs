@@ -6,11 +6,11 @@ use crate::client::get;
 use crate::failure::of_bench;
 use crate::process::guarded;
 use crate::process::ioctl;
-use crate::proxy::server::{self, Server};
+use crate::proxy::server::{self, Place, Server};
+use crate::proxy::template::Words;
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::Duration;
 use weir_bench::origin::{ByTarget, FetchTally, OriginHandle, start_by_target};
 use xtask::failure::{During, Failure};
 
@@ -26,34 +26,49 @@ pub(crate) struct Origin {
     server: Server,
 }
 
-/// Where an origin runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    /// Where the process that measures reaches it. It listens on all addresses of its network:
-    /// between two addresses and a port there are some 28 000 connections, so each proxy reaches it
-    /// at an address of its own.
-    pub(crate) host: Ipv4Addr,
-    /// See [`server::Place`].
-    pub(crate) within: &'a [String],
-    /// See [`ByTarget`].
-    pub(crate) send_buffer_bytes: Option<usize>,
-    pub(crate) life: Duration,
-}
-
 impl Origin {
     /// Starts this program again as an origin, and waits until it answers.
-    pub(crate) fn launch(directory: &Path, place: &Place<'_>) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        directory: &Path,
+        place: &Place<'_>,
+        send_buffer_bytes: Option<usize>,
+    ) -> Result<Self, Failure> {
+        let mut origin = Self::launch(directory, place, send_buffer_bytes)?;
+        origin.wait_until_it_answers()?;
+        Ok(origin)
+    }
+
+    /// Starts this program again as an origin; for `send_buffer_bytes` see [`ByTarget`].
+    ///
+    /// The process that measures reaches it at the place's address. It listens on all addresses of
+    /// its network: between two addresses and a port there are some 28 000 connections, so each
+    /// proxy may reach it at an address of its own.
+    pub(crate) fn launch(
+        directory: &Path,
+        place: &Place<'_>,
+        send_buffer_bytes: Option<usize>,
+    ) -> Result<Self, Failure> {
         std::fs::create_dir_all(directory).during("make the origin's directory")?;
         let program = std::env::current_exe().during("find this program")?;
         let port = server::free_port()?;
         let mut arguments = place.within.to_vec();
         arguments.push(program.display().to_string());
         arguments.extend([ROLE.to_owned(), port.to_string()]);
-        arguments.extend(place.send_buffer_bytes.map(|bytes| bytes.to_string()));
+        arguments.extend(send_buffer_bytes.map(|bytes| bytes.to_string()));
         let mut command = guarded::command(&arguments, place.life);
         let address = SocketAddr::from((place.host, port));
-        let server = Server::spawn("origin", &mut command, directory, address, None)?;
+        let server = Server::spawn("origin", &mut command, directory, address, place.core)?;
         Ok(Self { server })
+    }
+
+    /// These words, and those that tell a proxy where the origin is.
+    pub(crate) fn words(&self, words: &Words, host: Ipv4Addr) -> Words {
+        let mut words = words.clone();
+        let address = SocketAddr::from((host, self.address().port()));
+        words.set("ORIGIN", address);
+        words.set("ORIGIN_HOST", address.ip());
+        words.set("ORIGIN_PORT", address.port());
+        words
     }
 
     pub(crate) fn wait_until_it_answers(&mut self) -> Result<(), Failure> {

@@ -3,13 +3,12 @@
 use super::callgrind::{self, ByThread};
 use super::{AGAINST, CASES, Case, Count, Record};
 use crate::client::get;
-use crate::origin::{self, Origin, READY};
+use crate::origin::{Origin, READY};
 use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 use weir_bench::origin::{ResponseSpec, content_of};
@@ -100,25 +99,11 @@ fn count(directory: &Path, words: &Words, case: Case, requests: u32) -> Result<B
 }
 
 fn start(directory: &Path, words: &Words, within: &[String]) -> Result<(Origin, Server), Failure> {
-    let host = Ipv4Addr::LOCALHOST;
-    let place = origin::Place {
-        host,
-        within: &[],
-        send_buffer_bytes: None,
-        life: LIFE,
-    };
-    let mut origin = Origin::launch(&directory.join("origin"), &place)?;
-    origin.wait_until_it_answers()?;
-    let mut words = words.clone();
-    words.set("ORIGIN", origin.address());
-    let place = Place {
-        host,
-        core: None,
-        within,
-        life: LIFE,
-    };
-    let mut server = Server::launch(&Contender::WEIR, directory, &words, &place)?;
-    server.wait_until_it_answers(READY)?;
+    let local = Place::local(LIFE);
+    let origin = Origin::start(&directory.join("origin"), &local, None)?;
+    let words = origin.words(words, local.host);
+    let place = Place { within, ..local };
+    let server = Server::start(&Contender::WEIR, directory, &words, &place, READY)?;
     Ok((origin, server))
 }
 

@@ -4,7 +4,7 @@ use super::crowd::{self, ReceivedTotals};
 use super::slow_disk::SlowDisk;
 use super::{CONTENDERS, Options, REST_SLACK_KIB};
 use crate::client::metrics;
-use crate::origin::{self, Origin, READY};
+use crate::origin::{Origin, READY};
 use crate::process::usage;
 use crate::process::workplace;
 use crate::proxy::server::{self, Place, Server};
@@ -56,35 +56,21 @@ pub(crate) struct Measurement {
 pub(super) fn run(options: &Options, words: &Words) -> Result<Measurement, Failure> {
     let workplace = workplace("memory")?;
     let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
-    let place = origin::Place {
-        host: Ipv4Addr::LOCALHOST,
-        within: &[],
-        send_buffer_bytes: None,
-        life: LIFE,
-    };
-    let mut origin = Origin::launch(&workplace.path().join("origin"), &place)?;
-    origin.wait_until_it_answers()?;
+    let local = Place::local(LIFE);
+    let origin = Origin::start(&workplace.path().join("origin"), &local, None)?;
     let admin = server::free_port()?;
-    let mut words = words.clone();
-    words.set("ORIGIN", origin.address());
+    let mut words = origin.words(words, local.host);
     words.set("ADMIN", admin);
     words.set("MEMORY_MIB", options.memory_mib);
     words.set("DISK", disk.path().join("store").display());
     words.set("DISK_MIB", STORE_MIB);
     let within = disk.within();
     let place = Place {
-        host: Ipv4Addr::LOCALHOST,
-        core: None,
         within: &within,
-        life: LIFE,
+        ..local
     };
-    let mut server = Server::launch(
-        &CONTENDERS[0],
-        &workplace.path().join("weir"),
-        &words,
-        &place,
-    )?;
-    server.wait_until_it_answers(READY)?;
+    let directory = workplace.path().join("weir");
+    let server = Server::start(&CONTENDERS[0], &directory, &words, &place, READY)?;
     let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, admin));
     watch(options, &server, admin)
 }

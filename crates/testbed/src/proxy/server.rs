@@ -42,7 +42,32 @@ pub(crate) struct Place<'a> {
     pub(crate) life: Duration,
 }
 
+impl Place<'_> {
+    /// On loopback, on any core.
+    pub(crate) const fn local(life: Duration) -> Self {
+        Self {
+            host: Ipv4Addr::LOCALHOST,
+            core: None,
+            within: &[],
+            life,
+        }
+    }
+}
+
 impl Server {
+    /// Starts a contender, and waits until it answers a request for `path` with 200.
+    pub(crate) fn start(
+        contender: &Contender,
+        directory: &Path,
+        words: &Words,
+        place: &Place<'_>,
+        path: &str,
+    ) -> Result<Self, Failure> {
+        let mut server = Self::launch(contender, directory, words, place)?;
+        server.wait_until_it_answers(path)?;
+        Ok(server)
+    }
+
     /// Prepares a contender's directory and starts it. It answers some time later.
     pub(crate) fn launch(
         contender: &Contender,

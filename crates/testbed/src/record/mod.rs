@@ -8,6 +8,7 @@ use host::Host;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use xtask::failure::{During, Failure};
 use xtask::root;
 
@@ -105,6 +106,11 @@ pub(crate) fn place(given: Option<PathBuf>, name: &str) -> Result<PathBuf, Failu
     let here = std::env::current_dir().ok();
     let relative = here.and_then(|here| path.strip_prefix(here).ok().map(PathBuf::from));
     Ok(relative.unwrap_or(path))
+}
+
+/// A time as records have it, milliseconds.
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn is_below(path: &Path, directory: &Path) -> bool {

@@ -2,10 +2,11 @@
 
 use super::Options;
 use super::load::{Ask, Course, Sizes};
-use super::schedule::{Entrant, Field, millis};
+use super::schedule::{Entrant, Field};
 use crate::client::metrics;
 use crate::origin::READY;
 use crate::proxy::contender::WEIR;
+use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

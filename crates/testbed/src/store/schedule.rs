@@ -5,13 +5,14 @@ use super::latency::{Latency, quantiles};
 use super::load::{Ask, Course, ReceivedTotals, Sizes};
 use super::{Options, Record, Row, mix, restart};
 use crate::benchmark::Participants;
-use crate::origin::{self, Origin, READY};
+use crate::origin::{Origin, READY};
 use crate::process::affinity::{self, Cores};
 use crate::process::usage::{self, Traffic};
 use crate::process::workplace;
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
+use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -69,14 +70,8 @@ pub(crate) fn run(record: &mut Record, participants: &Participants) -> Result<()
     // own core
     affinity::stay_on(cores.load)?;
     let workplace = workplace("store-bench")?;
-    let place = origin::Place {
-        host: Ipv4Addr::LOCALHOST,
-        within: &[],
-        send_buffer_bytes: None,
-        life: LIFE,
-    };
-    let mut origin = Origin::launch(&workplace.path().join("origin"), &place)?;
-    origin.wait_until_it_answers()?;
+    let directory = workplace.path().join("origin");
+    let origin = Origin::start(&directory, &Place::local(LIFE), None)?;
     let field = Field {
         words,
         cores,
@@ -214,22 +209,17 @@ impl Field<'_> {
         memory_mib: u64,
         bytes: u64,
     ) -> Result<(Server, u16), Failure> {
-        let mut words = self.words.clone();
+        let mut words = self.origin.words(self.words, Ipv4Addr::LOCALHOST);
         let admin = server::free_port()?;
-        let address = self.origin.address();
         words.set("ADMIN", admin);
-        words.set("ORIGIN", address);
-        words.set("ORIGIN_HOST", address.ip());
-        words.set("ORIGIN_PORT", address.port());
         words.set("MEMORY_MIB", memory_mib);
         words.set("MEMORY_BYTES", memory_mib << 20);
         words.set("DISK_MIB", ((bytes * ROOM_TIMES) >> 20).max(ROOM_MIB_MIN));
         let within = entrant.group.as_ref().map_or_else(Vec::new, Group::within);
         let place = Place {
-            host: Ipv4Addr::LOCALHOST,
             core: Some(self.cores.server),
             within: &within,
-            life: LIFE,
+            ..Place::local(LIFE)
         };
         let server = Server::launch(entrant.contender, directory, &words, &place)?;
         Ok((server, admin))
@@ -284,10 +274,6 @@ fn all_of_the_mix<'a>(server: &Server, prefix: &'a str, options: &Options) -> As
         count: mix::count(options.seed, working_set_bytes(options)),
         connections: options.connections,
     }
-}
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A control group that limits memory, page cache included; removed when dropped.

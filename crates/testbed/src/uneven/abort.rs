@@ -2,9 +2,10 @@
 
 use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-use weir_bench::origin::{Fetch, FetchTally, ResponseSpec};
+use weir_bench::origin::{Fetch, ResponseSpec};
 
 const SIZE_BYTES: u64 = 20_000_000;
 
@@ -46,7 +47,7 @@ pub(crate) fn first(subject: &Subject<'_>) -> Result<Abort, String> {
     let read_bytes = reader.read_bytes();
     drop(reader);
     std::thread::sleep(COUNT_AFTER);
-    let tally = tally(subject)?;
+    let tally = subject.origin.tally(&subject.path("abort"))?;
     Ok(Abort {
         size_bytes: SIZE_BYTES,
         read_bytes,
@@ -57,18 +58,18 @@ pub(crate) fn first(subject: &Subject<'_>) -> Result<Abort, String> {
 
 /// The client that comes after it.
 pub(crate) fn second(subject: &Subject<'_>) -> Result<Second, String> {
-    let before = tally(subject)?;
+    let before = subject.origin.tally(&subject.path("abort"))?;
     let begun = Instant::now();
     let mut reader = ask(subject)?;
     if !reader.read_until(SIZE_BYTES, begun + CLIENT_MAX)? {
         return Err(format!("only {} bytes in time", reader.read_bytes()));
     }
     let duration = begun.elapsed();
-    let after = tally(subject)?;
+    let after = subject.origin.tally(&subject.path("abort"))?;
     Ok(Second {
         size_bytes: SIZE_BYTES,
         fetched_bytes: after.acknowledged_bytes - before.acknowledged_bytes,
-        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        duration_ms: millis(duration),
         fetches: after.first.into_iter().skip(before.first.len()).collect(),
     })
 }
@@ -79,9 +80,4 @@ fn ask(subject: &Subject<'_>) -> Result<Reader, String> {
         ..ResponseSpec::new(&subject.path("abort"), SIZE_BYTES)
     };
     Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))
-}
-
-fn tally(subject: &Subject<'_>) -> Result<FetchTally, String> {
-    let tally = subject.origin.tally(&subject.path("abort"));
-    tally.map_err(|failure| failure.to_string())
 }

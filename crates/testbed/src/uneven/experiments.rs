@@ -5,12 +5,12 @@ use super::measurement::{Measurement, Subject};
 use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
 use crate::benchmark::Participants;
-use crate::origin::{self, Origin, READY};
+use crate::origin::{Origin, READY};
 use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 use xtask::failure::Failure;
@@ -80,38 +80,16 @@ impl Field {
         name: &str,
     ) -> Result<Self, Failure> {
         let directory = directory.join(name);
-        let host = Ipv4Addr::LOCALHOST;
-        let place = origin::Place {
-            host,
-            within: &[],
-            send_buffer_bytes: Some(SEND_BUFFER_BYTES),
-            life: LIFE,
-        };
-        let mut origin = Origin::launch(&directory.join("origin"), &place)?;
-        origin.wait_until_it_answers()?;
-        let place = Place {
-            host,
-            core: None,
-            within: &[],
-            life: LIFE,
-        };
+        let place = Place::local(LIFE);
+        let origin = Origin::start(&directory.join("origin"), &place, Some(SEND_BUFFER_BYTES))?;
         let mut servers = Vec::new();
         // one address for whoever measures, one for each proxy
         let hosts = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
         for (contender, host) in present.iter().zip(hosts) {
-            let address = SocketAddr::from((host, origin.address().port()));
-            let directory = directory.join(contender.name);
-            let mut words = words.clone();
-            words.set("ORIGIN", address);
-            words.set("ORIGIN_HOST", address.ip());
-            words.set("ORIGIN_PORT", address.port());
+            let mut words = origin.words(words, host);
             words.set("FETCH", "");
-            let started =
-                Server::launch(contender, &directory, &words, &place).and_then(|mut server| {
-                    server.wait_until_it_answers(READY)?;
-                    Ok(server)
-                });
-            match started {
+            let directory = directory.join(contender.name);
+            match Server::start(contender, &directory, &words, &place, READY) {
                 Ok(server) => servers.push((*contender, server)),
                 Err(failure) => record.leave_out(format!("{} ({name})", contender.name), &failure),
             }

@@ -3,6 +3,7 @@
 use super::measurement::Subject;
 use crate::client::crowd::{Crowd, Standing};
 use crate::client::reader::RECEIVE_BUFFER_BYTES;
+use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -80,8 +81,7 @@ pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, Str
     let asking = begun.elapsed();
     let standing = wait(&mut crowd, begun);
     let duration = begun.elapsed();
-    let tally = subject.origin.tally(&path);
-    let tally = tally.map_err(|failure| failure.to_string())?;
+    let tally = subject.origin.tally(&path)?;
     let mut failed = standing.failed;
     if standing.reading > 0 {
         failed.insert(
@@ -89,11 +89,10 @@ pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, Str
             standing.reading,
         );
     }
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     Ok(Herd {
         clients,
-        asking_ms: ms(asking),
-        duration_ms: ms(duration),
+        asking_ms: millis(asking),
+        duration_ms: millis(duration),
         whole: standing.whole,
         failed,
         fetches: tally.fetches,

@@ -2,6 +2,7 @@
 
 use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,15 +59,13 @@ pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {
     let (direct, _) = direct.map_err(broke)??;
     let (joined, joined_bytes) = fast?;
     let slow_bytes = slow.map_err(broke)??;
-    let tally = subject.origin.tally(&path);
-    let tally = tally.map_err(|failure| failure.to_string())?;
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let tally = subject.origin.tally(&path)?;
     Ok(Join {
         size_bytes: SIZE_BYTES,
-        direct_ms: direct.map(ms).ok_or("the origin itself was too slow")?,
-        joined_ms: joined.map(ms),
+        direct_ms: direct.map(millis).ok_or("the origin itself was too slow")?,
+        joined_ms: joined.map(millis),
         joined_bytes,
-        limit_ms: ms(FAST_MAX),
+        limit_ms: millis(FAST_MAX),
         slow_bytes,
         fetches: tally.fetches,
         fetched_bytes: tally.acknowledged_bytes,

@@ -3,6 +3,7 @@
 use super::measurement::Subject;
 use crate::client::crowd::Crowd;
 use crate::proxy::server::Server;
+use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
@@ -130,11 +131,10 @@ pub(crate) fn measure(
     let path = subject.path(&format!("memory-{kind:?}"));
     let begun = Instant::now();
     let sample = |read_bytes: u64| -> Result<Sample, String> {
-        let tally = subject.origin.tally(&path);
-        let tally = tally.map_err(|failure| failure.to_string())?;
+        let tally = subject.origin.tally(&path)?;
         let memory = server.memory();
         Ok(Sample {
-            at_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            at_ms: millis(begun.elapsed()),
             rss_kib: memory.rss_kib,
             pss_kib: memory.pss_kib,
             sockets_kib: sockets_kib()?,

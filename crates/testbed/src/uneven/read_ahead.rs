@@ -98,8 +98,7 @@ pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, St
         // the client's side first: what moves meanwhile makes the lead look larger, never smaller
         lead.read_bytes = reader.read_bytes();
         lead.unread_bytes = reader.unread_bytes();
-        let tally = subject.origin.tally(&path);
-        let tally = tally.map_err(|failure| failure.to_string())?;
+        let tally = subject.origin.tally(&path)?;
         lead.taken_bytes = tally.acknowledged_bytes;
         lead.fetches = tally.fetches;
         lead.largest_bytes = lead.largest_bytes.max(lead.over_program());

@@ -12,10 +12,11 @@ pub(crate) use link::{Rules, Traffic};
 
 use crate::client::get;
 use crate::client::reader::Reader;
-use crate::origin::{self, Origin, READY};
+use crate::origin::{Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
+use crate::record::millis;
 use namespace::Namespace;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -233,25 +234,21 @@ impl Bench {
             Side::NextHop | Side::NextHopAgain => (&net.far, FAR),
         };
         // the kernel's own send buffer: a small one would be the bottleneck of a long path
-        let command = space.command();
-        let place = origin::Place {
+        let local = Place::local(life);
+        let place = Place {
             host,
-            within: &command,
-            send_buffer_bytes: None,
-            life,
+            within: &space.command(),
+            ..local
         };
-        let mut origin = Origin::launch(&directory.join("origin"), &place)?;
+        let mut origin = Origin::launch(&directory.join("origin"), &place, None)?;
         space.inside(|| origin.wait_until_it_answers())??;
-        let within = net.near.command();
         let place = Place {
             host: NEAR,
-            core: None,
-            within: &within,
-            life,
+            within: &net.near.command(),
+            ..local
         };
         let start = |name: &str, fetch: &str| {
-            let mut words = words.clone();
-            words.set("ORIGIN", origin.address());
+            let mut words = origin.words(words, host);
             words.set("FETCH", fetch);
             let mut server = Server::launch(weir, &directory.join(name), &words, &place)?;
             net.near.inside(|| server.wait_until_it_answers(READY))??;
@@ -327,8 +324,8 @@ impl Bench {
             };
             match outcome {
                 Ok((early, whole)) => {
-                    done.early_ms = u64::try_from(early.as_millis()).unwrap_or(u64::MAX);
-                    done.duration_ms = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX);
+                    done.early_ms = millis(early);
+                    done.duration_ms = millis(whole);
                 }
                 Err(trouble) => done.trouble = Some(trouble),
             }
