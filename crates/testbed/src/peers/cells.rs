@@ -8,6 +8,7 @@ pub(super) const FLOOR: &str = "floor";
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) name: &'static str,
+    /// Describes the response, see [`ResponseSpec`](weir_bench::origin::ResponseSpec).
     pub(super) path: &'static str,
     pub(super) body_bytes: usize,
     /// Whether the cache may answer; otherwise every request has to reach the origin.
@@ -19,41 +20,43 @@ pub(super) const FORWARD_1K: &str = "forward 1 KiB";
 
 /// What is asked of everybody.
 pub(super) const CELLS: [Cell; 5] = [
+    hit(HIT_1K, "/hit/1k?size=1024", 1 << 10),
+    hit("hit 10 KiB", "/hit/10k?size=10240", 10 << 10),
+    hit("hit 100 KiB", "/hit/100k?size=102400", 100 << 10),
+    hit("hit 1 MiB", "/hit/1m?size=1048576", 1 << 20),
     Cell {
-        name: HIT_1K,
-        path: "/hit/1k",
-        body_bytes: 1 << 10,
-        is_hit: true,
-    },
-    Cell {
-        name: "hit 10 KiB",
-        path: "/hit/10k",
-        body_bytes: 10 << 10,
-        is_hit: true,
-    },
-    Cell {
-        name: "hit 100 KiB",
-        path: "/hit/100k",
-        body_bytes: 100 << 10,
-        is_hit: true,
-    },
-    Cell {
-        name: "hit 1 MiB",
-        path: "/hit/1m",
-        body_bytes: 1 << 20,
-        is_hit: true,
-    },
-    Cell {
-        name: FORWARD_1K,
-        path: "/nostore/1k",
-        body_bytes: 1 << 10,
         is_hit: false,
+        ..hit(FORWARD_1K, "/forward/1k?size=1024&store=no", 1 << 10)
     },
 ];
+
+const fn hit(name: &'static str, path: &'static str, body_bytes: usize) -> Cell {
+    Cell {
+        name,
+        path,
+        body_bytes,
+        is_hit: true,
+    }
+}
 
 impl Contender {
     /// The floor answers 1 KiB to everything, so it takes part in that kind only.
     pub(super) fn takes_part_in(&self, cell: &Cell) -> bool {
         self.is_cache || cell.name == HIT_1K
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_bench::origin::ResponseSpec;
+
+    #[test]
+    fn path_of_a_kind_describes_its_response() {
+        for cell in &CELLS {
+            let spec = ResponseSpec::parse(cell.path).expect("a response");
+            let bytes = u64::try_from(cell.body_bytes).expect("a size");
+            assert_eq!((spec.size_bytes, spec.is_storable), (bytes, cell.is_hit));
+        }
     }
 }

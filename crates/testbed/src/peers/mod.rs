@@ -1,17 +1,16 @@
 //! `cargo xtask peers`: weir beside other caching proxies, on this machine, in the same minutes.
 //!
-//! Each proxy is a caching gateway on one core before one origin; `wrk` drives it from the other
-//! core, where the origin lives too. All are started together and measured in short runs that go
-//! round: a disturbance of the machine meets everybody, and the table shows medians with the least
-//! and the most. The figure to believe is CPU time a request of the server; requests a second also
-//! depend on how much of the other core the origin needs.
+//! Each proxy is a caching gateway on one core before one origin, that of `weir bench`; `wrk`
+//! drives it from the other core, where the origin lives too. All are started together and measured
+//! in short runs that go round: a disturbance of the machine meets everybody, and the table shows
+//! medians with the least and the most. The figure to believe is CPU time a request of the server;
+//! requests a second also depend on how much of the other core the origin needs.
 //!
 //! A number is believed only when it was checked: the body has the right size, no request failed,
 //! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
 //! that fails a check stays in the record with the reason and out of the table.
 
 mod cells;
-mod origin;
 mod rounds;
 mod run;
 pub(crate) mod scenario;
@@ -94,12 +93,10 @@ impl Benchmark for Figures {
         let only = record.settings.only.clone();
         let connections = usize::try_from(record.settings.idle_connections).unwrap_or(usize::MAX);
         let all = (&CONTENDERS[..], &only[..]);
-        let mut participants = Participants::prepare(record, all, &["nginx", "wrk"], connections)?;
+        let mut participants = Participants::prepare(record, all, &["wrk"], connections)?;
         let words = &mut participants.words;
-        for (name, command) in [("wrk", "wrk -v"), ("origin", "nginx -v")] {
-            let version = host::version(command, words);
-            record.versions.insert(name.to_owned(), version);
-        }
+        let version = host::version("wrk -v", words);
+        record.versions.insert("wrk".to_owned(), version);
         let own = std::env::current_exe().during("find this program")?;
         words.set("FLOOR", own.display());
         record.figures.cores = Cores::choose()?;

@@ -1,16 +1,15 @@
 //! The rounds of a measurement: start everybody, warm up, go round, hold idle connections.
 
 use super::cells::CELLS;
-use super::origin::Origin;
 use super::{Options, Record, run};
 use crate::benchmark::Participants;
+use crate::origin::Origin;
 use crate::process::affinity::Cores;
 use crate::process::workplace;
 use crate::proxy::contender::Contender;
 use crate::proxy::idle::{self, Idle};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
-use std::net::Ipv4Addr;
 use std::time::Duration;
 use tempfile::TempDir;
 use xtask::failure::{During, Failure};
@@ -54,18 +53,16 @@ pub(super) fn fill(record: &mut Record, participants: &Participants) -> Result<(
 impl Bench {
     fn open(cores: Cores, options: &Options, participants: &Participants) -> Result<Self, Failure> {
         let workplace = workplace("peers")?;
-        let mut words = participants.words.clone();
         let life = life(options);
-        let directory = workplace.path().join("origin");
-        std::fs::create_dir_all(&directory).during("make the origin's directory")?;
-        let origin = Origin::start(&directory, &words, cores, life)?;
-        words.set("ORIGIN", format_args!("127.0.0.1:{}", origin.port()));
-        words.set("ORIGIN_HOST", "127.0.0.1");
-        words.set("ORIGIN_PORT", origin.port());
+        let place = Place {
+            core: Some(cores.load),
+            ..Place::local(life)
+        };
+        let origin = Origin::start(&workplace.path().join("origin"), &place, None)?;
         Ok(Self {
             servers: Vec::new(),
+            words: origin.words(&participants.words, place.host),
             origin,
-            words,
             cores,
             life,
             workplace,
@@ -73,19 +70,13 @@ impl Bench {
     }
 
     fn start(&self, contender: &Contender, suffix: &str) -> Result<Server, Failure> {
-        let directory = self
-            .workplace
-            .path()
-            .join(format!("{}{suffix}", contender.name));
+        let name = format!("{}{suffix}", contender.name);
+        let directory = self.workplace.path().join(name);
         let place = Place {
-            host: Ipv4Addr::LOCALHOST,
             core: Some(self.cores.server),
-            within: &[],
-            life: self.life,
+            ..Place::local(self.life)
         };
-        let mut server = Server::launch(contender, &directory, &self.words, &place)?;
-        server.wait_until_it_answers("/hit/1k")?;
-        Ok(server)
+        Server::start(contender, &directory, &self.words, &place, CELLS[0].path)
     }
 
     /// One that does not start is left out; the others go on.

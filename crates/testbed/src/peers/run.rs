@@ -1,16 +1,23 @@
 //! One measured run and the checks that make its number worth keeping.
 
 use super::cells::Cell;
-use super::origin::{self, Origin};
 use crate::client::get as client;
 use crate::client::wrk::{self, Report};
+use crate::origin::Origin;
 use crate::process::affinity::Cores;
 use crate::process::usage::{CpuTime, Memory};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::Server;
 use crate::record::markdown::ratio;
 use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+use weir_bench::origin::content_of;
 use xtask::failure::Failure;
+
+/// Nothing arrives for this long: nothing is under way.
+const QUIET: Duration = Duration::from_millis(50);
+
+const QUIET_MAX: Duration = Duration::from_secs(3);
 
 /// The raw numbers of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,11 +109,11 @@ pub(crate) fn measure(
     (seconds, cores): (u32, Cores),
 ) -> Result<Run, Failure> {
     let response = check_response(contender, server, cell);
-    let (seen_before, used_before) = (origin.requests_when_quiet()?, server.cpu_time());
+    let (seen_before, used_before) = (fetches_when_quiet(origin, cell)?, server.cpu_time());
     let load = (wrk::CONNECTIONS, seconds);
     let (report, _) = wrk::run(server.address(), cell.path, load, cores.load)?;
     let CpuTime { user_us, system_us } = server.cpu_time() - used_before;
-    let origin_requests = origin::count_between(seen_before, origin.requests()?);
+    let origin_requests = fetches(origin, cell)? - seen_before;
     let Memory { rss_kib, pss_kib } = server.memory();
     let trouble = response
         .and_then(|()| check_report(contender, cell, &report, origin_requests))
@@ -125,6 +132,27 @@ pub(crate) fn measure(
     })
 }
 
+/// Requests of a kind that the origin has had.
+fn fetches(origin: &Origin, cell: &Cell) -> Result<u64, Failure> {
+    let (path, _) = cell.path.split_once('?').unwrap_or((cell.path, ""));
+    Ok(origin.tally(path)?.fetches)
+}
+
+/// The same as soon as no more arrive: requests that were under way when a run ended must not be
+/// counted in the next one.
+fn fetches_when_quiet(origin: &Origin, cell: &Cell) -> Result<u64, Failure> {
+    let deadline = Instant::now() + QUIET_MAX;
+    let mut last = fetches(origin, cell)?;
+    loop {
+        std::thread::sleep(QUIET);
+        let now = fetches(origin, cell)?;
+        if now == last || Instant::now() > deadline {
+            return Ok(now);
+        }
+        last = now;
+    }
+}
+
 /// A cache hands on the origin's bytes; the floor's are its own.
 fn check_response(contender: &Contender, server: &Server, cell: &Cell) -> Result<(), String> {
     let answer =
@@ -136,7 +164,8 @@ fn check_response(contender: &Contender, server: &Server, cell: &Cell) -> Result
             answer.body.len()
         ));
     }
-    if contender.is_cache && answer.body != origin::content(cell.body_bytes) {
+    let content = content_of(cell.path);
+    if contender.is_cache && content.differs_at(0, &answer.body).is_some() {
         return Err("answers other bytes than the origin has".to_owned());
     }
     Ok(())
