@@ -4,6 +4,7 @@
 //! The kernel keeps little of it in its own memory (`bdi`), or gigabytes would be written before
 //! anybody waited.
 
+use crate::process::cgroup::ControlGroup;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +24,7 @@ pub(crate) struct SlowDisk {
     /// Its numbers, `MAJOR:MINOR`.
     number: String,
     /// A control group of version 2 that limits those in it.
-    group: Option<PathBuf>,
+    group: Option<ControlGroup>,
 }
 
 impl SlowDisk {
@@ -66,12 +67,10 @@ impl SlowDisk {
         let root = Path::new("/sys/fs/cgroup");
         // it may be on already
         let _ = fs::write(root.join("cgroup.subtree_control"), "+io +memory");
-        let group = root.join(format!("weir-memory-{}", std::process::id()));
-        fs::create_dir(&group).during(format_args!("make `{}`", group.display()))?;
-        let limit = format!("{} wbps={bytes_s}", self.number);
-        let limited = fs::write(group.join("io.max"), limit);
+        let group = ControlGroup::make(root, "memory")?;
+        let limited = group.set("io.max", &format!("{} wbps={bytes_s}", self.number));
         self.group = Some(group);
-        limited.during("slow a device: there is no block controller")
+        limited
     }
 
     /// Where it is mounted.
@@ -82,34 +81,23 @@ impl SlowDisk {
     /// What enters its control group and then becomes a command; nothing where the limit is for
     /// everybody.
     pub(crate) fn within(&self) -> Vec<String> {
-        let Some(group) = &self.group else {
-            return Vec::new();
-        };
-        let enter = format!(
-            "echo $$ > '{}/cgroup.procs' && exec \"$@\"",
-            group.display()
-        );
-        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
+        self.group
+            .as_ref()
+            .map_or_else(Vec::new, ControlGroup::within)
     }
 }
 
 impl Drop for SlowDisk {
     fn drop(&mut self) {
-        if self.group.is_none() {
-            let _ = fs::write(THROTTLE, format!("{} 0", self.number));
-        } else if let Some(group) = &self.group {
-            let _ = fs::write(group.join("io.max"), format!("{} wbps=max", self.number));
+        match &self.group {
+            None => drop(fs::write(THROTTLE, format!("{} 0", self.number))),
+            Some(group) => drop(group.set("io.max", &format!("{} wbps=max", self.number))),
         }
         let mounted_at = self.mounted_at.display().to_string();
-        for (program, argument) in [("umount", &mounted_at), ("losetup", &self.device)] {
-            let option: &[&str] = if program == "losetup" { &["-d"] } else { &[] };
-            let arguments: Vec<&str> = option.iter().copied().chain([argument.as_str()]).collect();
-            if let Err(failure) = said(program, &arguments) {
-                eprintln!("warning: {failure}");
-            }
-        }
-        if let Some(group) = &self.group {
-            let _ = fs::remove_dir(group);
+        let unmounted = said("umount", &[&mounted_at]);
+        let detached = said("losetup", &["-d", &self.device]);
+        for failure in [unmounted.err(), detached.err()].into_iter().flatten() {
+            eprintln!("warning: {failure}");
         }
     }
 }

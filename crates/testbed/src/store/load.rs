@@ -36,9 +36,9 @@ pub(crate) enum Sizes {
     Each(u64),
 }
 
-/// Which responses, and until when.
+/// Which responses are asked for, and until when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Course {
+pub(crate) enum Sequence {
     /// Each once, in order.
     All,
     /// As the mix says, so long.
@@ -77,18 +77,18 @@ impl Ask<'_> {
         )
     }
 
-    /// Goes through a course.
+    /// Sends a sequence of requests.
     ///
     /// # Errors
     /// The first response that is not what it should be.
-    pub(crate) fn go(&self, course: Course) -> Result<ReceivedTotals, String> {
+    pub(crate) fn send(&self, sequence: Sequence) -> Result<ReceivedTotals, String> {
         let begun = Instant::now();
         let asked = AtomicU64::new(0);
         let parts: Vec<Result<ReceivedTotals, String>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..self.connections)
                 .map(|client| {
                     let asked = &asked;
-                    scope.spawn(move || self.one(course, client, asked, begun))
+                    scope.spawn(move || self.one(sequence, client, asked, begun))
                 })
                 .collect();
             let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
@@ -111,23 +111,23 @@ impl Ask<'_> {
 
     fn one(
         &self,
-        course: Course,
+        sequence: Sequence,
         client: u64,
         asked: &AtomicU64,
         begun: Instant,
     ) -> Result<ReceivedTotals, String> {
-        let mut chance = match course {
-            Course::Random(seed, _) | Course::Sample(seed, _) => Chance::new(seed, client),
-            Course::All => Chance::new(0, client),
+        let mut chance = match sequence {
+            Sequence::Random(seed, _) | Sequence::Sample(seed, _) => Chance::new(seed, client),
+            Sequence::All => Chance::new(0, client),
         };
         let next = |chance: &mut Chance| {
             let turn = || asked.fetch_add(1, Ordering::Relaxed);
-            match course {
-                Course::All => Some(turn()).filter(|number| *number < self.count),
-                Course::Random(_, length) => {
+            match sequence {
+                Sequence::All => Some(turn()).filter(|number| *number < self.count),
+                Sequence::Random(_, length) => {
                     (begun.elapsed() < length).then(|| mix::next(chance, self.count))
                 }
-                Course::Sample(_, requests) => {
+                Sequence::Sample(_, requests) => {
                     (turn() < requests).then(|| chance.below(self.count))
                 }
             }
@@ -215,11 +215,11 @@ mod tests {
             count: 50,
             connections: 3,
         };
-        let received = ask.go(Course::All).expect("an origin");
+        let received = ask.send(Sequence::All).expect("an origin");
         assert_eq!(received.responses, 50);
         assert_eq!(received.content_bytes, ask.all_bytes());
         assert_eq!(received.times_us.len(), 50);
-        let sample = ask.go(Course::Sample(2, 7)).expect("an origin");
+        let sample = ask.send(Sequence::Sample(2, 7)).expect("an origin");
         assert_eq!(sample.responses, 7);
     }
 }

@@ -16,7 +16,7 @@ use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use clap::{Args, value_parser};
 use restart::Restart;
-use schedule::{Fill, Hits};
+use schedule::{Hits, Load};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::path::Path;
 use xtask::failure::Failure;
@@ -96,7 +96,7 @@ pub(crate) struct Figures {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Row {
     contender: String,
-    fill: Option<Fill>,
+    fill: Option<Load>,
     /// Of each round.
     #[serde(deserialize_with = "rounds")]
     hits: Vec<Hits>,

@@ -1,7 +1,7 @@
 //! A store with many small responses is killed and started again.
 
 use super::Options;
-use super::load::{Ask, Course, Sizes};
+use super::load::{Ask, Sequence, Sizes};
 use super::schedule::{Entrant, Field};
 use crate::client::metrics;
 use crate::origin::READY;
@@ -67,7 +67,7 @@ pub(crate) fn measure(
     let (mut server, _) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
     server.wait_until_it_answers(READY)?;
     ask(server.address())
-        .go(Course::All)
+        .send(Sequence::All)
         .map_err(Failure::Outside)?;
     std::thread::sleep(SETTLE);
     server.kill();
@@ -81,7 +81,7 @@ pub(crate) fn measure(
     let fetches = |seed| -> Result<u64, Failure> {
         let before = field.origin.tally(&prefix)?.fetches;
         ask(server.address())
-            .go(Course::Sample(seed, SAMPLE))
+            .send(Sequence::Sample(seed, SAMPLE))
             .map_err(Failure::Outside)?;
         Ok(field.origin.tally(&prefix)?.fetches - before)
     };

@@ -1,12 +1,13 @@
-//! The course of a measurement: each store is filled with misses, then all are asked in turn for
+//! The schedule of a measurement: each store is filled with misses, then all are asked in turn for
 //! what is in them, round after round, and another store of each is killed and started again.
 
 use super::latency::{Latency, quantiles};
-use super::load::{Ask, Course, ReceivedTotals, Sizes};
+use super::load::{Ask, Sequence, Sizes};
 use super::{Options, Record, Row, mix, restart};
 use crate::benchmark::Participants;
 use crate::origin::{Origin, READY};
 use crate::process::affinity::{self, Cores};
+use crate::process::cgroup::ControlGroup;
 use crate::process::usage::{self, Traffic};
 use crate::process::workplace;
 use crate::proxy::contender::Contender;
@@ -18,7 +19,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use xtask::failure::{During, Failure};
+use xtask::failure::Failure;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
@@ -27,9 +28,9 @@ const LIFE: Duration = Duration::from_secs(3 * 3600);
 const ROOM_TIMES: u64 = 3;
 const ROOM_MIB_MIN: u64 = 1024;
 
-/// What filling a store cost.
+/// What clients received, and what it cost the proxy.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Fill {
+pub(crate) struct Load {
     pub(crate) responses: u64,
     pub(crate) content_bytes: u64,
     pub(crate) took_ms: u64,
@@ -38,18 +39,14 @@ pub(crate) struct Fill {
     pub(crate) device: Option<Traffic>,
 }
 
-/// What asking for what is stored cost.
+/// What requests for stored responses cost.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Hits {
-    pub(crate) responses: u64,
-    pub(crate) content_bytes: u64,
-    pub(crate) took_ms: u64,
-    pub(crate) cpu_us: u64,
+    #[serde(flatten)]
+    pub(crate) load: Load,
     pub(crate) latency: Latency,
     /// Requests that the origin got meanwhile.
     pub(crate) fetches: u64,
-    pub(crate) process: Traffic,
-    pub(crate) device: Option<Traffic>,
     pub(crate) rss_kib: u64,
 }
 
@@ -116,20 +113,27 @@ pub(crate) fn run(record: &mut Record, participants: &Participants) -> Result<()
 pub(crate) struct Entrant {
     pub(crate) contender: &'static Contender,
     row: Row,
-    group: Option<Group>,
+    group: Option<ControlGroup>,
     /// With a full store; nothing once that failed.
     server: Option<Server>,
 }
 
 impl Entrant {
     fn new(contender: &'static Contender, cgroup_mib: u64) -> Result<Self, Failure> {
+        let group = match cgroup_mib {
+            0 => None,
+            mib => Some(ControlGroup::of_memory(
+                &format!("store-bench-{}", contender.name),
+                mib,
+            )?),
+        };
         Ok(Self {
             contender,
             row: Row {
                 contender: contender.name.to_owned(),
                 ..Row::default()
             },
-            group: Group::make(contender.name, cgroup_mib)?,
+            group,
             server: None,
         })
     }
@@ -158,15 +162,7 @@ impl Field<'_> {
         server.wait_until_it_answers(READY)?;
         let prefix = entrant.prefix();
         let ask = all_of_the_mix(&server, &prefix, options);
-        let (received, cost) = self.watch(&server, &ask, Course::All)?;
-        entrant.row.fill = Some(Fill {
-            responses: received.responses,
-            content_bytes: received.content_bytes,
-            took_ms: millis(received.took),
-            cpu_us: cost.cpu_us,
-            process: cost.process,
-            device: cost.device,
-        });
+        entrant.row.fill = Some(self.watch(&server, &ask, Sequence::All)?.0);
         entrant.server = Some(server);
         Ok(())
     }
@@ -180,17 +176,12 @@ impl Field<'_> {
         let ask = all_of_the_mix(server, &prefix, options);
         let before = self.origin.tally(&prefix)?.fetches;
         let length = Duration::from_secs(options.seconds);
-        let course = Course::Random(options.seed.wrapping_add(round - 1), length);
-        let (received, cost) = self.watch(server, &ask, course)?;
+        let sequence = Sequence::Random(options.seed.wrapping_add(round - 1), length);
+        let (load, times_us) = self.watch(server, &ask, sequence)?;
         entrant.row.hits.push(Hits {
-            responses: received.responses,
-            content_bytes: received.content_bytes,
-            took_ms: millis(received.took),
-            cpu_us: cost.cpu_us,
+            load,
+            latency: quantiles(times_us),
             fetches: self.origin.tally(&prefix)?.fetches - before,
-            latency: quantiles(received.times_us),
-            process: cost.process,
-            device: cost.device,
             rss_kib: server.memory().rss_kib,
         });
         Ok(())
@@ -215,7 +206,10 @@ impl Field<'_> {
         words.set("MEMORY_MIB", memory_mib);
         words.set("MEMORY_BYTES", memory_mib << 20);
         words.set("DISK_MIB", ((bytes * ROOM_TIMES) >> 20).max(ROOM_MIB_MIN));
-        let within = entrant.group.as_ref().map_or_else(Vec::new, Group::within);
+        let within = entrant
+            .group
+            .as_ref()
+            .map_or_else(Vec::new, ControlGroup::within);
         let place = Place {
             core: Some(self.cores.server),
             within: &within,
@@ -225,41 +219,35 @@ impl Field<'_> {
         Ok((server, admin))
     }
 
-    /// Goes through a course and says what it cost; what was written is on the device when it
-    /// returns.
+    /// Sends a sequence of requests; also their response times. What was written is on the device
+    /// when it returns.
     pub(crate) fn watch(
         &self,
         server: &Server,
         ask: &Ask<'_>,
-        course: Course,
-    ) -> Result<(ReceivedTotals, Cost), Failure> {
-        let now = || Cost {
-            cpu_us: server.cpu_time().sum_us(),
-            process: usage::traffic(server.id()),
-            device: usage::device_traffic(self.workplace.path()),
+        sequence: Sequence,
+    ) -> Result<(Load, Vec<u32>), Failure> {
+        let traffic = || {
+            rustix::fs::sync();
+            let device = usage::device_traffic(self.workplace.path());
+            (usage::traffic(server.id()), device)
         };
-        rustix::fs::sync();
-        let before = now();
-        let received = ask.go(course).map_err(Failure::Outside)?;
-        let cpu_us = now().cpu_us;
-        rustix::fs::sync();
-        let after = now();
-        let device = after.device.zip(before.device);
-        let cost = Cost {
-            cpu_us: cpu_us.saturating_sub(before.cpu_us),
-            process: after.process - before.process,
+        let before = traffic();
+        let cpu_before = server.cpu_time();
+        let received = ask.send(sequence).map_err(Failure::Outside)?;
+        let cpu = server.cpu_time() - cpu_before;
+        let after = traffic();
+        let device = after.1.zip(before.1);
+        let load = Load {
+            responses: received.responses,
+            content_bytes: received.content_bytes,
+            took_ms: millis(received.took),
+            cpu_us: cpu.sum_us(),
+            process: after.0 - before.0,
             device: device.map(|(after, before)| after - before),
         };
-        Ok((received, cost))
+        Ok((load, received.times_us))
     }
-}
-
-/// What a course cost a proxy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
-    cpu_us: u64,
-    process: Traffic,
-    device: Option<Traffic>,
 }
 
 fn working_set_bytes(options: &Options) -> u64 {
@@ -274,57 +262,4 @@ fn all_of_the_mix<'a>(server: &Server, prefix: &'a str, options: &Options) -> As
         count: mix::count(options.seed, working_set_bytes(options)),
         connections: options.connections,
     }
-}
-
-/// A control group that limits memory, page cache included; removed when dropped.
-struct Group(PathBuf);
-
-impl Group {
-    /// `None` without a limit.
-    fn make(name: &str, limit_mib: u64) -> Result<Option<Self>, Failure> {
-        if limit_mib == 0 {
-            return Ok(None);
-        }
-        let own = std::fs::read_to_string("/proc/self/cgroup").during("read the control groups")?;
-        let (parent, file) = parent_group(&own).ok_or_else(|| {
-            Failure::Outside("there is no control group for memory; try `--cgroup 0`".to_owned())
-        })?;
-        let path = parent.join(format!("weir-store-bench-{}-{name}", std::process::id()));
-        std::fs::create_dir(&path).during(format_args!("make `{}`", path.display()))?;
-        let group = Self(path);
-        let bytes = (limit_mib << 20).to_string();
-        std::fs::write(group.0.join(file), bytes).during("limit the memory of a control group")?;
-        Ok(Some(group))
-    }
-
-    /// Enters the group, then becomes the command.
-    fn within(&self) -> Vec<String> {
-        let enter = format!(
-            "echo $$ > '{}/cgroup.procs' && exec \"$@\"",
-            self.0.display()
-        );
-        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // an empty group that stays behind does no harm
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-/// Where a group can be made, and the file that takes its limit: of version 1 or 2.
-fn parent_group(own: &str) -> Option<(PathBuf, &'static str)> {
-    own.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
-        if controllers.split(',').any(|name| name == "memory") {
-            let root = Path::new("/sys/fs/cgroup/memory");
-            return Some((root.join(path), "memory.limit_in_bytes"));
-        }
-        let root = Path::new("/sys/fs/cgroup").join(path);
-        let has_memory = controllers.is_empty() && root.join("memory.max").exists();
-        has_memory.then_some((root, "memory.max"))
-    })
 }

@@ -1,7 +1,7 @@
 //! The tables of a record, as Markdown.
 
 use super::restart::Restart;
-use super::schedule::{Fill, Hits};
+use super::schedule::{Hits, Load};
 use super::{Record, Row};
 use crate::process::usage::Traffic;
 use crate::proxy::contender::WEIR;
@@ -72,18 +72,26 @@ fn rows(record: &Record, cells: impl Fn(&Row) -> Option<Vec<String>>) -> Vec<Str
 }
 
 fn hits(hits: &Hits) -> Vec<String> {
-    let mut cells = vec![
-        format!("{:.0}", speed(hits)),
-        format!("{:.1}", per_second(hits.content_bytes, hits.took_ms) / 1e6),
-        format!("{:.1}", ratio(hits.cpu_us, hits.responses)),
+    let load = &hits.load;
+    let mut cells = speeds(load);
+    cells.extend([
         format!("{:.2}", ratio(hits.latency.p50_us, 1000)),
         format!("{:.2}", ratio(hits.latency.p99_us, 1000)),
         hits.fetches.to_string(),
-    ];
-    cells.extend(traffic(Some(hits.process), hits.content_bytes));
-    cells.extend(traffic(hits.device, hits.content_bytes));
+    ]);
+    cells.extend(traffic(Some(load.process), load.content_bytes));
+    cells.extend(traffic(load.device, load.content_bytes));
     cells.push(format!("{:.0}", ratio(hits.rss_kib, 1024)));
     cells
+}
+
+/// Responses and megabytes a second, CPU time of a request.
+fn speeds(load: &Load) -> Vec<String> {
+    vec![
+        format!("{:.0}", speed(load)),
+        format!("{:.1}", per_second(load.content_bytes, load.took_ms) / 1e6),
+        format!("{:.1}", ratio(load.cpu_us, load.responses)),
+    ]
 }
 
 fn traffic(traffic: Option<Traffic>, served: u64) -> [String; 2] {
@@ -93,26 +101,17 @@ fn traffic(traffic: Option<Traffic>, served: u64) -> [String; 2] {
     [traffic.read_bytes, traffic.written_bytes].map(|bytes| format!("{:.3}", ratio(bytes, served)))
 }
 
-fn fill(fill: &Fill) -> Vec<String> {
+fn fill(fill: &Load) -> Vec<String> {
     let [_, written] = traffic(Some(fill.process), fill.content_bytes);
     let [_, device] = traffic(fill.device, fill.content_bytes);
-    vec![
-        format!("{:.0}", per_second(fill.responses, fill.took_ms)),
-        format!("{:.1}", per_second(fill.content_bytes, fill.took_ms) / 1e6),
-        format!("{:.1}", ratio(fill.cpu_us, fill.responses)),
-        written,
-        device,
-    ]
+    let mut cells = speeds(fill);
+    cells.extend([written, device]);
+    cells
 }
 
 fn restart(restart: &Restart) -> Vec<String> {
-    let of = |fetches: u64| {
-        format!(
-            "{} of {}",
-            restart.sample.saturating_sub(fetches),
-            restart.sample
-        )
-    };
+    let sample = restart.sample;
+    let of = |fetches: u64| format!("{} of {sample}", sample.saturating_sub(fetches));
     let known = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |it| it.to_string());
     vec![
         restart.responses.to_string(),
@@ -176,11 +175,11 @@ fn times(weir: &Row, record: &Record) -> Vec<f64> {
         .filter(|row| row.contender != WEIR);
     let best = |round: usize| {
         let speeds = others.clone().filter_map(|row| row.hits.get(round));
-        speeds.map(speed).reduce(f64::max)
+        speeds.map(|hits| speed(&hits.load)).reduce(f64::max)
     };
     let rounds = weir.hits.iter().enumerate();
     rounds
-        .filter_map(|(round, hits)| Some(speed(hits) / best(round)?))
+        .filter_map(|(round, hits)| Some(speed(&hits.load) / best(round)?))
         .collect()
 }
 
@@ -190,8 +189,8 @@ fn median(rounds: &[Hits]) -> Option<&Hits> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-fn speed(hits: &Hits) -> f64 {
-    per_second(hits.responses, hits.took_ms)
+fn speed(load: &Load) -> f64 {
+    per_second(load.responses, load.took_ms)
 }
 
 /// Responses a second and CPU time a request of five rounds, from the slowest to the fastest.
@@ -199,16 +198,16 @@ fn quartiles(rounds: &[Hits]) -> Option<Vec<String>> {
     let sorted = sorted(rounds);
     let last = sorted.len().checked_sub(1)?;
     let cell = |quarter: usize| {
-        let hits = sorted[last * quarter / 4];
-        let cpu = ratio(hits.cpu_us, hits.responses);
-        format!("{:.0} at {cpu:.1} us", speed(hits))
+        let load = &sorted[last * quarter / 4].load;
+        let cpu = ratio(load.cpu_us, load.responses);
+        format!("{:.0} at {cpu:.1} us", speed(load))
     };
     Some((0..=4).map(cell).collect())
 }
 
 fn sorted(rounds: &[Hits]) -> Vec<&Hits> {
     let mut sorted: Vec<&Hits> = rounds.iter().collect();
-    sorted.sort_by(|one, other| speed(one).total_cmp(&speed(other)));
+    sorted.sort_by(|one, other| speed(&one.load).total_cmp(&speed(&other.load)));
     sorted
 }
 
@@ -222,15 +221,18 @@ mod tests {
     use super::*;
 
     fn row(contender: &str, responses: &[u64]) -> Row {
-        let hits = responses.iter().map(|responses| Hits {
-            responses: *responses,
+        let load = |responses| Load {
+            responses,
             content_bytes: 1000,
             took_ms: 1000,
             cpu_us: 1000,
-            latency: Latency::default(),
-            fetches: 0,
             process: Traffic::default(),
             device: None,
+        };
+        let hits = responses.iter().map(|responses| Hits {
+            load: load(*responses),
+            latency: Latency::default(),
+            fetches: 0,
             rss_kib: 1,
         });
         Row {
