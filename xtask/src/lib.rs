@@ -1,8 +1,9 @@
 //! What chores and the test bed share: failures and their exit codes, the repository's directory,
-//! programs that are built from it, and programs that must be installed.
+//! programs that are run, built from it or installed.
 
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod failure;
 pub mod need;
 pub mod program;

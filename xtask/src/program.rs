@@ -1,7 +1,7 @@
 //! Programs built from this repository.
 
-use crate::failure::{During, Failure};
-use crate::root;
+use crate::failure::Failure;
+use crate::{command, root};
 use std::process::Stdio;
 
 /// Builds one program in release and asks cargo where it is.
@@ -17,18 +17,14 @@ pub fn build(what: &[&str], name: &str) -> Result<String, Failure> {
 /// # Errors
 /// It cannot be built.
 pub fn build_for_tests(what: &[&str], name: &str) -> Result<String, Failure> {
-    let output = root::cargo()
+    let mut command = root::cargo();
+    command
         .args(["build", "--locked"])
         .args(["--message-format", "json-render-diagnostics"])
         .args(what)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .during("run cargo build")?;
-    if !output.status.success() {
-        return Err(Failure::Refused(format!("{name} cannot be built")));
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        .stderr(Stdio::inherit());
+    let text = command::output(&mut command);
+    let text = text.map_err(|_| Failure::Refused(format!("{name} cannot be built")))?;
     let messages = text
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());

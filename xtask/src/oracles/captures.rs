@@ -11,7 +11,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use xtask::failure::{During, Failure};
+use xtask::command::json;
+use xtask::failure::Failure;
 use xtask::program;
 
 /// Figures that are not those of the table: the file, the column, and what we find.
@@ -118,20 +119,11 @@ fn path(data: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn import(counter: &Path, path: &Path) -> Result<Value, Failure> {
-    let output = Command::new(counter)
-        .arg(path)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .during(format_args!("run `{}`", counter.display()))?;
-    if !output.status.success() {
-        let what = format!("`{}` cannot be imported", path.display());
-        return Err(Failure::Refused(what));
-    }
-    serde_json::from_slice(&output.stdout).during(format_args!(
-        "understand what was said about `{}`",
-        path.display()
-    ))
+    let mut command = Command::new(counter);
+    json(command.arg(path).stderr(Stdio::inherit())).map_err(|failure| {
+        let path = path.display();
+        Failure::Refused(format!("`{path}` cannot be imported: {failure}"))
+    })
 }
 
 fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Found) {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use xtask::command::json;
 use xtask::failure::{During, Failure};
 
 /// Folders of traces, and which of the times of a transaction its sources write down.
@@ -93,21 +94,17 @@ pub(crate) fn import<'a>(
     place: &Path,
 ) -> Result<Imported<'a>, Failure> {
     let trace = place.join(format!("{}.parquet", source.name()));
-    let output = Command::new(weir)
+    let mut command = Command::new(weir);
+    command
         // the figures are of rows in the order of their files
         .args(["trace", "import", "--order", "source"])
         .args(["--on-damage", "skip", "--json", "--out"])
         .args([&trace, &source.path])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .during(format_args!("run `{}`", weir.display()))?;
-    let path = source.path.display();
-    if !output.status.success() {
-        return Err(Failure::Refused(format!("`{path}` cannot be imported")));
-    }
-    let summary = serde_json::from_slice(&output.stdout)
-        .during(format_args!("understand what was said about `{path}`"))?;
+        .stderr(Stdio::inherit());
+    let summary = json(&mut command).map_err(|failure| {
+        let path = source.path.display();
+        Failure::Refused(format!("`{path}` cannot be imported: {failure}"))
+    })?;
     Ok(Imported {
         source,
         summary,

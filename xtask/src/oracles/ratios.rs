@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use xtask::command::json;
 use xtask::failure::{During, Failure};
 
 /// Responses of mean size that fit into a cache whose SIEVE and S3-FIFO are compared.
@@ -87,21 +88,17 @@ fn row<'t>(readme: &'t str, name: &str, word: &str) -> Result<Option<Vec<&'t str
 }
 
 fn simulate(weir: &Path, trace: &Path, requests: &Path, flags: &[&str]) -> Result<Value, Failure> {
-    let output = Command::new(weir)
+    let mut command = Command::new(weir);
+    command
         .args(["sim", "hits", "--json"])
         .args(flags)
         .arg("--write-oracle-general")
-        .arg(requests)
-        .arg(trace)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .during(format_args!("run `{}`", weir.display()))?;
-    if !output.status.success() {
+        .args([requests, trace])
+        .stderr(Stdio::inherit());
+    json(&mut command).map_err(|failure| {
         let path = trace.display();
-        return Err(Failure::Refused(format!("`{path}` cannot be simulated")));
-    }
-    serde_json::from_slice(&output.stdout).during("understand what `weir sim hits` says")
+        Failure::Refused(format!("`{path}` cannot be simulated: {failure}"))
+    })
 }
 
 /// Objects that are asked for once, counted in the requests as the simulation takes them: records
@@ -133,13 +130,13 @@ impl Compare<'_> {
             self.found
                 .compare(&self.what, figure, self.row[place], &here);
         }
-        self.near("inf HR", INFINITE, &said["infinite_hit_ratio"], EXACT)?;
-        self.near(
-            "inf BHR",
-            INFINITE + 1,
-            &said["infinite_byte_hit_ratio"],
-            EXACT,
-        )
+        for (figure, place, member) in [
+            ("inf HR", INFINITE, "infinite_hit_ratio"),
+            ("inf BHR", INFINITE + 1, "infinite_byte_hit_ratio"),
+        ] {
+            self.close(figure, self.row[place], &said[member], EXACT)?;
+        }
+        Ok(())
     }
 
     fn once(&mut self, once: usize) {
@@ -158,36 +155,24 @@ impl Compare<'_> {
         };
         let capacity = lru["capacity_bytes"].to_string();
         let size = ["1 %", "10 %"][index];
-        self.found.compare(
-            &self.what,
-            &format!("cap {size}"),
-            self.row[place],
-            &capacity,
-        );
+        let figure = format!("cap {size}");
+        self.found
+            .compare(&self.what, &figure, self.row[place], &capacity);
         let (requests, bytes) = self.row[place + 1].split_once(" / ").unwrap_or_default();
-        self.close(
-            &format!("LRU HR {size}"),
-            requests,
-            &lru["hit_ratio"],
-            EXACT,
-        )?;
-        self.close(
-            &format!("LRU BHR {size}"),
-            bytes,
-            &lru["byte_hit_ratio"],
-            EXACT,
-        )?;
-        self.near(
-            &format!("FIFO {size}"),
-            place + 2,
-            &fifo["hit_ratio"],
-            EXACT,
-        )?;
+        for (name, cell, here) in [
+            ("LRU HR", requests, &lru["hit_ratio"]),
+            ("LRU BHR", bytes, &lru["byte_hit_ratio"]),
+            ("FIFO", self.row[place + 2], &fifo["hit_ratio"]),
+        ] {
+            self.close(&format!("{name} {size}"), cell, here, EXACT)?;
+        }
         if self.holds_enough(place)? {
-            let figure = format!("SIEVE {size}");
-            self.near(&figure, place + 3, &sieve["hit_ratio"], SIEVE)?;
-            let figure = format!("S3-FIFO {size}");
-            self.near(&figure, place + 4, &s3_fifo["hit_ratio"], S3_FIFO)?;
+            for (name, place, here, off) in [
+                ("SIEVE", place + 3, &sieve["hit_ratio"], SIEVE),
+                ("S3-FIFO", place + 4, &s3_fifo["hit_ratio"], S3_FIFO),
+            ] {
+                self.close(&format!("{name} {size}"), self.row[place], here, off)?;
+            }
         }
         Ok(())
     }
@@ -196,10 +181,6 @@ impl Compare<'_> {
     fn holds_enough(&self, place: usize) -> Result<bool, Failure> {
         let mean = parsed(self.row[FOOTPRINT])? / parsed(self.row[OBJECTS])?.max(1.0);
         Ok(parsed(self.row[place])? >= HELD_MIN * mean)
-    }
-
-    fn near(&mut self, figure: &str, place: usize, here: &Value, off: f64) -> Result<(), Failure> {
-        self.close(figure, self.row[place], here, off)
     }
 
     /// Two that are near enough are compared as equal.

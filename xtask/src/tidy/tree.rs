@@ -1,7 +1,7 @@
 //! The text files of the repository: what git tracks or would track.
 
 use std::path::Path;
-use std::process::Command;
+use xtask::command::git;
 use xtask::failure::{During, Failure};
 
 /// Endings (or whole names) of files that the rules read. Recorded numbers and lock files are not
@@ -66,19 +66,13 @@ impl Tree {
 
     /// Asks git for the names, so that nothing ignored is read and nothing new is overlooked.
     pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
-        let output = Command::new("git")
-            .args(["-c", "safe.directory=*", "ls-files", "-z"])
-            .args(["--cached", "--others", "--exclude-standard"])
-            .current_dir(root)
-            .output()
-            .during("run git ls-files")?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Failure::Outside(format!(
-                "cannot list the files of the repository: {said}"
-            )));
-        }
-        let names = String::from_utf8_lossy(&output.stdout).into_owned();
+        let names = git(&[
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])?;
         let mut files = Vec::new();
         for path in names.split('\0').filter(|path| is_text(path)) {
             let full = root.join(path);

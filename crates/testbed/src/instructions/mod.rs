@@ -115,7 +115,7 @@ impl Benchmark for Figures {
 
     fn render(record: &Record) -> String {
         let figures = &record.figures;
-        let mut out = format!("{}.\n", markdown::origin(record, "; "));
+        let mut out = format!("{}.\n\n", markdown::origin(record, "; "));
         markdown::versions(&mut out, record);
         let rows = CASES.map(|case| {
             let of = |binary| figures.instructions(binary, case);

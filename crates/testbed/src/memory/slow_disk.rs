@@ -8,6 +8,7 @@ use crate::process::cgroup::ControlGroup;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::command::output;
 use xtask::failure::{During, Failure};
 
 /// Dirty pages that the kernel may hold for the device, bytes.
@@ -105,14 +106,7 @@ impl Drop for SlowDisk {
 /// What a program prints.
 fn said(program: &str, arguments: &[&str]) -> Result<String, Failure> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new(program)
-        .args(arguments)
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
-        .output()
-        .during(format_args!("run `{program}`"))?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::Outside(format!("`{program}` fails: {why}")));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let path = format!("{path}:/usr/sbin:/sbin");
+    let text = output(Command::new(program).args(arguments).env("PATH", path))?;
+    Ok(text.trim().to_owned())
 }

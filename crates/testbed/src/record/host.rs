@@ -5,10 +5,9 @@ use crate::proxy::contender::Contender;
 use crate::proxy::template::Words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 use weir_bench::record::look_at_host;
-use xtask::root;
+use xtask::command::git;
 
 /// The machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,9 +37,9 @@ impl Host {
 /// The commit of the work tree, marked when there are changes on top of it.
 pub(crate) fn commit() -> String {
     match git(&["rev-parse", "--verify", "HEAD"]) {
-        None => "none".to_owned(),
-        Some(commit) if changes().is_empty() => commit,
-        Some(commit) => format!("{commit} and changes"),
+        Err(_) => "none".to_owned(),
+        Ok(commit) if changes().is_empty() => commit.trim().to_owned(),
+        Ok(commit) => format!("{} and changes", commit.trim()),
     }
 }
 
@@ -48,7 +47,7 @@ pub(crate) fn commit() -> String {
 /// are what measurements write.
 pub(crate) fn changes() -> Vec<String> {
     let said = git(&["status", "--porcelain", "--", ".", ":!records"]);
-    let Some(said) = said else {
+    let Ok(said) = said else {
         return vec!["git does not tell".to_owned()];
     };
     let lines = said.lines().map(str::trim_start);
@@ -56,18 +55,6 @@ pub(crate) fn changes() -> Vec<String> {
         .map(|line| line.split_once(' ').map_or(line, |(_, path)| path.trim()))
         .map(str::to_owned)
         .collect()
-}
-
-fn git(arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new("git");
-    command.args(["-c", "safe.directory=*"]).args(arguments);
-    let output = command
-        .current_dir(root::directory())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    output.status.success().then_some(text)
 }
 
 /// What takes part and the compiler say of themselves.

@@ -6,7 +6,8 @@ use super::child::said;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use xtask::command::output;
 use xtask::failure::Failure;
 
 /// Policies of both, by our names.
@@ -144,13 +145,8 @@ fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<H
 /// The version of the package; `None` where it is not installed.
 fn version(python: &str) -> Option<String> {
     let ask = "import importlib.metadata as m, libcachesim; print(m.version('libcachesim'))";
-    let output = Command::new(python)
-        .args(["-c", ask])
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    output.status.success().then_some(version)
+    let version = output(Command::new(python).args(["-c", ask])).ok()?;
+    Some(version.trim().to_owned())
 }
 
 /// The same by libCacheSim.

@@ -20,7 +20,7 @@ use crate::benchmark::Benchmark;
 use crate::instructions;
 use crate::peers;
 use crate::uneven;
-use std::process::Command;
+use xtask::command::git;
 use xtask::failure::{During, Failure};
 use xtask::root;
 
@@ -80,16 +80,7 @@ pub(crate) fn run() -> Result<(), Failure> {
 
 /// The paths of the documents in the repository.
 fn documents() -> Result<Vec<String>, Failure> {
-    let output = Command::new("git")
-        .args(["-c", "safe.directory=*", "ls-files", "*.md"])
-        .current_dir(root::directory())
-        .output()
-        .during("run git ls-files")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::Outside(format!("cannot list documents: {said}")));
-    }
-    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names = git(&["ls-files", "*.md"])?;
     Ok(names.lines().map(str::to_owned).collect())
 }
 

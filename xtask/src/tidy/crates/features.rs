@@ -6,25 +6,18 @@
 
 use crate::tidy::complaint::Complaint;
 use std::collections::BTreeSet;
-use xtask::failure::{During, Failure};
+use xtask::command::output;
+use xtask::failure::Failure;
 use xtask::root;
 
 /// Lines of `cargo tree`: package, version and features of everything that the chosen packages are
 /// built from.
 pub(in crate::tidy) fn read(chosen: &[&str]) -> Result<BTreeSet<String>, Failure> {
-    let output = root::cargo()
+    let mut command = root::cargo();
+    command
         .args(["tree", "--locked", "--edges", "normal,build"])
-        .args(["--prefix", "none", "--format", "{p} {f}"])
-        .args(chosen)
-        .output()
-        .during("run cargo tree")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::Outside(format!(
-            "cargo does not tell the features of the dependencies: {said}"
-        )));
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
+        .args(["--prefix", "none", "--format", "{p} {f}"]);
+    let text = output(command.args(chosen))?;
     // `(*)`: the package is shown above
     let lines = text
         .lines()

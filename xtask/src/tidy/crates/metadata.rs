@@ -3,7 +3,8 @@
 
 use serde::Deserialize;
 use std::process::Command;
-use xtask::failure::{During, Failure};
+use xtask::command::{json, output};
+use xtask::failure::Failure;
 use xtask::root;
 
 /// The part of the answer that the rules read.
@@ -64,31 +65,14 @@ impl Metadata {
 
 /// Asks cargo, for the platform of this machine only: nothing is downloaded for others.
 pub(crate) fn read() -> Result<Metadata, Failure> {
-    let output = root::cargo()
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--locked",
-            "--filter-platform",
-            &host()?,
-        ])
-        .output()
-        .during("run cargo metadata")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::Outside(format!("cargo metadata failed: {said}")));
-    }
-    serde_json::from_slice(&output.stdout).during("understand cargo metadata")
+    let mut command = root::cargo();
+    command.args(["metadata", "--format-version", "1", "--locked"]);
+    json(command.args(["--filter-platform", &host()?]))
 }
 
 fn host() -> Result<String, Failure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc)
-        .arg("-vV")
-        .output()
-        .during("run rustc -vV")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = output(Command::new(rustc).arg("-vV"))?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
         .ok_or_else(|| Failure::Outside("rustc -vV names no host".to_owned()))

@@ -5,7 +5,7 @@ use crate::tidy::complaint::Complaint;
 use crate::tidy::tree::Tree;
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use xtask::command::git;
 use xtask::failure::{During, Failure};
 use xtask::root;
 
@@ -99,17 +99,9 @@ fn commit_of(file: &Path) -> Result<String, Failure> {
 /// Whether HEAD or one of its ancestors is `commit`. In a clone without its history every commit
 /// passes.
 pub(in crate::tidy) fn is_in_history(commit: &str) -> bool {
-    let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        command.args(["-c", "safe.directory=*"]).args(arguments);
-        command.current_dir(root::directory()).output()
-    };
     let shallow = git(&["rev-parse", "--is-shallow-repository"]);
-    if shallow.is_ok_and(|output| output.stdout.starts_with(b"true")) {
-        return true;
-    }
-    git(&["merge-base", "--is-ancestor", commit, "HEAD"])
-        .is_ok_and(|output| output.status.success())
+    shallow.is_ok_and(|text| text.starts_with("true"))
+        || git(&["merge-base", "--is-ancestor", commit, "HEAD"]).is_ok()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
+use xtask::command::output;
 use xtask::failure::{During, Failure};
 
 /// `O_NONBLOCK`
@@ -110,15 +111,7 @@ impl Namespace {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> Result<(), Failure> {
-        let status = self
-            .inside(|| Command::new(program).args(arguments).status())?
-            .during(format_args!("run `{program}`"))?;
-        if status.success() {
-            return Ok(());
-        }
-        let words = arguments.join(" ");
-        Err(Failure::Outside(format!(
-            "`{program} {words}` ended with {status}"
-        )))
+        self.inside(|| output(Command::new(program).args(arguments)))?
+            .map(drop)
     }
 }
