@@ -1,4 +1,4 @@
-//! The course of a measurement: at rest, under load, at rest again.
+//! The schedule of a measurement: at rest, under load, at rest again.
 
 use super::crowd::{self, ReceivedTotals};
 use super::slow_disk::SlowDisk;

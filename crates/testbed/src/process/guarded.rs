@@ -6,6 +6,8 @@
 
 use super::{affinity, usage};
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use xtask::failure::{During, Failure};
@@ -75,6 +77,18 @@ impl GuardedProcess {
                 .during(format_args!("start `{}`", command.get_program().display()))?,
         };
         Ok(Self { child })
+    }
+
+    /// The same; what it prints goes to a file.
+    pub(crate) fn spawn_logged(
+        core: Option<usize>,
+        command: &mut Command,
+        log: &Path,
+    ) -> Result<Self, Failure> {
+        let file = File::create(log).during(format_args!("create `{}`", log.display()))?;
+        let second = file.try_clone().during("share the output file")?;
+        command.stdout(file).stderr(second);
+        Self::spawn(core, command)
     }
 
     /// The root of the process tree.

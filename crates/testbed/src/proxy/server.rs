@@ -9,7 +9,7 @@ use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask::failure::{During, Failure};
 use xtask::root;
@@ -109,14 +109,8 @@ impl Server {
         core: Option<usize>,
     ) -> Result<Self, Failure> {
         let output = directory.join("output");
-        let file =
-            fs::File::create(&output).during(format_args!("create `{}`", output.display()))?;
-        let second = file.try_clone().during("share the output file")?;
-        command
-            .current_dir(directory)
-            .stdout(Stdio::from(file))
-            .stderr(Stdio::from(second));
-        let guarded = GuardedProcess::spawn(core, command)?;
+        command.current_dir(directory);
+        let guarded = GuardedProcess::spawn_logged(core, command, &output)?;
         Ok(Self {
             name: name.to_owned(),
             address,
@@ -181,13 +175,9 @@ impl Server {
 
     fn failed_to_start(&self, what: &str) -> Failure {
         let said = fs::read_to_string(&self.output).unwrap_or_default();
-        let last: Vec<&str> = said.lines().rev().take(5).collect();
-        let last: Vec<&str> = last.into_iter().rev().collect();
-        Failure::Outside(format!(
-            "{} {what}; it said: {}",
-            self.name,
-            last.join(" | ")
-        ))
+        let lines: Vec<&str> = said.lines().collect();
+        let last = lines[lines.len().saturating_sub(5)..].join(" | ");
+        Failure::Outside(format!("{} {what}; it said: {last}", self.name))
     }
 }
 

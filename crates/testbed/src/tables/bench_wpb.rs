@@ -1,11 +1,10 @@
 //! The Wisconsin benchmark of all proxies, and the load until they fail: the tables of
 //! `docs/bench.md`.
 //!
-//! A course leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and
+//! A command leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and
 //! means are computed by the schema's own methods.
 
-use crate::record::markdown::median;
-use std::fmt::Write;
+use crate::record::markdown::{Spread, line, median, row};
 use weir_measure::record::{Phase, Record};
 use xtask::failure::{During, Failure};
 use xtask::root;
@@ -14,8 +13,8 @@ use xtask::root;
 const WPB: &str = "wpb";
 const LOAD: &str = "wpb-load";
 
-/// Directories of courses begin with it and go on with the date.
-const COURSE: &str = "bench-wpb-2";
+/// Names of the directories begin with it and go on with the date.
+const PREFIX: &str = "bench-wpb-2";
 
 /// Contenders by the names that people know, in the order of columns.
 const NAMES: [(&str, &str); 6] = [
@@ -27,50 +26,48 @@ const NAMES: [(&str, &str); 6] = [
     ("trafficserver", "Traffic Server"),
 ];
 
-/// All runs of one course, and its directory.
-pub(super) struct Course {
+/// All runs of one command, and their directory.
+pub(super) struct RunSet {
     path: String,
     runs: Vec<Record>,
 }
 
-/// The course that was begun last.
+/// The runs that were begun last.
 ///
 /// # Errors
 /// There is none, or a file cannot be read.
-pub(super) fn newest() -> Result<Course, Failure> {
+pub(super) fn newest() -> Result<RunSet, Failure> {
     let folder = root::directory().join("records");
-    let mut courses: Vec<Course> = Vec::new();
+    let mut sets: Vec<RunSet> = Vec::new();
     for entry in std::fs::read_dir(&folder).during("list `records/`")? {
         let name = entry.during("list `records/`")?.file_name();
         let name = name.to_string_lossy().into_owned();
-        if name.starts_with(COURSE) {
-            courses.push(read(format!("records/{name}"))?);
+        if name.starts_with(PREFIX) {
+            sets.push(read(format!("records/{name}"))?);
         }
     }
-    let begun = |course: &Course| course.runs.iter().map(|run| run.started.clone()).max();
-    let newest = courses.into_iter().max_by_key(begun);
-    newest.ok_or_else(|| Failure::Refused(format!("no directory `records/{COURSE}*`")))
+    let begun = |set: &RunSet| set.runs.iter().map(|run| run.started.clone()).max();
+    let newest = sets.into_iter().max_by_key(begun);
+    newest.ok_or_else(|| Failure::Refused(format!("no directory `records/{PREFIX}*`")))
 }
 
-fn read(path: String) -> Result<Course, Failure> {
+fn read(path: String) -> Result<RunSet, Failure> {
     let mut runs = Vec::new();
-    for entry in
-        std::fs::read_dir(root::directory().join(&path)).during(format_args!("list `{path}`"))?
-    {
+    let listed = std::fs::read_dir(root::directory().join(&path));
+    for entry in listed.during(format_args!("list `{path}`"))? {
         let file = entry.during(format_args!("list `{path}`"))?.path();
-        if file.extension().is_none_or(|ending| ending != "json") {
-            continue;
+        if file.extension().is_some_and(|ending| ending == "json") {
+            let what = format!("`{}`", file.display());
+            let text = std::fs::read_to_string(&file).during(format_args!("read {what}"))?;
+            runs.push(serde_json::from_str(&text).during(format_args!("understand {what}"))?);
         }
-        let what = format!("`{}`", file.display());
-        let text = std::fs::read_to_string(&file).during(format_args!("read {what}"))?;
-        runs.push(serde_json::from_str(&text).during(format_args!("understand {what}"))?);
     }
-    Ok(Course { path, runs })
+    Ok(RunSet { path, runs })
 }
 
 /// Mean response time and hit ratio of the last phase with caching; a row for each number of
 /// clients.
-pub(super) fn render(course: &Course) -> String {
+pub(super) fn render(set: &RunSet) -> String {
     let cell = |runs: &[&Record]| {
         let valid: Vec<&&Record> = runs.iter().filter(|run| run.is_valid).collect();
         let mean = median(valid.iter().filter_map(|run| mean_s(run)));
@@ -85,100 +82,78 @@ pub(super) fn render(course: &Course) -> String {
         let offered = median(runs.iter().filter_map(|run| last(run)?.offered_hit_ratio()));
         offered.map_or_else(String::new, |offered| format!("{:.1} %", 100.0 * offered))
     };
-    let table = table(course, WPB, ("offered", &offered), &cell);
-    let valid = course.runs.iter().filter(|run| run.is_valid).count();
+    let table = table(set, WPB, ("offered", &offered), &cell);
+    let valid = set.runs.iter().filter(|run| run.is_valid).count();
     format!(
         "{table}\n{}\n{valid} of the {} runs of [`{path}`](../{path}) are valid.\n",
-        spread(course),
-        course.runs.len(),
-        path = course.path
+        spread(set),
+        set.runs.len(),
+        path = set.path
     )
 }
 
 /// Answers a second; a row for each number of clients.
-pub(super) fn render_load(course: &Course) -> String {
+pub(super) fn render_load(set: &RunSet) -> String {
     let cell = |runs: &[&Record]| {
         let rates = runs.iter().filter(|run| run.is_valid);
         let rate = median(rates.filter_map(|run| rate_per_s(run)));
-        match (rate, runs.first()) {
-            (Some(rate), _) => format!("{rate:.0}"),
-            (None, Some(_)) => "not valid".to_owned(),
-            (None, None) => String::new(),
-        }
+        let none = if runs.is_empty() { "" } else { "not valid" };
+        rate.map_or_else(|| none.to_owned(), |rate| format!("{rate:.0}"))
     };
     let failed = |runs: &[&Record]| {
-        let errors: u64 = runs.iter().map(|run| run.total.client.error_count()).sum();
-        errors.to_string()
+        let errors = runs.iter().map(|run| run.total.client.error_count());
+        errors.sum::<u64>().to_string()
     };
-    if course.runs.iter().all(|run| run.scenario_name != LOAD) {
-        return format!("There is no run of `{LOAD}` in `{}`.\n", course.path);
+    if set.runs.iter().all(|run| run.scenario_name != LOAD) {
+        return format!("There is no run of `{LOAD}` in `{}`.\n", set.path);
     }
-    table(course, LOAD, ("failed requests of all", &failed), &cell)
+    table(set, LOAD, ("failed requests of all", &failed), &cell)
 }
 
 type Cell<'c> = &'c dyn Fn(&[&Record]) -> String;
 
 /// A row for each number of clients, a column for each proxy, and one more of all of them.
-fn table(
-    course: &Course,
-    scenario: &str,
-    (name, of_all): (&str, Cell<'_>),
-    cell: Cell<'_>,
-) -> String {
-    let runs: Vec<&Record> = course
-        .runs
-        .iter()
-        .filter(|run| run.scenario_name == scenario && run.subject.is_caching)
-        .collect();
+fn table(set: &RunSet, scenario: &str, (name, of_all): (&str, Cell<'_>), cell: Cell<'_>) -> String {
+    let is_in = |run: &&Record| run.scenario_name == scenario && run.subject.is_caching;
+    let runs: Vec<&Record> = set.runs.iter().filter(is_in).collect();
     let mut places: Vec<f64> = runs.iter().filter_map(|run| clients(run)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let is_there = |label: &&(&str, &str)| runs.iter().any(|run| run.subject.label == label.0);
     let columns: Vec<&(&str, &str)> = NAMES.iter().filter(is_there).collect();
-    let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
-    let mut out = format!(
-        "| clients | {} | {name} |\n| --:{} |\n",
-        names.join(" | "),
+    let names = columns.iter().map(|(_, proxy)| *proxy);
+    let mut out = row(["clients"].into_iter().chain(names).chain([name]));
+    out.push_str(&format!(
+        "\n| --:{} |\n",
         " | --:".repeat(columns.len() + 1)
-    );
+    ));
     for place in places {
-        let here: Vec<&Record> = runs
-            .iter()
-            .copied()
-            .filter(|run| clients(run) == Some(place))
-            .collect();
-        // writing to a string cannot fail
-        let _ = write!(out, "| {place}");
-        for (label, _) in &columns {
-            let of = here
-                .iter()
-                .copied()
-                .filter(|run| run.subject.label == *label);
-            let _ = write!(out, " | {}", cell(&of.collect::<Vec<_>>()));
-        }
-        let _ = writeln!(out, " | {} |", of_all(&here));
+        let mut here = runs.clone();
+        here.retain(|run| clients(run) == Some(place));
+        let cells = columns.iter().map(|(label, _)| {
+            let mut of = here.clone();
+            of.retain(|run| run.subject.label == *label);
+            cell(&of)
+        });
+        let cells = [place.to_string()].into_iter().chain(cells);
+        line(&mut out, row(cells.chain([of_all(&here)])));
     }
     out
 }
 
 /// What does not tell the proxies apart: the first phase, and all without caching.
-fn spread(course: &Course) -> String {
-    let runs = course
-        .runs
-        .iter()
-        .filter(|run| run.scenario_name == WPB && run.is_valid);
-    let mut means: Vec<f64> = Vec::new();
-    for run in runs {
-        let phases = run.measured().collect::<Vec<_>>();
+fn spread(set: &RunSet) -> String {
+    let runs = set.runs.iter();
+    let valid = runs.filter(|run| run.scenario_name == WPB && run.is_valid);
+    let means = valid.flat_map(|run| {
         let plain = if run.subject.is_caching {
-            &phases[..phases.len().min(1)]
+            1
         } else {
-            &phases[..]
+            usize::MAX
         };
-        means.extend(plain.iter().filter_map(|phase| phase_s(phase)));
-    }
-    means.sort_by(f64::total_cmp);
-    let (Some(least), Some(most)) = (means.first(), means.last()) else {
+        run.measured().take(plain).filter_map(phase_s)
+    });
+    let Some(Spread { least, most, .. }) = Spread::of(means) else {
         return String::new();
     };
     format!(
@@ -227,9 +202,9 @@ mod tests {
         run
     }
 
-    fn course(runs: Vec<Record>) -> Course {
+    fn set(runs: Vec<Record>) -> RunSet {
         let path = "records/bench-wpb-2000-01-01".to_owned();
-        Course { path, runs }
+        RunSet { path, runs }
     }
 
     #[test]
@@ -243,7 +218,7 @@ mod tests {
             run("weir", LOAD, 250),
         ];
         let ratio = last(&runs[0]).and_then(Phase::hit_ratio).expect("a ratio");
-        let text = render(&course(runs));
+        let text = render(&set(runs));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "| clients | weir | Squid | offered |");
         assert!(
@@ -275,9 +250,9 @@ mod tests {
             run.seconds = seconds;
         }
         let rate = rate_per_s(&runs[2]).expect("a rate");
-        let text = render_load(&course(runs));
+        let text = render_load(&set(runs));
         assert!(text.contains(&format!("| 250 | {rate:.0} | ")), "{text}");
-        let text = render_load(&course(vec![run("weir", WPB, 8)]));
+        let text = render_load(&set(vec![run("weir", WPB, 8)]));
         assert!(text.contains("There is no run of `wpb-load`"), "{text}");
     }
 }

@@ -33,14 +33,14 @@ type MakeTable = fn() -> Result<String, Failure>;
 /// Names of tables, and how each is made.
 const TABLES: [(&str, MakeTable); 7] = [
     ("bench-wpb", || {
-        bench_wpb::newest().map(|course| bench_wpb::render(&course))
+        bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
     ("bench-wpb-load", || {
-        bench_wpb::newest().map(|course| bench_wpb::render_load(&course))
+        bench_wpb::newest().map(|set| bench_wpb::render_load(&set))
     }),
     ("peers-cpu", || {
         let (record, path) = newest::record(peers::record_is_whole)?;
-        peers_cpu::render(&record).map(|table| from(&path, &table))
+        Ok(from(&path, &peers_cpu::render(&record)))
     }),
     ("peers", || {
         newest::record(peers::record_is_whole)

@@ -1,8 +1,7 @@
 //! CPU time of a request, one row a proxy: the first table of `docs/performance.md`.
 
 use crate::peers::{self, Record};
-use std::fmt::Write;
-use xtask::failure::Failure;
+use crate::record::markdown::{line, row, table};
 
 /// Contenders by the names that people know; the version comes from the record.
 const NAMES: [(&str, &str); 7] = [
@@ -15,39 +14,28 @@ const NAMES: [(&str, &str); 7] = [
     ("squid", "Squid"),
 ];
 
-/// # Errors
-/// Never: a cell that was not measured stays empty.
-pub(super) fn render(record: &Record) -> Result<String, Failure> {
-    let cells: Vec<&str> = peers::cells().collect();
-    let mut out = format!(
-        "| µs of CPU a request | {} | bytes an idle connection |\n| --- |{}\n",
-        cells.join(" | "),
-        " --: |".repeat(cells.len() + 1)
-    );
-    for (contender, name) in NAMES {
-        // writing to a string cannot fail
-        let _ = write!(out, "| {}", with_version(record, contender, name));
-        for cell in &cells {
-            let cpu = peers::median_cpu_us(record, cell, contender);
-            let _ = write!(
-                out,
-                " | {}",
-                cpu.map_or_else(String::new, |cpu| format!("{cpu:.1}"))
-            );
-        }
+pub(super) fn render(record: &Record) -> String {
+    let kinds: Vec<&str> = peers::cells().collect();
+    let rows = NAMES.map(|(contender, name)| {
+        let cells = kinds.iter().map(|kind| {
+            let cpu = peers::median_cpu_us(record, kind, contender);
+            cpu.map_or_else(String::new, |cpu| format!("{cpu:.1}"))
+        });
         let idle = peers::idle_bytes(record, contender);
-        let _ = writeln!(
-            out,
-            " | {} |",
-            idle.map_or_else(String::new, |bytes| bytes.to_string())
-        );
-    }
-    let _ = write!(
-        out,
-        "\nMedians of {} rounds, commit `{}`.\n",
-        record.settings.rounds, record.commit
+        let idle = idle.map_or_else(String::new, |bytes| bytes.to_string());
+        let name = with_version(record, contender, name);
+        row([name].into_iter().chain(cells).chain([idle]))
+    });
+    let kinds = kinds.join(" | ");
+    let columns = format!("| µs of CPU a request | {kinds} | bytes an idle connection |");
+    let mut out = String::new();
+    table(&mut out, "", &columns, &rows);
+    let (rounds, commit) = (record.settings.rounds, &record.commit);
+    line(
+        &mut out,
+        format_args!("\nMedians of {rounds} rounds, commit `{commit}`."),
     );
-    Ok(out)
+    out
 }
 
 /// The name with the first two numbers of the version, but for our own.

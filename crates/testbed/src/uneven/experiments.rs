@@ -1,4 +1,4 @@
-//! The course of a measurement: start everybody, one experiment after the other, then what wants
+//! The schedule of a measurement: start everybody, one experiment after the other, then what wants
 //! servers of its own.
 
 use super::measurement::{Measurement, Subject};
@@ -137,19 +137,15 @@ impl Field {
         &self,
         experiment: impl Fn(&Subject<'_>) -> Result<T, String> + Sync,
     ) -> Vec<Measurement<T>> {
+        let experiment = &experiment;
         std::thread::scope(|scope| {
-            let experiment = &experiment;
-            let running: Vec<_> = self
-                .subjects()
-                .map(|subject| (subject, scope.spawn(move || experiment(&subject))))
-                .collect();
-            running
-                .into_iter()
-                .map(|(subject, thread)| {
-                    let outcome = thread.join().unwrap_or(Err("it broke".to_owned()));
-                    said(Measurement::new(subject.contender.name, outcome))
-                })
-                .collect()
+            let start = |subject| (subject, scope.spawn(move || experiment(&subject)));
+            let running: Vec<_> = self.subjects().map(start).collect();
+            let ended = running.into_iter().map(|(subject, thread)| {
+                let outcome = thread.join().unwrap_or(Err("it broke".to_owned()));
+                said(&subject, outcome)
+            });
+            ended.collect()
         })
     }
 
@@ -158,34 +154,27 @@ impl Field {
         &self,
         experiment: impl Fn(&Subject<'_>) -> Result<T, String>,
     ) -> Vec<Measurement<T>> {
-        self.subjects()
-            .map(|subject| {
-                said(Measurement::new(
-                    subject.contender.name,
-                    experiment(&subject),
-                ))
-            })
-            .collect()
+        let measure = |subject| said(&subject, experiment(&subject));
+        self.subjects().map(measure).collect()
     }
 
     fn look_at_memory(&self, record: &mut Record, kind: memory::Kind) {
-        for ((contender, server), subject) in self.servers.iter().zip(self.subjects()) {
-            eprintln!("memory of {}: {}", contender.name, kind.name());
+        for ((_, server), subject) in self.servers.iter().zip(self.subjects()) {
+            let name = subject.contender.name;
+            eprintln!("memory of {name}: {}", kind.name());
             let outcome = memory::measure(&subject, server, kind);
-            record
-                .figures
-                .memories
-                .push(Measurement::new(contender.name, outcome));
+            let memories = &mut record.figures.memories;
+            memories.push(Measurement::new(name, outcome));
         }
     }
 }
 
-/// One line for whoever watches.
-fn said<T: std::fmt::Debug>(measured: Measurement<T>) -> Measurement<T> {
-    let name = &measured.contender;
-    match (&measured.figures, &measured.trouble) {
-        (Some(figures), _) => eprintln!("  {name}: {figures:?}"),
-        (None, trouble) => eprintln!("  {name}: {}", trouble.as_deref().unwrap_or_default()),
+/// Prints one line about an outcome.
+fn said<T: std::fmt::Debug>(subject: &Subject<'_>, outcome: Result<T, String>) -> Measurement<T> {
+    let name = subject.contender.name;
+    match &outcome {
+        Ok(figures) => eprintln!("  {name}: {figures:?}"),
+        Err(trouble) => eprintln!("  {name}: {trouble}"),
     }
-    measured
+    Measurement::new(name, outcome)
 }

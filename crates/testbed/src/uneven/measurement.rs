@@ -31,12 +31,13 @@ pub(crate) struct Measurement<T> {
 
 impl<T> Measurement<T> {
     pub(crate) fn new(contender: &str, outcome: Result<T, String>) -> Self {
-        let (figures, trouble) = match outcome {
-            Ok(figures) => (Some(figures), None),
-            Err(trouble) => (None, Some(trouble)),
-        };
+        let (figures, trouble) = outcome.map_or_else(
+            |trouble| (None, Some(trouble)),
+            |figures| (Some(figures), None),
+        );
+        let contender = contender.to_owned();
         Self {
-            contender: contender.to_owned(),
+            contender,
             figures,
             trouble,
         }

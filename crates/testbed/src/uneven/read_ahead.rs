@@ -23,23 +23,15 @@ pub(crate) struct Kind {
 }
 
 pub(crate) const KINDS: [Kind; 4] = [
-    Kind {
-        reads: true,
-        is_storable: true,
-    },
-    Kind {
-        reads: false,
-        is_storable: true,
-    },
-    Kind {
-        reads: true,
-        is_storable: false,
-    },
-    Kind {
-        reads: false,
-        is_storable: false,
-    },
+    kind(true, true),
+    kind(false, true),
+    kind(true, false),
+    kind(false, false),
 ];
+
+const fn kind(reads: bool, is_storable: bool) -> Kind {
+    Kind { reads, is_storable }
+}
 
 /// Where everything was at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The course: for each step fresh proxies, a `weir bench run` against each, and a record; then the
+//! The schedule: for each step fresh proxies, a `weir bench run` against each, and a record; then the
 //! report.
 
 use super::plan::{Plan, Variant};
@@ -13,7 +13,6 @@ use crate::proxy::template::Words;
 use crate::record::host;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
 use xtask::failure::{During, Failure};
@@ -27,6 +26,9 @@ const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 const PATIENCE: f64 = 4.0;
 const PATIENCE_LEAST_S: f64 = 60.0;
 
+/// How long the report may take.
+const REPORT_MAX: Duration = Duration::from_secs(300);
+
 /// What became of it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -36,7 +38,7 @@ pub(crate) struct Outcome {
 }
 
 /// Where and how everything runs.
-struct Course<'a> {
+struct Schedule<'a> {
     options: &'a Options,
     /// The options' plan, and then the one that follows it.
     plan: &'static Plan,
@@ -77,13 +79,12 @@ pub(super) fn run(
     let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], WEIR)?;
     std::fs::create_dir_all(out).during(format_args!("make `{}`", out.display()))?;
     words.set("MODULES", APACHE_MODULES);
-    let versions = present
-        .iter()
-        .map(|contender| (contender.name, host::version(contender.version, &words)))
-        .collect();
+    let version =
+        |contender: &&'static Contender| (contender.name, host::version(contender.version, &words));
+    let versions = present.iter().map(version).collect();
     let cores = Cores::choose()?;
     let scale = options.scale(turns(options, present.len()));
-    let mut course = Course {
+    let mut schedule = Schedule {
         options,
         plan: options.plan(),
         out,
@@ -102,19 +103,19 @@ pub(super) fn run(
     // are sent to their own core
     affinity::stay_on(cores.load)?;
     for variants in steps(options) {
-        course.step(&variants, present);
+        schedule.step(&variants, present);
     }
-    // numbers of clients that were asked for are the whole course
+    // numbers of clients that were asked for are the whole schedule
     let then = options.plan().then.filter(|_| options.clients.is_empty());
     if let Some(then) = then.and_then(Plan::named) {
-        course.plan = then;
-        course.scale = then.scale;
-        course.life = life(then, then.scale);
+        schedule.plan = then;
+        schedule.scale = then.scale;
+        schedule.life = life(then, then.scale);
         for variants in then.steps() {
-            course.step(&variants, present);
+            schedule.step(&variants, present);
         }
     }
-    course.report()
+    schedule.report()
 }
 
 /// How long a run may take before it is given up.
@@ -128,17 +129,18 @@ fn steps(options: &Options) -> Vec<Vec<Variant>> {
     if options.clients.is_empty() {
         return steps;
     }
-    let Some(first) = steps.drain(..).next() else {
+    steps.truncate(1);
+    let Some(first) = steps.pop() else {
         return Vec::new();
     };
-    let with = |&clients: &u32| {
-        let variants = first.iter().map(|variant| Variant {
-            clients: Some(clients),
+    let clients = options.clients.iter().map(|&clients| Some(clients));
+    let with = |clients| {
+        first.iter().map(move |variant| Variant {
+            clients,
             ..*variant
-        });
-        variants.collect()
+        })
     };
-    options.clients.iter().map(with).collect()
+    clients.map(|clients| with(clients).collect()).collect()
 }
 
 fn turns(options: &Options, peers: usize) -> usize {
@@ -149,17 +151,12 @@ fn turns(options: &Options, peers: usize) -> usize {
     steps.iter().map(Vec::len).sum::<usize>() * peers
 }
 
-impl Course<'_> {
+impl Schedule<'_> {
     fn step(&mut self, variants: &[Variant], present: &[&'static Contender]) {
-        let failed = &self.failed;
-        let goes_on = |contender: &&&'static Contender| !failed.contains(&contender.name);
-        let all: Vec<(&'static Contender, Variant)> = variants
-            .iter()
-            .flat_map(|&variant| {
-                let present = present.iter().filter(goes_on);
-                present.map(move |&contender| (contender, variant))
-            })
-            .collect();
+        let goes_on = |contender: &&&Contender| !self.failed.contains(&contender.name);
+        let present = present.iter().filter(goes_on);
+        let of = |&variant: &Variant| present.clone().map(move |&contender| (contender, variant));
+        let all: Vec<(&'static Contender, Variant)> = variants.iter().flat_map(of).collect();
         if self.options.is_together_in(self.plan) {
             self.turn(&all);
             return;
@@ -194,29 +191,21 @@ impl Course<'_> {
         let name = self.file_name(contender, variant);
         let directory = self.workplace.path().join(&name);
         let mut words = self.words.clone();
-        let cache_mib = self.options.cache_mib.unwrap_or(self.plan.cache_mib);
-        set_store(&mut words, cache_mib, variant.is_caching);
+        set_store(&mut words, self.cache_mib(), variant.is_caching);
         let origin_port = server::free_port()?;
         words.set("ORIGIN_HOST", Ipv4Addr::LOCALHOST);
         words.set("ORIGIN_PORT", origin_port);
         let place = Place {
-            host: Ipv4Addr::LOCALHOST,
             core: Some(self.cores.server),
-            within: &[],
-            life: self.life,
+            ..Place::local(self.life)
         };
         let mut server = Server::launch(contender, &directory, &words, &place)?;
         server.wait_until_it_listens()?;
         let record = self.out.join(format!("{name}.json"));
         let log = directory.join("bench");
         let arguments = self.arguments(contender, variant, &server, origin_port, &record);
-        let file = std::fs::File::create(&log).during("make a file for what the benchmark says")?;
-        let second = file.try_clone().during("share that file")?;
         let mut command = guarded::command(&arguments, self.life);
-        command
-            .stdout(Stdio::from(file))
-            .stderr(Stdio::from(second));
-        let bench = GuardedProcess::spawn(Some(self.cores.load), &mut command)?;
+        let bench = GuardedProcess::spawn_logged(Some(self.cores.load), &mut command, &log)?;
         Ok(Run {
             contender,
             variant,
@@ -225,6 +214,10 @@ impl Course<'_> {
             log,
             _server: server,
         })
+    }
+
+    fn cache_mib(&self) -> u32 {
+        self.options.cache_mib.unwrap_or(self.plan.cache_mib)
     }
 
     /// The plan that follows another has its name in those of its files.
@@ -244,10 +237,8 @@ impl Course<'_> {
         origin_port: u16,
         record: &Path,
     ) -> Vec<String> {
-        let cache_mib = self.options.cache_mib.unwrap_or(self.plan.cache_mib);
-        let mut arguments: Vec<String> = [&self.weir, "bench", "run", self.plan.name]
-            .map(str::to_owned)
-            .into();
+        let words = [&self.weir, "bench", "run", self.plan.name];
+        let mut arguments = words.map(str::to_owned).to_vec();
         let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
         option("--proxy", server.address().to_string());
         option("--proxy-pid", server.id().to_string());
@@ -255,12 +246,9 @@ impl Course<'_> {
         option("--seed", self.options.seed.to_string());
         option("--scale", self.scale.to_string());
         option("--out", record.display().to_string());
-        option("--cache-bytes", format!("{cache_mib}MiB"));
-        if let Some((_, version)) = self
-            .versions
-            .iter()
-            .find(|(name, _)| *name == contender.name)
-        {
+        option("--cache-bytes", format!("{}MiB", self.cache_mib()));
+        let mut versions = self.versions.iter();
+        if let Some((_, version)) = versions.find(|(name, _)| *name == contender.name) {
             option("--proxy-version", version.clone());
         }
         if let Some(clients) = variant.clients {
@@ -315,30 +303,19 @@ impl Course<'_> {
     fn report(self) -> Result<Outcome, Failure> {
         let report = self.out.join("report.html");
         if self.records.is_empty() {
-            return Err(Failure::Outside(format!(
-                "no run left a record: {}",
-                self.troubles.join("; ")
-            )));
+            let why = self.troubles.join("; ");
+            return Err(Failure::Outside(format!("no run left a record: {why}")));
         }
-        let mut arguments: Vec<String> = [&self.weir, "bench", "report"].map(str::to_owned).into();
-        arguments.extend(
-            self.records
-                .iter()
-                .map(|record| record.display().to_string()),
-        );
-        arguments.extend([
-            "--out".to_owned(),
-            report.display().to_string(),
-            "--figures".to_owned(),
-            self.out.join("figures").display().to_string(),
-        ]);
-        let mut command = guarded::command(&arguments, Duration::from_secs(300));
-        let status = command.status().during("start `weir bench report`")?;
-        if !status.success() {
-            return Err(Failure::Outside(format!(
-                "`weir bench report` ended with {status}"
-            )));
+        let mut arguments = [&self.weir, "bench", "report"].map(str::to_owned).to_vec();
+        let paths = self
+            .records
+            .iter()
+            .map(|record| record.display().to_string());
+        arguments.extend(paths);
+        for (option, path) in [("--out", &report), ("--figures", &self.out.join("figures"))] {
+            arguments.extend([option.to_owned(), path.display().to_string()]);
         }
+        guarded::output(self.cores.load, &arguments, REPORT_MAX)?;
         Ok(Outcome {
             report,
             troubles: self.troubles,

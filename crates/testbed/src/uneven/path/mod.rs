@@ -153,11 +153,8 @@ impl Net {
 
     fn end(mut self) -> Vec<Traffic> {
         self.is_over.store(true, Ordering::Relaxed);
-        let carriers = std::mem::take(&mut self.carriers);
-        carriers
-            .into_iter()
-            .filter_map(|carrier| carrier.join().ok()?.ok())
-            .collect()
+        let carriers = std::mem::take(&mut self.carriers).into_iter();
+        carriers.filter_map(|it| it.join().ok()?.ok()).collect()
     }
 }
 
@@ -179,19 +176,15 @@ pub(crate) fn measure(
     life: Duration,
 ) -> Result<LongPath, Failure> {
     let net = Net::make()?;
+    let control = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let control = net.near.inside(|| std::fs::read_to_string(control))?;
     let mut long = LongPath {
         rules: RULES,
         round_trip_us: 0,
-        congestion_control: String::new(),
+        congestion_control: control.unwrap_or_default().trim().to_owned(),
         downloads: Vec::new(),
         traffic: Vec::new(),
     };
-    let control = "/proc/sys/net/ipv4/tcp_congestion_control";
-    let control = net.near.inside(|| std::fs::read_to_string(control))?;
-    control
-        .unwrap_or_default()
-        .trim()
-        .clone_into(&mut long.congestion_control);
     let start = |side| Bench::start(&net, side, weir, directory, words, life);
     let bench = start(Side::Client)?;
     long.round_trip_us = bench.round_trip_us(&net)?;
@@ -290,15 +283,14 @@ impl Bench {
         pairs: RangeInclusive<u32>,
         downloads: &mut Vec<Download>,
     ) -> Result<(), Failure> {
-        let mut plan = Vec::new();
-        for pair in pairs {
+        let plan = pairs.flat_map(|pair| {
             let ways: &[Way] = match (pair, pair % 2) {
                 (0, _) => &[Way::Direct],
                 (_, 1) => &[Way::Default, Way::Unbounded],
                 _ => &[Way::Unbounded, Way::Default],
             };
-            plan.extend(ways.iter().map(|way| (pair, *way)));
-        }
+            ways.iter().map(move |way| (pair, *way))
+        });
         for (pair, way) in plan {
             let to = match way {
                 Way::Direct => Ok(self.origin.address()),
@@ -312,30 +304,20 @@ impl Bench {
                 Ok(to) => space.inside(|| download(to, &spec))?,
                 Err(why) => Err(why.clone()),
             };
-            let mut done = Download {
+            let (early, whole) = *outcome
+                .as_ref()
+                .unwrap_or(&(Duration::ZERO, Duration::ZERO));
+            let done = Download {
                 side: self.side,
                 way,
                 pair,
                 size_bytes: SIZE_BYTES,
-                duration_ms: 0,
+                duration_ms: millis(whole),
                 early_bytes: EARLY_BYTES,
-                early_ms: 0,
-                trouble: None,
+                early_ms: millis(early),
+                trouble: outcome.err(),
             };
-            match outcome {
-                Ok((early, whole)) => {
-                    done.early_ms = millis(early);
-                    done.duration_ms = millis(whole);
-                }
-                Err(trouble) => done.trouble = Some(trouble),
-            }
-            eprintln!(
-                "  {:?} {way:?} {pair}: {} ms, {} ms to the first 5 MB {}",
-                self.side,
-                done.duration_ms,
-                done.early_ms,
-                done.trouble.as_deref().unwrap_or_default()
-            );
+            eprintln!("  {done:?}");
             downloads.push(done);
         }
         Ok(())
