@@ -50,7 +50,7 @@ const STEPS: [Step; 6] = [
     ("fuzz build", fuzz_build),
 ];
 
-struct Done {
+struct StepResult {
     name: &'static str,
     took: Duration,
     remark: Remark,
@@ -64,7 +64,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     let begun = Instant::now();
     let first = perform(("prerequisites", prerequisites));
     let remark = first.remark?;
-    let mut all = vec![Done {
+    let mut all = vec![StepResult {
         remark: Ok(remark),
         ..first
     }];
@@ -84,7 +84,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     )))
 }
 
-fn perform((name, work): Step) -> Done {
+fn perform((name, work): Step) -> StepResult {
     println!("\n==> {name}");
     let begun = Instant::now();
     let remark = work();
@@ -94,10 +94,10 @@ fn perform((name, work): Step) -> Done {
         Err(failure) => format!("FAILED: {failure}; after"),
     };
     println!("<== {name} {verdict} {:.1} s", took.as_secs_f64());
-    Done { name, took, remark }
+    StepResult { name, took, remark }
 }
 
-fn print_table(all: &[Done], total: Duration) {
+fn print_table(all: &[StepResult], total: Duration) {
     println!("\n{:<14} {:>8}  result", "step", "seconds");
     for done in all {
         let result = match &done.remark {

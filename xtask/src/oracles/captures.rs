@@ -6,7 +6,7 @@
 //! behind a hole that the receiver acknowledged. Each such file is in [`DIFFERENCES`], with what is
 //! there when one looks.
 
-use super::{Found, table};
+use super::{Comparison, table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ struct Counted(Value);
 ///
 /// # Errors
 /// A capture cannot be read, or the table is not there.
-pub(crate) fn check(data: &Path, readme: &str, found: &mut Found) -> Result<(), Failure> {
+pub(crate) fn check(data: &Path, readme: &str, found: &mut Comparison) -> Result<(), Failure> {
     let rows = table::find(readme, &["file", "packets", "TCP conns (SYN)"]);
     if rows.is_empty() {
         let what =
@@ -82,7 +82,7 @@ pub(crate) fn check(data: &Path, readme: &str, found: &mut Found) -> Result<(), 
 
 /// Another importer made an archive of the same capture. Its means are compared by the millisecond:
 /// it rounds its times to that.
-fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Found) {
+fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Comparison) {
     for (figure, pointer, off) in [
         ("entries of its archive", "/rows", 0),
         ("mean SYN->SYN-ACK us", "/mean_setup_us", ARCHIVE_OFF_US),
@@ -126,7 +126,7 @@ fn import(counter: &Path, path: &Path) -> Result<Value, Failure> {
     })
 }
 
-fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Found) {
+fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Comparison) {
     let name = row["file"].strip_suffix(".gz").unwrap_or(row["file"]);
     let mut figure = |column: &str, here: String| {
         let differs = DIFFERENCES
@@ -228,7 +228,7 @@ mod tests {
         });
         change(&mut counted);
         let rows = table::find(README, &["file", "packets"]);
-        let mut found = Found::default();
+        let mut found = Comparison::default();
         compare(&rows[0], &Counted(counted), &mut found);
         assert_eq!(found.compared, 14);
         found.differences

@@ -2,7 +2,7 @@
 //! in it what their files say.
 
 use super::import::{Imported, Logged};
-use super::{Found, table};
+use super::{Comparison, table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use xtask::failure::{During, Failure};
 pub(crate) fn check(
     imported: &Imported<'_>,
     readme: &str,
-    found: &mut Found,
+    found: &mut Comparison,
 ) -> Result<(), Failure> {
     let name = imported.source.name();
     let rows = table::find(readme, &["trace", "lines", "unparsed"]);
@@ -56,7 +56,7 @@ fn all(imported: &Imported<'_>) -> u64 {
     number(&imported.summary, "/rows") + number(&imported.summary, "/dropped_total")
 }
 
-fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Found) {
+fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Comparison) {
     let name = imported.source.name();
     let summary = &imported.summary;
     let mut compare = |column: &str, here: String| {
@@ -197,7 +197,7 @@ mod tests {
             // a file with as many bytes as the summary says
             trace: "/dev/null".into(),
         };
-        let mut found = Found::default();
+        let mut found = Comparison::default();
         check(&imported, README, &mut found).expect("there is a table");
         assert_eq!(found.compared, 9);
         found.differences

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         println!("{:<34} {}", source.name(), found.remark());
         differences.append(&mut found.differences);
     }
-    let mut captures = Found::default();
+    let mut captures = Comparison::default();
     captures::check(&options.data, &readme, &mut captures)?;
     compared += captures.compared;
     println!("{:<34} {}", "captures", captures.remark());
@@ -65,12 +65,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// What came of one trace.
 #[derive(Debug, Default)]
-struct Found {
+struct Comparison {
     compared: usize,
     differences: Vec<String>,
 }
 
-impl Found {
+impl Comparison {
     /// Compares one figure.
     fn compare(&mut self, trace: &str, figure: &str, expected: &str, found: &str) {
         self.compared += 1;
@@ -88,8 +88,8 @@ impl Found {
     }
 }
 
-fn check(weir: &Path, source: &Source, readme: &str, place: &Path) -> Result<Found, Failure> {
-    let mut found = Found::default();
+fn check(weir: &Path, source: &Source, readme: &str, place: &Path) -> Result<Comparison, Failure> {
+    let mut found = Comparison::default();
     let imported = import::import(weir, source, place)?;
     counts::check(&imported, readme, &mut found)?;
     ratios::check(weir, &imported, readme, &mut found)?;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn differing_figure_is_reported_with_expected_and_found_value() {
-        let mut found = Found::default();
+        let mut found = Comparison::default();
         found.compare("a.log", "rows", "1", "1");
         assert_eq!(found.remark(), "1 figures equal");
         found.compare("a.log", "bytes", "7", "8");

@@ -5,7 +5,7 @@
 //! responses for that to mean something: in a cache of a few responses each decides points. Below
 //! [`HELD_MIN`] responses of mean size only LRU and FIFO are compared.
 
-use super::Found;
+use super::Comparison;
 use super::import::Imported;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(crate) fn check(
     weir: &Path,
     imported: &Imported<'_>,
     readme: &str,
-    found: &mut Found,
+    found: &mut Comparison,
 ) -> Result<(), Failure> {
     let name = imported.source.name();
     for (word, rule) in RULES {
@@ -115,7 +115,7 @@ fn asked_once(requests: &[u8], has_size_in_key: bool) -> usize {
 struct Compare<'a> {
     what: String,
     row: &'a [&'a str],
-    found: &'a mut Found,
+    found: &'a mut Comparison,
 }
 
 impl Compare<'_> {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn compare(said: &Value) -> Vec<String> {
-        let mut found = Found::default();
+        let mut found = Comparison::default();
         let row = row(README, "a", "K1").unwrap().unwrap();
         let mut compare = Compare {
             what: "a K1".to_owned(),

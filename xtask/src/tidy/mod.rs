@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     complaints.extend(folders::check(tree.files()));
     complaints.sort();
     for circle in &circles {
-        println!("{}", circle.told());
+        println!("{}", circle.line());
     }
     for complaint in &complaints {
         println!("{complaint}");

@@ -1,7 +1,7 @@
 //! Clients, which check every byte that they get.
 
-pub(crate) mod crowd;
 pub(crate) mod get;
+pub(crate) mod group;
 pub(crate) mod metrics;
 pub(crate) mod reader;
 pub(crate) mod transfer;

@@ -4,7 +4,7 @@
 //! The bound is `memory` + 64 MiB + 256 KiB a connection, at any moment; afterwards memory returns
 //! near its resting size. Every byte that a client gets is compared.
 
-mod crowd;
+mod clients;
 mod schedule;
 mod slow_disk;
 

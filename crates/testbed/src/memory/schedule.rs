@@ -1,6 +1,6 @@
 //! The schedule of a measurement: at rest, under load, at rest again.
 
-use super::crowd::{self, ReceivedTotals};
+use super::clients::{self, ReceivedTotals};
 use super::slow_disk::SlowDisk;
 use super::{CONTENDERS, Options, REST_SLACK_KIB};
 use crate::client::metrics;
@@ -82,9 +82,9 @@ fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measur
     let stop = AtomicBool::new(false);
     let mut samples_kib = Vec::new();
     let received = std::thread::scope(|scope| {
-        let crowds = [true, false].map(|is_fast| {
+        let groups = [true, false].map(|is_fast| {
             let (to, stop) = (server.address(), &stop);
-            scope.spawn(move || crowd::run(to, options, is_fast, stop))
+            scope.spawn(move || clients::run(to, options, is_fast, stop))
         });
         let until = Instant::now() + Duration::from_secs(options.seconds);
         while Instant::now() < until && usage::is_running(id) {
@@ -93,8 +93,8 @@ fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measur
         }
         stop.store(true, Ordering::Relaxed);
         let mut received = ReceivedTotals::default();
-        for crowd in crowds {
-            match crowd.join() {
+        for group in groups {
+            match group.join() {
                 Ok(its) => received.add(its),
                 Err(_) => return Err(Failure::Outside("a thread of clients ended".to_owned())),
             }

@@ -11,7 +11,7 @@ use xtask::failure::{During, Failure};
 
 /// What a run took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Took {
+pub(crate) struct RunCost {
     pub(crate) seconds: f64,
     /// User and system time of the process.
     pub(crate) cpu_us: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Took {
 const LOOK_EACH: Duration = Duration::from_millis(5);
 
 /// Runs a command; what it printed, and what it took.
-pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<(String, RunCost), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let before = usage::ended_children_us();
     let begun = Instant::now();
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
     let output = child.stdout.take();
     let reading =
         thread::spawn(move || output.map_or_else(|| Ok(String::new()), io::read_to_string));
-    let mut took = Took::default();
+    let mut took = RunCost::default();
     let status = loop {
         took.peak_rss_kib = took.peak_rss_kib.max(usage::peak_rss_kib(child.id()));
         let ended = child.try_wait().during(format_args!("wait for `{name}`"))?;
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
 }
 
 /// The same of a command that says JSON.
-pub(crate) fn said<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Took), Failure> {
+pub(crate) fn said<T: DeserializeOwned>(command: &mut Command) -> Result<(T, RunCost), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (text, took) = run(command)?;
     let value = serde_json::from_str(&text).during(format_args!("understand what `{name}` says"));

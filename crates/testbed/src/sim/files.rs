@@ -1,7 +1,7 @@
 //! Traces in files: made, read, and streamed.
 
-use super::child::{self, Took};
-use super::hits::{Whole, simulation};
+use super::child::{self, RunCost};
+use super::hits::{TraceSize, simulation};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
@@ -13,11 +13,11 @@ pub(crate) struct MadeTrace {
     pub(crate) profile: String,
     pub(crate) requests: u64,
     pub(crate) file_bytes: u64,
-    pub(crate) took: Took,
+    pub(crate) took: RunCost,
     /// `weir trace stats` of it: all columns read.
-    pub(crate) stats: Took,
+    pub(crate) stats: RunCost,
     /// `weir sim run` of it: three runs, the file read once.
-    pub(crate) run: Took,
+    pub(crate) run: RunCost,
 }
 
 /// A trace that is much larger than memory could be taken for, read once or twice.
@@ -27,7 +27,7 @@ pub(crate) struct StreamedTrace {
     pub(crate) requests: u64,
     pub(crate) keys: u64,
     pub(crate) file_bytes: u64,
-    pub(crate) took: Took,
+    pub(crate) took: RunCost,
 }
 
 /// Makes a trace, and reads it.
@@ -69,7 +69,7 @@ pub(crate) fn stream(
     trace: &Path,
 ) -> Result<StreamedTrace, Failure> {
     let mut command = simulation(weir, policy, capacity_bytes, trace);
-    let (whole, took) = child::said::<Whole>(&mut command)?;
+    let (whole, took) = child::said::<TraceSize>(&mut command)?;
     Ok(StreamedTrace {
         policy: policy.to_owned(),
         requests: whole.requests,

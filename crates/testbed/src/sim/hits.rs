@@ -20,7 +20,7 @@ const PROGRAM: &str = include_str!("libcachesim.py");
 /// Hits alone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Hits {
-    pub(super) trace: Whole,
+    pub(super) trace: TraceSize,
     pub(super) capacity_bytes: u64,
     /// The version of libCacheSim's Python package; `None` where it was not installed.
     pub(super) libcachesim: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Hits {
 
 /// The trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Whole {
+pub(super) struct TraceSize {
     pub(super) requests: u64,
     pub(super) bytes: u64,
     pub(super) keys: u64,
@@ -90,7 +90,7 @@ pub(super) fn make_trace(
     keys: u64,
     seed: u64,
     to: &Path,
-) -> Result<Whole, Failure> {
+) -> Result<TraceSize, Failure> {
     let mut command = Command::new(weir);
     command
         .args([

@@ -1,6 +1,6 @@
 //! Packets and connections: how many requests of a trace a second on one core, in how much memory.
 
-use super::child::{self, Took};
+use super::child::{self, RunCost};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ pub(crate) struct Packets {
 pub(crate) struct Memory {
     pub(crate) requests: u64,
     pub(crate) keys: u64,
-    pub(crate) took: Took,
+    pub(crate) took: RunCost,
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! The table of a record, as Markdown.
 
 use super::Record;
-use super::child::Took;
+use super::child::RunCost;
 use super::files::MadeTrace;
 use super::hits::{Hits, HitsRun, POLICIES};
 use super::packets::Packets;
@@ -127,7 +127,7 @@ fn made_table(out: &mut String, made: &MadeTrace) {
 
 /// Three cells: seconds, requests a second, MiB at most.
 #[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
-fn cost(requests: u64, took: &Took) -> String {
+fn cost(requests: u64, took: &RunCost) -> String {
     let rate = requests as f64 / took.seconds.max(1e-9);
     let mib = took.peak_rss_kib / 1024;
     format!("{:.1} | {rate:.0} | {mib}", took.seconds)
@@ -311,9 +311,9 @@ mod tests {
                 });
             }
             for (place, peak_rss_kib) in peaks.into_iter().enumerate() {
-                let took = Took {
+                let took = RunCost {
                     peak_rss_kib,
-                    ..Took::default()
+                    ..RunCost::default()
                 };
                 record.figures.memory.push(Memory {
                     requests: 1000 << (2 * place),

@@ -93,8 +93,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         limits: ClientLimits::default(),
     };
     let result = client::run(&plan, &Silent, &AtomicBool::new(false)).map_err(of_bench)?;
-    for lie in result.wrong_responses.iter().take(3) {
-        eprintln!("{lie:?}");
+    for wrong in result.wrong_responses.iter().take(3) {
+        eprintln!("{wrong:?}");
     }
     let (mut total, mut last) = (Accounts::default(), PhaseTally::default());
     for phase in result.phases {

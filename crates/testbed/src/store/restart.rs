@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::load::{Ask, Sequence, Sizes};
-use super::schedule::{Entrant, Field};
+use super::schedule::{MeasuredProxy, Setup};
 use crate::client::metrics;
 use crate::origin::READY;
 use crate::proxy::contender::WEIR;
@@ -49,12 +49,12 @@ pub(crate) struct Restart {
 
 /// Fills a store, kills its proxy, starts it again.
 pub(crate) fn measure(
-    field: &Field<'_>,
-    entrant: &Entrant,
+    setup: &Setup<'_>,
+    proxy: &MeasuredProxy,
     options: &Options,
 ) -> Result<Restart, Failure> {
-    let name = entrant.contender.name;
-    let directory = field.directory(entrant.contender, "restart");
+    let name = proxy.contender.name;
+    let directory = setup.directory(proxy.contender, "restart");
     let bytes = options.responses * STORED_BYTES;
     let prefix = format!("/{name}/restart");
     let ask = |to| Ask {
@@ -64,7 +64,7 @@ pub(crate) fn measure(
         count: options.responses,
         connections: options.connections,
     };
-    let (mut server, _) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
+    let (mut server, _) = setup.launch(proxy, &directory, options.memory_mib, bytes)?;
     server.wait_until_it_answers(READY)?;
     ask(server.address())
         .send(Sequence::All)
@@ -74,16 +74,16 @@ pub(crate) fn measure(
     drop(server);
 
     let begun = Instant::now();
-    let (server, admin) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
+    let (server, admin) = setup.launch(proxy, &directory, options.memory_mib, bytes)?;
     wait_until(START_MAX, || TcpStream::connect(server.address()).is_ok())
         .during(format_args!("connect to {name}"))?;
     let accepted_ms = millis(begun.elapsed());
     let fetches = |seed| -> Result<u64, Failure> {
-        let before = field.origin.tally(&prefix)?.fetches;
+        let before = setup.origin.tally(&prefix)?.fetches;
         ask(server.address())
             .send(Sequence::Sample(seed, SAMPLE))
             .map_err(Failure::Outside)?;
-        Ok(field.origin.tally(&prefix)?.fetches - before)
+        Ok(setup.origin.tally(&prefix)?.fetches - before)
     };
     let sample_fetches = fetches(options.seed)?;
     let mut restart = Restart {

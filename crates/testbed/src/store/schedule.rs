@@ -51,7 +51,7 @@ pub(crate) struct Hits {
 }
 
 /// Where and with what proxies are started.
-pub(crate) struct Field<'a> {
+pub(crate) struct Setup<'a> {
     pub(crate) words: &'a Words,
     pub(crate) cores: Cores,
     pub(crate) origin: Origin,
@@ -69,48 +69,48 @@ pub(crate) fn run(record: &mut Record, participants: &Participants) -> Result<()
     let workplace = workplace("store-bench")?;
     let directory = workplace.path().join("origin");
     let origin = Origin::start(&directory, &Place::local(LIFE), None)?;
-    let field = Field {
+    let setup = Setup {
         words,
         cores,
         origin,
         workplace,
     };
-    let mut entrants = Vec::new();
+    let mut proxies = Vec::new();
     for &contender in present {
         eprintln!("{}: fill", contender.name);
-        let mut entrant = Entrant::new(contender, options.cgroup_mib)?;
-        if let Err(failure) = field.fill(&mut entrant, options) {
-            entrant.fail(record, "fill", &failure);
+        let mut proxy = MeasuredProxy::new(contender, options.cgroup_mib)?;
+        if let Err(failure) = setup.fill(&mut proxy, options) {
+            proxy.fail(record, "fill", &failure);
         }
-        entrants.push(entrant);
+        proxies.push(proxy);
     }
     for round in 1..=options.rounds {
-        for entrant in &mut entrants {
-            eprintln!("{}: hits, round {round}", entrant.contender.name);
-            if let Err(failure) = field.hit(entrant, options, round) {
-                entrant.fail(record, "hits", &failure);
+        for proxy in &mut proxies {
+            eprintln!("{}: hits, round {round}", proxy.contender.name);
+            if let Err(failure) = setup.hit(proxy, options, round) {
+                proxy.fail(record, "hits", &failure);
             }
         }
     }
-    for entrant in &mut entrants {
-        entrant.server = None;
+    for proxy in &mut proxies {
+        proxy.server = None;
     }
-    for mut entrant in entrants {
+    for mut proxy in proxies {
         if options.responses > 0 {
-            eprintln!("{}: restart", entrant.contender.name);
-            match restart::measure(&field, &entrant, options) {
-                Ok(restart) => entrant.row.restart = Some(restart),
-                Err(failure) => entrant.fail(record, "restart", &failure),
+            eprintln!("{}: restart", proxy.contender.name);
+            match restart::measure(&setup, &proxy, options) {
+                Ok(restart) => proxy.row.restart = Some(restart),
+                Err(failure) => proxy.fail(record, "restart", &failure),
             }
         }
-        eprintln!("  {:?}", entrant.row);
-        record.figures.rows.push(entrant.row);
+        eprintln!("  {:?}", proxy.row);
+        record.figures.rows.push(proxy.row);
     }
     Ok(())
 }
 
 /// One who is measured, and how far that is.
-pub(crate) struct Entrant {
+pub(crate) struct MeasuredProxy {
     pub(crate) contender: &'static Contender,
     row: Row,
     group: Option<ControlGroup>,
@@ -118,7 +118,7 @@ pub(crate) struct Entrant {
     server: Option<Server>,
 }
 
-impl Entrant {
+impl MeasuredProxy {
     fn new(contender: &'static Contender, cgroup_mib: u64) -> Result<Self, Failure> {
         let group = match cgroup_mib {
             0 => None,
@@ -154,31 +154,31 @@ impl Entrant {
     }
 }
 
-impl Field<'_> {
-    fn fill(&self, entrant: &mut Entrant, options: &Options) -> Result<(), Failure> {
+impl Setup<'_> {
+    fn fill(&self, proxy: &mut MeasuredProxy, options: &Options) -> Result<(), Failure> {
         let working_set = working_set_bytes(options);
-        let directory = self.directory(entrant.contender, "hits");
-        let (mut server, _) = self.launch(entrant, &directory, options.memory_mib, working_set)?;
+        let directory = self.directory(proxy.contender, "hits");
+        let (mut server, _) = self.launch(proxy, &directory, options.memory_mib, working_set)?;
         server.wait_until_it_answers(READY)?;
-        let prefix = entrant.prefix();
+        let prefix = proxy.prefix();
         let ask = all_of_the_mix(&server, &prefix, options);
-        entrant.row.fill = Some(self.watch(&server, &ask, Sequence::All)?.0);
-        entrant.server = Some(server);
+        proxy.row.fill = Some(self.watch(&server, &ask, Sequence::All)?.0);
+        proxy.server = Some(server);
         Ok(())
     }
 
     /// One round: each has requests of its own, the same for all.
-    fn hit(&self, entrant: &mut Entrant, options: &Options, round: u64) -> Result<(), Failure> {
-        let Some(server) = &entrant.server else {
+    fn hit(&self, proxy: &mut MeasuredProxy, options: &Options, round: u64) -> Result<(), Failure> {
+        let Some(server) = &proxy.server else {
             return Ok(());
         };
-        let prefix = entrant.prefix();
+        let prefix = proxy.prefix();
         let ask = all_of_the_mix(server, &prefix, options);
         let before = self.origin.tally(&prefix)?.fetches;
         let length = Duration::from_secs(options.seconds);
         let sequence = Sequence::Random(options.seed.wrapping_add(round - 1), length);
         let (load, times_us) = self.watch(server, &ask, sequence)?;
-        entrant.row.hits.push(Hits {
+        proxy.row.hits.push(Hits {
             load,
             latency: quantiles(times_us),
             fetches: self.origin.tally(&prefix)?.fetches - before,
@@ -195,7 +195,7 @@ impl Field<'_> {
     /// has one.
     pub(crate) fn launch(
         &self,
-        entrant: &Entrant,
+        proxy: &MeasuredProxy,
         directory: &Path,
         memory_mib: u64,
         bytes: u64,
@@ -206,7 +206,7 @@ impl Field<'_> {
         words.set("MEMORY_MIB", memory_mib);
         words.set("MEMORY_BYTES", memory_mib << 20);
         words.set("DISK_MIB", ((bytes * ROOM_TIMES) >> 20).max(ROOM_MIB_MIN));
-        let within = entrant
+        let within = proxy
             .group
             .as_ref()
             .map_or_else(Vec::new, ControlGroup::within);
@@ -215,7 +215,7 @@ impl Field<'_> {
             within: &within,
             ..Place::local(LIFE)
         };
-        let server = Server::launch(entrant.contender, directory, &words, &place)?;
+        let server = Server::launch(proxy.contender, directory, &words, &place)?;
         Ok((server, admin))
     }
 

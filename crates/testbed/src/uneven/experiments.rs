@@ -39,7 +39,7 @@ pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<()
         Experiment::Herd,
     ];
     if together.into_iter().any(wants) {
-        Field::open(directory, words, present, record, "together")?.go(record, wants);
+        Setup::open(directory, words, present, record, "together")?.go(record, wants);
     }
     if wants(Experiment::Memory) {
         let is_of_memory = |contender: &&&Contender| MEMORY_OF.contains(&contender.name);
@@ -48,7 +48,7 @@ pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<()
                 // a fresh process each time: memory that was left free would hide what the clients
                 // need
                 let name = format!("memory-{kind:?}");
-                Field::open(directory, words, &[contender], record, &name)?
+                Setup::open(directory, words, &[contender], record, &name)?
                     .look_at_memory(record, kind);
             }
         }
@@ -65,12 +65,12 @@ pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<()
 }
 
 /// Servers that run at the same time, and their origin.
-struct Field {
+struct Setup {
     servers: Vec<(&'static Contender, Server)>,
     origin: Origin,
 }
 
-impl Field {
+impl Setup {
     /// Starts everybody; one that does not start is left out.
     fn open(
         directory: &Path,

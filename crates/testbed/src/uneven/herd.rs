@@ -1,7 +1,7 @@
 //! Many clients ask for the same thing at once, and nobody has it.
 
 use super::measurement::Subject;
-use crate::client::crowd::{Crowd, Standing};
+use crate::client::group::{ClientGroup, GroupState};
 use crate::client::reader::RECEIVE_BUFFER_BYTES;
 use crate::record::millis;
 use serde::{Deserialize, Serialize};
@@ -75,25 +75,22 @@ pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, Str
         delay: Duration::from_millis(manner.delay_ms),
         ..ResponseSpec::new(&path, SIZE_BYTES)
     };
-    let mut crowd = Crowd::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
+    let mut group = ClientGroup::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
     let begun = Instant::now();
-    crowd.ask(manner.pause, |_| spec.clone());
+    group.ask(manner.pause, |_| spec.clone());
     let asking = begun.elapsed();
-    let standing = wait(&mut crowd, begun);
+    let state = wait(&mut group, begun);
     let duration = begun.elapsed();
     let tally = subject.origin.tally(&path)?;
-    let mut failed = standing.failed;
-    if standing.reading > 0 {
-        failed.insert(
-            "still waiting when time was up".to_owned(),
-            standing.reading,
-        );
+    let mut failed = state.failed;
+    if state.reading > 0 {
+        failed.insert("still waiting when time was up".to_owned(), state.reading);
     }
     Ok(Herd {
         clients,
         asking_ms: millis(asking),
         duration_ms: millis(duration),
-        whole: standing.whole,
+        whole: state.whole,
         failed,
         fetches: tally.fetches,
         fetched_bytes: tally.acknowledged_bytes,
@@ -101,18 +98,18 @@ pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, Str
 }
 
 /// Until everybody is served or has failed, or nothing moves any more.
-fn wait(crowd: &mut Crowd, begun: Instant) -> Standing {
-    let mut last = crowd.standing();
+fn wait(group: &mut ClientGroup, begun: Instant) -> GroupState {
+    let mut last = group.state();
     let mut moved = Instant::now();
     loop {
-        crowd.read(usize::MAX);
-        let standing = crowd.standing();
-        if standing != last {
+        group.read(usize::MAX);
+        let state = group.state();
+        if state != last {
             moved = Instant::now();
         }
         let is_over =
-            standing.reading == 0 || moved.elapsed() > SILENCE_MAX || begun.elapsed() > LASTS_MAX;
-        last = standing;
+            state.reading == 0 || moved.elapsed() > SILENCE_MAX || begun.elapsed() > LASTS_MAX;
+        last = state;
         if is_over {
             return last;
         }

@@ -1,7 +1,7 @@
 //! What thousands of modem users cost a proxy in memory, and whether it grows while they read.
 
 use super::measurement::Subject;
-use crate::client::crowd::Crowd;
+use crate::client::group::ClientGroup;
 use crate::proxy::server::Server;
 use crate::record::millis;
 use serde::{Deserialize, Serialize};
@@ -143,23 +143,23 @@ pub(crate) fn measure(
         })
     };
     let before = sample(0)?;
-    let mut crowd = Crowd::connect(subject.address, CLIENTS, RECEIVE_BUFFER_BYTES);
-    crowd.ask(Duration::ZERO, |client| kind.spec(&path, client));
+    let mut group = ClientGroup::connect(subject.address, CLIENTS, RECEIVE_BUFFER_BYTES);
+    group.ask(Duration::ZERO, |client| kind.spec(&path, client));
     let mut samples = Vec::new();
     let mut begun_all = None;
     let mut next = Instant::now();
     let mut step = 0;
     loop {
         next += STEP;
-        crowd.read(STEP_BYTES);
-        let standing = crowd.standing();
-        if let Some((why, count)) = standing.failed.first_key_value() {
+        group.read(STEP_BYTES);
+        let state = group.state();
+        if let Some((why, count)) = state.failed.first_key_value() {
             return Err(format!("{count} clients: {why}"));
         }
-        if standing.begun + standing.whole == CLIENTS {
+        if state.begun + state.whole == CLIENTS {
             let since = *begun_all.get_or_insert_with(Instant::now);
             if since.elapsed() >= SETTLE && step % SAMPLE_EVERY == 0 {
-                samples.push(sample(standing.read_bytes)?);
+                samples.push(sample(state.read_bytes)?);
             }
             if since.elapsed() >= SETTLE + LASTS {
                 return Ok(Memory {
@@ -167,11 +167,11 @@ pub(crate) fn measure(
                     clients: CLIENTS,
                     before,
                     samples,
-                    reading: standing.reading,
+                    reading: state.reading,
                 });
             }
         } else if begun.elapsed() > BEGIN_MAX {
-            let begun = standing.begun;
+            let begun = state.begun;
             return Err(format!("only {begun} of {CLIENTS} clients were served"));
         }
         step += 1;

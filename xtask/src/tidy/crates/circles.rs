@@ -104,7 +104,7 @@ fn limit(room: &str) -> usize {
 
 impl Circle {
     /// One line about it.
-    pub(in crate::tidy) fn told(&self) -> String {
+    pub(in crate::tidy) fn line(&self) -> String {
         let Self { room, modules, .. } = self;
         format!(
             "largest circle of {room}: {} modules ({})",

@@ -19,7 +19,7 @@ enum Member {
 
 /// Where everybody stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct GroupState {
     pub(crate) reading: usize,
     /// Of those that read, how many have content already.
     pub(crate) begun: usize,
@@ -31,12 +31,12 @@ pub(crate) struct Standing {
 
 /// Clients of one server.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ClientGroup {
     members: Vec<Member>,
     buffer: Vec<u8>,
 }
 
-impl Crowd {
+impl ClientGroup {
     /// Connects them all; who cannot has failed.
     pub(crate) fn connect(to: SocketAddr, count: usize, receive_buffer_bytes: usize) -> Self {
         let open = |number: usize| {
@@ -87,21 +87,21 @@ impl Crowd {
         }
     }
 
-    pub(crate) fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
+    pub(crate) fn state(&self) -> GroupState {
+        let mut state = GroupState::default();
         for member in &self.members {
             match member {
                 Member::Idle(_) => {}
                 Member::Reading(transfer) => {
-                    standing.reading += 1;
-                    standing.begun += usize::from(transfer.read_bytes() > 0);
-                    standing.read_bytes += transfer.read_bytes();
+                    state.reading += 1;
+                    state.begun += usize::from(transfer.read_bytes() > 0);
+                    state.read_bytes += transfer.read_bytes();
                 }
-                Member::Whole => standing.whole += 1,
-                Member::Failed(why) => *standing.failed.entry(why.clone()).or_default() += 1,
+                Member::Whole => state.whole += 1,
+                Member::Failed(why) => *state.failed.entry(why.clone()).or_default() += 1,
             }
         }
-        standing
+        state
     }
 }
 
@@ -113,19 +113,19 @@ mod tests {
     #[test]
     fn client_with_an_unexpected_response_fails_and_the_others_complete() {
         let (_origin, address) = in_threads();
-        let mut crowd = Crowd::connect(address, 20, 64 * 1024);
+        let mut group = ClientGroup::connect(address, 20, 64 * 1024);
         // a size that the origin refuses
         let size_bytes = |number| if number == 19 { u64::MAX } else { 100_000 };
-        crowd.ask(Duration::ZERO, |number| {
+        group.ask(Duration::ZERO, |number| {
             ResponseSpec::new(&format!("/{number}"), size_bytes(number))
         });
-        let mut standing = crowd.standing();
-        while standing.reading > 0 {
-            crowd.read(1000);
-            standing = crowd.standing();
+        let mut state = group.state();
+        while state.reading > 0 {
+            group.read(1000);
+            state = group.state();
         }
-        assert_eq!(standing.whole, 19);
-        let failed = standing.failed.first_key_value();
+        assert_eq!(state.whole, 19);
+        let failed = state.failed.first_key_value();
         assert_eq!(
             failed.map(|(why, count)| (why.as_str(), *count)),
             Some(("status 404", 1))
@@ -145,8 +145,8 @@ mod tests {
         rustix::net::bind(&socket, &any).expect("a port");
         let bound = rustix::net::getsockname(&socket).expect("its address");
         let address = SocketAddr::try_from(bound).expect("an address of IPv4");
-        let mut crowd = Crowd::connect(address, 3, 64 * 1024);
-        crowd.ask(Duration::ZERO, |_| ResponseSpec::new("/", 1));
-        assert_eq!(crowd.standing().failed.values().sum::<usize>(), 3);
+        let mut group = ClientGroup::connect(address, 3, 64 * 1024);
+        group.ask(Duration::ZERO, |_| ResponseSpec::new("/", 1));
+        assert_eq!(group.state().failed.values().sum::<usize>(), 3);
     }
 }
