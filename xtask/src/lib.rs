@@ -8,3 +8,4 @@ pub mod failure;
 pub mod need;
 pub mod program;
 pub mod root;
+pub mod workplace;

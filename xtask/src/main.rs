@@ -10,7 +10,6 @@ mod ci;
 mod oracles;
 mod testbed;
 mod tidy;
-mod workplace;
 
 use std::process::ExitCode;
 use xtask::failure::Failure;

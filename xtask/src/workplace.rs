@@ -1,21 +1,26 @@
 //! Where servers keep their files while they run.
 
+use crate::failure::{During, Failure};
 use std::path::{Path, PathBuf};
-use xtask::failure::{During, Failure};
 
 /// A directory that is removed at the end.
 #[derive(Debug)]
-pub(crate) struct Workplace(PathBuf);
+pub struct Workplace(PathBuf);
 
 impl Workplace {
     /// `chore` is part of its name.
-    pub(crate) fn make(chore: &str) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(chore: &str) -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("weir-{chore}-{}", std::process::id()));
         std::fs::create_dir_all(&path).during(format_args!("make `{}`", path.display()))?;
         Ok(Self(path))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -11,11 +11,11 @@ mod import;
 mod ratios;
 mod table;
 
-use crate::workplace::Workplace;
 use import::Source;
 use std::path::{Path, PathBuf};
 use xtask::failure::{During, Failure};
 use xtask::program;
+use xtask::workplace::Workplace;
 
 /// What is to be compared, and with what.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use super::callgrind::{self, ByThread};
 use super::{AGAINST, CASES, Case, Count, Record};
 use crate::client::get;
 use crate::origin::{Origin, READY};
-use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle;
 use crate::proxy::server::{Place, Server};
@@ -13,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use weir_bench::origin::{ResponseSpec, content_of};
 use xtask::failure::{During, Failure};
+use xtask::workplace::Workplace;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3600);
@@ -50,7 +50,7 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
         words.set("WEIR", file.display());
         binaries.push((AGAINST, words));
     }
-    let workplace = workplace("instructions")?;
+    let workplace = Workplace::make("instructions")?;
     for case in CASES {
         for (binary, words) in &binaries {
             let run = |requests| {

@@ -6,7 +6,6 @@ use super::{CONTENDERS, Options, REST_SLACK_KIB};
 use crate::client::metrics;
 use crate::origin::{Origin, READY};
 use crate::process::usage;
-use crate::process::workplace;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
 use serde::{Deserialize, Serialize};
@@ -16,6 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use xtask::failure::{During, Failure};
+use xtask::workplace::Workplace;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(2 * 3600);
@@ -54,7 +54,7 @@ pub(crate) struct Measurement {
 }
 
 pub(super) fn run(options: &Options, words: &Words) -> Result<Measurement, Failure> {
-    let workplace = workplace("memory")?;
+    let workplace = Workplace::make("memory")?;
     let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
     let local = Place::local(LIFE);
     let origin = Origin::start(&workplace.path().join("origin"), &local, None)?;

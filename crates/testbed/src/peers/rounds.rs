@@ -5,14 +5,13 @@ use super::{Options, Record, run};
 use crate::benchmark::Participants;
 use crate::origin::Origin;
 use crate::process::affinity::Cores;
-use crate::process::workplace;
 use crate::proxy::contender::Contender;
 use crate::proxy::idle::{self, Idle};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::time::Duration;
-use tempfile::TempDir;
 use xtask::failure::{During, Failure};
+use xtask::workplace::Workplace;
 
 /// Everything that runs during a measurement. Servers end before their directory goes.
 struct Bench {
@@ -21,7 +20,7 @@ struct Bench {
     words: Words,
     cores: Cores,
     life: Duration,
-    workplace: TempDir,
+    workplace: Workplace,
 }
 
 /// Measures everybody who is present, into the record.
@@ -52,7 +51,7 @@ pub(super) fn fill(record: &mut Record, participants: &Participants) -> Result<(
 
 impl Bench {
     fn open(cores: Cores, options: &Options, participants: &Participants) -> Result<Self, Failure> {
-        let workplace = workplace("peers")?;
+        let workplace = Workplace::make("peers")?;
         let life = life(options);
         let place = Place {
             core: Some(cores.load),

@@ -38,9 +38,7 @@ pub(crate) fn stay_on(core: usize) -> Result<(), Failure> {
 /// Starts `command` on one core: children inherit the cores of the thread that starts them.
 pub(crate) fn spawn_on(core: usize, command: &mut Command) -> Result<Child, Failure> {
     let before = sched_getaffinity(None).during("read the cores of this process")?;
-    let mut only = CpuSet::new();
-    only.set(core);
-    sched_setaffinity(None, &only).during(format_args!("move to core {core}"))?;
+    stay_on(core)?;
     let child = command.spawn();
     sched_setaffinity(None, &before).during("move back from the core")?;
     child.during(format_args!("start `{}`", command.get_program().display()))

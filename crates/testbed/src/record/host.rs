@@ -5,9 +5,10 @@ use crate::proxy::contender::Contender;
 use crate::proxy::template::Words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::Duration;
 use weir_bench::record::look_at_host;
-use xtask::command::git;
+use xtask::command::{git, output};
 
 /// The machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,14 +72,14 @@ pub(crate) fn versions(present: &[&Contender], words: &Words) -> BTreeMap<String
 /// The first line that a program prints about itself and that has a number in it; some print it to
 /// standard error.
 pub(crate) fn version(command: &str, words: &Words) -> String {
-    let arguments: Result<Vec<String>, _> = command
-        .split_whitespace()
-        .map(|word| words.fill(word))
-        .collect();
-    let output = arguments.ok().and_then(|arguments| {
-        let mut command = guarded::command(&arguments, Duration::from_secs(10));
-        command.output().ok()
-    });
+    let arguments = command.split_whitespace().map(|word| words.fill(word));
+    let output = arguments
+        .collect::<Result<Vec<String>, _>>()
+        .ok()
+        .and_then(|arguments| {
+            let mut command = guarded::command(&arguments, Duration::from_secs(10));
+            command.output().ok()
+        });
     let text = output.map_or_else(Vec::new, |output| [output.stdout, output.stderr].concat());
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut lines = text.lines();
@@ -88,14 +89,8 @@ pub(crate) fn version(command: &str, words: &Words) -> String {
 
 /// Whom nginx shall work as: itself.
 pub(crate) fn user_name() -> String {
-    let id = rustix::process::geteuid().as_raw().to_string();
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let mut names = users.lines().filter_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == id).then(|| name.to_owned())
-    });
-    names.next().unwrap_or_else(|| "nobody".to_owned())
+    let name = output(Command::new("id").arg("-un"));
+    name.map_or_else(|_| "nobody".to_owned(), |name| name.trim().to_owned())
 }
 
 /// Today in UTC, `YYYY-MM-DD`.

@@ -15,7 +15,6 @@ mod packets;
 mod table;
 
 use crate::benchmark::{self, Benchmark};
-use crate::process::workplace;
 use clap::{Args, value_parser};
 use files::{MadeTrace, StreamedTrace};
 use hits::Hits;
@@ -24,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use xtask::failure::Failure;
 use xtask::program;
+use xtask::workplace::Workplace;
 
 type Record = crate::record::Record<Figures>;
 
@@ -114,7 +114,7 @@ impl Benchmark for Figures {
         resume(record, file)?;
         let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?;
         let speed = program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?;
-        let place = workplace("sim-bench")?;
+        let place = Workplace::make("sim-bench")?;
         if options.has("hits") {
             record.figures.hits = Some(hits::measure(&options, &weir, place.path())?);
             record.write(file)?;

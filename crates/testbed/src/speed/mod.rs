@@ -17,7 +17,7 @@ mod site;
 use crate::benchmark::{self, Benchmark, Participants};
 use crate::client::wrk::{self, Report};
 use crate::process::affinity::Cores;
-use crate::process::{guarded, workplace};
+use crate::process::guarded;
 use crate::proxy::floor;
 use crate::proxy::server::{self, Server};
 use crate::record::host;
@@ -31,6 +31,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 use xtask::failure::{During, Failure};
+use xtask::workplace::Workplace;
 
 type Record = crate::record::Record<Figures>;
 
@@ -130,7 +131,7 @@ impl Benchmark for Figures {
         record.versions.insert("wrk".to_owned(), version);
         let bench = Bench {
             cores: Cores::choose()?,
-            place: workplace("bench-speed")?,
+            place: Workplace::make("bench-speed")?,
         };
         record.figures.cores = bench.cores;
         for round in 1..=options.rounds {
@@ -238,7 +239,7 @@ fn targets(record: &Record) -> Vec<Target> {
 /// Where everything runs: clients on the core of the load, who is asked on the other.
 struct Bench {
     cores: Cores,
-    place: tempfile::TempDir,
+    place: Workplace,
 }
 
 impl Bench {

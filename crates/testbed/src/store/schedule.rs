@@ -9,7 +9,6 @@ use crate::origin::{Origin, READY};
 use crate::process::affinity::{self, Cores};
 use crate::process::cgroup::ControlGroup;
 use crate::process::usage::{self, Traffic};
-use crate::process::workplace;
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
@@ -18,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 use xtask::failure::Failure;
+use xtask::workplace::Workplace;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
@@ -55,7 +54,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) words: &'a Words,
     pub(crate) cores: Cores,
     pub(crate) origin: Origin,
-    workplace: TempDir,
+    workplace: Workplace,
 }
 
 /// Measures everybody who is present, into the record.
@@ -66,7 +65,7 @@ pub(crate) fn run(record: &mut Record, participants: &Participants) -> Result<()
     // load, origin and all that is started from here stay there; the server alone is sent to its
     // own core
     affinity::stay_on(cores.load)?;
-    let workplace = workplace("store-bench")?;
+    let workplace = Workplace::make("store-bench")?;
     let directory = workplace.path().join("origin");
     let origin = Origin::start(&directory, &Place::local(LIFE), None)?;
     let setup = Setup {

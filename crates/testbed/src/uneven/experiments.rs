@@ -6,7 +6,6 @@ use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
 use crate::benchmark::Participants;
 use crate::origin::{Origin, READY};
-use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
@@ -14,6 +13,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 use xtask::failure::Failure;
+use xtask::workplace::Workplace;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
@@ -28,7 +28,7 @@ const MEMORY_OF: [&str; 2] = [WEIR, Contender::NGINX.name];
 /// Measures everybody who is present, into the record.
 pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
     let Participants { present, words, .. } = participants;
-    let workplace = workplace("uneven")?;
+    let workplace = Workplace::make("uneven")?;
     let directory = workplace.path();
     let experiments = record.settings.experiments.clone();
     let wants = |experiment| experiments.contains(&experiment);

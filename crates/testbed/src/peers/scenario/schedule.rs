@@ -6,7 +6,6 @@ use super::{Options, is_gateway, set_store};
 use crate::benchmark::Participants;
 use crate::process::affinity::{self, Cores};
 use crate::process::guarded::{self, GuardedProcess};
-use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
@@ -14,9 +13,9 @@ use crate::record::host;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 use xtask::failure::{During, Failure};
 use xtask::program;
+use xtask::workplace::Workplace;
 
 /// Where Debian keeps the modules of Apache.
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
@@ -49,7 +48,7 @@ struct Schedule<'a> {
     cores: Cores,
     scale: f64,
     life: Duration,
-    workplace: TempDir,
+    workplace: Workplace,
     records: Vec<PathBuf>,
     troubles: Vec<String>,
     /// Who has failed where the load rises until then.
@@ -94,7 +93,7 @@ pub(super) fn run(
         cores,
         scale,
         life: life(options.plan(), scale),
-        workplace: workplace("bench")?,
+        workplace: Workplace::make("bench")?,
         records: Vec::new(),
         troubles: Vec::new(),
         failed: Vec::new(),
