@@ -130,7 +130,7 @@ impl Benchmark for Figures {
             &mut out,
             "### Cost of a request and of a connection",
             &columns,
-            &rows,
+            rows,
         );
         list(&mut out, COULD_NOT, troubles(record));
         out

@@ -105,7 +105,7 @@ impl Benchmark for Figures {
         ]
         .map(|(what, kib)| row([what, &mib(kib)]));
         let mut text = String::new();
-        table(&mut text, "", "| resident memory | MiB |", &rows);
+        table(&mut text, "", "| resident memory | MiB |", rows);
         let received = &measured.received;
         format!(
             "{text}\n{} clients read {} MB; {} bodies came whole; {:?} failed; {:?}\n",

@@ -127,7 +127,7 @@ fn idle_table(out: &mut String, record: &Record) {
     });
     let title = "### Idle keep-alive connections, growth of user memory (PSS)";
     let columns = "|               | connections | bytes a connection |";
-    markdown::table(out, title, columns, &rows.collect::<Vec<_>>());
+    markdown::table(out, title, columns, rows);
 }
 
 fn figures(record: &Record) -> Vec<Target> {

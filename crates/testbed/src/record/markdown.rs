@@ -38,8 +38,14 @@ pub(crate) fn row(cells: impl IntoIterator<Item = impl Display>) -> String {
 
 /// Appends a table below `title`; nothing if it has no rows. `columns` has its first line and the
 /// rule below that: a text column, then numbers.
-pub(crate) fn table(out: &mut String, title: &str, columns: &str, rows: &[String]) {
-    if rows.is_empty() {
+pub(crate) fn table(
+    out: &mut String,
+    title: &str,
+    columns: &str,
+    rows: impl IntoIterator<Item = String>,
+) {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
         return;
     }
     let numbers = columns.matches(" | ").count();
@@ -48,9 +54,7 @@ pub(crate) fn table(out: &mut String, title: &str, columns: &str, rows: &[String
     }
     line(out, columns);
     line(out, format_args!("| --- |{}", " --: |".repeat(numbers)));
-    for row in rows {
-        line(out, row);
-    }
+    rows.for_each(|row| line(out, row));
 }
 
 /// Appends a list; nothing if it has no entries.
@@ -119,13 +123,10 @@ impl Spread {
     pub(crate) fn of(numbers: impl Iterator<Item = f64>) -> Option<Self> {
         let mut numbers: Vec<f64> = numbers.collect();
         numbers.sort_by(f64::total_cmp);
-        let half = numbers.len() / 2;
-        let (least, most, upper) = (*numbers.first()?, *numbers.last()?, numbers[half]);
-        let median = if numbers.len().is_multiple_of(2) {
-            f64::midpoint(numbers[half - 1], upper)
-        } else {
-            upper
-        };
+        let (least, most) = (*numbers.first()?, *numbers.last()?);
+        let middle = numbers.len() / 2;
+        let below = (numbers.len() - 1) / 2;
+        let median = f64::midpoint(numbers[below], numbers[middle]);
         Some(Self {
             least,
             median,
@@ -159,10 +160,10 @@ mod tests {
     #[test]
     fn table_without_rows_is_left_out() {
         let mut out = String::new();
-        table(&mut out, "", "| a | b |", &[]);
+        table(&mut out, "", "| a | b |", []);
         list(&mut out, "c", [""; 0]);
         assert_eq!(out, "");
-        table(&mut out, "", "| a | b |", &[row(["1", "2"])]);
+        table(&mut out, "", "| a | b |", [row(["1", "2"])]);
         assert_eq!(out, "| a | b |\n| --- | --: |\n| 1 | 2 |\n");
     }
 }

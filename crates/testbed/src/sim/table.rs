@@ -39,7 +39,7 @@ pub(super) fn render(record: &Record) -> String {
         &mut out,
         title,
         "| scenario | requests/s | packets each | hit ratio |",
-        &rows,
+        rows,
     );
     let rows = figures.memory.iter().map(|run| {
         let (seconds, mib) = (run.took.seconds, run.took.peak_rss_kib / 1024);
@@ -47,7 +47,7 @@ pub(super) fn render(record: &Record) -> String {
     });
     let title = "### Memory: the proxy alone, requests drawn as they are needed";
     let columns = "| requests | targets at most | seconds | peak, MiB |";
-    table(&mut out, title, columns, &rows.collect::<Vec<_>>());
+    table(&mut out, title, columns, rows);
     if let Some(made) = &figures.made {
         made_table(&mut out, made);
     }
@@ -62,7 +62,7 @@ pub(super) fn render(record: &Record) -> String {
     });
     let title = "### Long traces in a file: `weir sim hits`";
     let columns = "| policy | requests | keys | file, MB | seconds | requests/s | peak, MiB |";
-    table(&mut out, title, columns, &rows.collect::<Vec<_>>());
+    table(&mut out, title, columns, rows);
     out.push('\n');
     for target in targets(record) {
         out.push_str(&format!("* {target}\n"));
@@ -100,7 +100,7 @@ fn hits_table(out: &mut String, hits: &Hits) {
         hits.libcachesim.as_deref().unwrap_or("not installed"),
     );
     let columns = "| policy | weir, M/s | libCacheSim, M/s | weir / libCacheSim | hit ratio | libCacheSim's | hits | libCacheSim's |";
-    table(out, &title, columns, &rows.collect::<Vec<_>>());
+    table(out, &title, columns, rows);
 }
 
 fn packets_row(run: &Packets) -> String {
@@ -122,7 +122,7 @@ fn made_table(out: &mut String, made: &MadeTrace) {
         "### A trace of {} requests, `{}`, {} bytes",
         made.requests, made.profile, made.file_bytes
     );
-    table(out, &title, "| | seconds | requests/s | peak, MiB |", &rows);
+    table(out, &title, "| | seconds | requests/s | peak, MiB |", rows);
 }
 
 /// Three cells: seconds, requests a second, MiB at most.

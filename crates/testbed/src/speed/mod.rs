@@ -162,12 +162,11 @@ impl Benchmark for Figures {
             row(rates.into_iter().chain(numbers))
         });
         let columns = "| wrk, requests/s | ours, requests/s | ratio | wrk, us of CPU | ours, us of CPU | ratio |";
-        let rows: Vec<String> = rows.collect();
         table(
             &mut out,
             "### Hits of 1 KiB: our clients beside wrk",
             columns,
-            &rows,
+            rows,
         );
         let rows = record.figures.origin.iter().map(|run| {
             let each = |us| ratio(us, run.asked.requests);
@@ -177,12 +176,7 @@ impl Benchmark for Figures {
                 .chain(costs))
         });
         let columns = "| responses/s | us of CPU | user | system |";
-        table(
-            &mut out,
-            "### The origin",
-            columns,
-            &rows.collect::<Vec<_>>(),
-        );
+        table(&mut out, "### The origin", columns, rows);
         if let Some(asked) = &record.figures.robots {
             let rows = [
                 row(["robots", &asked.agents.to_string()]),
@@ -195,7 +189,7 @@ impl Benchmark for Figures {
                 row(["the latest, us", &asked.late_max_us.to_string()]),
                 row(["CPU, of a core", &number(asked.cpu_s / asked.seconds)]),
             ];
-            table(&mut out, "### Robots", "| | |", &rows);
+            table(&mut out, "### Robots", "| | |", rows);
         }
         list(&mut out, TARGETS, targets(record));
         out

@@ -21,7 +21,7 @@ pub(super) fn render(record: &Record) -> String {
     let mut out = head(record);
     let columns = "| proxy | responses/s | MB/s | CPU a request, us | p50, ms | p99, ms | fetched again | read by it, B/B | written by it, B/B | device read, B/B | device written, B/B | RSS, MiB |";
     let hits = rows(record, |row| median(&row.hits).map(hits));
-    table(&mut out, "### Hits from disk", columns, &hits);
+    table(&mut out, "### Hits from disk", columns, hits);
     let rounds = record.figures.rows.iter().map(|row| row.hits.len()).max();
     if let Some(count @ 2..) = rounds {
         let title = format!(
@@ -30,14 +30,14 @@ pub(super) fn render(record: &Record) -> String {
         let columns =
             "| proxy | slowest | a quarter below | half below | three quarters below | fastest |";
         let rounds = rows(record, |row| quartiles(&row.hits));
-        table(&mut out, &title, columns, &rounds);
+        table(&mut out, &title, columns, rounds);
     }
     let columns = "| proxy | responses/s | MB/s | CPU a request, us | written by it, B/B | device written, B/B |";
     let fills = rows(record, |row| row.fill.as_ref().map(fill));
-    table(&mut out, "### Fill by misses", columns, &fills);
+    table(&mut out, "### Fill by misses", columns, fills);
     let columns = "| proxy | responses | accepts after, ms | hits at once | hits later | index full after, ms | index, B a response |";
     let restarts = rows(record, |row| row.restart.as_ref().map(restart));
-    table(&mut out, "### Start after kill -9", columns, &restarts);
+    table(&mut out, "### Start after kill -9", columns, restarts);
     list(&mut out, TARGETS, targets(record));
     let mut troubles = markdown::left_out(record);
     troubles.extend(record.figures.troubles.iter().cloned());

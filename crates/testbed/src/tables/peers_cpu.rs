@@ -29,7 +29,7 @@ pub(super) fn render(record: &Record) -> String {
     let kinds = kinds.join(" | ");
     let columns = format!("| µs of CPU a request | {kinds} | bytes an idle connection |");
     let mut out = String::new();
-    table(&mut out, "", &columns, &rows);
+    table(&mut out, "", &columns, rows);
     let (rounds, commit) = (record.settings.rounds, &record.commit);
     line(
         &mut out,

@@ -83,7 +83,7 @@ pub(crate) fn experiments(record: &Record) -> String {
     if !rows.rows.is_empty() {
         let columns = format!("| | {} |", contenders.join(" | "));
         out.push('\n');
-        table(&mut out, "", &columns, &rows.rows);
+        table(&mut out, "", &columns, rows.rows);
     }
     out
 }
@@ -197,7 +197,7 @@ fn long_path(out: &mut String, path: &LongPath) {
         ])
     });
     let columns = "| long path to | direct | default read-ahead | unbounded | default / unbounded | first 5 MB: default | unbounded |";
-    table(out, &title, columns, &rows);
+    table(out, &title, columns, rows);
 }
 
 fn path_median(
