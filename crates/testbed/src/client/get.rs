@@ -1,9 +1,20 @@
 //! A client of a few lines: one GET on a connection that stays open.
 
 use rustix::net::{AddressFamily, SocketType, bind, connect as connect_socket, socket, sockopt};
+use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::Duration;
+use weir_semantics::Method;
+use weir_wire::{
+    BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, parse_response,
+    response_body,
+};
+
+const HEAD_LIMITS: HeadLimits = HeadLimits {
+    bytes_max: 64 * 1024,
+    fields_max: 100,
+};
 
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -69,34 +80,32 @@ pub(crate) fn get(stream: &mut TcpStream, path: &str) -> io::Result<Answer> {
 pub(crate) fn get_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Result<Answer> {
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut received = Vec::new();
-    let head_length = loop {
-        if let Some(at) = received.windows(4).position(|four| four == b"\r\n\r\n") {
-            break at + 4;
-        }
+    let (status, mut reader, head_bytes) = loop {
         receive(stream, &mut received)?;
+        let mut lines = LineBuffer::new();
+        let parsed = parse_response(&received, &HEAD_LIMITS, &mut lines).map_err(invalid)?;
+        if let Progress::Complete { head, consumed } = parsed {
+            let length = response_body(head.version, Method::Get, head.status, head.fields);
+            match length.map_err(invalid)? {
+                BodyLength::UntilClose => return Err(invalid("a body of unknown length")),
+                length => break (head.status, BodyReader::new(length, HEAD_LIMITS), consumed),
+            }
+        }
     };
-    let head = String::from_utf8_lossy(&received[..head_length]).into_owned();
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-    let status = status.ok_or_else(|| invalid("no status code"))?;
-    received.drain(..head_length);
-    if let Some(length) = field(&head, "content-length") {
-        let length: usize = length.parse().map_err(|_| invalid("no content length"))?;
-        while received.len() < length {
+    received.drain(..head_bytes);
+    let mut body = Vec::new();
+    loop {
+        let step = reader.step(&received).map_err(invalid)?;
+        let (consumed, needs_more) = (step.consumed, step.event == BodyEvent::NeedMore);
+        match step.event {
+            BodyEvent::Data(bytes) => body.extend_from_slice(bytes),
+            BodyEvent::End => return Ok(Answer { status, body }),
+            BodyEvent::NeedMore => {}
+        }
+        received.drain(..consumed);
+        if needs_more {
             receive(stream, &mut received)?;
         }
-        return Ok(Answer {
-            status,
-            body: received,
-        });
-    }
-    if field(&head, "transfer-encoding").is_none() {
-        return Err(invalid("a body of unknown length"));
-    }
-    loop {
-        if let Some(body) = unchunk(&received) {
-            return Ok(Answer { status, body });
-        }
-        receive(stream, &mut received)?;
     }
 }
 
@@ -117,23 +126,7 @@ pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     named.next().map(|(_, value)| value.trim())
 }
 
-/// The body when all its chunks are there.
-fn unchunk(mut rest: &[u8]) -> Option<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let end = rest.windows(2).position(|two| two == b"\r\n")?;
-        let size = std::str::from_utf8(&rest[..end]).ok()?;
-        let size = usize::from_str_radix(size.split(';').next()?.trim(), 16).ok()?;
-        let data = rest.get(end + 2..)?;
-        if size == 0 {
-            return Some(body);
-        }
-        body.extend_from_slice(data.get(..size)?);
-        rest = data.get(size + 2..)?;
-    }
-}
-
-fn invalid(what: &str) -> io::Error {
+fn invalid(what: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
