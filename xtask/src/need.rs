@@ -3,7 +3,8 @@
 //! A missing program is installed when that is possible (root, and `apt-get` is there) and named
 //! otherwise: nothing passes because something was not there to fail.
 
-use crate::failure::{During, Failure};
+use crate::command::output;
+use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -115,19 +116,12 @@ fn packages_missing(needs: &[Need]) -> Vec<&'static str> {
 }
 
 fn apt_get(arguments: &[&str]) -> Result<(), Failure> {
-    let status = Command::new("apt-get")
+    let mut command = Command::new("apt-get");
+    command
         .args(arguments)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        .status()
-        .during("run apt-get")?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Failure::Outside(format!(
-        "`apt-get {}` ended with {status}",
-        arguments.join(" ")
-    )))
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    // what it prints says how far it is
+    output(command.stdout(Stdio::inherit()).stderr(Stdio::inherit())).map(drop)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
 //! instructions; `uneven` is about links that do not match, `store-bench` about stores on disk,
 //! `memory` about a slow disk, `sim-bench` about the simulator, `bench-speed` about `weir bench`
-//! itself; `tables` writes tables of documents from records. `cargo xtask` starts this program: it is built in release, or it
-//! would be what is measured.
+//! itself; `tables` writes tables of documents from records. `cargo xtask` starts this program: it
+//! is built in release, or it would be what is measured.
 
 mod benchmark;
 mod client;

@@ -15,6 +15,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::command::output;
 use xtask::failure::{During, Failure};
 use xtask::{need, root};
 
@@ -75,13 +76,10 @@ pub(crate) fn run() -> Result<(), Failure> {
     print_table(&all, begun.elapsed());
     let failed = all.iter().filter(|done| done.remark.is_err());
     let failed: Vec<&str> = failed.map(|done| done.name).collect();
-    if failed.is_empty() {
-        return Ok(());
+    match failed.join(", ") {
+        names if names.is_empty() => Ok(()),
+        names => Err(Failure::Refused(format!("ci failed in: {names}"))),
     }
-    Err(Failure::Refused(format!(
-        "ci failed in: {}",
-        failed.join(", ")
-    )))
 }
 
 fn perform((name, work): Step) -> StepResult {
@@ -131,20 +129,17 @@ fn prerequisites() -> Remark {
     )?;
     let missing = ["fmt", "clippy"].into_iter().any(|part| !has_cargo(part));
     if missing {
+        let mut rustup = Command::new("rustup");
         finish(
             "rustup",
-            Command::new("rustup").args(["component", "add", "rustfmt", "clippy"]),
+            rustup.args(["component", "add", "rustfmt", "clippy"]),
         )?;
     }
     Ok(String::new())
 }
 
 fn has_cargo(part: &str) -> bool {
-    let output = environment::cargo()
-        .args([part, "--version"])
-        .stdin(Stdio::null())
-        .output();
-    output.is_ok_and(|output| output.status.success())
+    output(environment::cargo().args([part, "--version"])).is_ok()
 }
 
 fn fmt() -> Remark {
@@ -154,9 +149,8 @@ fn fmt() -> Remark {
     )?;
     // the fuzz targets are a workspace of their own
     let mut fuzz = environment::cargo();
-    fuzz.args(["fmt", "--check", "--manifest-path"])
-        .arg(fuzz_manifest()?);
-    finish("cargo fmt of the fuzz targets", &mut fuzz)
+    fuzz.args(["fmt", "--check", "--manifest-path"]);
+    finish("cargo fmt of the fuzz targets", fuzz.arg(fuzz_manifest()?))
 }
 
 fn house_rules() -> Remark {
@@ -164,24 +158,15 @@ fn house_rules() -> Remark {
 }
 
 fn clippy() -> Remark {
-    let arguments = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ];
-    finish("cargo clippy", environment::cargo().args(arguments))
+    let mut command = environment::cargo();
+    command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
+    finish("cargo clippy", command.args(["--", "-D", "warnings"]))
 }
 
 fn doc() -> Remark {
     let mut command = environment::cargo();
-    command
-        .args(["doc", "--workspace", "--no-deps", "--locked"])
-        .env("RUSTDOCFLAGS", "-D warnings");
-    finish("cargo doc", &mut command)
+    command.args(["doc", "--workspace", "--no-deps", "--locked"]);
+    finish("cargo doc", command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// The fuzz targets must keep compiling. `check` needs neither a nightly toolchain nor a C++
@@ -189,10 +174,10 @@ fn doc() -> Remark {
 /// one.
 fn fuzz_build() -> Remark {
     let mut command = environment::cargo();
+    command.args(["check", "--bins", "--locked", "--manifest-path"]);
     command
-        .args(["check", "--bins", "--locked", "--manifest-path"])
-        .arg(fuzz_manifest()?);
-    command.env("CUSTOM_LIBFUZZER_PATH", "/nowhere/libfuzzer.a");
+        .arg(fuzz_manifest()?)
+        .env("CUSTOM_LIBFUZZER_PATH", "/nowhere/libfuzzer.a");
     finish("cargo check of the fuzz targets", &mut command)
 }
 
@@ -240,10 +225,8 @@ fn test() -> Remark {
 }
 
 fn finish(what: &str, command: &mut Command) -> Remark {
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .during(format_args!("run {what}"))?;
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.during(format_args!("run {what}"))?;
     if status.success() {
         return Ok(String::new());
     }

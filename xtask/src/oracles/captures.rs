@@ -86,11 +86,7 @@ fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Comp
     for (figure, pointer, off) in [
         ("entries of its archive", "/rows", 0),
         ("mean SYN->SYN-ACK us", "/mean_setup_us", ARCHIVE_OFF_US),
-        (
-            "mean request->response us",
-            "/mean_response_us",
-            ARCHIVE_OFF_US,
-        ),
+        (RESPONSE, "/mean_response_us", ARCHIVE_OFF_US),
     ] {
         let (here, there) = (ours.number(pointer), theirs.number(pointer));
         let differs = DIFFERENCES
@@ -107,6 +103,8 @@ fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Comp
         found.compare(name, figure, expected, &shown);
     }
 }
+
+const RESPONSE: &str = "mean request->response us";
 
 /// How far apart two means may be, microseconds.
 const ARCHIVE_OFF_US: u64 = 1000;
@@ -174,21 +172,15 @@ fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Comparison) {
         let median_us = counted.number("/median_setup_us");
         let here = (median_us + 5) / 10;
         let here = format!("{}.{:02}", here / 100, here % 100);
-        found.compare(
-            name,
-            "median SYN->SYN-ACK ms",
-            row["median SYN->SYN-ACK ms"],
-            &here,
-        );
+        let column = "median SYN->SYN-ACK ms";
+        found.compare(name, column, row[column], &here);
     }
 }
 
 impl Counted {
     fn number(&self, pointer: &str) -> u64 {
-        self.0
-            .pointer(pointer)
-            .and_then(Value::as_u64)
-            .unwrap_or_default()
+        let number = self.0.pointer(pointer);
+        number.and_then(Value::as_u64).unwrap_or_default()
     }
 
     /// `GET:290 POST:2`, of an object with counts; `interim` are counted as 100.
@@ -200,11 +192,8 @@ impl Counted {
         for (name, count) in self.0[member].as_object().into_iter().flatten() {
             *counts.entry(name.clone()).or_default() += count.as_u64().unwrap_or_default();
         }
-        let words: Vec<String> = counts
-            .iter()
-            .map(|(name, count)| format!("{name}:{count}"))
-            .collect();
-        words.join(" ")
+        let words = counts.iter().map(|(name, count)| format!("{name}:{count}"));
+        words.collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -24,10 +24,9 @@ pub(crate) fn check(
         return Err(Failure::Usage(what.to_owned()));
     }
     let unparsed = number(&imported.summary, "/dropped_total");
-    let bytes = std::fs::metadata(&imported.trace)
-        .during(format_args!("look at `{}`", imported.trace.display()))?
-        .len();
-    let said = number(&imported.summary, "/bytes");
+    let trace = std::fs::metadata(&imported.trace);
+    let trace = trace.during(format_args!("look at `{}`", imported.trace.display()))?;
+    let (bytes, said) = (trace.len(), number(&imported.summary, "/bytes"));
     found.compare(
         &name,
         "bytes of the trace",
@@ -39,12 +38,8 @@ pub(crate) fn check(
         None => {
             found.compare(&name, "unparsed", "0", &unparsed.to_string());
             if let Some(lines) = lines(imported)? {
-                found.compare(
-                    &name,
-                    "lines",
-                    &lines.to_string(),
-                    &all(imported).to_string(),
-                );
+                let all = all(imported).to_string();
+                found.compare(&name, "lines", &lines.to_string(), &all);
             }
         }
     }
@@ -66,10 +61,8 @@ fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Comp
     compare("lines", all(imported).to_string());
     compare("unparsed", number(summary, "/dropped_total").to_string());
     compare("clients", number(summary, "/clients").to_string());
-    compare(
-        "bytes (all records)",
-        number(summary, "/received_bytes").to_string(),
-    );
+    let received = number(summary, "/received_bytes");
+    compare("bytes (all records)", received.to_string());
     let span = match imported.source.logged {
         Logged::Arrival => &summary["arrivals"],
         Logged::End => &summary["ends"],
@@ -80,10 +73,8 @@ fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Comp
     // order
     if !imported.source.is_har() {
         let is_in_order = span["is_in_order"].as_bool().unwrap_or_default();
-        compare(
-            "file in time order",
-            if is_in_order { "True" } else { "False" }.to_owned(),
-        );
+        let word = if is_in_order { "True" } else { "False" };
+        compare("file in time order", word.to_owned());
     }
     for (column, member) in [("methods", "methods"), ("status", "statuses")] {
         let expected = counts(row.get(column).copied().unwrap_or_default());

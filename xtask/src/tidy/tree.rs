@@ -1,5 +1,6 @@
 //! The text files of the repository: what git tracks or would track.
 
+use super::complaint::Complaint;
 use std::path::Path;
 use xtask::command::git;
 use xtask::failure::{During, Failure};
@@ -7,27 +8,12 @@ use xtask::failure::{During, Failure};
 /// Endings (or whole names) of files that the rules read. Recorded numbers and lock files are not
 /// written by hand.
 const TEXT: &[&str] = &[
-    ".rs",
-    ".md",
-    ".toml",
-    ".lua",
-    ".sh",
-    ".py",
-    ".js",
-    ".html",
-    ".css",
-    ".conf",
-    ".cfg",
-    ".vcl",
-    ".config",
-    ".yaml",
-    ".yml",
-    ".txt",
-    "Makefile",
-    ".ci/run",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
+    ".rs", ".md", ".toml", ".lua", ".sh", ".py", ".js", ".html", ".css", ".conf", ".cfg", ".vcl",
+    ".config", ".yaml", ".yml", ".txt", "Makefile", ".ci/run",
 ];
+
+/// More of them.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// A text file; `path` is relative to the root and has `/` between its parts.
 #[derive(Debug)]
@@ -46,6 +32,16 @@ impl File {
 
     pub(crate) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
+    }
+
+    /// A complaint about one of its lines.
+    pub(crate) fn complaint(
+        &self,
+        line: usize,
+        what: impl Into<String>,
+        instead: &str,
+    ) -> Complaint {
+        Complaint::new(&self.path, line, what, instead)
     }
 
     /// Lines with their numbers, from 1.
@@ -99,7 +95,8 @@ impl Tree {
 }
 
 fn is_text(path: &str) -> bool {
-    TEXT.iter().any(|ending| path.ends_with(ending))
+    let mut known = TEXT.iter().chain(&LICENCES);
+    known.any(|ending| path.ends_with(ending))
 }
 
 #[cfg(test)]

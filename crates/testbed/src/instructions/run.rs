@@ -1,4 +1,5 @@
-//! The runs of a measurement: each binary under callgrind for each case, then with idle connections.
+//! The runs of a measurement: each binary under callgrind for each case, then with idle
+//! connections.
 
 use super::callgrind::{self, ByThread};
 use super::{AGAINST, CASES, Case, Count, Record};

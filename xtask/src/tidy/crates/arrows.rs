@@ -28,28 +28,21 @@ pub(crate) fn check(text: Option<&str>, metadata: &Metadata) -> Vec<Complaint> {
         return vec![Complaint::new(FILE, 1, "is missing", instead)];
     };
     let Some((first_line, rows)) = rows(text) else {
+        let what = "there is no table of allowed arrows";
         let instead = format!("write `| room | may use |` rows between `{BEGIN}` and `{END}`");
-        return vec![Complaint::new(
-            FILE,
-            1,
-            "there is no table of allowed arrows",
-            instead,
-        )];
+        return vec![Complaint::new(FILE, 1, what, instead)];
     };
-    let rooms: BTreeSet<&str> = metadata
-        .members()
-        .map(|package| room(&package.name))
-        .collect();
+    let rooms = metadata.members().map(|package| room(&package.name));
+    let rooms: BTreeSet<&str> = rooms.collect();
     let mut complaints = complaints_about_rooms(&rows, &rooms);
     for package in metadata.members() {
         match rows.get(room(&package.name)) {
             Some(row) => complaints.extend(complaints_about_package(package, row)),
-            None => complaints.push(Complaint::new(
-                FILE,
-                first_line,
-                format!("the room `{}` has no row", room(&package.name)),
-                "add one with the rooms it may use",
-            )),
+            None => {
+                let what = format!("the room `{}` has no row", room(&package.name));
+                let instead = "add one with the rooms it may use";
+                complaints.push(Complaint::new(FILE, first_line, what, instead));
+            }
         }
     }
     complaints
@@ -58,7 +51,8 @@ pub(crate) fn check(text: Option<&str>, metadata: &Metadata) -> Vec<Complaint> {
 fn complaints_about_rooms(rows: &BTreeMap<String, Row>, rooms: &BTreeSet<&str>) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for (name, row) in rows {
-        let named = std::iter::once(name)
+        let named = [name]
+            .into_iter()
             .chain(&row.uses)
             .chain(&row.uses_in_tests);
         for name in named.filter(|name| !rooms.contains(name.as_str())) {
@@ -72,11 +66,8 @@ fn complaints_about_rooms(rows: &BTreeMap<String, Row>, rooms: &BTreeSet<&str>) 
 
 fn complaints_about_package(package: &Package, row: &Row) -> Vec<Complaint> {
     let mut complaints = Vec::new();
-    for dependency in package
-        .dependencies
-        .iter()
-        .filter(|dependency| dependency.path.is_some())
-    {
+    let dependencies = package.dependencies.iter();
+    for dependency in dependencies.filter(|dependency| dependency.path.is_some()) {
         let (from, to) = (room(&package.name), room(&dependency.name));
         let in_tests = dependency.kind.as_deref() == Some("dev");
         // a crate may switch its own features on for its tests
@@ -87,12 +78,10 @@ fn complaints_about_package(package: &Package, row: &Row) -> Vec<Complaint> {
             continue;
         }
         let only = if in_tests { " in its tests" } else { "" };
-        complaints.push(Complaint::new(
-            FILE,
-            row.line,
-            format!("`{from}` uses `{to}`{only}, which the table does not allow"),
-            format!("remove the dependency from `{from}`, or argue for the arrow and add it here"),
-        ));
+        let what = format!("`{from}` uses `{to}`{only}, which the table does not allow");
+        let instead =
+            format!("remove the dependency from `{from}`, or argue for the arrow and add it here");
+        complaints.push(Complaint::new(FILE, row.line, what, instead));
     }
     complaints
 }
@@ -131,14 +120,12 @@ fn row(line: usize, text: &str) -> Option<(String, Row)> {
             .map(str::to_owned)
             .collect()
     };
-    Some((
-        name,
-        Row {
-            line,
-            uses: names(),
-            uses_in_tests: names(),
-        },
-    ))
+    let row = Row {
+        line,
+        uses: names(),
+        uses_in_tests: names(),
+    };
+    Some((name, row))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! tests does not count.
 
 use crate::tidy::complaint::Complaint;
-use crate::tidy::source::rust_text::Source;
+use crate::tidy::source::rust_text::{Source, is_word_at};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest circle of each crate that has one, modules; none may have more than five. A number
@@ -106,11 +106,8 @@ impl Circle {
     /// One line about it.
     pub(in crate::tidy) fn line(&self) -> String {
         let Self { room, modules, .. } = self;
-        format!(
-            "largest circle of {room}: {} modules ({})",
-            modules.len(),
-            modules.join(", ")
-        )
+        let (count, names) = (modules.len(), modules.join(", "));
+        format!("largest circle of {room}: {count} modules ({names})")
     }
 }
 
@@ -121,11 +118,8 @@ fn place(path: &str) -> Option<(&str, Module)> {
         Some(rest) => rest.split_once("/src/")?,
         None => ("xtask", path.strip_prefix("xtask/src/")?),
     };
-    let mut module: Module = inside
-        .strip_suffix(".rs")?
-        .split('/')
-        .map(str::to_owned)
-        .collect();
+    let segments = inside.strip_suffix(".rs")?.split('/');
+    let mut module: Module = segments.map(str::to_owned).collect();
     if module.last().is_some_and(|last| last == "mod") || matches!(inside, "lib.rs" | "main.rs") {
         module.pop();
     }
@@ -135,10 +129,7 @@ fn place(path: &str) -> Option<(&str, Module)> {
 impl Code {
     fn of(source: &Source<'_>) -> Self {
         let lines = source.lines().filter(|(_, _, is_test)| !is_test);
-        let text = lines
-            .map(|(_, code, _)| code)
-            .collect::<Vec<_>>()
-            .join("\n");
+        let text: String = lines.flat_map(|(_, code, _)| [code, "\n"]).collect();
         let mut code = Self {
             path: source.file.path.clone(),
             ..Self::default()
@@ -163,13 +154,11 @@ impl Code {
 fn next_use(text: &str) -> Option<(&str, &str, &str)> {
     let is_use = |at: usize| {
         let line = text[..at].rsplit('\n').next().unwrap_or("").trim();
-        crate::tidy::source::rust_text::is_word_at(text, at, "use")
+        is_word_at(text, at, "use")
             && (line.is_empty() || (line.starts_with("pub") && !line.contains(['{', '=', ';'])))
     };
-    let at = text
-        .match_indices("use")
-        .map(|(at, _)| at)
-        .find(|at| is_use(*at))?;
+    let mut places = text.match_indices("use").map(|(at, _)| at);
+    let at = places.find(|at| is_use(*at))?;
     let (tree, after) = text[at + "use".len()..].split_once(';')?;
     Some((&text[..at], tree, after))
 }
@@ -177,15 +166,9 @@ fn next_use(text: &str) -> Option<(&str, &str, &str)> {
 /// The names that a tree of `use` brings, and where each leads.
 fn leaves_of(tree: &str, prefix: &[String], leaves: &mut Vec<(String, Vec<String>)>) {
     let segments = |text: &str| -> Vec<String> {
-        let named = text
-            .split("::")
-            .map(str::trim)
-            .filter(|part| !part.is_empty());
-        prefix
-            .iter()
-            .cloned()
-            .chain(named.map(str::to_owned))
-            .collect()
+        let parts = text.split("::").map(str::trim);
+        let named = parts.filter(|part| !part.is_empty()).map(str::to_owned);
+        prefix.iter().cloned().chain(named).collect()
     };
     if let Some((head, group)) = tree.split_once('{') {
         let head = segments(head);
@@ -195,16 +178,14 @@ fn leaves_of(tree: &str, prefix: &[String], leaves: &mut Vec<(String, Vec<String
         }
         return;
     }
-    let (path, name) = match tree.split_once(" as ") {
-        Some((path, name)) => (path, Some(name.trim().to_owned())),
-        None => (tree, None),
-    };
+    let (path, name) = tree.split_once(" as ").unwrap_or((tree, ""));
     let mut path = segments(path);
     if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
         path.pop();
     }
     if let Some(last) = path.last().cloned() {
-        leaves.push((name.unwrap_or(last), path));
+        let name = Some(name.trim()).filter(|name| !name.is_empty());
+        leaves.push((name.map_or(last, str::to_owned), path));
     }
 }
 
@@ -232,14 +213,13 @@ fn paths_in(code: &str) -> BTreeSet<Vec<String>> {
     let mut paths = BTreeSet::new();
     for root in ["crate", "super", "self"] {
         for (at, _) in code.match_indices(root) {
-            let is_path = crate::tidy::source::rust_text::is_word_at(code, at, root)
+            let is_path = is_word_at(code, at, root)
                 && code[at + root.len()..].starts_with("::")
                 && !code[..at].ends_with("::");
             if is_path {
                 let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
-                let end = code[at..]
-                    .find(|c| !is_part(c))
-                    .map_or(code.len(), |end| at + end);
+                let end = code[at..].find(|c| !is_part(c));
+                let end = end.map_or(code.len(), |end| at + end);
                 let segments = code[at..end].split("::").filter(|part| !part.is_empty());
                 paths.insert(segments.map(str::to_owned).collect());
             }
@@ -299,23 +279,24 @@ impl Crate {
     }
 
     fn largest(&self, room: &str) -> Option<Circle> {
-        let mut largest: Option<Circle> = None;
+        let mut largest: Option<(Module, Vec<String>)> = None;
         for (parent, uses) in self.uses() {
             for modules in circles(&uses) {
                 if largest
                     .as_ref()
-                    .is_none_or(|known| known.modules.len() < modules.len())
+                    .is_none_or(|(_, known)| known.len() < modules.len())
                 {
-                    let code = self.modules.get(&parent);
-                    largest = Some(Circle {
-                        room: room.to_owned(),
-                        path: code.map_or_else(String::new, |code| code.path.clone()),
-                        modules,
-                    });
+                    largest = Some((parent.clone(), modules));
                 }
             }
         }
-        largest
+        let (parent, modules) = largest?;
+        let code = self.modules.get(&parent);
+        Some(Circle {
+            room: room.to_owned(),
+            path: code.map_or_else(String::new, |code| code.path.clone()),
+            modules,
+        })
     }
 }
 
@@ -341,10 +322,8 @@ fn reached<'a>(uses: &'a Uses<'a>, from: &str) -> BTreeSet<&'a str> {
 
 /// The sets of modules that all lead to each other.
 fn circles(uses: &Uses<'_>) -> Vec<Vec<String>> {
-    let reach: BTreeMap<&str, BTreeSet<&str>> = uses
-        .keys()
-        .map(|module| (*module, reached(uses, module)))
-        .collect();
+    let reach = uses.keys().map(|module| (*module, reached(uses, module)));
+    let reach: BTreeMap<&str, BTreeSet<&str>> = reach.collect();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut circles = Vec::new();
     for (module, to) in &reach {

@@ -22,10 +22,8 @@ pub(in crate::tidy) fn read(chosen: &[&str]) -> Result<BTreeSet<String>, Failure
     let lines = text
         .lines()
         .map(|line| line.trim_end_matches(" (*)").trim());
-    Ok(lines
-        .filter(|line| !line.is_empty())
-        .map(str::to_owned)
-        .collect())
+    let packages = lines.filter(|line| !line.is_empty());
+    Ok(packages.map(str::to_owned).collect())
 }
 
 /// Complains about a package of `program` that is not in `workspace` with the same features.
@@ -33,19 +31,13 @@ pub(in crate::tidy) fn check(
     workspace: &BTreeSet<String>,
     program: &BTreeSet<String>,
 ) -> Vec<Complaint> {
-    program
-        .difference(workspace)
-        .map(|line| {
-            Complaint::new(
-                "Cargo.toml",
-                1,
-                format!(
-                    "`weir-cli` alone is built with `{line}`, the workspace with other features"
-                ),
-                "name all features of this dependency under [workspace.dependencies]",
-            )
-        })
-        .collect()
+    let complaint = |line: &String| {
+        let what =
+            format!("`weir-cli` alone is built with `{line}`, the workspace with other features");
+        let instead = "name all features of this dependency under [workspace.dependencies]";
+        Complaint::new("Cargo.toml", 1, what, instead)
+    };
+    program.difference(workspace).map(complaint).collect()
 }
 
 #[cfg(test)]

@@ -36,25 +36,20 @@ pub(in crate::tidy) fn check(files: &[File]) -> Vec<Complaint> {
             }
         }
     }
-    let too_large = folders
-        .iter()
-        .filter(|(folder, modules)| modules.len() > limit(folder) && is_of_modules(folder));
-    too_large
-        .map(|(folder, modules)| {
-            let what = format!(
-                "{} modules side by side, more than {MODULES_MAX}",
-                modules.len()
-            );
-            Complaint::new(folder, 1, what, "give those of one topic a folder")
-        })
-        .collect()
+    let complaint = |(folder, modules): (&String, &BTreeSet<&str>)| {
+        let count = modules.len();
+        let what = format!("{count} modules side by side, more than {MODULES_MAX}");
+        let instead = "give those of one topic a folder";
+        (count > limit(folder) && is_of_modules(folder))
+            .then(|| Complaint::new(folder, 1, what, instead))
+    };
+    folders.iter().filter_map(complaint).collect()
 }
 
 /// Whether the folder holds modules of a crate, and not crates.
 fn is_of_modules(folder: &str) -> bool {
-    folder
-        .split('/')
-        .any(|part| matches!(part, "src" | "tests" | "fuzz_targets"))
+    let mut parts = folder.split('/');
+    parts.any(|part| matches!(part, "src" | "tests" | "fuzz_targets"))
 }
 
 #[cfg(test)]

@@ -6,13 +6,9 @@ const FILE: &str = "CHANGELOG.md";
 
 /// `text` is `None` when there is no such file.
 pub(crate) fn check(text: Option<&str>) -> Option<Complaint> {
+    let complaint = |what, instead| Some(Complaint::new(FILE, 1, what, instead));
     let Some(text) = text else {
-        return Some(Complaint::new(
-            FILE,
-            1,
-            "is missing",
-            "write it, with a section `## Unreleased`",
-        ));
+        return complaint("is missing", "write it, with a section `## Unreleased`");
     };
     let is_section = |line: &str| {
         let title = line.strip_prefix("## ").unwrap_or_default();
@@ -22,12 +18,7 @@ pub(crate) fn check(text: Option<&str>) -> Option<Complaint> {
         return None;
     }
     let instead = "add `## Unreleased` above the newest release";
-    Some(Complaint::new(
-        FILE,
-        1,
-        "there is no section for changes to come",
-        instead,
-    ))
+    complaint("there is no section for changes to come", instead)
 }
 
 #[cfg(test)]

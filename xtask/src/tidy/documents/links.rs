@@ -9,9 +9,8 @@ pub(crate) fn check(tree: &Tree, exists: impl Fn(&str) -> bool) -> Vec<Complaint
         .files()
         .iter()
         .filter(|file| file.path.ends_with(".md"));
-    documents
-        .flat_map(|file| check_file(file, &exists))
-        .collect()
+    let complaints = documents.flat_map(|file| check_file(file, &exists));
+    complaints.collect()
 }
 
 fn check_file(file: &File, exists: &impl Fn(&str) -> bool) -> Vec<Complaint> {
@@ -30,12 +29,7 @@ fn check_file(file: &File, exists: &impl Fn(&str) -> bool) -> Vec<Complaint> {
             let found = resolve(&file.path, path).is_some_and(|path| exists(&path));
             if !path.is_empty() && !found {
                 let what = format!("the link `{target}` leads nowhere");
-                complaints.push(Complaint::new(
-                    &file.path,
-                    number,
-                    what,
-                    "correct or remove it",
-                ));
+                complaints.push(file.complaint(number, what, "correct or remove it"));
             }
         }
     }
@@ -44,36 +38,26 @@ fn check_file(file: &File, exists: &impl Fn(&str) -> bool) -> Vec<Complaint> {
 
 /// The line with `code spans` blanked out.
 fn without_code(line: &str) -> String {
-    let parts = line.split('`').enumerate();
-    parts
-        .map(|(index, part)| {
-            if index % 2 == 0 {
-                part.to_owned()
-            } else {
-                " ".repeat(part.len())
-            }
-        })
-        .collect()
+    let blank = |(index, part): (usize, &str)| match index % 2 {
+        0 => part.to_owned(),
+        _ => " ".repeat(part.len()),
+    };
+    line.split('`').enumerate().map(blank).collect()
 }
 
 /// Targets of `[text](target)` and of `[label]: target`.
 fn targets(prose: &str) -> impl Iterator<Item = &str> {
-    let inline = prose
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split([')', ' ']).next());
-    let reference = prose
-        .trim_start()
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("]: "));
+    let ends = prose.split("](").skip(1);
+    let inline = ends.filter_map(|rest| rest.split([')', ' ']).next());
+    let label = prose.trim_start().strip_prefix('[');
+    let reference = label.and_then(|rest| rest.split_once("]: "));
     inline.chain(reference.and_then(|(_, target)| target.split_whitespace().next()))
 }
 
 fn is_relative(target: &str) -> bool {
-    let scheme = target
-        .split_once(':')
-        .is_some_and(|(scheme, _)| scheme.chars().all(char::is_alphanumeric));
-    !scheme && !target.starts_with('/')
+    let scheme = target.split_once(':').map(|(scheme, _)| scheme);
+    let has_scheme = scheme.is_some_and(|scheme| scheme.chars().all(char::is_alphanumeric));
+    !has_scheme && !target.starts_with('/')
 }
 
 /// `path` as seen from the directory of `from`; `None` when it leaves the repository.

@@ -24,18 +24,14 @@ pub(in crate::tidy) fn check(
         .files()
         .iter()
         .filter(|file| file.path.ends_with(".md"));
-    for file in documents {
-        for (number, line) in file.lines() {
-            for path in cited(line) {
-                let commits = commits(&path)?;
-                if let Some(what) = commits.iter().find_map(|commit| wrong(commit, &is_known)) {
-                    complaints.push(Complaint::new(
-                        &file.path,
-                        number,
-                        format!("`{path}` {what}"),
-                        "measure again at a clean commit, or do not cite it",
-                    ));
-                }
+    for (file, number, line) in
+        documents.flat_map(|file| file.lines().map(move |(number, line)| (file, number, line)))
+    {
+        for path in cited(line) {
+            let commits = commits(&path)?;
+            if let Some(what) = commits.iter().find_map(|commit| wrong(commit, &is_known)) {
+                let instead = "measure again at a clean commit, or do not cite it";
+                complaints.push(file.complaint(number, format!("`{path}` {what}"), instead));
             }
         }
     }
@@ -75,10 +71,7 @@ pub(in crate::tidy) fn commits_at(path: &str) -> Result<Vec<String>, Failure> {
     let mut commits = Vec::new();
     for entry in std::fs::read_dir(&full).during(format_args!("list `{path}`"))? {
         let file = entry.during(format_args!("list `{path}`"))?.path();
-        if file
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if file.extension().is_some_and(|ending| ending == "json") {
             commits.push(commit_of(&file)?);
         }
     }

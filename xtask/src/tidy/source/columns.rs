@@ -27,12 +27,8 @@ pub(crate) fn check(file: &File) -> Vec<Complaint> {
             is_verbatim = text.starts_with(TABLE[0]);
         } else if !is_verbatim && line.chars().count() > COLUMNS_MAX && can_be_broken(text) {
             let columns = line.chars().count();
-            complaints.push(Complaint::new(
-                &file.path,
-                number,
-                format!("{columns} columns, more than {COLUMNS_MAX}"),
-                "break the line between two words",
-            ));
+            let what = format!("{columns} columns, more than {COLUMNS_MAX}");
+            complaints.push(file.complaint(number, what, "break the line between two words"));
         }
     }
     complaints

@@ -21,12 +21,9 @@ pub(crate) fn check(file: &File) -> Option<Complaint> {
     if !is_code || count <= LINES_MAX || file.text.lines().take(TOP_LINES).any(has_answer) {
         return None;
     }
-    Some(Complaint::new(
-        &file.path,
-        1,
-        format!("{count} lines, more than {LINES_MAX}"),
-        format!("split it by its nouns, or write `// {ANSWER}...` near the top"),
-    ))
+    let what = format!("{count} lines, more than {LINES_MAX}");
+    let instead = format!("split it by its nouns, or write `// {ANSWER}...` near the top");
+    Some(file.complaint(1, what, &instead))
 }
 
 fn has_answer(line: &str) -> bool {

@@ -4,42 +4,26 @@ use crate::tidy::complaint::Complaint;
 use crate::tidy::tree::File;
 
 pub(crate) fn check(file: &File) -> Vec<Complaint> {
-    let path = &file.path;
-    if is_data(path) {
+    if is_data(&file.path) {
         return Vec::new();
     }
     let mut complaints = Vec::new();
     for (number, line) in (1..).zip(file.text.split('\n')) {
         if line.ends_with([' ', '\t', '\r']) {
             let instead = "cut it off (a break in Markdown is a `\\`)";
-            complaints.push(Complaint::new(
-                path,
-                number,
-                "white space at the end of the line",
-                instead,
-            ));
+            complaints.push(file.complaint(number, "white space at the end of the line", instead));
         }
         if file.is_rust() && line.contains('\t') {
             let instead = "indent with spaces, write `\\t` in a literal";
-            complaints.push(Complaint::new(path, number, "a tab", instead));
+            complaints.push(file.complaint(number, "a tab", instead));
         }
     }
     let last = file.text.lines().count().max(1);
     if !file.text.is_empty() && !file.text.ends_with('\n') {
-        complaints.push(Complaint::new(
-            path,
-            last,
-            "no newline at the end of the file",
-            "add one",
-        ));
+        complaints.push(file.complaint(last, "no newline at the end of the file", "add one"));
     }
     if file.text.ends_with("\n\n") {
-        complaints.push(Complaint::new(
-            path,
-            last,
-            "empty lines at the end of the file",
-            "remove them",
-        ));
+        complaints.push(file.complaint(last, "empty lines at the end of the file", "remove them"));
     }
     complaints
 }

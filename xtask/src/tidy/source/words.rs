@@ -17,12 +17,7 @@ pub(crate) fn check(file: &File) -> Vec<Complaint> {
     for (number, line) in file.lines() {
         if let Some(mark) = MARKS.iter().find(|mark| has_word(line, mark)) {
             let instead = "do it now, or say in the documents what does not work yet";
-            complaints.push(Complaint::new(
-                &file.path,
-                number,
-                format!("a `{mark}`"),
-                instead,
-            ));
+            complaints.push(file.complaint(number, format!("a `{mark}`"), instead));
         }
     }
     complaints

@@ -43,10 +43,10 @@ const PLAIN: Plan = Plan {
     then: None,
 };
 
-/// The paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without caching a
-/// client waits three seconds for each of its requests, 26 in each of two phases at this scale: 160
-/// s at each of six numbers of clients. Six proxies and what follows, the load until they fail, take
-/// 25 minutes.
+/// The paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without caching
+/// a client waits three seconds for each of its requests, 26 in each of two phases at this scale:
+/// 160 s at each of six numbers of clients. Six proxies and what follows, the load until they fail,
+/// take 25 minutes.
 const WPB: Plan = Plan {
     name: "wpb",
     clients: &[Some(16), Some(32), Some(48), Some(64), Some(80), Some(96)],

@@ -1,5 +1,5 @@
-//! The schedule: for each step fresh proxies, a `weir bench run` against each, and a record; then the
-//! report.
+//! The schedule: for each step fresh proxies, a `weir bench run` against each, and a record; then
+//! the report.
 
 use super::plan::{Plan, Variant};
 use super::{Options, is_gateway, set_store};
