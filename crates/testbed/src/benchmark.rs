@@ -1,42 +1,16 @@
-//! What every benchmark has: options, a record that is written at the end, and tables that are made
-//! of the record.
+//! How every benchmark runs: options, participants, a record that is written at the end, and tables
+//! that are made of the record.
 
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::template::Words;
 use crate::record::host;
 use crate::record::markdown::Target;
-use crate::record::{self, Record};
+use crate::record::{self, Benchmark, Record};
 use clap::Args;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use weir_bench::descriptors;
 use xtask::failure::Failure;
 use xtask::program;
-
-/// A benchmark, by the figures that it puts into a record.
-pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {
-    /// What can be said of it; kept in the record.
-    type Options: Args + Serialize + DeserializeOwned;
-
-    /// What names of record files begin with.
-    const FILE: &'static str;
-
-    /// Raised when a field changes its meaning.
-    const SCHEMA: u32;
-
-    /// What the record says of the seed, if it is not among the options.
-    const SEED: Option<&'static str> = None;
-
-    /// Measures, into the record. Long ones may write it to `file` meanwhile.
-    fn measure(record: &mut Record<Self>, file: &Path) -> Result<(), Failure>;
-
-    /// The tables, as Markdown.
-    fn render(record: &Record<Self>) -> String;
-
-    /// What went wrong with weir; what another proxy cannot do is a figure.
-    fn faults(record: &Record<Self>) -> Vec<String>;
-}
 
 /// A benchmark's options on the command line, and those that all benchmarks have.
 #[derive(Args, Debug)]

@@ -8,9 +8,10 @@
 mod callgrind;
 mod run;
 
-use crate::benchmark::{Benchmark, Participants};
+use crate::benchmark::Participants;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle::Idle;
+use crate::record::Benchmark;
 use crate::record::host;
 use crate::record::markdown::{self, COULD_NOT, list, ratio, row, table};
 use clap::{Args, value_parser};

@@ -16,11 +16,12 @@ mod run;
 pub(crate) mod scenario;
 mod table;
 
-use crate::benchmark::{Benchmark, Participants};
+use crate::benchmark::Participants;
 use crate::client::wrk;
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::idle::Idle;
+use crate::record::Benchmark;
 use crate::record::host;
 use cells::FLOOR;
 use clap::{Args, value_parser};

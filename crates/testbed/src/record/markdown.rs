@@ -1,7 +1,6 @@
 //! Tables and lists of records, as Markdown.
 
-use crate::benchmark::Benchmark;
-use crate::record::Record;
+use crate::record::{Benchmark, Record};
 use std::fmt::{self, Display, Write};
 
 /// What is wanted of weir, and whether it is so.

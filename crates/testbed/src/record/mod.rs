@@ -3,14 +3,39 @@
 pub(crate) mod host;
 pub(crate) mod markdown;
 
-use crate::benchmark::Benchmark;
+use clap::Args;
 use host::Host;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::failure::{During, Failure};
 use xtask::root;
+
+/// A benchmark, by the figures that it puts into a record.
+pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {
+    /// What can be said of it; kept in the record.
+    type Options: Args + Serialize + DeserializeOwned;
+
+    /// What names of record files begin with.
+    const FILE: &'static str;
+
+    /// Raised when a field changes its meaning.
+    const SCHEMA: u32;
+
+    /// What the record says of the seed, if it is not among the options.
+    const SEED: Option<&'static str> = None;
+
+    /// Measures, into the record. Long ones may write it to `file` meanwhile.
+    fn measure(record: &mut Record<Self>, file: &Path) -> Result<(), Failure>;
+
+    /// The tables, as Markdown.
+    fn render(record: &Record<Self>) -> String;
+
+    /// What went wrong with weir; what another proxy cannot do is a figure.
+    fn faults(record: &Record<Self>) -> Vec<String>;
+}
 
 /// The record of a benchmark.
 #[derive(Debug, Serialize, Deserialize)]

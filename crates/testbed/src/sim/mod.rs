@@ -14,7 +14,8 @@ mod hits;
 mod packets;
 mod table;
 
-use crate::benchmark::{self, Benchmark};
+use crate::benchmark;
+use crate::record::Benchmark;
 use clap::{Args, value_parser};
 use files::{MadeTrace, StreamedTrace};
 use hits::Hits;

@@ -11,9 +11,10 @@ mod restart;
 mod schedule;
 mod table;
 
-use crate::benchmark::{self, Benchmark, Participants};
+use crate::benchmark::{self, Participants};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
+use crate::record::Benchmark;
 use clap::{Args, value_parser};
 use restart::Restart;
 use schedule::{Hits, Load};

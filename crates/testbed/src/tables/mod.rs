@@ -16,9 +16,9 @@ mod bench_wpb;
 mod newest;
 mod peers_cpu;
 
-use crate::benchmark::Benchmark;
 use crate::instructions;
 use crate::peers;
+use crate::record::Benchmark;
 use crate::uneven;
 use xtask::command::git;
 use xtask::failure::{During, Failure};

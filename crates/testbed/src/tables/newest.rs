@@ -1,7 +1,6 @@
 //! The newest record of a benchmark.
 
-use crate::benchmark::Benchmark;
-use crate::record::Record;
+use crate::record::{Benchmark, Record};
 use xtask::failure::{During, Failure};
 use xtask::root;
 

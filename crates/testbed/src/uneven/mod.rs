@@ -18,8 +18,9 @@ mod read_ahead;
 mod table;
 mod targets;
 
-use crate::benchmark::{self, Benchmark, Participants};
+use crate::benchmark::{self, Participants};
 use crate::proxy::contender::{self, Contender};
+use crate::record::Benchmark;
 use abort::{Abort, Second};
 use clap::{Args, ValueEnum};
 use herd::Herd;
