@@ -20,10 +20,7 @@ use xtask::failure::Failure;
 
 type Record = crate::record::Record<Figures>;
 
-pub(crate) static CONTENDERS: [Contender; 1] = [Contender {
-    folder: "memory",
-    ..Contender::WEIR
-}];
+pub(crate) static CONTENDERS: [Contender; 1] = [Contender::WEIR.with("memory")];
 
 /// What to measure; kept in the record.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]

@@ -117,6 +117,11 @@ impl Contender {
 }
 
 impl Contender {
+    /// The same with the files of a folder below `peers/`.
+    pub(crate) const fn with(self, folder: &'static str) -> Self {
+        Self { folder, ..self }
+    }
+
     /// Command and arguments, each filled in.
     ///
     /// # Errors

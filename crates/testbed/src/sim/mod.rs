@@ -74,18 +74,9 @@ impl Options {
     }
 
     /// What two measurements must have in common, be they of other parts.
-    fn sizes(&self) -> [u64; 7] {
-        let of_hits = [self.requests, self.keys, self.percent, self.seed];
-        let [requests, keys, percent, seed] = of_hits;
-        [
-            requests,
-            keys,
-            percent,
-            seed,
-            self.made,
-            self.memory,
-            self.streamed,
-        ]
+    fn sizes(&self) -> ([u64; 4], [u64; 3]) {
+        let drawn = [self.requests, self.keys, self.percent, self.seed];
+        (drawn, [self.made, self.memory, self.streamed])
     }
 }
 

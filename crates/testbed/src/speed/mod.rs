@@ -154,42 +154,36 @@ impl Benchmark for Figures {
         let mut out = format!("{}.\n", markdown::origin(record, "; "));
         let number = |number: f64| format!("{number:.2}");
         let rows = record.figures.hits.iter().map(|run| {
-            let (wrk_us, ours_us) = (
-                ratio(run.wrk_cpu_us, run.wrk.requests),
-                ratio(run.ours_cpu_us, run.ours.requests),
-            );
+            let wrk_us = ratio(run.wrk_cpu_us, run.wrk.requests);
+            let ours_us = ratio(run.ours_cpu_us, run.ours.requests);
             let numbers = [run.rate_ratio(), wrk_us, ours_us, wrk_us / ours_us].map(number);
             let rates = [run.wrk_rate(), run.ours.rate()].map(|rate| format!("{rate:.0}"));
             row(rates.into_iter().chain(numbers))
         });
         let columns = "| wrk, requests/s | ours, requests/s | ratio | wrk, us of CPU | ours, us of CPU | ratio |";
-        table(
-            &mut out,
-            "### Hits of 1 KiB: our clients beside wrk",
-            columns,
-            rows,
-        );
+        let title = "### Hits of 1 KiB: our clients beside wrk";
+        table(&mut out, title, columns, rows);
         let rows = record.figures.origin.iter().map(|run| {
             let each = |us| ratio(us, run.asked.requests);
             let costs = [run.response_us(), each(run.user_us), each(run.system_us)].map(number);
-            row([format!("{:.0}", run.asked.rate())]
-                .into_iter()
-                .chain(costs))
+            let rate = format!("{:.0}", run.asked.rate());
+            row([rate].into_iter().chain(costs))
         });
         let columns = "| responses/s | us of CPU | user | system |";
         table(&mut out, "### The origin", columns, rows);
         if let Some(asked) = &record.figures.robots {
             let rows = [
-                row(["robots", &asked.agents.to_string()]),
-                row(["connections at once", &asked.connections_max.to_string()]),
-                row(["memory, MiB", &(asked.memory_max_bytes >> 20).to_string()]),
-                row(["requests a second", &format!("{:.0}", asked.rate())]),
-                row(["errors", &asked.errors.to_string()]),
-                row(["wrong", &asked.wrong.to_string()]),
-                row(["late, share", &format!("{:.4}", asked.late_share)]),
-                row(["the latest, us", &asked.late_max_us.to_string()]),
-                row(["CPU, of a core", &number(asked.cpu_s / asked.seconds)]),
+                ("robots", asked.agents.to_string()),
+                ("connections at once", asked.connections_max.to_string()),
+                ("memory, MiB", (asked.memory_max_bytes >> 20).to_string()),
+                ("requests a second", format!("{:.0}", asked.rate())),
+                ("errors", asked.errors.to_string()),
+                ("wrong", asked.wrong.to_string()),
+                ("late, share", format!("{:.4}", asked.late_share)),
+                ("the latest, us", asked.late_max_us.to_string()),
+                ("CPU, of a core", number(asked.cpu_s / asked.seconds)),
             ];
+            let rows = rows.map(|(what, value)| row([what, &value]));
             table(&mut out, "### Robots", "| | |", rows);
         }
         list(&mut out, TARGETS, targets(record));
@@ -273,13 +267,11 @@ impl Bench {
     /// Starts this program in another role.
     fn start(&self, role: &[&str], seconds: u32) -> Result<Server, Failure> {
         let port = server::free_port()?;
-        let arguments = role.iter().map(|&word| match word {
-            "PORT" => Ok(port.to_string()),
-            word => Ok(word.to_owned()),
-        });
-        let arguments: Result<Vec<String>, Failure> =
-            [own()].into_iter().chain(arguments).collect();
-        let mut command = guarded::command(&arguments?, life(seconds));
+        let words = role
+            .iter()
+            .map(|word| word.replace("PORT", &port.to_string()));
+        let arguments: Vec<String> = [own()?].into_iter().chain(words).collect();
+        let mut command = guarded::command(&arguments, life(seconds));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let core = Some(self.cores.server);
         let mut server = Server::spawn(role[0], &mut command, self.place.path(), address, core)?;

@@ -24,26 +24,22 @@ use xtask::failure::Failure;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 
+/// Where the configurations of the proxies are, below `peers/`.
+const FOLDER: &str = "store";
+
 /// Who is measured and how each is started: one thread or worker, a cache on disk that holds the
 /// whole working set, and as much memory for stored responses as was said where there is such a
 /// setting. In the order of the table.
 pub(crate) static CONTENDERS: [Contender; 5] = [
-    of(Contender::WEIR),
-    of(Contender::NGINX),
+    Contender::WEIR.with(FOLDER),
+    Contender::NGINX.with(FOLDER),
     Contender {
         arguments: "-s file,@DIR@/store,@DISK_MIB@M -p vsl_space=8M",
-        ..of(Contender::VARNISH)
+        ..Contender::VARNISH.with(FOLDER)
     },
-    of(Contender::SQUID_ON_DISK),
-    of(Contender::TRAFFIC_SERVER),
+    Contender::SQUID_ON_DISK.with(FOLDER),
+    Contender::TRAFFIC_SERVER.with(FOLDER),
 ];
-
-const fn of(contender: Contender) -> Contender {
-    Contender {
-        folder: "store",
-        ..contender
-    }
-}
 
 /// What to measure; kept in the record.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]

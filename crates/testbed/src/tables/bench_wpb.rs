@@ -4,6 +4,7 @@
 //! A command leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and
 //! means are computed by the schema's own methods.
 
+use super::newest;
 use crate::record::markdown::{Spread, line, median, row};
 use weir_measure::record::{Phase, Record};
 use xtask::failure::{During, Failure};
@@ -37,15 +38,8 @@ pub(super) struct RunSet {
 /// # Errors
 /// There is none, or a file cannot be read.
 pub(super) fn newest() -> Result<RunSet, Failure> {
-    let folder = root::directory().join("records");
-    let mut sets: Vec<RunSet> = Vec::new();
-    for entry in std::fs::read_dir(&folder).during("list `records/`")? {
-        let name = entry.during("list `records/`")?.file_name();
-        let name = name.to_string_lossy().into_owned();
-        if name.starts_with(PREFIX) {
-            sets.push(read(format!("records/{name}"))?);
-        }
-    }
+    let paths = newest::records(|name| name.starts_with(PREFIX))?;
+    let sets: Vec<RunSet> = paths.into_iter().map(read).collect::<Result<_, _>>()?;
     let begun = |set: &RunSet| set.runs.iter().map(|run| run.started.clone()).max();
     let newest = sets.into_iter().max_by_key(begun);
     newest.ok_or_else(|| Failure::Refused(format!("no directory `records/{PREFIX}*`")))

@@ -12,20 +12,12 @@ use xtask::root;
 pub(super) fn record<B: Benchmark>(
     whole: impl Fn(&Record<B>) -> bool,
 ) -> Result<(Record<B>, String), Failure> {
-    let folder = root::directory().join("records");
     let mut newest: Option<(Record<B>, String)> = None;
-    for entry in std::fs::read_dir(&folder).during("list `records/`")? {
-        let entry = entry.during("list `records/`")?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !is_of(B::FILE, &name) {
-            continue;
-        }
-        let record = Record::read(&entry.path())?;
-        let is_newer = newest
-            .as_ref()
-            .is_none_or(|(known, _)| record.begun > known.begun);
-        if is_newer && whole(&record) {
-            newest = Some((record, format!("records/{name}")));
+    for name in records(|name| is_of(B::FILE, name))? {
+        let record = Record::read(&root::directory().join(&name))?;
+        let known = newest.as_ref();
+        if known.is_none_or(|(known, _)| record.begun > known.begun) && whole(&record) {
+            newest = Some((record, name));
         }
     }
     newest.ok_or_else(|| {
@@ -36,10 +28,23 @@ pub(super) fn record<B: Benchmark>(
     })
 }
 
+/// Paths `records/NAME` of the names that are wanted.
+pub(super) fn records(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
+    let listed = std::fs::read_dir(root::directory().join("records"));
+    let mut paths = Vec::new();
+    for entry in listed.during("list `records/`")? {
+        let name = entry.during("list `records/`")?.file_name();
+        let name = name.to_string_lossy();
+        if is_wanted(&name) {
+            paths.push(format!("records/{name}"));
+        }
+    }
+    Ok(paths)
+}
+
 fn is_of(chore: &str, name: &str) -> bool {
-    let rest = name
-        .strip_prefix(chore)
-        .and_then(|rest| rest.strip_prefix('-'));
+    let rest = name.strip_prefix(chore);
+    let rest = rest.and_then(|rest| rest.strip_prefix('-'));
     rest.is_some_and(|rest| rest.ends_with(".json"))
 }
 

@@ -36,27 +36,23 @@ use xtask::failure::Failure;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 
+/// Where the configurations of the proxies are, below `peers/`.
+const FOLDER: &str = "uneven";
+
 /// Who is measured and how each is started: shipped defaults, and of the rest only a cache that is
 /// on, large enough and not on disk where there is a choice, responses of up to 200 MB, one thread
 /// or worker, no log, and room for many connections. In the order of the table.
 pub(crate) static CONTENDERS: [Contender; 6] = [
-    of(Contender::WEIR),
-    of(Contender::NGINX),
+    Contender::WEIR.with(FOLDER),
+    Contender::NGINX.with(FOLDER),
     Contender {
         arguments: "-s malloc,1g",
-        ..of(Contender::VARNISH)
+        ..Contender::VARNISH.with(FOLDER)
     },
-    of(Contender::SQUID),
-    of(Contender::TRAFFIC_SERVER),
-    of(Contender::HAPROXY),
+    Contender::SQUID.with(FOLDER),
+    Contender::TRAFFIC_SERVER.with(FOLDER),
+    Contender::HAPROXY.with(FOLDER),
 ];
-
-const fn of(contender: Contender) -> Contender {
-    Contender {
-        folder: "uneven",
-        ..contender
-    }
-}
 
 /// A part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]

@@ -67,13 +67,16 @@ fn scale(value: &str) -> Result<f64, String> {
     scale.ok_or_else(|| "it is not a number above 0 and up to 1".to_owned())
 }
 
+/// Where the configurations of the proxies are, below `peers/`.
+const FOLDER: &str = "bench";
+
 /// Who takes part in a scenario and how each is started: as a forward proxy if it can be one, with
 /// one worker, a store on disk of the same room for everybody, and little memory before it. What
 /// each stores and for how long is left to its own rules. In the order of reports.
 pub(crate) static CONTENDERS: [Contender; 6] = [
-    of(Contender::WEIR),
-    of(Contender::SQUID_ON_DISK),
-    of(Contender::NGINX),
+    Contender::WEIR.with(FOLDER),
+    Contender::SQUID_ON_DISK.with(FOLDER),
+    Contender::NGINX.with(FOLDER),
     Contender {
         name: "apache",
         installed_as: Some("apache2"),
@@ -81,7 +84,7 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
         files: &["apache.conf", "apache.sh"],
         directories: &["cache"],
         command: "sh @DIR@/apache.sh",
-        ..of(Contender::NONE)
+        ..Contender::NONE.with(FOLDER)
     },
     Contender {
         // its store is memory: that on disk is deprecated. It was asked once before there was an
@@ -89,17 +92,10 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
         // that against the origin
         arguments: "-s malloc,@CACHE_MIB@M -p thread_pools=1 -p thread_pool_max=2000 -p vsl_space=8M \
                     -p backend_remote_error_holddown=0 -p backend_local_error_holddown=0",
-        ..of(Contender::VARNISH)
+        ..Contender::VARNISH.with(FOLDER)
     },
-    of(Contender::TRAFFIC_SERVER),
+    Contender::TRAFFIC_SERVER.with(FOLDER),
 ];
-
-const fn of(contender: Contender) -> Contender {
-    Contender {
-        folder: "bench",
-        ..contender
-    }
-}
 
 /// Whether it stands before the origin instead of being told to clients: the only one that cannot
 /// be a forward proxy.
