@@ -33,7 +33,7 @@ pub fn json<T: DeserializeOwned>(command: &mut Command) -> Result<T, Failure> {
     serde_json::from_str(&text).during(format_args!("understand what `{name}` prints"))
 }
 
-/// What git prints about this repository, whoever owns it.
+/// What git prints about this repository, whichever user owns it.
 ///
 /// # Errors
 /// As [`output`].

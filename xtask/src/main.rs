@@ -3,8 +3,8 @@
 //! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `oracles` compares
 //! with what other programs found in traces; benchmarks beside other programs, and the tables made
 //! of their records, are `crates/testbed`, which is started from here. The command line is read by
-//! hand and the dependencies are few: this package is built before anything else, so its build time
-//! is everybody's waiting time.
+//! hand and the dependencies are few: this package is built before anything else, so every build
+//! waits for it.
 
 mod ci;
 mod oracles;

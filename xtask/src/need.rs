@@ -36,7 +36,7 @@ const KNOWN: &[Need] = &[
     ("timeout", "coreutils"),
 ];
 
-/// Where daemons live that are not on everybody's `PATH`.
+/// Where Debian keeps daemons; it is not on every `PATH`.
 const MORE_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Finds a program on `PATH` or where Debian keeps daemons.

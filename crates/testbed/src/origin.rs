@@ -14,7 +14,7 @@ use std::path::Path;
 use weir_bench::origin::{ByTarget, FetchTally, OriginHandle, start_by_target};
 use xtask::failure::{During, Failure};
 
-/// A target that everybody answers when ready.
+/// A target that every proxy answers when it is ready.
 pub(crate) const READY: &str = "/ready?size=1000";
 
 /// The command that makes a process the origin.

@@ -26,7 +26,7 @@ pub(crate) enum Logged {
     End,
 }
 
-/// A trace of somebody else.
+/// A trace of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,

@@ -17,7 +17,7 @@ enum Member {
     Failed(String),
 }
 
-/// Where everybody stands.
+/// The state of all clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GroupState {
     pub(crate) reading: usize,
@@ -54,8 +54,8 @@ impl ClientGroup {
         }
     }
 
-    /// Everybody asks for the response of its number, one after the other with a pause between
-    /// them.
+    /// Each client sends a request for the response of its number, one after the other with a pause
+    /// between them.
     pub(crate) fn ask(&mut self, pause: Duration, spec: impl Fn(usize) -> ResponseSpec) {
         for (number, member) in self.members.iter_mut().enumerate() {
             let before = std::mem::replace(member, Member::Whole);
@@ -72,7 +72,7 @@ impl ClientGroup {
         }
     }
 
-    /// Everybody reads at most so much of what has arrived. Whoever is through closes its
+    /// Each client reads at most so much of what has arrived. One that has all closes its
     /// connection.
     pub(crate) fn read(&mut self, bytes_max: usize) {
         let bytes_max = bytes_max.min(self.buffer.len());

@@ -2,7 +2,7 @@
 //! by the block controller.
 //!
 //! The kernel keeps little of it in its own memory (`bdi`), or gigabytes would be written before
-//! anybody waited.
+//! any writer waited.
 
 use crate::process::cgroup::ControlGroup;
 use std::fs;
@@ -79,8 +79,8 @@ impl SlowDisk {
         &self.mounted_at
     }
 
-    /// What enters its control group and then becomes a command; nothing where the limit is for
-    /// everybody.
+    /// What enters its control group and then becomes a command; nothing where the limit is for all
+    /// processes.
     pub(crate) fn within(&self) -> Vec<String> {
         self.group
             .as_ref()

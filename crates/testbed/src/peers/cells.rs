@@ -1,4 +1,4 @@
-//! What is asked of everybody.
+//! The kinds of requests that each proxy answers.
 
 use crate::proxy::contender::Contender;
 
@@ -18,7 +18,7 @@ pub(super) struct Cell {
 pub(super) const HIT_1K: &str = "hit 1 KiB";
 pub(super) const FORWARD_1K: &str = "forward 1 KiB";
 
-/// What is asked of everybody.
+/// All kinds, in the order of the tables.
 pub(super) const CELLS: [Cell; 5] = [
     hit(HIT_1K, "/hit/1k?size=1024", 1 << 10),
     hit("hit 10 KiB", "/hit/10k?size=10240", 10 << 10),

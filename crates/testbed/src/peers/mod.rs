@@ -2,9 +2,9 @@
 //!
 //! Each proxy is a caching gateway on one core before one origin, that of `weir bench`; `wrk`
 //! drives it from the other core, where the origin lives too. All are started together and measured
-//! in short runs that go round: a disturbance of the machine meets everybody, and the table shows
-//! medians with the least and the most. The figure to believe is CPU time a request of the server;
-//! requests a second also depend on how much of the other core the origin needs.
+//! in short runs in turn: a disturbance of the machine affects all, and the table shows medians
+//! with the least and the most. The figure to believe is CPU time a request of the server; requests
+//! a second also depend on how much of the other core the origin needs.
 //!
 //! A number is believed only when it was checked: the body has the right size, no request failed,
 //! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
@@ -109,7 +109,7 @@ impl Benchmark for Figures {
         table::render(record)
     }
 
-    /// Every check of everybody's must have passed.
+    /// Every check of every proxy must have passed.
     fn faults(record: &Record) -> Vec<String> {
         let mut faults = table::troubles(record);
         if record.figures.runs.is_empty() {

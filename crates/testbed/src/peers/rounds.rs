@@ -1,4 +1,4 @@
-//! The rounds of a measurement: start everybody, warm up, go round, hold idle connections.
+//! The rounds of a measurement: start all proxies, warm up, measure in turn, hold idle connections.
 
 use super::cells::CELLS;
 use super::{Options, Record, run};
@@ -23,7 +23,7 @@ struct Bench {
     workplace: Workplace,
 }
 
-/// Measures everybody who is present, into the record.
+/// Measures all proxies that are present, into the record.
 pub(super) fn fill(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
     let options = record.settings.clone();
     let present = &participants.present[..];

@@ -39,7 +39,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// One line for whoever watches.
+    /// One line for the terminal.
     pub(crate) fn summary(&self) -> String {
         let trouble = self.trouble.as_ref();
         format!(

@@ -7,8 +7,8 @@ use crate::proxy::contender::WEIR;
 use crate::proxy::idle::Idle;
 use crate::record::markdown::{self, Spread, Target, line, list, row};
 
-/// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody
-/// else's, at most.
+/// The figures that were agreed for the first proxy: weir's CPU time as a multiple of another's, at
+/// most.
 const FIGURES: [(&str, &str, f64); 3] = [
     (HIT_1K, FLOOR, 1.4),
     (HIT_1K, "haproxy", 1.0),

@@ -1,8 +1,8 @@
 //! Children that cannot outlive their time.
 //!
 //! Each is started through `setpriv --pdeathsig` (it is told to end when this process ends in
-//! whatever way, Ctrl-C included) and `timeout` (it ends by itself when nobody does it). Ended are
-//! only processes that descend from a child of ours, by their numbers.
+//! whatever way, Ctrl-C included) and `timeout` (it ends by itself after its time). Ended are only
+//! processes that descend from a child of ours, by their numbers.
 
 use super::{affinity, usage};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,4 +1,5 @@
-//! The floor: the least a server on epoll can do for a request, to set everybody's cost against.
+//! The floor: the least a server on epoll can do for a request, to compare the cost of proxies
+//! with.
 //!
 //! One thread, level-triggered epoll, `httparse` for the request head, answers that were made
 //! beforehand; no timers, no limits, no log, no runtime. A cache that answers from memory has to do

@@ -16,8 +16,8 @@ pub(crate) struct Host {
     pub(crate) cpu: String,
     pub(crate) cores: u32,
     pub(crate) kernel: String,
-    /// One-minute load average when the record was begun: above about 0.5 somebody else was
-    /// working.
+    /// One-minute load average when the record was begun: above about 0.5 other programs were
+    /// running.
     pub(crate) load_average: String,
     pub(crate) memory_kib: String,
 }

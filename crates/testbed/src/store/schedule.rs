@@ -23,7 +23,7 @@ use xtask::workplace::Workplace;
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
 
-/// A store has this many times the room of what is put into it: nobody has to evict.
+/// A store is so many times larger than what is put into it: no proxy has to evict.
 const ROOM_TIMES: u64 = 3;
 const ROOM_MIB_MIN: u64 = 1024;
 
@@ -57,7 +57,7 @@ pub(crate) struct Setup<'a> {
     workplace: Workplace,
 }
 
-/// Measures everybody who is present, into the record.
+/// Measures all proxies that are present, into the record.
 pub(crate) fn run(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
     let (options, cores) = (record.settings.clone(), record.figures.cores);
     let options = &options;

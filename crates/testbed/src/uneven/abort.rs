@@ -1,4 +1,4 @@
-//! A client leaves in the middle of a long download, and another one wants it all.
+//! A client disconnects in the middle of a long download, and another one requests all of it.
 
 use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
@@ -13,7 +13,7 @@ const RATE_BYTES_S: u64 = 2_000_000;
 
 const LEAVES_AFTER_BYTES: u64 = 256 * 1024;
 
-/// When the origin's count is read: whoever goes on has all of it by then.
+/// When the origin's count is read: a proxy that goes on has all of it by then.
 const COUNT_AFTER: Duration = Duration::from_secs(14);
 
 const CLIENT_MAX: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! The schedule of a measurement: start everybody, one experiment after the other, then what wants
-//! servers of its own.
+//! The schedule of a measurement: start all proxies, one experiment after the other, then the
+//! experiments that need servers of their own.
 
 use super::measurement::{Measurement, Subject};
 use super::{Experiment, Record};
@@ -25,7 +25,7 @@ const SEND_BUFFER_BYTES: usize = 32 * 1024;
 /// Whose memory is looked at: weir's, and that of the one with the least.
 const MEMORY_OF: [&str; 2] = [WEIR, Contender::NGINX.name];
 
-/// Measures everybody who is present, into the record.
+/// Measures all proxies that are present, into the record.
 pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
     let Participants { present, words, .. } = participants;
     let workplace = Workplace::make("uneven")?;
@@ -71,7 +71,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// Starts everybody; one that does not start is left out.
+    /// Starts all proxies; one that does not start is left out.
     fn open(
         directory: &Path,
         words: &Words,
@@ -83,7 +83,7 @@ impl Setup {
         let place = Place::local(LIFE);
         let origin = Origin::start(&directory.join("origin"), &place, Some(SEND_BUFFER_BYTES))?;
         let mut servers = Vec::new();
-        // one address for whoever measures, one for each proxy
+        // one address for this process, one for each proxy
         let hosts = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
         for (contender, host) in present.iter().zip(hosts) {
             let mut words = origin.words(words, host);
@@ -132,7 +132,7 @@ impl Setup {
         }
     }
 
-    /// For what is light: everybody at the same time.
+    /// For light experiments: all proxies at the same time.
     fn at_once<T: Send + std::fmt::Debug>(
         &self,
         experiment: impl Fn(&Subject<'_>) -> Result<T, String> + Sync,

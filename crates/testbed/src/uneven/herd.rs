@@ -1,4 +1,4 @@
-//! Many clients ask for the same thing at once, and nobody has it.
+//! Many clients send a request for one target at once, and no response is stored.
 
 use super::measurement::Subject;
 use crate::client::group::{ClientGroup, GroupState};
@@ -17,7 +17,7 @@ struct Manner {
     clients: usize,
     /// From one request to the next.
     pause: Duration,
-    /// Until the origin begins to answer: nobody can be a hit while the others ask.
+    /// Until the origin begins to answer: no request is a hit while the others are sent.
     delay_ms: u64,
     rate_bytes_s: u64,
 }
@@ -42,10 +42,10 @@ const MANNERS: [Manner; 2] = [
 /// How many come at once.
 pub(crate) const CLIENTS: [usize; 2] = [MANNERS[0].clients, MANNERS[1].clients];
 
-/// Between two looks at everybody.
+/// Between two looks at the clients.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Without a byte for anybody.
+/// Without a byte for any client.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 
 const LASTS_MAX: Duration = Duration::from_secs(90);
@@ -55,7 +55,7 @@ pub(crate) struct Herd {
     pub(crate) clients: usize,
     /// From the first request to the last.
     pub(crate) asking_ms: u64,
-    /// Until nobody waited any more.
+    /// Until no client waits any more.
     pub(crate) duration_ms: u64,
     /// Clients that received all of it, every byte right.
     pub(crate) whole: usize,
@@ -97,7 +97,7 @@ pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, Str
     })
 }
 
-/// Until everybody is served or has failed, or nothing moves any more.
+/// Waits until each client is served or has failed, or no byte arrives any more.
 fn wait(group: &mut ClientGroup, begun: Instant) -> GroupState {
     let mut last = group.state();
     let mut moved = Instant::now();

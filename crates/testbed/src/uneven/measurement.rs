@@ -14,8 +14,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// A path that nobody else asks for: what is fetched of it was fetched by this proxy in this
-    /// experiment.
+    /// A path of this proxy and experiment alone: the origin counts its fetches.
     pub(crate) fn path(&self, experiment: &str) -> String {
         format!("/{}/{experiment}", self.contender.name)
     }

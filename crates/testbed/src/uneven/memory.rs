@@ -21,7 +21,7 @@ const RECEIVE_BUFFER_BYTES: usize = 8 * 1024;
 
 const BEGIN_MAX: Duration = Duration::from_secs(30);
 
-/// After everybody has begun: the kernel's buffers fill.
+/// After every client has begun: the kernel's buffers fill.
 const SETTLE: Duration = Duration::from_secs(5);
 
 const LASTS: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ const SIZE_BYTES: u64 = 60_000_000;
 
 const LASTS: Duration = Duration::from_secs(8);
 
-/// 50 KB/s in the steps of somebody who reads ten times a second.
+/// 50 KB/s in ten reads a second.
 const STEP: Duration = Duration::from_millis(100);
 const STEP_BYTES: usize = 5000;
 

@@ -30,7 +30,7 @@ struct Rows<'r> {
 }
 
 impl Rows<'_> {
-    /// Adds a row, if anybody has a cell.
+    /// Adds a row, if any contender has a cell.
     fn add<T>(&mut self, name: &str, of: &[Measurement<T>], cell: impl Fn(&T) -> Option<String>) {
         let cell = |contender: &String| {
             let mut these = of.iter().filter(|one| one.contender == *contender);

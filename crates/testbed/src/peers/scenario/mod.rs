@@ -5,8 +5,8 @@
 //! freshly started proxy with an empty store, as the Wisconsin Proxy Benchmark asks for. Where
 //! clients mostly wait (its servers take three seconds, its modems longer) all proxies run at the
 //! same time, each with clients and an origin of its own: the load of all of them is a small part
-//! of a core, and a disturbance of the machine meets everybody. Scenarios that keep a proxy busy
-//! run one proxy at a time.
+//! of a core, and a disturbance of the machine affects all. Scenarios that keep a proxy busy run
+//! one proxy at a time.
 //!
 //! What is measured and how it is called valid is `weir bench`'s matter; this chore starts, waits,
 //! and collects.
@@ -71,8 +71,8 @@ fn scale(value: &str) -> Result<f64, String> {
 const FOLDER: &str = "bench";
 
 /// Who takes part in a scenario and how each is started: as a forward proxy if it can be one, with
-/// one worker, a store on disk of the same room for everybody, and little memory before it. What
-/// each stores and for how long is left to its own rules. In the order of reports.
+/// one worker, a store on disk of the same size for all, and little memory before it. What each
+/// stores and for how long is left to its own rules. In the order of reports.
 pub(crate) static CONTENDERS: [Contender; 6] = [
     Contender::WEIR.with(FOLDER),
     Contender::SQUID_ON_DISK.with(FOLDER),

@@ -65,7 +65,7 @@ struct Run {
     _server: Server,
 }
 
-/// Measures everybody who is present, and writes records, report and figures into `out`.
+/// Measures all proxies that are present, and writes records, report and figures into `out`.
 pub(super) fn run(
     options: &Options,
     participants: Participants,

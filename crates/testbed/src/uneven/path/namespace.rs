@@ -14,8 +14,8 @@ use xtask::failure::{During, Failure};
 /// `O_NONBLOCK`
 const NON_BLOCKING: rustix::fs::OFlags = rustix::fs::OFlags::NONBLOCK;
 
-/// Interfaces, routes and ports that nobody else sees; gone when nothing is in it and this value is
-/// dropped.
+/// Interfaces, routes and ports apart from the machine's; removed when no process is in it and this
+/// value is dropped.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     file: File,
