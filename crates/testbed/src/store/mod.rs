@@ -9,6 +9,7 @@ mod load;
 mod mix;
 mod restart;
 mod schedule;
+mod setup;
 mod table;
 
 use crate::benchmark::{self, Participants};
@@ -17,8 +18,8 @@ use crate::proxy::contender::{self, Contender};
 use crate::record::Benchmark;
 use clap::{Args, value_parser};
 use restart::Restart;
-use schedule::{Hits, Load};
 use serde::{Deserialize, Deserializer, Serialize};
+use setup::{Hits, Load};
 use std::path::Path;
 use xtask::failure::Failure;
 

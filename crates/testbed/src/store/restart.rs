@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::load::{Ask, Sequence, Sizes};
-use super::schedule::{MeasuredProxy, Setup};
+use super::setup::{MeasuredProxy, Setup};
 use crate::client::metrics;
 use crate::origin::READY;
 use crate::proxy::contender::WEIR;

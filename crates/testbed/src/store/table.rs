@@ -1,7 +1,7 @@
 //! The tables of a record, as Markdown.
 
 use super::restart::Restart;
-use super::schedule::{Hits, Load};
+use super::setup::{Hits, Load};
 use super::{Record, Row};
 use crate::process::usage::Traffic;
 use crate::proxy::contender::WEIR;
