@@ -109,6 +109,15 @@ pub(crate) fn ratio(of: u64, to: u64) -> f64 {
     of as f64 / to.max(1) as f64
 }
 
+/// KiB below a megabyte, since read-ahead is promised in them; above, decimal as downloads are.
+pub(crate) fn bytes(count: u64) -> String {
+    match count {
+        0 => "0".to_owned(),
+        1..1_000_000 => format!("{:.0} KiB", ratio(count, 1024)),
+        _ => format!("{:.1} MB", ratio(count, 1_000_000)),
+    }
+}
+
 /// Least, median and most of several measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
@@ -164,5 +173,18 @@ mod tests {
         assert_eq!(out, "");
         table(&mut out, "", "| a | b |", [row(["1", "2"])]);
         assert_eq!(out, "| a | b |\n| --- | --: |\n| 1 | 2 |\n");
+    }
+
+    #[test]
+    fn bytes_are_in_kib_below_one_megabyte_and_in_mb_from_there() {
+        for (count, expected) in [
+            (0, "0"),
+            (65_536, "64 KiB"),
+            (999_999, "977 KiB"),
+            (1_000_000, "1.0 MB"),
+            (59_640_000, "59.6 MB"),
+        ] {
+            assert_eq!(bytes(count), expected);
+        }
     }
 }

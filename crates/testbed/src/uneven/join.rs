@@ -2,6 +2,7 @@
 
 use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::record::markdown::ratio;
 use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -37,6 +38,13 @@ pub(crate) struct Join {
     pub(crate) slow_bytes: u64,
     pub(crate) fetches: u64,
     pub(crate) fetched_bytes: u64,
+}
+
+impl Join {
+    /// The joiner's speed over that of a direct download; `None` when it was not done in time.
+    pub(crate) fn speed_ratio(&self) -> Option<f64> {
+        self.joined_ms.map(|ms| ratio(self.direct_ms, ms))
+    }
 }
 
 pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {

@@ -3,11 +3,11 @@
 use super::herd::{CLIENTS, Herd};
 use super::join::Join;
 use super::measurement::Measurement;
-use super::path::{Download, LongPath, SIDES, Side, Way};
+use super::path::{Download, LongPath, SIDES, Way};
 use super::read_ahead::{KINDS, Kind};
 use super::{Record, targets};
 use crate::proxy::contender::WEIR;
-use crate::record::markdown::{self, COULD_NOT, TARGETS, line, list, median, ratio, row, table};
+use crate::record::markdown::{self, COULD_NOT, TARGETS, bytes, line, list, ratio, row, table};
 
 pub(super) fn render(record: &Record) -> String {
     let (origin, files_max) = (markdown::origin(record, "; "), record.figures.files_max);
@@ -68,7 +68,7 @@ pub(crate) fn experiments(record: &Record) -> String {
     let name = "a fast reader joins a slow reader's 30 MB: time";
     rows.add(name, joins, |join| Some(join_time(join)));
     rows.add("its speed beside a direct download", joins, |join| {
-        join_ratio(join).map(|ratio| format!("{ratio:.2} ×"))
+        join.speed_ratio().map(|ratio| format!("{ratio:.2} ×"))
     });
     rows.add("fetches for the two of them", joins, |join| {
         Some(format!("{} ({})", join.fetches, bytes(join.fetched_bytes)))
@@ -112,11 +112,6 @@ fn join_time(join: &Join) -> String {
             seconds(join.limit_ms)
         ),
     }
-}
-
-/// The joiner's speed over that of a direct download; `None` when it was not done in time.
-pub(super) fn join_ratio(join: &Join) -> Option<f64> {
-    join.joined_ms.map(|ms| ratio(join.direct_ms, ms))
 }
 
 fn fetches(herd: &Herd) -> String {
@@ -179,11 +174,11 @@ fn long_path(out: &mut String, path: &LongPath) {
     );
     let rows = SIDES.map(|side| {
         let speed = |way| {
-            let speed = path_median(path, side, way, Download::mb_per_s);
+            let speed = path.median(side, way, Download::mb_per_s);
             speed.map_or(String::new(), |speed| format!("{speed:.1} MB/s"))
         };
         let early = |way| {
-            let early = path_median(path, side, way, |download| ratio(download.early_ms, 1000));
+            let early = path.median(side, way, |download| ratio(download.early_ms, 1000));
             early.map_or(String::new(), |early| format!("{early:.2} s"))
         };
         row([
@@ -191,34 +186,14 @@ fn long_path(out: &mut String, path: &LongPath) {
             speed(Way::Direct),
             speed(Way::Default),
             speed(Way::Unbounded),
-            path_ratio(path, side).map_or(String::new(), |ratio| format!("{ratio:.3}")),
+            path.speed_ratio(side)
+                .map_or(String::new(), |ratio| format!("{ratio:.3}")),
             early(Way::Default),
             early(Way::Unbounded),
         ])
     });
     let columns = "| long path to | direct | default read-ahead | unbounded | default / unbounded | first 5 MB: default | unbounded |";
     table(out, &title, columns, rows);
-}
-
-fn path_median(
-    path: &LongPath,
-    side: Side,
-    way: Way,
-    number: impl Fn(&Download) -> f64,
-) -> Option<f64> {
-    let sound = path.downloads.iter().filter(|one| one.trouble.is_none());
-    median(
-        sound
-            .filter(|one| one.side == side && one.way == way)
-            .map(number),
-    )
-}
-
-/// Speed with the default read-ahead over that without a bound, medians.
-pub(super) fn path_ratio(path: &LongPath, side: Side) -> Option<f64> {
-    let bounded = path_median(path, side, Way::Default, Download::mb_per_s)?;
-    let unbounded = path_median(path, side, Way::Unbounded, Download::mb_per_s)?;
-    Some(bounded / unbounded)
 }
 
 /// What could not be measured, and why.
@@ -257,31 +232,9 @@ pub(super) fn troubles(record: &Record) -> Vec<String> {
     entries
 }
 
-/// KiB below a megabyte, since read-ahead is promised in them; above, decimal as downloads are.
-pub(super) fn bytes(count: u64) -> String {
-    match count {
-        0 => "0".to_owned(),
-        1..1_000_000 => format!("{:.0} KiB", ratio(count, 1024)),
-        _ => format!("{:.1} MB", ratio(count, 1_000_000)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_in_kib_below_one_megabyte_and_in_mb_from_there() {
-        for (count, expected) in [
-            (0, "0"),
-            (65_536, "64 KiB"),
-            (999_999, "977 KiB"),
-            (1_000_000, "1.0 MB"),
-            (59_640_000, "59.6 MB"),
-        ] {
-            assert_eq!(bytes(count), expected);
-        }
-    }
 
     const RECORD: &str = r#"{"schema":1,"command":"cargo xtask uneven","seed":"none","commit":"none","begun":"now",
         "host":{"cpu":"c","cores":2,"kernel":"6","load_average":"0","memory_kib":"1"},"versions":{"weir":"weir 1"},

@@ -5,9 +5,8 @@ use super::measurement::Measurement;
 use super::memory::Kind;
 use super::path::Side;
 use super::read_ahead::ReadAhead;
-use super::table::{bytes, join_ratio, path_ratio};
 use crate::proxy::contender::WEIR;
-use crate::record::markdown::Target;
+use crate::record::markdown::{Target, bytes};
 
 /// Fetched beyond what the client that left had read; and fetched twice when the next one wants it
 /// all, which is what was in the proxy's kernel when the connection was closed.
@@ -72,7 +71,7 @@ fn read_ahead(record: &Record) -> Option<Target> {
 fn join_and_herd(record: &Record) -> Vec<Target> {
     let mut targets = Vec::new();
     if let Some(join) = of_weir(&record.figures.joins).next() {
-        let ratio = join_ratio(join).unwrap_or_default();
+        let ratio = join.speed_ratio().unwrap_or_default();
         let what = format!(
             "speed of the joiner: {ratio:.2} × a direct download, at least {JOIN_RATIO_MIN}"
         );
@@ -107,7 +106,7 @@ fn memory_and_path(record: &Record) -> Vec<Target> {
     // of a connection that was used before no speed is promised: docs/uneven.md says why
     for side in [Side::Client, Side::NextHop] {
         let path = record.figures.path.as_ref();
-        if let Some(ratio) = path.and_then(|path| path_ratio(path, side)) {
+        if let Some(ratio) = path.and_then(|path| path.speed_ratio(side)) {
             let what = format!(
                 "speed over a long path to {}: {ratio:.3} × unbounded, at least {PATH_RATIO_MIN}",
                 side.name()

@@ -16,6 +16,7 @@ use crate::origin::{Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
+use crate::record::markdown::median;
 use crate::record::millis;
 use namespace::Namespace;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,27 @@ pub(crate) struct LongPath {
     pub(crate) downloads: Vec<Download>,
     /// Near to far, far to near.
     pub(crate) traffic: Vec<Traffic>,
+}
+
+impl LongPath {
+    /// Of the downloads that were not cut; `None` without any.
+    pub(crate) fn median(
+        &self,
+        side: Side,
+        way: Way,
+        number: impl Fn(&Download) -> f64,
+    ) -> Option<f64> {
+        let sound = self.downloads.iter().filter(|one| one.trouble.is_none());
+        let these = sound.filter(|one| one.side == side && one.way == way);
+        median(these.map(number))
+    }
+
+    /// Speed with the default read-ahead over that without a bound, medians.
+    pub(crate) fn speed_ratio(&self, side: Side) -> Option<f64> {
+        let bounded = self.median(side, Way::Default, Download::mb_per_s)?;
+        let unbounded = self.median(side, Way::Unbounded, Download::mb_per_s)?;
+        Some(bounded / unbounded)
+    }
 }
 
 /// Two networks and the link between them.
