@@ -34,19 +34,9 @@ pub(crate) fn run(
     core: usize,
 ) -> Result<(Report, u64), Failure> {
     let script = root::directory().join("peers/wrk-report.lua");
-    let arguments = [
-        "wrk",
-        "-t",
-        "1",
-        "-c",
-        &connections.to_string(),
-        "-d",
-        &format!("{seconds}s"),
-        "-s",
-        &script.display().to_string(),
-        &format!("http://{to}{path}"),
-    ];
-    let arguments = arguments.map(str::to_owned);
+    let words = format!("wrk -t 1 -c {connections} -d {seconds}s -s");
+    let mut arguments: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    arguments.extend([script.display().to_string(), format!("http://{to}{path}")]);
     let life = Duration::from_secs(u64::from(seconds) + 20);
     let (text, cpu_us) = guarded::output(core, &arguments, life)?;
     let report = parse(&text).ok_or_else(|| format!("it said: {text}"));

@@ -26,13 +26,8 @@ pub(crate) struct GuardedProcess {
 /// A command that will be guarded when it runs for at most `life`.
 pub(crate) fn command(arguments: &[String], life: Duration) -> Command {
     let mut command = Command::new("setpriv");
-    command.args([
-        "--pdeathsig",
-        "TERM",
-        "timeout",
-        "--foreground",
-        "--kill-after=5",
-    ]);
+    command.args(["--pdeathsig", "TERM", "timeout"]);
+    command.args(["--foreground", "--kill-after=5"]);
     command.arg(life.as_secs().max(1).to_string());
     command.args(arguments).stdin(Stdio::null());
     // daemons live where not every PATH looks

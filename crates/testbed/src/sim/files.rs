@@ -39,11 +39,9 @@ pub(crate) fn make(
     to: &Path,
 ) -> Result<MadeTrace, Failure> {
     let mut command = Command::new(weir);
-    command
-        .args(["trace", "make", profile, "--output"])
-        .arg(to)
-        .args(["--requests", &requests.to_string()])
-        .args(["--seed", &seed.to_string()]);
+    command.args(["trace", "make", profile, "--output"]).arg(to);
+    command.args(["--requests", &requests.to_string()]);
+    command.args(["--seed", &seed.to_string()]);
     let (_, took) = child::run(&mut command)?;
     let (_, stats) = child::run(Command::new(weir).args(["trace", "stats"]).arg(to))?;
     let mut run = Command::new(weir);

@@ -91,16 +91,12 @@ pub(super) fn make_trace(
     seed: u64,
     to: &Path,
 ) -> Result<TraceSize, Failure> {
+    let (requests, keys, seed) = (requests.to_string(), keys.to_string(), seed.to_string());
     let mut command = Command::new(weir);
-    command
-        .args([
-            "sim", "hits", "--json", "--size", "1MiB", "--policy", "fifo",
-        ])
-        .args(["--zipf", &requests.to_string()])
-        .args(["--zipf-keys", &keys.to_string()])
-        .args(["--zipf-seed", &seed.to_string()])
-        .arg("--write-oracle-general")
-        .arg(to);
+    command.args(["sim", "hits", "--json", "--policy", "fifo"]);
+    command.args(["--size", "1MiB", "--zipf", &requests]);
+    command.args(["--zipf-keys", &keys, "--zipf-seed", &seed]);
+    command.arg("--write-oracle-general").arg(to);
     Ok(said(&mut command)?.0)
 }
 

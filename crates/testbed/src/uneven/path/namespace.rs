@@ -49,7 +49,7 @@ impl Namespace {
         let namespace = Self {
             file: file.during("open a network namespace")?,
         };
-        namespace.run("ip", &["link", "set", "lo", "up"])?;
+        namespace.ip("link set lo up")?;
         // what one run learns of the path must not help the next
         namespace
             .inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"))?
@@ -91,27 +91,25 @@ impl Namespace {
         there: Ipv4Addr,
     ) -> Result<File, Failure> {
         let device = self.inside(|| {
-            let device = OpenOptions::new()
+            let mut options = OpenOptions::new();
+            options
                 .read(true)
                 .write(true)
-                .custom_flags(NON_BLOCKING.bits().cast_signed())
-                .open("/dev/net/tun")?;
+                .custom_flags(NON_BLOCKING.bits().cast_signed());
+            let device = options.open("/dev/net/tun")?;
             ioctl::become_interface(&device, name)?;
             std::io::Result::Ok(device)
         })?;
         let device = device.during("make a TUN interface")?;
-        let (here, there) = (here.to_string(), there.to_string());
-        self.run("ip", &["addr", "add", &here, "peer", &there, "dev", name])?;
+        self.ip(&format!("addr add {here} peer {there} dev {name}"))?;
         // a program that reads in turns must not lose what arrives between them
-        self.run(
-            "ip",
-            &["link", "set", "dev", name, "txqueuelen", "20000", "up"],
-        )?;
+        self.ip(&format!("link set dev {name} txqueuelen 20000 up"))?;
         Ok(device)
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> Result<(), Failure> {
-        self.inside(|| output(Command::new(program).args(arguments)))?
-            .map(drop)
+    fn ip(&self, words: &str) -> Result<(), Failure> {
+        let mut command = Command::new("ip");
+        command.args(words.split_whitespace());
+        self.inside(|| output(&mut command))?.map(drop)
     }
 }
