@@ -81,9 +81,8 @@ impl Bench {
     /// One that does not start is left out; the others go on.
     fn start_all(&mut self, record: &mut Record, present: &[&'static Contender]) {
         for contender in present {
-            match self.start(contender, "") {
-                Ok(server) => self.servers.push((contender, server)),
-                Err(failure) => record.leave_out(contender.name, &failure),
+            if let Some(server) = record.kept(contender.name, self.start(contender, "")) {
+                self.servers.push((contender, server));
             }
         }
     }
@@ -95,15 +94,11 @@ impl Bench {
                     continue;
                 }
                 let how = (seconds, self.cores);
-                match run::measure(round, contender, server, &self.origin, cell, how) {
-                    Ok(run) => {
-                        eprintln!("  {}", run.summary());
-                        record.figures.runs.push(run);
-                    }
-                    Err(failure) => {
-                        let place = format!("{}, round {round}, {}", contender.name, cell.name);
-                        record.leave_out(place, &failure);
-                    }
+                let place = format!("{}, round {round}, {}", contender.name, cell.name);
+                let run = run::measure(round, contender, server, &self.origin, cell, how);
+                if let Some(run) = record.kept(place, run) {
+                    eprintln!("  {}", run.summary());
+                    record.figures.runs.push(run);
                 }
             }
         }
@@ -114,31 +109,23 @@ impl Bench {
         let [cell, ..] = &CELLS;
         run::warm_up(contender, &server, cell, self.cores)
             .during(format_args!("warm up {}", contender.name))?;
-        Ok(idle::measure(
-            contender.name,
-            &server,
-            connections,
-            cell.path,
-        ))
+        let (name, path) = (contender.name, cell.path);
+        Ok(idle::measure(name, &server, connections, path))
     }
 
     fn hold_idle(&self, record: &mut Record, connections: u32, present: &[&'static Contender]) {
-        let caches = present.iter().filter(|contender| contender.is_cache);
-        for contender in caches
-            .filter(|contender| !record.left_out.contains_key(contender.name))
-            .collect::<Vec<_>>()
-        {
-            match self.idle(contender, connections) {
-                Ok(idle) => {
-                    let trouble = idle.trouble.as_deref().unwrap_or_default();
-                    let bytes = idle.bytes_per_connection();
-                    eprintln!(
-                        "  idle {:<14} {bytes} bytes a connection {trouble}",
-                        contender.name
-                    );
-                    record.figures.idle.push(idle);
-                }
-                Err(failure) => record.leave_out(format!("{} (idle)", contender.name), &failure),
+        let is_cache = |contender: &&&Contender| contender.is_cache;
+        for contender in present.iter().filter(is_cache) {
+            let name = contender.name;
+            if record.left_out.contains_key(name) {
+                continue;
+            }
+            let idle = self.idle(contender, connections);
+            if let Some(idle) = record.kept(format!("{name} (idle)"), idle) {
+                let trouble = idle.trouble.as_deref().unwrap_or_default();
+                let bytes = idle.bytes_per_connection();
+                eprintln!("  idle {name:<14} {bytes} bytes a connection {trouble}");
+                record.figures.idle.push(idle);
             }
         }
     }

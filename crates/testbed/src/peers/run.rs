@@ -89,13 +89,8 @@ pub(crate) fn warm_up(
     for _ in 0..3 {
         check_response(contender, server, cell)?;
     }
-    wrk::run(
-        server.address(),
-        cell.path,
-        (wrk::CONNECTIONS, 1),
-        cores.load,
-    )
-    .map_err(|failure| failure.to_string())?;
+    let load = (wrk::CONNECTIONS, 1);
+    wrk::run(server.address(), cell.path, load, cores.load)?;
     Ok(())
 }
 

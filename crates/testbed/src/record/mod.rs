@@ -105,8 +105,17 @@ impl<B: Benchmark> Record<B> {
         std::fs::write(file, text + "\n").during(format_args!("write `{}`", file.display()))
     }
 
+    /// What could be measured; what could not is left out.
+    pub(crate) fn kept<T>(
+        &mut self,
+        what: impl Into<String>,
+        outcome: Result<T, Failure>,
+    ) -> Option<T> {
+        outcome.map_err(|why| self.leave_out(what, &why)).ok()
+    }
+
     /// Leaves something out, and says so.
-    pub(crate) fn leave_out(&mut self, what: impl Into<String>, why: &Failure) {
+    fn leave_out(&mut self, what: impl Into<String>, why: &Failure) {
         let what = what.into();
         eprintln!("  {what}: {why}");
         self.left_out.insert(what, why.to_string());

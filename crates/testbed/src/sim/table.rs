@@ -5,7 +5,7 @@ use super::child::RunCost;
 use super::files::MadeTrace;
 use super::hits::{Hits, HitsRun, POLICIES};
 use super::packets::Packets;
-use crate::record::markdown::{Target, ratio, row, table};
+use crate::record::markdown::{Target, line, ratio, row, table};
 
 /// How far the hit ratio of a policy may be from the other's, in a whole of 1. FIFO and LRU are the
 /// same algorithm everywhere; byte-capacity variants of the others differ in small things.
@@ -35,12 +35,8 @@ pub(super) fn render(record: &Record) -> String {
     }
     let title =
         "### Packets and connections: `modem-1997`, one thread, its processor time, rows at hand";
-    table(
-        &mut out,
-        title,
-        "| scenario | requests/s | packets each | hit ratio |",
-        rows,
-    );
+    let columns = "| scenario | requests/s | packets each | hit ratio |";
+    table(&mut out, title, columns, rows);
     let rows = figures.memory.iter().map(|run| {
         let (seconds, mib) = (run.took.seconds, run.took.peak_rss_kib / 1024);
         format!("| {} | {} | {seconds:.1} | {mib} |", run.requests, run.keys)
@@ -64,9 +60,9 @@ pub(super) fn render(record: &Record) -> String {
     let columns = "| policy | requests | keys | file, MB | seconds | requests/s | peak, MiB |";
     table(&mut out, title, columns, rows);
     out.push('\n');
-    for target in targets(record) {
-        out.push_str(&format!("* {target}\n"));
-    }
+    targets(record)
+        .iter()
+        .for_each(|target| line(&mut out, format_args!("* {target}")));
     out
 }
 

@@ -56,10 +56,8 @@ pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<()
     let weir = present.iter().find(|contender| contender.name == WEIR);
     if let Some(weir) = weir.filter(|_| wants(Experiment::Path)) {
         eprintln!("a long path");
-        match path::measure(weir, directory, words, record.settings.pairs, LIFE) {
-            Ok(path) => record.figures.path = Some(path),
-            Err(failure) => record.leave_out(format!("{WEIR} (long path)"), &failure),
-        }
+        let path = path::measure(weir, directory, words, record.settings.pairs, LIFE);
+        record.figures.path = record.kept(format!("{WEIR} (long path)"), path);
     }
     Ok(())
 }
@@ -89,9 +87,9 @@ impl Setup {
             let mut words = origin.words(words, host);
             words.set("FETCH", "");
             let directory = directory.join(contender.name);
-            match Server::start(contender, &directory, &words, &place, READY) {
-                Ok(server) => servers.push((*contender, server)),
-                Err(failure) => record.leave_out(format!("{} ({name})", contender.name), &failure),
+            let server = Server::start(contender, &directory, &words, &place, READY);
+            if let Some(server) = record.kept(format!("{} ({name})", contender.name), server) {
+                servers.push((*contender, server));
             }
         }
         Ok(Self { servers, origin })
