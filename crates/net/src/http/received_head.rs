@@ -22,8 +22,11 @@ pub struct ReceivedHead<'s, 'a> {
     pub length: Result<BodyLength, FramingError>,
     /// What of the content came with it.
     pub buffered: BufferedContent<'a>,
-    pub(super) consumed: usize,
-    pub(super) is_repaired: bool,
+    /// Whether the next hop will take another request on the connection (RFC 9112 §9.3), as far as
+    /// the head tells.
+    pub is_persistent: bool,
+    consumed: usize,
+    is_repaired: bool,
 }
 
 /// What a stream is told of a head that was taken.
@@ -66,32 +69,29 @@ impl ReceivedBytes {
                 length: length.unwrap_or(BodyLength::None),
                 trailers: *limits,
             },
+            is_persistent: !repairs.any() && is_persistent(&head, length),
             consumed,
             is_repaired: repairs.any(),
         }))
     }
 }
 
-impl ReceivedHead<'_, '_> {
-    /// Whether the next hop will take another request on the connection (RFC 9112 §9.3), as far as
-    /// the head tells.
-    #[must_use]
-    pub fn is_persistent(&self) -> bool {
-        let options = ConnectionOptions::gather(self.head.fields);
-        let stays = self.head.version == Version::Http11 || options.keep_alive;
-        !options.close
-            && stays
-            && !self.is_repaired
-            && !matches!(self.length, Ok(BodyLength::UntilClose) | Err(_))
+fn is_persistent(head: &ResponseHead<'_, '_>, length: Result<BodyLength, FramingError>) -> bool {
+    if matches!(length, Ok(BodyLength::UntilClose) | Err(_)) {
+        return false;
     }
+    let options = ConnectionOptions::gather(head.fields);
+    !options.close && (head.version == Version::Http11 || options.keep_alive)
+}
 
+impl ReceivedHead<'_, '_> {
     /// What the stream is to be told of it.
     #[must_use]
     pub fn acceptance(&self) -> Acceptance {
         Acceptance {
             consumed: self.consumed,
             is_repaired: self.is_repaired,
-            is_persistent: self.is_persistent(),
+            is_persistent: self.is_persistent,
             length: self.length.ok().filter(|_| self.head.status >= 200),
         }
     }

@@ -279,7 +279,7 @@ impl Download<'_, '_> {
             body,
             buffered: received.buffered,
         };
-        exchange.log.answered(received.is_persistent());
+        exchange.log.answered(received.is_persistent);
         if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
             && missing.is_for_one()
         {
