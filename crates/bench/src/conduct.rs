@@ -49,9 +49,9 @@ mod shaping;
 
 pub use interrupt::Interrupt;
 pub use local::{LocalPlan, run};
-pub use master::{Expected, Master};
+pub use master::{ExpectedParticipants, Master};
 pub use message::Role;
-pub use participant::{AsClients, AsOrigin, Joining};
+pub use participant::{ClientRole, JoinSettings, OriginRole};
 pub use plan::{Approach, ERRORS_SHARE_MAX, RunPlan};
 pub use probe::ask_all;
 pub use run_outcome::{Participant, RunOutcome};

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use weir_workload::output;
 
-/// Whose fault it is.
+/// FailureKind fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum FailureKind {
     /// The operator's: a scenario that cannot be used, an address that makes no sense. Nothing was
     /// started.
     Usage,
@@ -19,8 +19,8 @@ pub enum Whose {
 /// A failure as it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Whose fault it is.
-    pub whose: Whose,
+    /// FailureKind fault it is.
+    pub kind: FailureKind,
     /// What could not be done: a fragment after `error: `.
     pub what: String,
     /// Why: a fragment after `caused by: `.
@@ -32,12 +32,12 @@ pub struct Failure {
 impl Failure {
     /// The operator asked for something that cannot be.
     pub fn usage(what: impl Into<String>, cause: impl fmt::Display) -> Self {
-        Self::new(Whose::Usage, what, &cause)
+        Self::new(FailureKind::Usage, what, &cause)
     }
 
     /// Something outside of us failed.
     pub fn outside(what: impl Into<String>, cause: impl fmt::Display) -> Self {
-        Self::new(Whose::Outside, what, &cause)
+        Self::new(FailureKind::Outside, what, &cause)
     }
 
     /// A file could not be written.
@@ -55,9 +55,9 @@ impl Failure {
         self
     }
 
-    fn new(whose: Whose, what: impl Into<String>, cause: &dyn fmt::Display) -> Self {
+    fn new(kind: FailureKind, what: impl Into<String>, cause: &dyn fmt::Display) -> Self {
         Self {
-            whose,
+            kind,
             what: what.into(),
             cause: cause.to_string(),
             hint: None,
@@ -85,7 +85,7 @@ mod tests {
             failure.to_string(),
             "cannot listen on 127.0.0.1:80: permission denied"
         );
-        assert_eq!(failure.whose, Whose::Outside);
-        assert_eq!(Failure::usage("x", "y").whose, Whose::Usage);
+        assert_eq!(failure.kind, FailureKind::Outside);
+        assert_eq!(Failure::usage("x", "y").kind, FailureKind::Usage);
     }
 }

@@ -1,9 +1,9 @@
 //! From what was gathered to a record, and from a record to files and a table.
 //!
-//! The schema is [`weir_measure::record`]. Here the accounts of both sides are held against each
-//! other, and it is decided whether the run is valid.
+//! The schema is [`weir_measure::record`]. Here the counts of clients and origin are
+//! compared, and it is decided whether the run is valid.
 
-mod accounts;
+mod audit;
 mod file;
 pub(crate) mod host;
 mod phases;

@@ -31,7 +31,7 @@ mod table;
 mod timeline;
 mod validity;
 
-pub use source::{Named, read};
+pub use source::{RecordFile, read};
 
 use crate::failure::Failure;
 use std::path::Path;
@@ -43,7 +43,7 @@ use weir_workload::{Scenario, Workload, output};
 ///
 /// # Errors
 /// There is no run, or a file cannot be written.
-pub fn write(runs: &[Named], out: &Path, figures: Option<&Path>) -> Result<(), Failure> {
+pub fn write(runs: &[RecordFile], out: &Path, figures: Option<&Path>) -> Result<(), Failure> {
     if runs.is_empty() {
         return Err(
             Failure::usage("cannot write a report", "no record was named")

@@ -1,21 +1,20 @@
-//! What the clients count: accounts and times by phase and by second, samples, and how the
+//! What the clients count: counts and times by phase and by second, samples, and how the
 //! generator itself did.
 //!
 //! Everything merges without loss: threads and machines each bring theirs, and the sum is what one
 //! would have counted.
 
-mod accounts;
 mod by_kind;
 mod counts;
 mod health;
 mod link_time;
 mod outcome;
 mod phase;
+mod request_counts;
 mod sample;
 mod second;
 mod times;
 
-pub use accounts::Accounts;
 pub use by_kind::{ByKind, RequestKind};
 pub(crate) use counts::kinds;
 pub use counts::{Counts, Kind};
@@ -26,6 +25,7 @@ pub use health::{
 pub use link_time::LinkTime;
 pub use outcome::{CrossCheck, ErrorKind, Outcome};
 pub use phase::{PhaseTally, ResponseTimes};
+pub use request_counts::RequestCounts;
 pub use sample::Sample;
 pub use second::SecondTally;
 pub use times::{LONGEST_US, Times};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use weir_bench::report::{self, Named};
-use weir_measure::record::{KindSide, LieFound, Record};
+use weir_bench::report::{self, RecordFile};
+use weir_measure::record::{KindSide, Record, WrongResponse};
 
 /// Made up in every number.
 const MADE_UP: &str = include_str!("data/record-wpb.json");
@@ -16,18 +16,18 @@ fn made_up() -> Record {
 }
 
 /// A run of `label` with some number of clients, with or without caching.
-fn run(label: &str, clients: u32, is_caching: bool) -> Named {
+fn run(label: &str, clients: u32, is_caching: bool) -> RecordFile {
     let mut record = made_up();
     label.clone_into(&mut record.subject.label);
     record.subject.is_caching = is_caching;
     record.parameters = BTreeMap::from([("clients".to_owned(), f64::from(clients))]);
-    Named {
+    RecordFile {
         file: format!("{label}-{clients}-{is_caching}.json"),
         record,
     }
 }
 
-fn sweep() -> Vec<Named> {
+fn sweep() -> Vec<RecordFile> {
     let mut runs = Vec::new();
     for label in ["weir", "squid"] {
         for clients in [8, 48, 96] {
@@ -39,7 +39,7 @@ fn sweep() -> Vec<Named> {
 }
 
 /// The page, and its figures by name.
-fn written(runs: &[Named]) -> (String, BTreeMap<String, String>) {
+fn written(runs: &[RecordFile]) -> (String, BTreeMap<String, String>) {
     let directory = tempfile::tempdir().expect("a directory");
     let (out, figures) = (
         directory.path().join("new/report.html"),
@@ -220,7 +220,7 @@ fn hostile_text_in_a_record_is_escaped() {
     record.parameters.insert(HOSTILE.to_owned(), 1.0);
     record.phases[1].name = HOSTILE.to_owned();
     record.samples = Some(HOSTILE.to_owned());
-    record.lies = vec![LieFound {
+    record.wrong_responses = vec![WrongResponse {
         kind: HOSTILE.to_owned(),
         at_s: 1.0,
         phase: HOSTILE.to_owned(),
@@ -277,7 +277,7 @@ fn invalid_run_is_not_named_the_fastest() {
 #[test]
 fn headline_is_made_of_valid_runs_only() {
     let mut one = run("weir", 8, true);
-    let has_headline = |runs: &[Named]| written(runs).0.contains("class=\"lead\"");
+    let has_headline = |runs: &[RecordFile]| written(runs).0.contains("class=\"lead\"");
     assert!(has_headline(&[one.clone()]));
     one.record.is_valid = false;
     assert!(!has_headline(&[one.clone()]));
@@ -354,7 +354,7 @@ fn runs_under_other_conditions_are_separated_and_the_difference_named() {
 
 #[test]
 fn repetitions_are_shown_as_median_and_range() {
-    let runs: Vec<Named> = [1, 2, 9]
+    let runs: Vec<RecordFile> = [1, 2, 9]
         .map(|factor| {
             let mut one = run("weir", 8, true);
             one.record.phases[1].response_time.all.sum = 480 * factor * 1_000_000;
@@ -371,7 +371,7 @@ fn repetitions_are_shown_as_median_and_range() {
 }
 
 /// Runs of `label` whose mean response times are these, seconds.
-fn repeated(label: &str, means_s: &[u64]) -> Vec<Named> {
+fn repeated(label: &str, means_s: &[u64]) -> Vec<RecordFile> {
     let one = |mean_s: &u64| {
         let mut one = run(label, 8, true);
         one.record.phases[1].response_time.all.sum = 480 * mean_s * 1_000_000;
@@ -400,7 +400,7 @@ fn single_runs_have_a_winner_only_beyond_ten_percent() {
 }
 
 /// So much CPU time was used, in one second of the run.
-fn using(mut run: Named, cpu_s: f64) -> Named {
+fn using(mut run: RecordFile, cpu_s: f64) -> RecordFile {
     let second = serde_json::json!({
         "at_s": 1.0, "processes": 1, "cpu_share": cpu_s, "rss_bytes": 1, "read_bytes": 0, "written_bytes": 0,
         "machine_cpu_share": 0.0, "machine_wait_share": 0.0, "disk_read_bytes": 0, "disk_written_bytes": 0,

@@ -1,7 +1,7 @@
 //! The result file of one run of the benchmark.
 //!
 //! A record is everything that is needed to believe a number and to get it again: the command, the
-//! seed, the whole scenario as text, the tool, the host, the accounts of both sides by phase, and
+//! seed, the whole scenario as text, the tool, the host, the counts of both sides by phase, and
 //! whether the run is valid. It is written as JSON with the names of the fields below; times of
 //! single requests, if they are wanted, are in a Parquet file beside it.
 //!
@@ -14,7 +14,6 @@
 mod client_side;
 mod distribution;
 mod generator;
-mod lie;
 mod link_shaping;
 mod origin_side;
 mod phase;
@@ -23,11 +22,11 @@ mod run;
 mod series;
 mod subject;
 mod usage;
+mod wrong_response;
 
 pub use client_side::{CacheStatusAgreement, ClientSide, KindSide};
 pub use distribution::Histogram;
 pub use generator::Generator;
-pub use lie::LieFound;
 pub use link_shaping::LinkShaping;
 pub use origin_side::OriginSide;
 pub use phase::{Phase, ResponseTime};
@@ -36,6 +35,7 @@ pub use run::{Host, Record, Tool};
 pub use series::Second;
 pub use subject::{Mode, Subject};
 pub use usage::UsageSecond;
+pub use wrong_response::WrongResponse;
 
 /// What [`Record::format`] says in every record.
 pub const FORMAT: &str = "weir-record";

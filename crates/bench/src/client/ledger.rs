@@ -135,24 +135,24 @@ impl Ledger {
         self.second.phase = order.ask.phase;
         let phase = self.phase(order.ask.phase);
         phase.from_us = Some(phase.from_us.unwrap_or(now_us).min(now_us));
-        phase.accounts.requests += 1;
-        phase.accounts.connections_reused += u64::from(is_reused);
+        phase.counts.requests += 1;
+        phase.counts.connections_reused += u64::from(is_reused);
         if let Method::Post { content_bytes } = order.ask.method {
-            phase.accounts.sent_content_bytes += u64::from(content_bytes);
+            phase.counts.sent_content_bytes += u64::from(content_bytes);
         }
     }
 
     /// A request met a connection that was closing, and is begun again.
     pub(super) fn repeated(&mut self, order: &Order) {
-        self.phase(order.ask.phase).accounts.repeated += 1;
+        self.phase(order.ask.phase).counts.repeated += 1;
     }
 
     /// A connection was set up, in so many microseconds. `is_slow`: the first packet of it was
     /// lost.
     pub(super) fn connected(&mut self, order: &Order, took_us: u64, is_slow: bool) {
         let phase = self.phase(order.ask.phase);
-        phase.accounts.connections_opened += 1;
-        phase.accounts.connections_slow += u64::from(is_slow);
+        phase.counts.connections_opened += 1;
+        phase.counts.connections_slow += u64::from(is_slow);
         phase.response_time.connect.record(took_us);
     }
 
@@ -177,8 +177,8 @@ impl Ledger {
         let phase = self.phase(order.ask.phase);
         phase.until_us = phase.until_us.max(now_us);
         // one that was to be sent again was begun before
-        phase.accounts.requests += u64::from(!order.is_repeated);
-        phase.accounts.enter(Outcome::Error(kind), 0);
+        phase.counts.requests += u64::from(!order.is_repeated);
+        phase.counts.enter(Outcome::Error(kind), 0);
     }
 
     /// A transaction has ended.
@@ -191,19 +191,19 @@ impl Ledger {
         let is_collapsed = transaction.has_waited_for_another();
         let phase = &mut self.result.phases[usize::from(order.ask.phase)];
         phase.until_us = phase.until_us.max(transaction.ended_us);
-        phase.accounts.enter(outcome, examination.received);
+        phase.counts.enter(outcome, examination.received);
         let kind = RequestKind::of(&order.ask);
-        phase.accounts.by_kind.enter(kind, outcome);
-        phase.accounts.collapsed += u64::from(outcome == Outcome::Hit && is_collapsed);
+        phase.counts.by_kind.enter(kind, outcome);
+        phase.counts.collapsed += u64::from(outcome == Outcome::Hit && is_collapsed);
         if transaction.could_hit {
-            phase.accounts.could_hit += 1;
-            phase.accounts.could_hit_content_bytes += examination.received;
+            phase.counts.could_hit += 1;
+            phase.counts.could_hit_content_bytes += examination.received;
         }
-        phase.accounts.condition_ignored += u64::from(conclusion.condition_ignored);
-        phase.accounts.reload_ignored +=
+        phase.counts.condition_ignored += u64::from(conclusion.condition_ignored);
+        phase.counts.reload_ignored +=
             u64::from(order.ask.kind == AskKind::Reload && outcome == Outcome::Hit);
         if let Some(check) = conclusion.cross_check {
-            phase.accounts.cache_status.add(check);
+            phase.counts.cache_status.add(check);
         }
         if outcome == Outcome::Error(ErrorKind::OutOfSockets) {
             self.result.health.out_of_sockets += 1;
@@ -220,12 +220,12 @@ impl Ledger {
             _ => {}
         }
         if let Some(finding) = &conclusion.finding {
-            phase.accounts.wrong.add(finding.kind);
+            phase.counts.wrong.add(finding.kind);
         }
         self.count_second(outcome, examination.received, conclusion.finding.is_some());
         self.sample(transaction, &conclusion);
         self.keep_refusal(transaction, outcome);
-        self.keep_lie(transaction, conclusion);
+        self.keep_wrong_response(transaction, conclusion);
     }
 
     fn count_second(&mut self, outcome: Outcome, content_bytes: u64, is_wrong: bool) {
@@ -308,12 +308,12 @@ impl Ledger {
         }
     }
 
-    fn keep_lie(&mut self, transaction: Transaction<'_>, conclusion: Conclusion) {
+    fn keep_wrong_response(&mut self, transaction: Transaction<'_>, conclusion: Conclusion) {
         let Some(finding) = conclusion.finding else {
             return;
         };
         if self.result.wrong_responses.len() >= self.limits.wrong_responses_max {
-            self.result.health.lies_dropped += 1;
+            self.result.health.wrong_responses_dropped += 1;
             return;
         }
         let examination = transaction.examination;
@@ -480,13 +480,13 @@ mod tests {
         ledger.not_sent(&order, ErrorKind::QueueFull, 20);
         let result = ledger.close();
         let phase = &result.phases[0];
-        assert!(phase.accounts.balance() && phase.offered == 6);
+        assert!(phase.counts.is_balanced() && phase.offered == 6);
         let times = &phase.response_time;
         let counts = [times.all.count(), times.hit.count(), times.miss.count()];
         assert_eq!(counts, [3, 1, 1]);
-        let by_kind = &phase.accounts.by_kind;
+        let by_kind = &phase.counts.by_kind;
         assert_eq!((by_kind.ended.sum(), by_kind.hits.sum()), (5, 1));
-        assert_eq!(phase.accounts.could_hit, 1);
+        assert_eq!(phase.counts.could_hit, 1);
         assert_eq!(times.all.max_us(), Some(7));
         assert_eq!((phase.from_us, phase.until_us), (Some(0), 20));
         assert_eq!(result.health.queue_full, 1);

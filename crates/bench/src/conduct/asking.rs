@@ -2,7 +2,7 @@
 
 use super::connections;
 use super::message::{AskTask, ClientsResult, ToMaster, ToParticipant};
-use super::participant::{AsClients, Post, out_of_turn};
+use super::participant::{ClientRole, Post, out_of_turn};
 use super::plan::Approach;
 use super::probe::probe;
 use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
@@ -29,7 +29,7 @@ const SECONDS_MAX: usize = 4096;
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Does what the master wants until the run is over.
-pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
+pub(super) fn ask(post: &Post<'_>, clients: &ClientRole) -> Result<(), Failure> {
     let task = match post.wait()? {
         ToParticipant::Ask(task) => *task,
         // the run has ended before it began

@@ -2,8 +2,8 @@
 
 use super::connections;
 use super::interrupt::Interrupt;
-use super::master::{Expected, Master};
-use super::participant::{AsClients, AsOrigin, Joining};
+use super::master::{ExpectedParticipants, Master};
+use super::participant::{ClientRole, JoinSettings, OriginRole};
 use super::plan::{Approach, RunPlan};
 use super::run_outcome::RunOutcome;
 use crate::failure::Failure;
@@ -18,9 +18,9 @@ use weir_workload::{Addresses, Chance};
 #[derive(Clone, Debug)]
 pub struct LocalPlan {
     /// Who asks.
-    pub clients: AsClients,
+    pub clients: ClientRole,
     /// Who answers. It listens on the address that the proxy is reached from, unless it says where.
-    pub origin: AsOrigin,
+    pub origin: OriginRole,
     /// The version of the program.
     pub version: String,
 }
@@ -39,9 +39,12 @@ pub fn run(
     // rather than when the threads wait for a master that has given up
     plan.proxy_pid.map(ProxyProcess::find).transpose()?;
     connections::raise_for_both(&plan.scenario);
-    let master = Master::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Expected::default())?;
-    let joining = |name: &str| Joining::new(master.address(), name.to_owned(), &local.version);
-    let (as_origin, as_clients) = (joining("origin"), joining("clients"));
+    let master = Master::bind(
+        SocketAddr::from(([127, 0, 0, 1], 0)),
+        ExpectedParticipants::default(),
+    )?;
+    let joining = |name: &str| JoinSettings::new(master.address(), name.to_owned(), &local.version);
+    let (run_origin, run_clients) = (joining("origin"), joining("clients"));
     let mut origin = local.origin;
     if origin.listen.is_none() {
         origin.listen = reached_from(plan.proxy)
@@ -54,10 +57,10 @@ pub fn run(
     std::thread::scope(|scope| {
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let origin = named("weir-serve")
-            .spawn_scoped(scope, || as_origin.as_origin(&origin, &never))
+            .spawn_scoped(scope, || run_origin.run_origin(&origin, &never))
             .map_err(no_thread)?;
         let clients = named("weir-ask")
-            .spawn_scoped(scope, || as_clients.as_clients(&local.clients, &never))
+            .spawn_scoped(scope, || run_clients.run_clients(&local.clients, &never))
             .map_err(no_thread)?;
         let gathered = master.conduct(plan, interrupt, progress);
         // what they failed with they have told the master

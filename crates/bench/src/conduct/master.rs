@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How many are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedParticipants {
     /// Hosts of servers, at least 1.
     pub origins: u32,
     /// Hosts of clients, at least 1.
@@ -24,7 +24,7 @@ pub struct Expected {
     pub within: Duration,
 }
 
-impl Default for Expected {
+impl Default for ExpectedParticipants {
     fn default() -> Self {
         Self {
             origins: 1,
@@ -42,7 +42,7 @@ pub(super) const GLANCE: Duration = Duration::from_millis(50);
 pub struct Master {
     listener: TcpListener,
     address: SocketAddr,
-    expected: Expected,
+    expected: ExpectedParticipants,
 }
 
 impl Master {
@@ -50,7 +50,7 @@ impl Master {
     ///
     /// # Errors
     /// The address cannot be had.
-    pub fn bind(address: SocketAddr, expected: Expected) -> Result<Self, Failure> {
+    pub fn bind(address: SocketAddr, expected: ExpectedParticipants) -> Result<Self, Failure> {
         let failure = |error: std::io::Error| {
             Failure::outside(format!("cannot wait for participants on {address}"), error)
         };
@@ -209,7 +209,7 @@ impl Master {
 
     fn nobody_came(&self, pool: &ParticipantPool) -> Failure {
         let (origins, clients) = self.missing(pool);
-        let Expected {
+        let ExpectedParticipants {
             origins: all_origins,
             clients: all_clients,
             within,

@@ -3,7 +3,7 @@
 use super::plan::Approach;
 use crate::check::WrongResponse;
 use crate::client::Refusal;
-use crate::failure::{Failure, Whose};
+use crate::failure::{Failure, FailureKind};
 use crate::origin::OriginCounts;
 use crate::tally::{Health, PhaseTally, SecondTally};
 use crate::usage::ThreadLoad;
@@ -66,7 +66,7 @@ pub(super) enum ToMaster {
     Counted(Box<OriginResult>),
     /// It cannot go on.
     Failed {
-        /// Whose fault it is.
+        /// Its [`FailureKind`].
         is_usage: bool,
         /// As of [`Failure`].
         what: String,
@@ -178,7 +178,7 @@ pub(super) struct AskTask {
 impl From<Failure> for ToMaster {
     fn from(failure: Failure) -> Self {
         Self::Failed {
-            is_usage: failure.whose == Whose::Usage,
+            is_usage: failure.kind == FailureKind::Usage,
             what: failure.what,
             cause: failure.cause,
             hint: failure.hint,

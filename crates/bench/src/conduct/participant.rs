@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How a master is found.
 #[derive(Clone, Debug)]
-pub struct Joining {
+pub struct JoinSettings {
     /// Where it listens.
     pub master: SocketAddr,
     /// What we call ourselves; one name for one participant.
@@ -28,7 +28,7 @@ pub struct Joining {
 
 /// What clients bring along.
 #[derive(Clone, Debug)]
-pub struct AsClients {
+pub struct ClientRole {
     /// At least 1; each is a loop of its own.
     pub threads: u32,
     /// Where single requests are written to, and of how many one.
@@ -39,7 +39,7 @@ pub struct AsClients {
 
 /// What an origin brings along.
 #[derive(Clone, Copy, Debug)]
-pub struct AsOrigin {
+pub struct OriginRole {
     /// At least 1.
     pub threads: u32,
     /// Where it listens; the address by which the master is reached, and free ports, if not given.
@@ -55,7 +55,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// as its operator likes.
 const TASK_MAX: Duration = Duration::from_secs(24 * 3600);
 
-impl Joining {
+impl JoinSettings {
     /// The defaults for one that joins this master.
     #[must_use]
     pub fn new(master: SocketAddr, name: String, version: &str) -> Self {
@@ -71,7 +71,7 @@ impl Joining {
     ///
     /// # Errors
     /// The master does not come, refuses us or goes away, or we cannot do what it wants.
-    pub fn as_clients(&self, clients: &AsClients, interrupt: &Interrupt) -> Result<(), Failure> {
+    pub fn run_clients(&self, clients: &ClientRole, interrupt: &Interrupt) -> Result<(), Failure> {
         let post = self.join(Role::Clients, clients.threads, interrupt)?;
         let done = asking::ask(&post, clients);
         post.finish(done)
@@ -81,7 +81,7 @@ impl Joining {
     ///
     /// # Errors
     /// As for clients.
-    pub fn as_origin(&self, origin: &AsOrigin, interrupt: &Interrupt) -> Result<(), Failure> {
+    pub fn run_origin(&self, origin: &OriginRole, interrupt: &Interrupt) -> Result<(), Failure> {
         let post = self.join(Role::Origin, origin.threads, interrupt)?;
         let done = serving::serve(&post, origin);
         post.finish(done)

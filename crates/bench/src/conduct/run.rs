@@ -7,7 +7,7 @@ use super::participant_pool::{ParticipantPool, PoolEvent};
 use super::plan::RunPlan;
 use super::run_outcome::RunOutcome;
 use super::{LEAD, PREPARATION_MAX, SILENCE_MAX, STOP_MAX};
-use crate::failure::{Failure, Whose};
+use crate::failure::{Failure, FailureKind};
 use crate::progress::Progress;
 use crate::usage::ProxyProcess;
 use std::collections::HashSet;
@@ -182,15 +182,15 @@ impl<'r> Run<'r> {
                         cause,
                         hint,
                     } => {
-                        let whose = if is_usage {
-                            Whose::Usage
+                        let kind = if is_usage {
+                            FailureKind::Usage
                         } else {
-                            Whose::Outside
+                            FailureKind::Outside
                         };
                         let cause = format!("{} {their_what}: {cause}", self.pool.name(from));
                         let what = what.to_owned();
                         return Err(Failure {
-                            whose,
+                            kind,
                             what,
                             cause,
                             hint,

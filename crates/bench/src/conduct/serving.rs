@@ -1,7 +1,7 @@
 //! A participant that answers.
 
 use super::message::{OriginResult, ServeTask, ToMaster, ToParticipant};
-use super::participant::{AsOrigin, Post, out_of_turn};
+use super::participant::{OriginRole, Post, out_of_turn};
 use super::plan::Approach;
 use crate::failure::Failure;
 use crate::origin::{self, OriginListen, OriginPlan};
@@ -22,7 +22,7 @@ const THREADS: &str = "weir-origin-";
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// Does what the master wants until the run is over.
-pub(super) fn serve(post: &Post<'_>, own: &AsOrigin) -> Result<(), Failure> {
+pub(super) fn serve(post: &Post<'_>, own: &OriginRole) -> Result<(), Failure> {
     let task = match post.wait()? {
         ToParticipant::Serve(task) => *task,
         // the run has ended before it began

@@ -1,9 +1,9 @@
-//! The accounts of both sides in the schema's words.
+//! The counts of clients and origin in the schema's words.
 
 use crate::client::ClientResult;
 use crate::origin::{OriginCounts, PhaseCounts};
 use crate::tally::{
-    Accounts, ByKind, Counts, CrossCheck, Kind, PhaseTally, RequestKind, SecondTally, Times,
+    ByKind, Counts, CrossCheck, Kind, PhaseTally, RequestCounts, RequestKind, SecondTally, Times,
 };
 use std::collections::BTreeMap;
 use weir_measure::record::{
@@ -36,7 +36,7 @@ fn phase(tally: &PhaseTally, origin: &PhaseCounts) -> Phase {
         is_measured: tally.is_measured,
         seconds: tally.seconds(),
         offered_requests: tally.offered,
-        client: client_side(&tally.accounts),
+        client: client_side(&tally.counts),
         origin: origin_side(origin),
         response_time: ResponseTime {
             all: histogram(&tally.response_time.all),
@@ -47,30 +47,30 @@ fn phase(tally: &PhaseTally, origin: &PhaseCounts) -> Phase {
     }
 }
 
-fn client_side(accounts: &Accounts) -> ClientSide {
+fn client_side(counts: &RequestCounts) -> ClientSide {
     ClientSide {
-        requests: accounts.requests,
-        hits: accounts.hits,
-        collapsed: accounts.collapsed,
-        validated: accounts.validated,
-        forwarded: accounts.forwarded,
-        not_modified: accounts.not_modified,
-        not_modified_forwarded: Some(accounts.not_modified_forwarded),
-        errors: by_word(&accounts.errors),
-        aborted: accounts.aborted,
-        wrong: by_word(&accounts.wrong),
-        content_bytes: accounts.content_bytes,
-        failed_content_bytes: accounts.failed_content_bytes,
-        hit_content_bytes: accounts.hit_content_bytes,
-        could_hit: accounts.could_hit,
-        could_hit_content_bytes: accounts.could_hit_content_bytes,
-        by_kind: by_kind(&accounts.by_kind),
-        connections_opened: accounts.connections_opened,
-        connections_reused: accounts.connections_reused,
+        requests: counts.requests,
+        hits: counts.hits,
+        collapsed: counts.collapsed,
+        validated: counts.validated,
+        forwarded: counts.forwarded,
+        not_modified: counts.not_modified,
+        not_modified_forwarded: Some(counts.not_modified_forwarded),
+        errors: by_word(&counts.errors),
+        aborted: counts.aborted,
+        wrong: by_word(&counts.wrong),
+        content_bytes: counts.content_bytes,
+        failed_content_bytes: counts.failed_content_bytes,
+        hit_content_bytes: counts.hit_content_bytes,
+        could_hit: counts.could_hit,
+        could_hit_content_bytes: counts.could_hit_content_bytes,
+        by_kind: by_kind(&counts.by_kind),
+        connections_opened: counts.connections_opened,
+        connections_reused: counts.connections_reused,
         cache_status: CacheStatusAgreement {
-            agree: accounts.cache_status.of(CrossCheck::Agree),
-            disagree: accounts.cache_status.of(CrossCheck::Disagree),
-            absent: accounts.cache_status.of(CrossCheck::Absent),
+            agree: counts.cache_status.of(CrossCheck::Agree),
+            disagree: counts.cache_status.of(CrossCheck::Disagree),
+            absent: counts.cache_status.of(CrossCheck::Absent),
         },
     }
 }
@@ -147,8 +147,8 @@ mod tests {
     fn tally(name: &str, hits: u64) -> PhaseTally {
         let mut tally = PhaseTally::new(name, true);
         for hit in 0..hits {
-            tally.accounts.requests += 1;
-            tally.accounts.enter(Outcome::Hit, 100);
+            tally.counts.requests += 1;
+            tally.counts.enter(Outcome::Hit, 100);
             tally.response_time.all.record(1000 + hit);
         }
         tally

@@ -103,25 +103,25 @@ fn verdict(text: &mut String, record: &Record) {
             .iter()
             .for_each(|reason| line(text, &format!("  {reason}")));
     }
-    for lie in record.lies.iter().take(LIES_SHOWN) {
-        let at = lie
+    for wrong in record.wrong_responses.iter().take(WRONG_SHOWN) {
+        let at = wrong
             .offset
             .map_or_else(String::new, |offset| format!(" at byte {offset}"));
-        let path = &lie.path;
+        let path = &wrong.path;
         line(
             text,
             &format!(
                 "  {} in server {} {path}{at}: {}",
-                lie.kind, lie.server, lie.detail
+                wrong.kind, wrong.server, wrong.detail
             ),
         );
     }
-    if record.lies.len() > LIES_SHOWN {
+    if record.wrong_responses.len() > WRONG_SHOWN {
         line(
             text,
             &format!(
                 "  ... and {} more in the record",
-                record.lies.len() - LIES_SHOWN
+                record.wrong_responses.len() - WRONG_SHOWN
             ),
         );
     }
@@ -132,7 +132,7 @@ fn verdict(text: &mut String, record: &Record) {
 }
 
 /// The record has more of them.
-const LIES_SHOWN: usize = 5;
+const WRONG_SHOWN: usize = 5;
 
 fn percent(share: Option<f64>) -> String {
     share.map_or_else(none, |share| format!("{:.2} %", 100.0 * share))
@@ -226,11 +226,11 @@ mod tests {
         let mut record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
         record.is_valid = false;
         record.reasons = vec!["One of 960 responses was not what the origin says.".into()];
-        record.lies = serde_json::from_value(serde_json::json!([{
+        record.wrong_responses = serde_json::from_value(serde_json::json!([{
             "kind": "wrong-byte", "at_s": 1.0, "phase": "phase-1", "id": "0-0-1", "server": 3, "number": 17,
             "path": "/dummy17.html", "version": 0, "offset": 1234, "detail": "0x41 and not 0x42", "head": ""
         }]))
-        .expect("a lie");
+        .expect("a wrong");
         let text = text(&record);
         let expected = "NOT VALID:\n  One of 960 responses was not what the origin says.\n  wrong-byte in server 3 /dummy17.html at byte 1234: \
              0x41 and not 0x42\n";

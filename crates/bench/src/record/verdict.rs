@@ -1,13 +1,13 @@
 //! Whether a run is valid, and if not why not.
 //!
-//! A run is valid when its numbers are true: nobody lied, the books balance, all took part to the
+//! A run is valid when its numbers are true: no response was wrong, client and origin counts agree, all took part to the
 //! end, and the generator kept its own time. What the numbers say of the proxy is no matter of
 //! validity, and neither are the rules of a benchmark: those stand beside it.
 
-use super::accounts::audit;
+use super::audit::audit;
 use crate::conduct::{RunOutcome, RunPlan};
 use crate::origin::connections_for;
-use crate::tally::{Accounts, BUSY_SECONDS_SHARE_MAX, CrossCheck};
+use crate::tally::{BUSY_SECONDS_SHARE_MAX, CrossCheck, RequestCounts};
 use crate::usage::ThreadLoad;
 use std::time::Duration;
 use weir_measure::record::Rule;
@@ -31,16 +31,16 @@ const BEYOND_OFFERED_SHARE_MAX: f64 = 0.01;
 pub(super) fn verdict(plan: &RunPlan, gathered: &RunOutcome, rules: &[Rule]) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.participants(gathered);
-    let mut accounts = Accounts::default();
+    let mut counts = RequestCounts::default();
     for phase in &gathered.clients.phases {
-        accounts.merge(&phase.accounts);
+        counts.merge(&phase.counts);
     }
-    verdict.lies(&accounts);
-    verdict.balance(gathered);
-    verdict.errors(plan, gathered, &accounts);
+    verdict.wrong_responses(&counts);
+    verdict.counts_agree(gathered);
+    verdict.errors(plan, gathered, &counts);
     verdict.generator(plan, gathered);
     verdict.rules(plan, rules);
-    verdict.notes(gathered, &accounts);
+    verdict.notes(gathered, &counts);
     verdict
 }
 
@@ -78,25 +78,25 @@ impl Verdict {
         self.reasons.extend(gathered.lost.iter().cloned());
     }
 
-    fn lies(&mut self, accounts: &Accounts) {
-        if accounts.wrong.sum() == 0 {
+    fn wrong_responses(&mut self, counts: &RequestCounts) {
+        if counts.wrong.sum() == 0 {
             return;
         }
-        let kinds: Vec<String> = accounts
+        let kinds: Vec<String> = counts
             .wrong
             .seen()
             .map(|(kind, count)| format!("{kind} {count}"))
             .collect();
         self.because(format!(
             "{} of {} responses were not what the origin says: {}.",
-            accounts.wrong.sum(),
-            accounts.requests,
+            counts.wrong.sum(),
+            counts.requests,
             kinds.join(", ")
         ));
     }
 
-    /// Books with a page missing do not balance, and that is no news.
-    fn balance(&mut self, gathered: &RunOutcome) {
+    /// Without the counts of a lost participant the rest cannot agree.
+    fn counts_agree(&mut self, gathered: &RunOutcome) {
         if !gathered.lost.is_empty() {
             return;
         }
@@ -105,10 +105,10 @@ impl Verdict {
         self.warnings.extend(audit.notes);
     }
 
-    fn errors(&mut self, plan: &RunPlan, gathered: &RunOutcome, accounts: &Accounts) {
-        let errors = accounts.errors.sum();
-        let words = words(accounts) + &first_refusal(gathered);
-        if accounts.responses() == 0 {
+    fn errors(&mut self, plan: &RunPlan, gathered: &RunOutcome, counts: &RequestCounts) {
+        let errors = counts.errors.sum();
+        let words = words(counts) + &first_refusal(gathered);
+        if counts.responses() == 0 {
             self.because(match errors {
                 0 => "No request was answered.".to_owned(),
                 errors => format!("No request was answered; {errors} failed: {words}."),
@@ -127,19 +127,19 @@ impl Verdict {
             + faulted.wrong_length
             + faulted.status;
         let unwanted = errors.saturating_sub(wanted);
-        let share = share(unwanted, accounts.requests);
+        let share = share(unwanted, counts.requests);
         // whoever interrupts a run leaves requests unfinished
         if share > plan.errors_share_max && !gathered.is_interrupted {
             self.because(format!(
                 "{unwanted} of {} requests failed, which is {:.2} %; at most {:.2} % may: {words}.",
-                accounts.requests,
+                counts.requests,
                 100.0 * share,
                 100.0 * plan.errors_share_max
             ));
         } else {
             self.warn(format!(
                 "{errors} of {} requests failed: {words}.",
-                accounts.requests
+                counts.requests
             ));
         }
     }
@@ -198,31 +198,31 @@ impl Verdict {
         }
     }
 
-    fn notes(&mut self, gathered: &RunOutcome, accounts: &Accounts) {
-        let beyond = accounts.hits.saturating_sub(accounts.could_hit);
-        if share(beyond, accounts.requests) > BEYOND_OFFERED_SHARE_MAX {
+    fn notes(&mut self, gathered: &RunOutcome, counts: &RequestCounts) {
+        let beyond = counts.hits.saturating_sub(counts.could_hit);
+        if share(beyond, counts.requests) > BEYOND_OFFERED_SHARE_MAX {
             self.warn(format!(
                 "{} hits are more than the {} that the run's own requests offer: the proxy held responses from before this run. \
                  Clear its cache first.",
-                accounts.hits, accounts.could_hit
+                counts.hits, counts.could_hit
             ));
         }
-        let disagreeing = accounts.cache_status.of(CrossCheck::Disagree);
+        let disagreeing = counts.cache_status.of(CrossCheck::Disagree);
         if disagreeing > 0 {
             self.warn(format!(
                 "The proxy's word (Cache-Status or X-Cache) differs from the origin's marks in {disagreeing} responses."
             ));
         }
-        if accounts.condition_ignored > 0 {
+        if counts.condition_ignored > 0 {
             self.warn(format!(
                 "{} requests whose condition held were answered with 200: allowed, and a waste.",
-                accounts.condition_ignored
+                counts.condition_ignored
             ));
         }
-        if accounts.reload_ignored > 0 {
+        if counts.reload_ignored > 0 {
             self.warn(format!(
                 "{} requests that asked for no stored response got one.",
-                accounts.reload_ignored
+                counts.reload_ignored
             ));
         }
         let not_found = gathered.origin.total().not_found;
@@ -245,8 +245,8 @@ fn first_refusal(gathered: &RunOutcome) -> String {
     })
 }
 
-fn words(accounts: &Accounts) -> String {
-    let seen = accounts.errors.seen();
+fn words(counts: &RequestCounts) -> String {
+    let seen = counts.errors.seen();
     let words: Vec<String> = seen
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();

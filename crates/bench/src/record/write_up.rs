@@ -6,11 +6,11 @@ use super::verdict::verdict;
 use crate::check::WrongResponse;
 use crate::conduct::{Role, RunOutcome, RunPlan};
 use std::collections::BTreeMap;
-use weir_measure::record::{FORMAT, Generator, Host, LieFound, Record, Rule, Subject, VERSION};
+use weir_measure::record::{self, FORMAT, Generator, Host, Record, Rule, Subject, VERSION};
 use weir_workload::{RunFacts, Site, Target, Workload, check_rules};
 
-/// Lies that a record holds; all of them are counted.
-const LIES_MAX: usize = 100;
+/// Wrong responses that a record holds; all of them are counted.
+const WRONG_RESPONSES_MAX: usize = 100;
 
 /// Writes up what was gathered. `version` is the program's.
 #[must_use]
@@ -42,7 +42,7 @@ pub fn write_up(plan: &RunPlan, gathered: &RunOutcome, version: &str) -> Record 
         series: series(&clients.series),
         usage: gathered.usage.clone(),
         generator: generator(gathered),
-        lies: lies(plan, gathered),
+        wrong_responses: wrong_responses(plan, gathered),
         samples: (!gathered.samples.is_empty()).then(|| gathered.samples.join(" ")),
     }
 }
@@ -121,7 +121,7 @@ fn rules(plan: &RunPlan, gathered: &RunOutcome) -> Vec<Rule> {
         servers: wpb.servers,
         latency: &plan.scenario.origin.latency,
         seconds: gathered.seconds,
-        fetched_bytes: fetched.map(|phase| phase.accounts.content_bytes).sum(),
+        fetched_bytes: fetched.map(|phase| phase.counts.content_bytes).sum(),
         cache_bytes: plan.cache_bytes,
     };
     let outcomes = check_rules(&facts).into_iter();
@@ -162,37 +162,39 @@ fn generator(gathered: &RunOutcome) -> Generator {
     }
 }
 
-fn lies(plan: &RunPlan, gathered: &RunOutcome) -> Vec<LieFound> {
+fn wrong_responses(plan: &RunPlan, gathered: &RunOutcome) -> Vec<record::WrongResponse> {
     if gathered.clients.wrong_responses.is_empty() {
         return Vec::new();
     }
     let site = Site::new(&plan.scenario, plan.seed);
-    let mut lies: Vec<&WrongResponse> = gathered.clients.wrong_responses.iter().collect();
-    lies.sort_by_key(|lie| lie.at_us);
-    let found = lies.into_iter().take(LIES_MAX);
-    found.map(|lie| found_lie(lie, &site, gathered)).collect()
+    let mut wrong: Vec<&WrongResponse> = gathered.clients.wrong_responses.iter().collect();
+    wrong.sort_by_key(|wrong| wrong.at_us);
+    let found = wrong.into_iter().take(WRONG_RESPONSES_MAX);
+    found
+        .map(|wrong| recorded(wrong, &site, gathered))
+        .collect()
 }
 
-fn found_lie(lie: &WrongResponse, site: &Site, gathered: &RunOutcome) -> LieFound {
-    let phase = gathered.clients.phases.get(usize::from(lie.phase));
+fn recorded(wrong: &WrongResponse, site: &Site, gathered: &RunOutcome) -> record::WrongResponse {
+    let phase = gathered.clients.phases.get(usize::from(wrong.phase));
     let target = Target {
-        server: lie.server,
-        number: lie.number,
+        server: wrong.server,
+        number: wrong.number,
     };
     let mut path = Vec::new();
     site.write_path(target, &mut path);
-    LieFound {
-        kind: lie.kind.to_string(),
-        at_s: float(lie.at_us) / 1e6,
+    record::WrongResponse {
+        kind: wrong.kind.to_string(),
+        at_s: float(wrong.at_us) / 1e6,
         phase: phase.map_or_else(String::new, |phase| phase.name.clone()),
-        id: lie.mark.clone(),
-        server: lie.server,
-        number: lie.number,
+        id: wrong.mark.clone(),
+        server: wrong.server,
+        number: wrong.number,
         path: String::from_utf8_lossy(&path).into_owned(),
-        version: lie.version,
-        offset: lie.offset,
-        detail: lie.what.clone(),
-        head: lie.head.clone(),
+        version: wrong.version,
+        offset: wrong.offset,
+        detail: wrong.what.clone(),
+        head: wrong.head.clone(),
     }
 }
 

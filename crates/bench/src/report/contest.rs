@@ -1,7 +1,7 @@
 //! Who is compared with whom: runs under equal conditions, by proxy.
 
 use super::conditions::Conditions;
-use super::source::Named;
+use super::source::RecordFile;
 use weir_measure::record::{Phase, Record};
 
 /// All runs of one scenario under equal conditions.
@@ -23,7 +23,7 @@ pub(super) struct Contestant<'a> {
     pub(super) label: &'a str,
     /// Its colour; the same on the whole page.
     pub(super) colour: usize,
-    pub(super) runs: Vec<&'a Named>,
+    pub(super) runs: Vec<&'a RecordFile>,
 }
 
 /// Which of a proxy's runs are meant.
@@ -47,7 +47,7 @@ pub(super) const UNCACHED: Which = Which {
 };
 
 /// Sorts runs into contests, in the order in which they are met.
-pub(super) fn contests(runs: &[Named]) -> Vec<Contest<'_>> {
+pub(super) fn contests(runs: &[RecordFile]) -> Vec<Contest<'_>> {
     let mut labels: Vec<&str> = Vec::new();
     let mut contests: Vec<Contest<'_>> = Vec::new();
     for run in runs {
@@ -93,7 +93,7 @@ fn position<'a>(labels: &mut Vec<&'a str>, label: &'a str) -> usize {
 }
 
 impl<'a> Contest<'a> {
-    fn add(&mut self, label: &'a str, colour: usize, run: &'a Named) {
+    fn add(&mut self, label: &'a str, colour: usize, run: &'a RecordFile) {
         let known = self
             .contestants
             .iter_mut()
@@ -109,7 +109,7 @@ impl<'a> Contest<'a> {
         });
     }
 
-    pub(super) fn runs(&self) -> impl Iterator<Item = &'a Named> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = &'a RecordFile> {
         self.contestants
             .iter()
             .flat_map(|contestant| contestant.runs.iter().copied())
@@ -157,7 +157,7 @@ impl<'a> Contest<'a> {
     }
 
     /// One run for each proxy: the kind of [`Contest::kind`], at [`Contest::common_clients`].
-    pub(super) fn chosen(&self) -> Vec<(&Contestant<'a>, &'a Named)> {
+    pub(super) fn chosen(&self) -> Vec<(&Contestant<'a>, &'a RecordFile)> {
         let which = self.kind();
         let clients = self.common_clients(which);
         self.contestants
@@ -168,7 +168,7 @@ impl<'a> Contest<'a> {
 }
 
 impl<'a> Contestant<'a> {
-    pub(super) fn of(&self, which: Which) -> impl Iterator<Item = &'a Named> {
+    pub(super) fn of(&self, which: Which) -> impl Iterator<Item = &'a RecordFile> {
         self.runs.iter().copied().filter(move |run| {
             run.record.subject.is_caching == which.is_caching
                 && has_link(&run.record) == which.has_link
@@ -176,12 +176,12 @@ impl<'a> Contestant<'a> {
     }
 
     /// All runs that are alike in caching, link, clients and validity: repetitions of each other.
-    pub(super) fn repetitions(&self, of: &Record) -> Vec<&'a Named> {
+    pub(super) fn repetitions(&self, of: &Record) -> Vec<&'a RecordFile> {
         let which = Which {
             is_caching: of.subject.is_caching,
             has_link: has_link(of),
         };
-        let is_alike = |run: &&Named| {
+        let is_alike = |run: &&RecordFile| {
             clients(&run.record) == clients(of) && run.record.is_valid == of.is_valid
         };
         self.of(which).filter(is_alike).collect()
@@ -189,14 +189,14 @@ impl<'a> Contestant<'a> {
 
     /// The run at this number of clients, a valid one rather than another, a later one rather than
     /// an earlier; at the largest number if none is named.
-    pub(super) fn at(&self, which: Which, place: Option<f64>) -> Option<&'a Named> {
-        let is_here = |run: &&Named| place.is_none() || clients(&run.record) == place;
-        let here: Vec<&Named> = self.of(which).filter(is_here).collect();
+    pub(super) fn at(&self, which: Which, place: Option<f64>) -> Option<&'a RecordFile> {
+        let is_here = |run: &&RecordFile| place.is_none() || clients(&run.record) == place;
+        let here: Vec<&RecordFile> = self.of(which).filter(is_here).collect();
         let most = here
             .iter()
             .filter_map(|run| clients(&run.record))
             .max_by(f64::total_cmp);
-        let of_most = |run: &&&Named| clients(&run.record) == most;
+        let of_most = |run: &&&RecordFile| clients(&run.record) == most;
         let valid = here.iter().filter(of_most).rfind(|run| run.record.is_valid);
         valid.or_else(|| here.iter().rfind(of_most)).copied()
     }

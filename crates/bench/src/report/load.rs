@@ -5,7 +5,7 @@
 //! failed), or it is a multiple slower than with few clients.
 
 use super::contest::{CACHING, Contest, Contestant, clients, result};
-use super::source::Named;
+use super::source::RecordFile;
 use super::summary::colour;
 use super::sweep::across;
 use super::table::{begin, end};
@@ -122,16 +122,16 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
 
 /// How far a proxy got.
 struct Limit<'a> {
-    last_good: Option<&'a Named>,
+    last_good: Option<&'a RecordFile>,
     /// What happened with more clients.
     then: String,
 }
 
 impl<'a> Limit<'a> {
     fn of(contestant: &Contestant<'a>) -> Self {
-        let mut runs: Vec<&Named> = contestant.of(CACHING).collect();
+        let mut runs: Vec<&RecordFile> = contestant.of(CACHING).collect();
         runs.sort_by(|one, two| {
-            let place = |run: &Named| clients(&run.record).unwrap_or_default();
+            let place = |run: &RecordFile| clients(&run.record).unwrap_or_default();
             place(one).total_cmp(&place(two))
         });
         let least = runs.first().and_then(|run| mean_us(&run.record));

@@ -5,7 +5,7 @@
 
 use super::contest::{CACHING, Contest, Contestant, Which, clients, link_bits_per_s, together};
 use super::measured;
-use super::source::Named;
+use super::source::RecordFile;
 use super::summary::colour;
 use weir_measure::record::Record;
 use weir_report::{Html, Unit, digits};
@@ -18,8 +18,8 @@ pub(super) const BEHIND_LINKS: Which = Which {
 /// The pair of runs of one proxy.
 struct Pair<'a> {
     contestant: &'a Contestant<'a>,
-    unshaped: &'a Named,
-    shaped: &'a Named,
+    unshaped: &'a RecordFile,
+    shaped: &'a RecordFile,
 }
 
 /// Both tables, for the proxies that have both runs.

@@ -1,7 +1,7 @@
 //! The page: one HTML file that needs nothing else, no network and no script.
 
 use super::contest::{Contest, contests};
-use super::source::Named;
+use super::source::RecordFile;
 use super::{
     curve, load, modem, paper, phase_tables, provenance, summary, sweep, table, timeline, validity,
 };
@@ -19,7 +19,7 @@ pub(super) struct Page {
 }
 
 /// Puts the page together.
-pub(super) fn page(runs: &[Named]) -> Page {
+pub(super) fn page(runs: &[RecordFile]) -> Page {
     let contests = contests(runs);
     let mut html = Html::default();
     html.raw("<!DOCTYPE html>\n");
@@ -145,7 +145,7 @@ fn title(contests: &[Contest<'_>]) -> String {
     format!("{}: {}", names.join(", "), labels.join(", "))
 }
 
-fn subtitle(runs: &[Named]) -> String {
+fn subtitle(runs: &[RecordFile]) -> String {
     let mut begun: Vec<&str> = runs.iter().map(|run| run.record.started.as_str()).collect();
     begun.sort_unstable();
     let (first, last) = (begun.first().copied(), begun.last().copied());

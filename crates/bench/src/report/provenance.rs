@@ -1,12 +1,12 @@
 //! Where the numbers come from: everything that is needed to get them again, folded away.
 
-use super::source::Named;
+use super::source::RecordFile;
 use std::collections::BTreeMap;
-use weir_measure::record::{Generator, LieFound, Mode, Record};
+use weir_measure::record::{Generator, Mode, Record, WrongResponse};
 use weir_report::{Html, Unit, count, digits, float};
 
 /// A fold for each run, one for what was wrong, and the scenarios, each text once.
-pub(super) fn write(html: &mut Html, runs: &[Named]) {
+pub(super) fn write(html: &mut Html, runs: &[RecordFile]) {
     html.element("h2", "", "Where this comes from");
     let mut scenarios: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
@@ -20,7 +20,7 @@ pub(super) fn write(html: &mut Html, runs: &[Named]) {
         html.text(&format!(" {}", run.record.subject.label));
         html.close();
         facts(html, run);
-        lies(html, &run.record.lies);
+        wrong_responses(html, &run.record.wrong_responses);
         html.close();
     }
     for (number, (text, which)) in scenarios.iter().enumerate() {
@@ -45,7 +45,7 @@ fn shortened(files: &[&str]) -> String {
     }
 }
 
-fn facts(html: &mut Html, run: &Named) {
+fn facts(html: &mut Html, run: &RecordFile) {
     let record = &run.record;
     html.open("dl", "");
     for (name, value) in list(record) {
@@ -150,19 +150,19 @@ fn links(generator: &Generator) -> String {
     )
 }
 
-fn lies(html: &mut Html, lies: &[LieFound]) {
-    if lies.is_empty() {
+fn wrong_responses(html: &mut Html, responses: &[WrongResponse]) {
+    if responses.is_empty() {
         return;
     }
     html.element("p", "bad", "Wrong responses, the first of them:");
     html.open("ul", "");
-    for lie in lies {
+    for wrong in responses {
         html.open("li", "");
-        html.element("b", "", &lie.kind);
-        html.text(&format!(" at {} s, {}, ", digits(lie.at_s), lie.phase));
-        html.element("code", "", &lie.path);
-        html.text(&format!(": {}", lie.detail));
-        html.element("pre", "", &lie.head);
+        html.element("b", "", &wrong.kind);
+        html.text(&format!(" at {} s, {}, ", digits(wrong.at_s), wrong.phase));
+        html.element("code", "", &wrong.path);
+        html.text(&format!(": {}", wrong.detail));
+        html.element("pre", "", &wrong.head);
         html.close();
     }
     html.close();

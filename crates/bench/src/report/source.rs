@@ -7,7 +7,7 @@ use weir_measure::record::{FORMAT, Record, VERSION};
 
 /// A record and the file it was read from, or was written to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
+pub struct RecordFile {
     /// As it was named on the command line.
     pub file: String,
     /// What is in it.
@@ -28,11 +28,11 @@ struct Kind {
 ///
 /// # Errors
 /// A file cannot be read, is no record, or is one of a later program; the failure names the file.
-pub fn read(files: &[PathBuf]) -> Result<Vec<Named>, Failure> {
+pub fn read(files: &[PathBuf]) -> Result<Vec<RecordFile>, Failure> {
     files.iter().map(|file| read_one(file)).collect()
 }
 
-fn read_one(file: &Path) -> Result<Named, Failure> {
+fn read_one(file: &Path) -> Result<RecordFile, Failure> {
     let what = || format!("cannot read record `{}`", file.display());
     let length = std::fs::metadata(file)
         .map_err(|error| {
@@ -51,7 +51,7 @@ fn read_one(file: &Path) -> Result<Named, Failure> {
     })?;
     let record =
         parse(&text).map_err(|(cause, hint)| Failure::usage(what(), cause).with_hint(hint))?;
-    Ok(Named {
+    Ok(RecordFile {
         file: file.display().to_string(),
         record,
     })

@@ -3,7 +3,7 @@
 use super::contest::{Contest, Contestant, clients, result};
 use super::measured::{self, Better, Measured};
 use super::repetition::Repeated;
-use super::source::Named;
+use super::source::RecordFile;
 use weir_report::{Html, Unit, digits};
 
 /// What is this close to the best is as good: a repetition on a quiet machine moves more.
@@ -69,7 +69,7 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
     html.element("p", "note", &note(&chosen));
 }
 
-fn head(html: &mut Html, chosen: &[(&Contestant<'_>, &Named)]) {
+fn head(html: &mut Html, chosen: &[(&Contestant<'_>, &RecordFile)]) {
     html.open("thead", "");
     html.open("tr", "");
     html.element("th", "", "");
@@ -86,7 +86,7 @@ fn head(html: &mut Html, chosen: &[(&Contestant<'_>, &Named)]) {
     html.close();
 }
 
-fn body(html: &mut Html, row: &Row, chosen: &[(&Contestant<'_>, &Named)]) {
+fn body(html: &mut Html, row: &Row, chosen: &[(&Contestant<'_>, &RecordFile)]) {
     let most = row
         .cells
         .iter()
@@ -146,7 +146,7 @@ pub(super) fn colour(contestant: &Contestant<'_>) -> String {
     )
 }
 
-fn row(measured: Measured, chosen: &[(&Contestant<'_>, &Named)]) -> Row {
+fn row(measured: Measured, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Row {
     let repeated: Vec<Option<Repeated>> = chosen
         .iter()
         .map(|(contestant, run)| {
@@ -221,7 +221,7 @@ fn is_as_good(unit: Unit, cell: &Cell, best: &Cell) -> bool {
 }
 
 /// `None` if there is no valid run to speak of.
-fn sentence(chosen: &[(&Contestant<'_>, &Named)], rows: &[Row]) -> Option<String> {
+fn sentence(chosen: &[(&Contestant<'_>, &RecordFile)], rows: &[Row]) -> Option<String> {
     let mut valid = chosen.iter().filter(|(_, run)| run.record.is_valid);
     let (contestant, run) = valid.next()?;
     if valid.next().is_none() {
@@ -238,7 +238,7 @@ fn sentence(chosen: &[(&Contestant<'_>, &Named)], rows: &[Row]) -> Option<String
     Some(format!("{}.", parts.join("; ")))
 }
 
-fn alone(contestant: &Contestant<'_>, run: &Named) -> String {
+fn alone(contestant: &Contestant<'_>, run: &RecordFile) -> String {
     let phase = result(&run.record);
     let time = phase.response_time.all.mean_us();
     let time = time.map_or_else(String::new, |time| {
@@ -255,7 +255,7 @@ fn alone(contestant: &Contestant<'_>, run: &Named) -> String {
     format!("{}{time}{ratio}.", contestant.label)
 }
 
-fn praise(row: &Row, chosen: &[(&Contestant<'_>, &Named)]) -> Option<String> {
+fn praise(row: &Row, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Option<String> {
     let compared: Vec<(&str, Cell)> = row
         .cells
         .iter()
@@ -313,7 +313,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn note(chosen: &[(&Contestant<'_>, &Named)]) -> String {
+fn note(chosen: &[(&Contestant<'_>, &RecordFile)]) -> String {
     let Some((_, run)) = chosen.first() else {
         return String::new();
     };

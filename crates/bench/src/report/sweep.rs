@@ -8,7 +8,7 @@
 
 use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, clients, result, together};
 use super::repetition::Repeated;
-use super::source::Named;
+use super::source::RecordFile;
 use super::{measured, paper};
 use weir_measure::record::{Phase, Record};
 use weir_report::palette;
@@ -241,7 +241,7 @@ fn points(
     places.sort_by(f64::total_cmp);
     places.dedup();
     let at = |place: f64| -> Option<Point> {
-        let run: &Named = contestant.at(which, Some(place))?;
+        let run: &RecordFile = contestant.at(which, Some(place))?;
         let repetitions = contestant.repetitions(&run.record).into_iter();
         let repeated = Repeated::of(repetitions.filter_map(|run| of(&run.record)))?;
         Some(Point {

@@ -2,7 +2,7 @@
 
 use super::contest::{Contest, clients, link_bits_per_s, together};
 use super::measured;
-use super::source::Named;
+use super::source::RecordFile;
 use super::summary::colour;
 use weir_measure::record::Record;
 use weir_report::{Html, Unit, count, digits, float};
@@ -102,7 +102,7 @@ fn phase_names<'a>(contest: &Contest<'a>) -> Vec<&'a str> {
     names
 }
 
-fn sorted<'a>(runs: &[&'a Named]) -> Vec<&'a Named> {
+fn sorted<'a>(runs: &[&'a RecordFile]) -> Vec<&'a RecordFile> {
     let mut runs = runs.to_vec();
     runs.sort_by(|one, two| {
         let (one, two) = (&one.record, &two.record);

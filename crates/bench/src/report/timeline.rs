@@ -2,7 +2,7 @@
 //! used.
 
 use super::contest::{Contest, clients};
-use super::source::Named;
+use super::source::RecordFile;
 use weir_measure::record::{Record, Second, UsageSecond};
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, digits, float, palette, xs, ys};
 
@@ -205,7 +205,7 @@ fn note(contest: &Contest<'_>) -> String {
     if !contest.is_sweep() {
         return String::new();
     }
-    let chosen: Vec<&Named> = contest.chosen().into_iter().map(|(_, run)| run).collect();
+    let chosen: Vec<&RecordFile> = contest.chosen().into_iter().map(|(_, run)| run).collect();
     let number = chosen.first().and_then(|run| clients(&run.record));
     number.map_or_else(String::new, |number| {
         format!("The runs with {} clients.", digits(number))

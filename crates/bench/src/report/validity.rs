@@ -1,7 +1,7 @@
 //! What speaks against the numbers, before anybody reads them.
 
 use super::contest::{Contest, clients};
-use super::source::Named;
+use super::source::RecordFile;
 use std::collections::BTreeMap;
 use weir_measure::record::Record;
 use weir_report::{Html, count, digits};
@@ -17,7 +17,7 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
 }
 
 fn invalid(html: &mut Html, contest: &Contest<'_>) {
-    let bad: Vec<&Named> = contest.runs().filter(|run| !run.record.is_valid).collect();
+    let bad: Vec<&RecordFile> = contest.runs().filter(|run| !run.record.is_valid).collect();
     if bad.is_empty() {
         return;
     }
@@ -150,7 +150,7 @@ fn noticed(record: &Record) -> Vec<String> {
 }
 
 /// A run as it is spoken of.
-fn called(run: &Named) -> String {
+fn called(run: &RecordFile) -> String {
     let record = &run.record;
     let clients = clients(record).map_or_else(String::new, |clients| {
         format!(", {} clients", digits(clients))

@@ -62,8 +62,8 @@ pub struct Health {
     pub connections_max: u64,
     /// Samples that were not kept.
     pub samples_dropped: u64,
-    /// Lies that are counted and not kept.
-    pub lies_dropped: u64,
+    /// Wrong responses that are counted and not kept.
+    pub wrong_responses_dropped: u64,
 }
 
 impl Health {
@@ -175,7 +175,7 @@ impl Health {
         self.cpu_s += other.cpu_s;
         self.connections_max += other.connections_max;
         self.samples_dropped += other.samples_dropped;
-        self.lies_dropped += other.lies_dropped;
+        self.wrong_responses_dropped += other.wrong_responses_dropped;
     }
 }
 

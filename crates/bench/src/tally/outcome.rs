@@ -2,7 +2,7 @@
 
 use super::counts::kinds;
 
-/// The account in which a request ends. Told by the origin's marks, not by the proxy's word.
+/// How a request ends, by the origin's marks and not by the proxy's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// With content that was brought by another request: from the store, or from a fetch that was

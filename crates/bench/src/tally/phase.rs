@@ -1,6 +1,6 @@
 //! What one phase amounts to on the clients' side.
 
-use super::accounts::Accounts;
+use super::request_counts::RequestCounts;
 use super::times::Times;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct PhaseTally {
     /// When its last request ended, in microseconds since the start.
     pub until_us: u64,
     /// What became of its requests.
-    pub accounts: Accounts,
+    pub counts: RequestCounts,
     /// From the scheduled start (open loop), or from the end of the one before (closed loop), to
     /// the last byte. Errors and aborted ones are not in it, neither are 304s.
     pub response_time: ResponseTimes,
@@ -66,7 +66,7 @@ impl PhaseTally {
             (mine, theirs) => mine.or(theirs),
         };
         self.until_us = self.until_us.max(other.until_us);
-        self.accounts.merge(&other.accounts);
+        self.counts.merge(&other.counts);
         self.response_time.merge(&other.response_time);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use weir_bench::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
-use weir_bench::tally::{Accounts, SecondTally};
+use weir_bench::tally::{RequestCounts, SecondTally};
 use weir_workload::{Scenario, Share};
 
 use crate::support::{SEED, Served};
@@ -98,17 +98,17 @@ pub(crate) fn run_until(plan: &ClientPlan, stop: &AtomicBool) -> ClientResult {
 pub(crate) fn run_watched(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> ClientResult {
     let result = client::run(plan, feed, stop).expect("a run");
     for phase in &result.phases {
-        assert!(phase.accounts.balance(), "{phase:?}");
-        assert_eq!(phase.accounts.requests, phase.offered);
+        assert!(phase.counts.is_balanced(), "{phase:?}");
+        assert_eq!(phase.counts.requests, phase.offered);
     }
     result
 }
 
 /// All phases together.
-pub(crate) fn total(result: &ClientResult) -> Accounts {
-    let mut total = Accounts::default();
+pub(crate) fn total(result: &ClientResult) -> RequestCounts {
+    let mut total = RequestCounts::default();
     for phase in &result.phases {
-        total.merge(&phase.accounts);
+        total.merge(&phase.counts);
     }
     total
 }

@@ -1,4 +1,4 @@
-//! Nothing is wrong, and both sides' accounts agree.
+//! Nothing is wrong, and client and origin counts agree.
 
 use weir_bench::client::Form;
 use weir_bench::tally::{CrossCheck, ErrorKind};
@@ -41,14 +41,14 @@ fn client_and_origin_count_the_same_requests_and_bytes() {
         panic!("two phases: {:?}", result.phases);
     };
     // four of the eight connections are this share's
-    assert_eq!(warm_up.accounts.requests, 4 * 20);
-    assert!(hits.accounts.requests > 100, "{}", hits.accounts.requests);
+    assert_eq!(warm_up.counts.requests, 4 * 20);
+    assert!(hits.counts.requests > 100, "{}", hits.counts.requests);
     assert_eq!(
-        hits.accounts.connections_opened + warm_up.accounts.connections_opened,
+        hits.counts.connections_opened + warm_up.counts.connections_opened,
         4
     );
-    assert_eq!(hits.response_time.all.count(), hits.accounts.requests);
-    assert_eq!(hits.response_time.miss.count(), hits.accounts.requests);
+    assert_eq!(hits.response_time.all.count(), hits.counts.requests);
+    assert_eq!(hits.response_time.miss.count(), hits.counts.requests);
     assert!((0.9..1.5).contains(&hits.seconds()), "{}", hits.seconds());
     assert!(!result.samples.is_empty());
     let sample = &result.samples[0];

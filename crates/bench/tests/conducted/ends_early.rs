@@ -3,7 +3,7 @@
 use super::{conduct, local, plan, support};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use weir_bench::conduct::{AsOrigin, Expected, Interrupt, Joining, Master};
+use weir_bench::conduct::{ExpectedParticipants, Interrupt, JoinSettings, Master, OriginRole};
 use weir_bench::progress::Progress;
 use weir_bench::record;
 
@@ -118,9 +118,9 @@ fn hello() -> serde_json::Value {
 
 #[test]
 fn run_with_a_lost_participant_is_invalid_and_names_it() {
-    let expected = Expected {
+    let expected = ExpectedParticipants {
         within: support::PATIENCE,
-        ..Expected::default()
+        ..ExpectedParticipants::default()
     };
     let master =
         Master::bind(SocketAddr::from(([127, 0, 0, 1], 0)), expected).expect("a free port");
@@ -129,11 +129,11 @@ fn run_with_a_lost_participant_is_invalid_and_names_it() {
     let plan = &plan(support::wpb(&[]), None);
     std::thread::scope(|scope| {
         let origin = scope.spawn(move || {
-            let origin = AsOrigin {
+            let origin = OriginRole {
                 threads: 1,
                 listen: None,
             };
-            Joining::new(address, "origin".into(), "0").as_origin(&origin, never)
+            JoinSettings::new(address, "origin".into(), "0").run_origin(&origin, never)
         });
         let conducted = scope.spawn(move || {
             let mut said = Vec::new();
@@ -162,9 +162,9 @@ fn run_with_a_lost_participant_is_invalid_and_names_it() {
 
 #[test]
 fn unsuitable_or_surplus_participant_is_refused_with_a_reason() {
-    let expected = Expected {
+    let expected = ExpectedParticipants {
         within: support::PATIENCE,
-        ..Expected::default()
+        ..ExpectedParticipants::default()
     };
     let master =
         Master::bind(SocketAddr::from(([127, 0, 0, 1], 0)), expected).expect("a free port");

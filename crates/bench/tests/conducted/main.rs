@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use support::{Fault, FaultyProxy};
 use weir_bench::conduct::{
-    Approach, AsClients, AsOrigin, ERRORS_SHARE_MAX, Interrupt, LocalPlan, RunOutcome, RunPlan,
+    Approach, ClientRole, ERRORS_SHARE_MAX, Interrupt, LocalPlan, OriginRole, RunOutcome, RunPlan,
     Shaping,
 };
 use weir_bench::failure::Failure;
@@ -47,12 +47,12 @@ fn plan(scenario: Scenario, proxy: Option<SocketAddr>) -> RunPlan {
 
 fn local(threads: u32) -> LocalPlan {
     LocalPlan {
-        clients: AsClients {
+        clients: ClientRole {
             threads,
             samples: None,
             shaping: Shaping::User,
         },
-        origin: AsOrigin {
+        origin: OriginRole {
             threads: 1,
             listen: None,
         },

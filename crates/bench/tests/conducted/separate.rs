@@ -5,7 +5,7 @@ use super::{counts, plan, run};
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_bench::conduct::{
-    AsClients, AsOrigin, Expected, Interrupt, Joining, Master, RunPlan, Shaping,
+    ClientRole, ExpectedParticipants, Interrupt, JoinSettings, Master, OriginRole, RunPlan, Shaping,
 };
 use weir_bench::failure::Failure;
 use weir_bench::progress::Progress;
@@ -14,7 +14,7 @@ use weir_measure::record::Record;
 
 /// So many participants on threads of their own.
 fn run_apart(plan: &RunPlan, origins: u32, clients: u32) -> Result<Record, Failure> {
-    let expected = Expected {
+    let expected = ExpectedParticipants {
         origins,
         clients,
         within: support::PATIENCE,
@@ -25,21 +25,21 @@ fn run_apart(plan: &RunPlan, origins: u32, clients: u32) -> Result<Record, Failu
     std::thread::scope(|scope| {
         let (mut serving, mut asking) = (Vec::new(), Vec::new());
         for index in 0..origins {
-            let joining = Joining::new(address, format!("origin-{index}"), "0");
-            let origin = AsOrigin {
+            let joining = JoinSettings::new(address, format!("origin-{index}"), "0");
+            let origin = OriginRole {
                 threads: 1,
                 listen: None,
             };
-            serving.push(scope.spawn(move || joining.as_origin(&origin, never)));
+            serving.push(scope.spawn(move || joining.run_origin(&origin, never)));
         }
         for index in 0..clients {
-            let joining = Joining::new(address, format!("clients-{index}"), "0");
-            let clients = AsClients {
+            let joining = JoinSettings::new(address, format!("clients-{index}"), "0");
+            let clients = ClientRole {
                 threads: 1 + index,
                 samples: None,
                 shaping: Shaping::User,
             };
-            asking.push(scope.spawn(move || joining.as_clients(&clients, never)));
+            asking.push(scope.spawn(move || joining.run_clients(&clients, never)));
         }
         let mut said = Vec::new();
         let gathered = master.conduct(plan, never, &mut Progress::new(&mut said, false))?;
@@ -95,22 +95,22 @@ fn open_loop_request_count_is_the_same_for_separate_participants() {
 
 #[test]
 fn missing_participants_are_named_when_the_master_times_out() {
-    let expected = Expected {
+    let expected = ExpectedParticipants {
         origins: 1,
         clients: 2,
         within: Duration::from_millis(300),
     };
     let master =
         Master::bind(SocketAddr::from(([127, 0, 0, 1], 0)), expected).expect("a free port");
-    let joining = Joining::new(master.address(), "early".into(), "0");
+    let joining = JoinSettings::new(master.address(), "early".into(), "0");
     let never = &Interrupt::default();
     std::thread::scope(|scope| {
-        let clients = AsClients {
+        let clients = ClientRole {
             threads: 1,
             samples: None,
             shaping: Shaping::User,
         };
-        let early = scope.spawn(move || joining.as_clients(&clients, never));
+        let early = scope.spawn(move || joining.run_clients(&clients, never));
         let mut said = Vec::new();
         let plan = plan(support::wpb(&[]), None);
         let failure = master
@@ -157,16 +157,16 @@ fn missing_master_fails_the_participant_with_address_and_hint() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = port.local_addr().expect("it is bound");
     drop(port);
-    let joining = Joining {
+    let joining = JoinSettings {
         within: Duration::from_millis(1),
-        ..Joining::new(address, "alone".into(), "0")
+        ..JoinSettings::new(address, "alone".into(), "0")
     };
-    let origin = AsOrigin {
+    let origin = OriginRole {
         threads: 1,
         listen: None,
     };
     let failure = joining
-        .as_origin(&origin, &Interrupt::default())
+        .run_origin(&origin, &Interrupt::default())
         .expect_err("nobody is there");
     assert!(
         failure.to_string().contains(&address.to_string()),

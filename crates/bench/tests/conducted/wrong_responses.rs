@@ -2,7 +2,7 @@
 
 use super::support::{self, Fault, FaultyProxy};
 use super::{plan, run};
-use weir_bench::report::{self, Named};
+use weir_bench::report::{self, RecordFile};
 use weir_measure::record::Record;
 
 /// One lie in a Wisconsin benchmark: found once, and called by its name.
@@ -26,8 +26,17 @@ fn check(lie: Fault, kind: &str) {
         record.total.client,
         record.reasons
     );
-    assert_eq!(record.lies.len(), 1, "{lie:?}: {:#?}", record.lies);
-    assert!(record.lies[0].path.ends_with(".html"), "{:#?}", record.lies);
+    assert_eq!(
+        record.wrong_responses.len(),
+        1,
+        "{lie:?}: {:#?}",
+        record.wrong_responses
+    );
+    assert!(
+        record.wrong_responses[0].path.ends_with(".html"),
+        "{:#?}",
+        record.wrong_responses
+    );
     is_named(record, kind);
 }
 
@@ -40,7 +49,7 @@ fn is_named(record: Record, kind: &str) {
     assert_eq!(wrong.keys().collect::<Vec<_>>(), [kind], "{wrong:?}");
     let names_it = |reason: &String| reason.contains(&format!("{kind} {}", wrong[kind]));
     assert!(record.reasons.iter().any(names_it), "{:?}", record.reasons);
-    for found in &record.lies {
+    for found in &record.wrong_responses {
         assert_eq!(found.kind, kind, "{found:#?}");
         assert!(
             !found.detail.is_empty() && !found.phase.is_empty(),
@@ -48,13 +57,13 @@ fn is_named(record: Record, kind: &str) {
         );
     }
     let table = weir_bench::record::text(&record);
-    let path = record.lies[0].path.clone();
+    let path = record.wrong_responses[0].path.clone();
     for part in ["NOT VALID", kind, &path] {
         assert!(table.contains(part), "{part}: {table}");
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let page = folder.path().join("report.html");
-    let named = Named {
+    let named = RecordFile {
         file: "record.json".into(),
         record,
     };
@@ -117,7 +126,11 @@ fn stale_version_makes_the_run_invalid_and_is_named() {
     ]);
     let faulty_proxy = FaultyProxy::forward(Fault::Stale);
     let record = run(&plan(scenario, Some(faulty_proxy.address())), 1);
-    assert!(record.lies.len() > 10, "{:?}", record.total.client);
+    assert!(
+        record.wrong_responses.len() > 10,
+        "{:?}",
+        record.total.client
+    );
     is_named(record, "stale-version");
 }
 

@@ -4,7 +4,7 @@ use super::flags::{ClientsFlags, JoinFlags, MasterFlags, OriginFlags};
 use super::{VERSION, outcome, plan};
 use crate::messages::{Failure, tell};
 use std::time::Duration;
-use weir_bench::conduct::{AsClients, AsOrigin, Expected, Joining, Master};
+use weir_bench::conduct::{ClientRole, ExpectedParticipants, JoinSettings, Master, OriginRole};
 use weir_bench::progress::Progress;
 use weir_bench::record;
 
@@ -16,7 +16,7 @@ pub(super) fn master(flags: &MasterFlags) -> Result<(), Failure> {
     let (clients, out) = (flags.clients, flags.out.as_ref());
     let (plan, out) = plan::single_run(&flags.scenario, clients, &flags.proxy, out)?;
     outcome::try_files([out.as_path()])?;
-    let expected = Expected {
+    let expected = ExpectedParticipants {
         origins: flags.origin_hosts,
         clients: flags.client_hosts,
         within: Duration::from_secs(flags.wait),
@@ -40,12 +40,12 @@ pub(super) fn master(flags: &MasterFlags) -> Result<(), Failure> {
 /// # Errors
 /// The master does not come or goes away, or an address cannot be had.
 pub(super) fn origin(flags: &OriginFlags) -> Result<(), Failure> {
-    let origin = AsOrigin {
+    let origin = OriginRole {
         threads: flags.threads,
         listen: flags.listen,
     };
     let interrupt = plan::interrupt()?;
-    Ok(joining(&flags.join, "origin")?.as_origin(&origin, &interrupt)?)
+    Ok(joining(&flags.join, "origin")?.run_origin(&origin, &interrupt)?)
 }
 
 /// Asks until the run is over.
@@ -55,7 +55,7 @@ pub(super) fn origin(flags: &OriginFlags) -> Result<(), Failure> {
 pub(super) fn clients(flags: &ClientsFlags) -> Result<(), Failure> {
     let samples = &flags.samples;
     outcome::try_files(samples.samples.as_deref())?;
-    let clients = AsClients {
+    let clients = ClientRole {
         threads: flags.threads,
         samples: samples
             .samples
@@ -64,14 +64,14 @@ pub(super) fn clients(flags: &ClientsFlags) -> Result<(), Failure> {
         shaping: flags.shape,
     };
     let interrupt = plan::interrupt()?;
-    Ok(joining(&flags.join, "clients")?.as_clients(&clients, &interrupt)?)
+    Ok(joining(&flags.join, "clients")?.run_clients(&clients, &interrupt)?)
 }
 
-fn joining(flags: &JoinFlags, role: &str) -> Result<Joining, Failure> {
+fn joining(flags: &JoinFlags, role: &str) -> Result<JoinSettings, Failure> {
     let name = flags.name.clone().unwrap_or_else(|| host_name(role));
-    Ok(Joining {
+    Ok(JoinSettings {
         within: Duration::from_secs(flags.wait),
-        ..Joining::new(plan::resolve(&flags.master)?, name, VERSION)
+        ..JoinSettings::new(plan::resolve(&flags.master)?, name, VERSION)
     })
 }
 

@@ -1,15 +1,15 @@
 //! Failures of the benchmark as the command line tells them.
 
 use crate::messages::{Exit, Failure};
-use weir_bench::failure::Whose;
+use weir_bench::failure::FailureKind;
 use weir_workload::ScenarioError;
 
 impl From<weir_bench::failure::Failure> for Failure {
     fn from(failure: weir_bench::failure::Failure) -> Self {
         Self {
-            exit: match failure.whose {
-                Whose::Usage => Exit::BadUsage,
-                Whose::Outside => Exit::OutsideFailed,
+            exit: match failure.kind {
+                FailureKind::Usage => Exit::BadUsage,
+                FailureKind::Outside => Exit::OutsideFailed,
             },
             what: failure.what,
             cause: failure.cause,

@@ -17,8 +17,8 @@ pub(crate) enum BenchCommand {
     /// Prints a table for each, and writes a record (JSON) of each and one report (HTML). A proxy
     /// that does not answer, or that refuses the first request, ends it before its run.
     ///
-    /// Every byte of every response is checked, hits are told by the origin's count, and the
-    /// accounts of both sides must balance: else the run is not valid, and the exit code is 1.
+    /// The clients verify every byte of every response, and the origin's marks tell what was a hit.
+    /// Client and origin counts must agree: else the run is not valid, and the exit code is 1.
     Run(RunFlags),
     /// Measure with origin and clients on other machines: wait for them, start together, gather one
     /// record
@@ -209,7 +209,7 @@ pub(crate) struct RunFlags {
     pub(crate) repeat: RepeatFlags,
 
     /// The record's file, the report beside it; with several proxies or repetitions a directory.
-    /// Named after scenario, label and time under `bench`, if not given
+    /// RecordFile after scenario, label and time under `bench`, if not given
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 

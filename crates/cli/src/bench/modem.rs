@@ -6,7 +6,7 @@ use super::{failure, modem_table, outcome, plan, run};
 use crate::messages::{Exit, Failure, give, tell};
 use std::path::Path;
 use weir_bench::conduct::{ERRORS_SHARE_MAX, RunPlan, ask_all};
-use weir_bench::report::{self, Named};
+use weir_bench::report::{self, RecordFile};
 use weir_bench::usage::ProxyProcess;
 use weir_measure::record::Record;
 use weir_workload::Scenario;
@@ -34,7 +34,7 @@ pub(super) fn modem(flags: &ModemFlags) -> Result<(), Failure> {
     let plans = plans.map(|proxy| proxy_plan(proxy, &unshaped, flags.changes.seed));
     ask_all(&plans.collect::<Result<Vec<_>, _>>()?)?;
     let interrupt = plan::interrupt()?;
-    let mut runs: Vec<Named> = Vec::new();
+    let mut runs: Vec<RecordFile> = Vec::new();
     for proxy in &flags.proxy {
         for (scenario, how) in [(&unshaped, "lan"), (&shaped, "modem")] {
             if interrupt.is_set() {
@@ -49,7 +49,7 @@ pub(super) fn modem(flags: &ModemFlags) -> Result<(), Failure> {
             let record = run::conduct(&plan, &local, &interrupt)?;
             let path = folder.join(format!("{}-{how}.json", proxy.name));
             outcome::keep(&record, &path)?;
-            runs.push(Named {
+            runs.push(RecordFile {
                 file: path.display().to_string(),
                 record,
             });
@@ -98,7 +98,7 @@ fn proxy_plan(proxy: &NamedProxy, scenario: &Scenario, seed: u64) -> Result<RunP
     )
 }
 
-fn finish(runs: Vec<Named>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
+fn finish(runs: Vec<RecordFile>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
     let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
     if !runs.is_empty() {
         give(&modem_table::text(&records))?;

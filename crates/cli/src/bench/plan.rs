@@ -8,7 +8,7 @@ use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_bench::conduct::{Approach, AsClients, AsOrigin, LocalPlan, RunPlan};
+use weir_bench::conduct::{Approach, ClientRole, LocalPlan, OriginRole, RunPlan};
 use weir_workload::{Scenario, Workload};
 
 /// The scenario of that name, changed as the flags say, not scaled yet.
@@ -177,12 +177,12 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
 /// All roles in this process.
 pub(super) fn local_plan(threads: &ThreadFlags, samples: Option<(PathBuf, u32)>) -> LocalPlan {
     LocalPlan {
-        clients: AsClients {
+        clients: ClientRole {
             threads: threads.threads,
             samples,
             shaping: threads.shape,
         },
-        origin: AsOrigin {
+        origin: OriginRole {
             threads: threads.origin_threads,
             listen: threads.origin_listen,
         },

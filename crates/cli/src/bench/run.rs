@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use weir_bench::conduct::{Interrupt, LocalPlan, RunPlan, ask_all};
 use weir_bench::progress::Progress;
 use weir_bench::record;
-use weir_bench::report::{self, Named};
+use weir_bench::report::{self, RecordFile};
 use weir_bench::usage::ProxyProcess;
 use weir_measure::record::Record;
 use weir_workload::{Scenario, output};
@@ -28,7 +28,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     outcome::try_files(files.chain([runs.report.as_path()]))?;
     ask_all(runs.all.iter().map(|one| &one.plan))?;
     let interrupt = plan::interrupt()?;
-    let mut done: Vec<Named> = Vec::new();
+    let mut done: Vec<RecordFile> = Vec::new();
     let mut failed = None;
     for one in &runs.all {
         if interrupt.is_set() {
@@ -51,7 +51,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
         };
         outcome::keep(&record, &one.out)?;
         give(&record::text(&record))?;
-        done.push(Named {
+        done.push(RecordFile {
             file: one.out.display().to_string(),
             record,
         });

@@ -7,7 +7,7 @@ use crate::messages::{Exit, Failure, give, tell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_bench::conduct::{Interrupt, RunPlan, ask_all};
-use weir_bench::report::{self, Named};
+use weir_bench::report::{self, RecordFile};
 use weir_measure::record::Record;
 
 /// Between two looks whether to go on.
@@ -26,7 +26,7 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
     ask_all(&plans)?;
     let has_names = flags.proxy.len() > 1;
     let interrupt = plan::interrupt()?;
-    let mut runs: Vec<Named> = Vec::new();
+    let mut runs: Vec<RecordFile> = Vec::new();
     let repeat = &flags.repeat;
     let plans = &plans;
     let all: Vec<(u32, &RunPlan)> = repeat
@@ -47,7 +47,7 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
         let path = folder.join(file_name(plan, has_names, &suffix));
         outcome::keep(&record, &path)?;
         give(&line(&record, has_names))?;
-        runs.push(Named {
+        runs.push(RecordFile {
             file: path.display().to_string(),
             record,
         });
@@ -130,7 +130,7 @@ fn pause(time: Duration, interrupt: &Interrupt) {
     }
 }
 
-fn finish(runs: Vec<Named>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
+fn finish(runs: Vec<RecordFile>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
     let page = folder.join("report.html");
     let figures = folder.join("figures");
     if !runs.is_empty() {

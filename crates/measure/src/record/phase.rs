@@ -1,4 +1,4 @@
-//! The account of a phase: what the clients saw and what the origin saw.
+//! The counts of a phase: what the clients saw and what the origin saw.
 
 use super::{ClientSide, Histogram, OriginSide};
 use alloc::string::String;

@@ -1,6 +1,6 @@
 //! A run as a whole.
 
-use super::{Generator, LieFound, LinkShaping, Phase, Rule, Second, Subject, UsageSecond};
+use super::{Generator, LinkShaping, Phase, Rule, Second, Subject, UsageSecond, WrongResponse};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -60,9 +60,10 @@ pub struct Record {
     pub usage: Vec<UsageSecond>,
     /// How well the generator kept its own time.
     pub generator: Generator,
-    /// The first lies, in the order they were found; a limited number of them,
+    /// The first wrong responses, in the order they were found; a limited number of them,
     /// [`ClientSide::wrong`](super::ClientSide::wrong) counts all.
-    pub lies: Vec<LieFound>,
+    #[serde(rename = "lies")]
+    pub wrong_responses: Vec<WrongResponse>,
     /// The file of single requests (Parquet), as it was named; `None` when none was written.
     pub samples: Option<String>,
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weir_bench::client::{self, ClientLimits, ClientPlan, Feed, Form};
-use weir_bench::tally::{Accounts, PhaseTally, SecondTally};
+use weir_bench::tally::{PhaseTally, RequestCounts, SecondTally};
 use weir_workload::Share;
 use xtask::failure::{During, Failure};
 
@@ -96,9 +96,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for wrong in result.wrong_responses.iter().take(3) {
         eprintln!("{wrong:?}");
     }
-    let (mut total, mut last) = (Accounts::default(), PhaseTally::default());
+    let (mut total, mut last) = (RequestCounts::default(), PhaseTally::default());
     for phase in result.phases {
-        total.merge(&phase.accounts);
+        total.merge(&phase.counts);
         last.merge(&phase);
     }
     if total.errors.sum() > 0 {

@@ -1,4 +1,4 @@
-//! The clients' side of the accounts, exact: `requests = hits + validated + forwarded +
+//! What became of the clients' requests, exactly: `requests = hits + validated + forwarded +
 //! not_modified + errors + aborted`.
 
 use super::by_kind::ByKind;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What became of the requests of a phase, or of a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accounts {
+pub struct RequestCounts {
     /// Requests that were begun, whatever became of them. One that is repeated on a fresh
     /// connection counts once.
     pub requests: u64,
@@ -31,7 +31,7 @@ pub struct Accounts {
     pub errors: Counts<ErrorKind>,
     /// Left by the client before the end, as the scenario wants it.
     pub aborted: u64,
-    /// Wrong responses, by kind. They are in one of the accounts above as well.
+    /// Wrong responses, by kind. They are in one of the counts above as well.
     pub wrong: Counts<WrongKind>,
     /// 200 to a request whose condition held: allowed, and a waste.
     pub condition_ignored: u64,
@@ -67,7 +67,7 @@ pub struct Accounts {
     pub repeated: u64,
 }
 
-impl Accounts {
+impl RequestCounts {
     /// Enters the end of a request.
     pub fn enter(&mut self, outcome: Outcome, content_bytes: u64) {
         self.content_bytes += content_bytes;
@@ -102,9 +102,9 @@ impl Accounts {
         self.hits + self.validated + self.forwarded + self.not_modified
     }
 
-    /// Does every request that was begun stand in exactly one account?
+    /// Does every request that was begun stand in exactly one count?
     #[must_use]
-    pub fn balance(&self) -> bool {
+    pub fn is_balanced(&self) -> bool {
         self.requests == self.ended()
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_outcome_enters_exactly_one_account() {
-        let mut accounts = Accounts::default();
+        let mut counts = RequestCounts::default();
         let mut outcomes = vec![
             Outcome::Hit,
             Outcome::Validated,
@@ -155,17 +155,17 @@ mod tests {
         ];
         outcomes.extend(ErrorKind::ALL.iter().copied().map(Outcome::Error));
         for (already, outcome) in (0..).zip(outcomes) {
-            assert_eq!(accounts.ended(), already);
-            accounts.requests += 1;
-            assert!(!accounts.balance());
-            accounts.enter(outcome, 10);
-            assert!(accounts.balance());
+            assert_eq!(counts.ended(), already);
+            counts.requests += 1;
+            assert!(!counts.is_balanced());
+            counts.enter(outcome, 10);
+            assert!(counts.is_balanced());
         }
-        assert_eq!(accounts.hit_content_bytes, 20);
-        assert_eq!(accounts.not_modified_forwarded, 1);
-        let mut twice = accounts.clone();
-        twice.merge(&accounts);
-        assert_eq!(twice.ended(), 2 * accounts.ended());
+        assert_eq!(counts.hit_content_bytes, 20);
+        assert_eq!(counts.not_modified_forwarded, 1);
+        let mut twice = counts.clone();
+        twice.merge(&counts);
+        assert_eq!(twice.ended(), 2 * counts.ended());
         assert_eq!(twice.errors.of(ErrorKind::Reset), 2);
     }
 }

@@ -1,11 +1,11 @@
-//! A response that is not what the origin would have said.
+//! A response that differs from what the origin sends.
 
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 /// One such response, with all that is needed to look into it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LieFound {
+pub struct WrongResponse {
     /// `wrong-byte`, `short-body`, `long-body`, `stale-version`, `swapped`, `wrong-status`,
     /// `wrong-length`, `unreadable`.
     pub kind: String,

@@ -1,4 +1,4 @@
-//! The books of both sides, held against each other.
+//! Compares the counts of clients and origin.
 //!
 //! A request that reached the origin must be found at the clients: as a response that bears its own
 //! mark, or as one whose end the client did not see (an error, an abort, a connection that closed
@@ -13,7 +13,7 @@ use crate::tally::PhaseTally;
 /// What the comparison says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Audit {
-    /// One sentence for each account that does not balance.
+    /// One sentence for each count that does not agree.
     pub(super) imbalances: Vec<String>,
     /// What balances and is worth a sentence.
     pub(super) notes: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) fn audit(clients: &ClientResult, origin: &OriginCounts) -> Audit {
     let beyond: u64 = beyond.map(|phase| phase.distinct).sum();
     if beyond > 0 {
         audit.imbalances.push(format!(
-            "The accounts do not balance: the origin counted {beyond} marks of phases that the clients know nothing of."
+            "Client and origin counts do not agree: the origin counted {beyond} marks of phases that the clients know nothing of."
         ));
     }
     audit
@@ -38,30 +38,30 @@ pub(super) fn audit(clients: &ClientResult, origin: &OriginCounts) -> Audit {
 
 impl Audit {
     fn phase(&mut self, tally: &PhaseTally, origin: &PhaseCounts) {
-        let (name, accounts) = (&tally.name, &tally.accounts);
-        if !accounts.balance() {
+        let (name, counts) = (&tally.name, &tally.counts);
+        if !counts.is_balanced() {
             self.imbalances.push(format!(
-                "The accounts do not balance in {name}: clients began {} requests and ended {}.",
-                accounts.requests,
-                accounts.ended()
+                "The counts do not agree in {name}: clients began {} requests and ended {}.",
+                counts.requests,
+                counts.ended()
             ));
         }
-        let own = accounts.forwarded + accounts.validated + accounts.not_modified_forwarded;
+        let own = counts.forwarded + counts.validated + counts.not_modified_forwarded;
         let Some(unseen) = origin.distinct.checked_sub(own) else {
             self.imbalances.push(format!(
-                "The accounts do not balance in {name}: {own} responses bear the mark of their own request, and {} requests reached the \
+                "Client and origin counts do not agree in {name}: {own} responses bear the mark of their own request, and {} requests reached the \
                  origin.",
                 origin.distinct
             ));
             return;
         };
         // requests that the origin may have seen and that brought no response
-        let unfinished = accounts.errors.sum() + accounts.aborted + accounts.repeated;
+        let unfinished = counts.errors.sum() + counts.aborted + counts.repeated;
         let background = unseen.saturating_sub(unfinished);
-        let from_store = accounts.hits + (accounts.not_modified - accounts.not_modified_forwarded);
+        let from_store = counts.hits + (counts.not_modified - counts.not_modified_forwarded);
         if background > from_store {
             self.imbalances.push(format!(
-                "The accounts do not balance in {name}: of {} requests that reached the origin {own} came back as responses; {unfinished} may \
+                "Client and origin counts do not agree in {name}: of {} requests that reached the origin {own} came back as responses; {unfinished} may \
                  be errors, aborts or repetitions, {from_store} refreshes in the background, and {} are nowhere.",
                 origin.distinct,
                 background - from_store
@@ -78,11 +78,11 @@ impl Audit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::{Accounts, ErrorKind, Outcome};
+    use crate::tally::{ErrorKind, Outcome, RequestCounts};
 
-    fn check(accounts: &Accounts, distinct: u64, imbalance: Option<&str>, note: Option<&str>) {
+    fn check(counts: &RequestCounts, distinct: u64, imbalance: Option<&str>, note: Option<&str>) {
         let mut tally = PhaseTally::new("phase-1", true);
-        tally.accounts = accounts.clone();
+        tally.counts = counts.clone();
         let clients = ClientResult {
             phases: vec![tally],
             ..ClientResult::default()
@@ -104,12 +104,12 @@ mod tests {
     }
 
     /// Two hits, three forwarded, one validated, 304 of each kind, one error, one abort.
-    fn accounts() -> Accounts {
-        let mut accounts = Accounts::default();
+    fn counts() -> RequestCounts {
+        let mut counts = RequestCounts::default();
         let mut enter = |outcome, times| {
             for _ in 0..times {
-                accounts.requests += 1;
-                accounts.enter(outcome, 1);
+                counts.requests += 1;
+                counts.enter(outcome, 1);
             }
         };
         enter(Outcome::Hit, 2);
@@ -119,31 +119,31 @@ mod tests {
         enter(Outcome::NotModified { by_origin: false }, 1);
         enter(Outcome::Error(ErrorKind::Reset), 1);
         enter(Outcome::Aborted, 1);
-        accounts
+        counts
     }
 
     #[test]
     fn origin_requests_balance_with_client_outcomes_or_are_reported() {
-        let accounts = accounts();
-        check(&accounts, 4, Some("5 responses bear"), None);
-        check(&accounts, 5, None, None);
-        check(&accounts, 7, None, None);
-        check(&accounts, 8, None, Some("asked 1 times"));
-        check(&accounts, 10, None, Some("asked 3 times"));
-        check(&accounts, 11, Some("1 are nowhere"), None);
+        let counts = counts();
+        check(&counts, 4, Some("5 responses bear"), None);
+        check(&counts, 5, None, None);
+        check(&counts, 7, None, None);
+        check(&counts, 8, None, Some("asked 1 times"));
+        check(&counts, 10, None, Some("asked 3 times"));
+        check(&counts, 11, Some("1 are nowhere"), None);
     }
 
     #[test]
     fn request_without_an_outcome_is_reported_as_imbalance() {
-        let mut accounts = accounts();
-        accounts.requests += 1;
-        check(&accounts, 5, Some("began 11 requests and ended 10"), None);
+        let mut counts = counts();
+        counts.requests += 1;
+        check(&counts, 5, Some("began 11 requests and ended 10"), None);
     }
 
     #[test]
     fn request_retried_on_a_fresh_connection_is_no_imbalance() {
-        let mut accounts = accounts();
-        accounts.repeated = 4;
-        check(&accounts, 11, None, None);
+        let mut counts = counts();
+        counts.repeated = 4;
+        check(&counts, 11, None, None);
     }
 }
