@@ -13,17 +13,17 @@
 //! Deliberately absent: thresholds that call a proxy good or bad, and statistics over repetitions
 //! that were not made.
 
+mod comparison;
 mod conditions;
-mod contest;
 mod curve;
 mod load;
-mod measured;
+mod median_range;
+mod metric;
 mod modem;
 mod page;
 mod paper;
 mod phase_tables;
 mod provenance;
-mod repetition;
 mod source;
 mod summary;
 mod sweep;

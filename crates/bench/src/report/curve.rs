@@ -1,7 +1,7 @@
 //! Percentile curves, as HDR histograms are drawn: the share of requests on an axis stretched
 //! toward one, so that the slow ones are seen.
 
-use super::contest::{Contest, Contestant, result};
+use super::comparison::{Comparison, ProxyRuns, result};
 use super::modem::BEHIND_LINKS;
 use weir_measure::record::{Histogram, Record};
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, palette, ys};
@@ -10,15 +10,15 @@ use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, palette
 const POINTS_MAX: f64 = 120.0;
 
 /// One of all responses, one of hits alone.
-pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
+pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     let all = figure(
-        contest,
+        comparison,
         "percentiles",
         "Response time by percentile",
         |record| &result(record).response_time.all,
     );
     let hits = figure(
-        contest,
+        comparison,
         "percentiles-hits",
         "Response time of hits by percentile",
         |record| &result(record).response_time.hit,
@@ -29,26 +29,26 @@ pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
 }
 
 fn figure(
-    contest: &Contest<'_>,
+    comparison: &Comparison<'_>,
     name: &str,
     title: &str,
     of: impl Fn(&Record) -> &Histogram,
 ) -> Figure {
-    let chosen = contest.chosen();
+    let chosen = comparison.chosen();
     let mut lines: Vec<Line> = chosen
         .iter()
-        .map(|(contestant, run)| line(contestant, of(&run.record)))
+        .map(|(proxy, run)| line(proxy, of(&run.record)))
         .collect();
     // clients with links of their own, beside the same ones without
-    let linked = contest.contestants.iter().filter_map(|contestant| {
-        let run = contestant.at(BEHIND_LINKS, None)?;
-        Some((contestant, run))
+    let linked = comparison.proxies.iter().filter_map(|proxy| {
+        let run = proxy.at(BEHIND_LINKS, None)?;
+        Some((proxy, run))
     });
-    if !contest.kind().has_link {
-        lines.extend(linked.map(|(contestant, run)| Line {
-            name: format!("{}, slow link", contestant.label),
+    if !comparison.kind().has_link {
+        lines.extend(linked.map(|(proxy, run)| Line {
+            name: format!("{}, slow link", proxy.label),
             stroke: Stroke::Dashed,
-            ..line(contestant, of(&run.record))
+            ..line(proxy, of(&run.record))
         }));
     }
     lines.retain(|line| !line.points.is_empty());
@@ -66,10 +66,10 @@ fn figure(
     }
 }
 
-fn line(contestant: &Contestant<'_>, histogram: &Histogram) -> Line {
+fn line(proxy: &ProxyRuns<'_>, histogram: &Histogram) -> Line {
     Line {
-        name: contestant.label.to_owned(),
-        colour: palette::series(contestant.colour),
+        name: proxy.label.to_owned(),
+        colour: palette::series(proxy.colour),
         stroke: Stroke::Solid,
         has_marks: false,
         points: curve(histogram),

@@ -4,7 +4,7 @@
 //! of two ways: requests fail (the run is not valid then, as more than a share of its requests
 //! failed), or it is a multiple slower than with few clients.
 
-use super::contest::{CACHING, Contest, Contestant, clients, result};
+use super::comparison::{CACHING, Comparison, ProxyRuns, clients, result};
 use super::source::RecordFile;
 use super::summary::colour;
 use super::sweep::across;
@@ -21,23 +21,23 @@ const SCENARIO: &str = "wpb-load";
 const SLOWER_MAX: f64 = 3.0;
 
 /// Are these runs for this?
-pub(super) fn is_load(contest: &Contest<'_>) -> bool {
-    contest.scenario == SCENARIO && contest.is_sweep()
+pub(super) fn is_load(comparison: &Comparison<'_>) -> bool {
+    comparison.scenario == SCENARIO && comparison.is_sweep()
 }
 
 /// Requests answered a second, and how long they took, against the number of clients.
-pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
-    if !is_load(contest) {
+pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
+    if !is_load(comparison) {
         return Vec::new();
     }
-    let rate = across(contest, CACHING, Stroke::Solid, rate_per_s);
-    let time = across(contest, CACHING, Stroke::Solid, mean_us);
+    let rate = across(comparison, CACHING, Stroke::Solid, rate_per_s);
+    let time = across(comparison, CACHING, Stroke::Solid, mean_us);
     let rate_axis = Axis::logarithmic("requests answered a second", Unit::Count, ys(&rate));
     let time_axis = Axis::logarithmic("mean response time", Unit::Time, ys(&time));
     let note = "Hollow: the run is not valid, as requests failed or the generator was at its limit; the line ends there.";
     let mut figures = vec![
         figure(
-            contest,
+            comparison,
             "load",
             "Load until proxies fail",
             note,
@@ -45,7 +45,7 @@ pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
             rate,
         ),
         figure(
-            contest,
+            comparison,
             "load-time",
             "Mean response time until proxies fail",
             "Of the last phase; both axes are logarithmic.",
@@ -58,7 +58,7 @@ pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
 }
 
 fn figure(
-    contest: &Contest<'_>,
+    comparison: &Comparison<'_>,
     name: &str,
     title: &str,
     note: &str,
@@ -66,9 +66,9 @@ fn figure(
     mut lines: Vec<Line>,
 ) -> Figure {
     for line in &mut lines {
-        line.colour = palette::series(colour_of(contest, &line.name));
+        line.colour = palette::series(colour_of(comparison, &line.name));
     }
-    let places = contest.places().into_iter();
+    let places = comparison.places().into_iter();
     Figure {
         name: name.to_owned(),
         title: title.to_owned(),
@@ -79,26 +79,26 @@ fn figure(
     }
 }
 
-fn colour_of(contest: &Contest<'_>, label: &str) -> usize {
-    let mut contestants = contest.contestants.iter();
-    let contestant = contestants.find(|contestant| contestant.label == label);
-    contestant.map_or(0, |contestant| contestant.colour)
+fn colour_of(comparison: &Comparison<'_>, label: &str) -> usize {
+    let mut proxies = comparison.proxies.iter();
+    let proxy = proxies.find(|proxy| proxy.label == label);
+    proxy.map_or(0, |proxy| proxy.colour)
 }
 
 /// How far each proxy got, and why no further.
-pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
-    if !is_load(contest) {
+pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
+    if !is_load(comparison) {
         return;
     }
     html.element("h3", "", "How far each proxy got");
     let columns = ["", "clients", "answered a second", "mean", "then"].map(str::to_owned);
     begin(html, &columns);
-    for contestant in &contest.contestants {
-        let limit = Limit::of(contestant);
-        html.open_with("tr", &[("style", &colour(contestant))]);
+    for proxy in &comparison.proxies {
+        let limit = Limit::of(proxy);
+        html.open_with("tr", &[("style", &colour(proxy))]);
         html.open_with("th", &[("scope", "row")]);
         html.element("span", "swatch", "");
-        html.text(contestant.label);
+        html.text(proxy.label);
         html.close();
         let last = limit.last_good.map(|run| &run.record);
         let written = |unit: Unit, of: fn(&Record) -> Option<f64>| {
@@ -128,8 +128,8 @@ struct Limit<'a> {
 }
 
 impl<'a> Limit<'a> {
-    fn of(contestant: &Contestant<'a>) -> Self {
-        let mut runs: Vec<&RecordFile> = contestant.of(CACHING).collect();
+    fn of(proxy: &ProxyRuns<'a>) -> Self {
+        let mut runs: Vec<&RecordFile> = proxy.of(CACHING).collect();
         runs.sort_by(|one, two| {
             let place = |run: &RecordFile| clients(&run.record).unwrap_or_default();
             place(one).total_cmp(&place(two))

@@ -3,28 +3,30 @@
 //! of them is that response times more than doubled, that the gap between the phases shrank, and
 //! that the proxies' disks and processors had less to do.
 
-use super::contest::{CACHING, Contest, Contestant, Which, clients, link_bits_per_s, together};
-use super::measured;
+use super::comparison::{
+    CACHING, Comparison, ProxyRuns, RunKind, clients, link_bits_per_s, together,
+};
+use super::metric;
 use super::source::RecordFile;
 use super::summary::colour;
 use weir_measure::record::Record;
 use weir_report::{Html, Unit, digits};
 
-pub(super) const BEHIND_LINKS: Which = Which {
+pub(super) const BEHIND_LINKS: RunKind = RunKind {
     is_caching: true,
     has_link: true,
 };
 
 /// The pair of runs of one proxy.
 struct Pair<'a> {
-    contestant: &'a Contestant<'a>,
+    proxy: &'a ProxyRuns<'a>,
     unshaped: &'a RecordFile,
     shaped: &'a RecordFile,
 }
 
 /// Both tables, for the proxies that have both runs.
-pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
-    let pairs: Vec<Pair<'_>> = contest.contestants.iter().filter_map(pair).collect();
+pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
+    let pairs: Vec<Pair<'_>> = comparison.proxies.iter().filter_map(pair).collect();
     let Some(first) = pairs.first() else {
         return;
     };
@@ -49,12 +51,12 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
     usage(html, &pairs);
 }
 
-fn pair<'a>(contestant: &'a Contestant<'a>) -> Option<Pair<'a>> {
-    let shaped = contestant.at(BEHIND_LINKS, None)?;
+fn pair<'a>(proxy: &'a ProxyRuns<'a>) -> Option<Pair<'a>> {
+    let shaped = proxy.at(BEHIND_LINKS, None)?;
     let number = clients(&shaped.record);
     Some(Pair {
-        contestant,
-        unshaped: contestant.at(CACHING, number)?,
+        proxy,
+        unshaped: proxy.at(CACHING, number)?,
         shaped,
     })
 }
@@ -102,7 +104,7 @@ fn usage(html: &mut Html, pairs: &[Pair<'_>]) {
     .map(str::to_owned);
     table(html, &columns, pairs, |_, record| {
         let share = |of: fn(&weir_measure::record::UsageSecond) -> f64| {
-            written(Unit::Share, measured::mean_used(record, of))
+            written(Unit::Share, metric::mean_used(record, of))
         };
         vec![
             share(|second| second.cpu_share),
@@ -111,11 +113,11 @@ fn usage(html: &mut Html, pairs: &[Pair<'_>]) {
             share(|second| second.disk_busy_share.unwrap_or_default()),
             written(
                 Unit::BytesPerSecond,
-                measured::rate_used(record, |second| second.read_bytes),
+                metric::rate_used(record, |second| second.read_bytes),
             ),
             written(
                 Unit::BytesPerSecond,
-                measured::rate_used(record, |second| second.written_bytes),
+                metric::rate_used(record, |second| second.written_bytes),
             ),
         ]
     });
@@ -139,10 +141,10 @@ fn table(
     html.open("tbody", "");
     for pair in pairs {
         for (name, run) in [("unshaped", pair.unshaped), ("behind links", pair.shaped)] {
-            html.open_with("tr", &[("style", &colour(pair.contestant))]);
+            html.open_with("tr", &[("style", &colour(pair.proxy))]);
             html.open_with("th", &[("scope", "row")]);
             html.element("span", "swatch", "");
-            html.text(pair.contestant.label);
+            html.text(pair.proxy.label);
             html.close();
             html.element("td", "name", name);
             for cell in cells(pair, &run.record) {

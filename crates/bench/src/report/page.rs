@@ -1,6 +1,6 @@
 //! The page: one HTML file that needs nothing else, no network and no script.
 
-use super::contest::{Contest, contests};
+use super::comparison::{Comparison, comparisons};
 use super::source::RecordFile;
 use super::{
     curve, load, modem, paper, phase_tables, provenance, summary, sweep, table, timeline, validity,
@@ -20,35 +20,35 @@ pub(super) struct Page {
 
 /// Puts the page together.
 pub(super) fn page(runs: &[RecordFile]) -> Page {
-    let contests = contests(runs);
+    let comparisons = comparisons(runs);
     let mut html = Html::default();
     html.raw("<!DOCTYPE html>\n");
     html.open_with("html", &[("lang", "en")]);
-    head(&mut html, &contests);
+    head(&mut html, &comparisons);
     html.open("body", "");
     html.open("main", "");
-    html.element("h1", "", &title(&contests));
+    html.element("h1", "", &title(&comparisons));
     html.element("p", "sub", &subtitle(runs));
     let mut figures = Vec::new();
-    for (index, contest) in contests.iter().enumerate() {
+    for (index, comparison) in comparisons.iter().enumerate() {
         // with one scenario the title says which
-        if contests.len() > 1 {
-            let scale = if contest.scale < 1.0 {
-                format!(", scale {}", digits(contest.scale))
+        if comparisons.len() > 1 {
+            let scale = if comparison.scale < 1.0 {
+                format!(", scale {}", digits(comparison.scale))
             } else {
                 String::new()
             };
-            html.element("h2", "", &format!("{}{scale}", contest.scenario));
-            if !contest.differences.is_empty() {
+            html.element("h2", "", &format!("{}{scale}", comparison.scenario));
+            if !comparison.differences.is_empty() {
                 let text = format!(
                     "Not compared with the runs above: {} (there and here).",
-                    contest.differences.join("; ")
+                    comparison.differences.join("; ")
                 );
                 html.element("p", "differs", &text);
             }
         }
-        let prefix = prefix(&contests, index);
-        figures.extend(section(&mut html, contest, &prefix));
+        let prefix = prefix(&comparisons, index);
+        figures.extend(section(&mut html, comparison, &prefix));
     }
     provenance::write(&mut html, runs);
     Page {
@@ -59,22 +59,22 @@ pub(super) fn page(runs: &[RecordFile]) -> Page {
 
 /// Before the names of a section's figures: nothing in the first one, so that a record's main
 /// figures keep their names.
-fn prefix(contests: &[Contest<'_>], index: usize) -> String {
+fn prefix(comparisons: &[Comparison<'_>], index: usize) -> String {
     if index == 0 {
         return String::new();
     }
-    let name = super::file_name(contests[index].scenario);
-    let is_same = |contest: &&Contest<'_>| super::file_name(contest.scenario) == name;
-    match contests[..index].iter().filter(is_same).count() {
+    let name = super::file_name(comparisons[index].scenario);
+    let is_same = |comparison: &&Comparison<'_>| super::file_name(comparison.scenario) == name;
+    match comparisons[..index].iter().filter(is_same).count() {
         0 => format!("{name}-"),
         before => format!("{name}-{}-", before + 1),
     }
 }
 
-fn head(html: &mut Html, contests: &[Contest<'_>]) {
+fn head(html: &mut Html, comparisons: &[Comparison<'_>]) {
     html.open("head", "");
     html.raw("<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
-    html.element("title", "", &title(contests));
+    html.element("title", "", &title(comparisons));
     html.raw("<style>");
     let style = STYLE
         .replace("LIGHT", &palette::properties(false))
@@ -87,19 +87,19 @@ fn head(html: &mut Html, contests: &[Contest<'_>]) {
 }
 
 /// One scenario: what speaks against it, who is better at what, figures, numbers.
-fn section(html: &mut Html, contest: &Contest<'_>, prefix: &str) -> Vec<Figure> {
-    validity::write(html, contest);
-    summary::write(html, contest);
-    modem::write(html, contest);
-    load::write(html, contest);
-    paper::write(html, contest);
+fn section(html: &mut Html, comparison: &Comparison<'_>, prefix: &str) -> Vec<Figure> {
+    validity::write(html, comparison);
+    summary::write(html, comparison);
+    modem::write(html, comparison);
+    load::write(html, comparison);
+    paper::write(html, comparison);
     let mut all = Vec::new();
     for (name, figures) in [
-        ("Against the number of clients", sweep::figures(contest)),
-        ("Until proxies fail", load::figures(contest)),
-        ("How response times are spread", curve::figures(contest)),
-        ("Second by second", timeline::clients_side(contest)),
-        ("What the proxies used", timeline::usage(contest)),
+        ("Against the number of clients", sweep::figures(comparison)),
+        ("Until proxies fail", load::figures(comparison)),
+        ("How response times are spread", curve::figures(comparison)),
+        ("Second by second", timeline::clients_side(comparison)),
+        ("What the proxies used", timeline::usage(comparison)),
     ] {
         if figures.is_empty() {
             continue;
@@ -113,9 +113,9 @@ fn section(html: &mut Html, contest: &Contest<'_>, prefix: &str) -> Vec<Figure> 
         }
         html.close();
     }
-    phase_tables::write(html, contest);
+    phase_tables::write(html, comparison);
     html.element("h3", "", "All runs");
-    table::runs(html, contest);
+    table::runs(html, comparison);
     all
 }
 
@@ -129,17 +129,20 @@ fn show(html: &mut Html, figure: &Figure) {
     html.close();
 }
 
-fn title(contests: &[Contest<'_>]) -> String {
+fn title(comparisons: &[Comparison<'_>]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for contest in contests {
-        if !names.contains(&contest.scenario) {
-            names.push(contest.scenario);
+    for comparison in comparisons {
+        if !names.contains(&comparison.scenario) {
+            names.push(comparison.scenario);
         }
     }
     let mut labels: Vec<&str> = Vec::new();
-    for contestant in contests.iter().flat_map(|contest| &contest.contestants) {
-        if !labels.contains(&contestant.label) {
-            labels.push(contestant.label);
+    for proxy in comparisons
+        .iter()
+        .flat_map(|comparison| &comparison.proxies)
+    {
+        if !labels.contains(&proxy.label) {
+            labels.push(proxy.label);
         }
     }
     format!("{}: {}", names.join(", "), labels.join(", "))

@@ -6,8 +6,8 @@
 //! says of them is here, with every number that it gives. Two of its four proxies are measured
 //! today as well, Squid and Apache; for CERN's proxy and "Proxy N" all proxies of today stand in.
 
-use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, result, together};
-use super::repetition::Repeated;
+use super::comparison::{CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, result, together};
+use super::median_range::MedianRange;
 use weir_measure::record::Record;
 use weir_report::{Html, Unit, count, digits};
 
@@ -23,14 +23,14 @@ struct Item {
     figure: &'static str,
     shows: &'static str,
     /// What the paper says.
-    then: &'static str,
-    ours: Ours,
-    /// Whom of today it is held against; everybody, if not named.
+    finding: &'static str,
+    quantity: Quantity,
+    /// The proxy of today that it is compared with; all of them if `None`.
     proxy: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
-enum Ours {
+enum Quantity {
     Latency,
     HitRatio,
     Errors,
@@ -41,113 +41,113 @@ const ITEMS: [Item; 12] = [
     Item {
         figure: "figure 2",
         shows: "CERN: latency",
-        then: "Without caching nearly flat; with caching it rises, and beyond 32 clients the second phase is slower than without caching.",
-        ours: Ours::Latency,
+        finding: "Without caching nearly flat; with caching it rises, and beyond 32 clients the second phase is slower than without caching.",
+        quantity: Quantity::Latency,
         proxy: None,
     },
     Item {
         figure: "figure 3",
         shows: "CERN: hit ratio",
-        then: "Falls as clients are added.",
-        ours: Ours::HitRatio,
+        finding: "Falls as clients are added.",
+        quantity: Quantity::HitRatio,
         proxy: None,
     },
     Item {
         figure: "figure 4",
         shows: "CERN: errors",
-        then: "Cannot accept all connections beyond 40 clients, ever more of them; none in the second phase.",
-        ours: Ours::Errors,
+        finding: "Cannot accept all connections beyond 40 clients, ever more of them; none in the second phase.",
+        quantity: Quantity::Errors,
         proxy: None,
     },
     Item {
         figure: "figure 5",
         shows: "Apache: latency",
-        then: "Without caching roughly flat; with caching unstable and rising, about 30 s at 88 clients in the first phase; the second phase is below no \
+        finding: "Without caching roughly flat; with caching unstable and rising, about 30 s at 88 clients in the first phase; the second phase is below no \
                caching until 72 clients.",
-        ours: Ours::Latency,
+        quantity: Quantity::Latency,
         proxy: Some("apache"),
     },
     Item {
         figure: "figure 6",
         shows: "Apache: hit ratio",
-        then: "Not affected by the number of clients.",
-        ours: Ours::HitRatio,
+        finding: "Not affected by the number of clients.",
+        quantity: Quantity::HitRatio,
         proxy: Some("apache"),
     },
     Item {
         figure: "figure 7",
         shows: "Proxy N: latency",
-        then: "Linear growth, with and without caching; the second phase always below no caching. Saturated above 48 clients with 32 processes, at 88 with 64.",
-        ours: Ours::Latency,
+        finding: "Linear growth, with and without caching; the second phase always below no caching. Saturated above 48 clients with 32 processes, at 88 with 64.",
+        quantity: Quantity::Latency,
         proxy: None,
     },
     Item {
         figure: "figure 8",
         shows: "Proxy N: hit ratio",
-        then: "Declines slowly; second best of the four.",
-        ours: Ours::HitRatio,
+        finding: "Declines slowly; second best of the four.",
+        quantity: Quantity::HitRatio,
         proxy: None,
     },
     Item {
         figure: "figure 9",
         shows: "Proxy N: errors",
-        then: "Many, mostly in the first phase.",
-        ours: Ours::Errors,
+        finding: "Many, mostly in the first phase.",
+        quantity: Quantity::Errors,
         proxy: None,
     },
     Item {
         figure: "figure 10",
         shows: "Squid: latency",
-        then: "Without caching better than CERN; with caching like Apache and CERN.",
-        ours: Ours::Latency,
+        finding: "Without caching better than CERN; with caching like Apache and CERN.",
+        quantity: Quantity::Latency,
         proxy: Some("squid"),
     },
     Item {
         figure: "figure 11",
         shows: "Squid: hit ratio",
-        then: "Constant, the best of the four; its byte hit ratio is very unstable.",
-        ours: Ours::HitRatio,
+        finding: "Constant, the best of the four; its byte hit ratio is very unstable.",
+        quantity: Quantity::HitRatio,
         proxy: Some("squid"),
     },
     Item {
         figure: "table 1",
         shows: "Squid, 75 MB on one disk",
-        then: "First phase 9.00 s, second 5.44 s; without caching 3.65 s and 3.42 s. Hit ratio 20.29 %, byte hit ratio 5.67 %. The number of clients is not \
+        finding: "First phase 9.00 s, second 5.44 s; without caching 3.65 s and 3.42 s. Hit ratio 20.29 %, byte hit ratio 5.67 %. The number of clients is not \
                known.",
-        ours: Ours::Table,
+        quantity: Quantity::Table,
         proxy: Some("squid"),
     },
     Item {
         figure: "table 2",
         shows: "Proxy N, 75 MB on one disk",
-        then: "First phase 9.82 s, second 5.42 s; without caching 6.71 s and 5.34 s. Hit ratio 21.61 %, byte hit ratio 12.18 %; 87 errors in the first phase, \
+        finding: "First phase 9.82 s, second 5.42 s; without caching 6.71 s and 5.34 s. Hit ratio 21.61 %, byte hit ratio 12.18 %; 87 errors in the first phase, \
                13 in the second.",
-        ours: Ours::Table,
+        quantity: Quantity::Table,
         proxy: None,
     },
 ];
 
-/// Does this contest repeat the paper's first experiment?
-fn is_of_paper(contest: &Contest<'_>) -> bool {
-    contest.scenario == "wpb" && contest.is_sweep()
+/// Does this comparison repeat the paper's first experiment?
+fn is_of_paper(comparison: &Comparison<'_>) -> bool {
+    comparison.scenario == "wpb" && comparison.is_sweep()
 }
 
-/// Which of the paper's figures this one is like; nothing in other scenarios.
-pub(super) fn beside_figure(contest: &Contest<'_>, figures: &str) -> String {
-    if !is_of_paper(contest) {
+/// RunKind of the paper's figures this one is like; nothing in other scenarios.
+pub(super) fn beside_figure(comparison: &Comparison<'_>, figures: &str) -> String {
+    if !is_of_paper(comparison) {
         return String::new();
     }
     format!(" As the paper's figures {figures}.")
 }
 
 /// The same for the response times of one proxy.
-pub(super) fn beside_latency(contest: &Contest<'_>, label: &str) -> String {
-    if !is_of_paper(contest) {
+pub(super) fn beside_latency(comparison: &Comparison<'_>, label: &str) -> String {
+    if !is_of_paper(comparison) {
         return String::new();
     }
     let mut items = ITEMS
         .iter()
-        .filter(|item| matches!(item.ours, Ours::Latency));
+        .filter(|item| matches!(item.quantity, Quantity::Latency));
     let item = items.find(|item| is_it(item.proxy, label));
     let figure = item.map_or("figures 2, 5, 7 and 10", |item| item.figure);
     format!(" As the paper's {figure}.")
@@ -157,9 +157,9 @@ fn is_it(proxy: Option<&str>, label: &str) -> bool {
     proxy.is_some_and(|proxy| label.eq_ignore_ascii_case(proxy))
 }
 
-/// The paper's figures and tables, each beside ours.
-pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
-    if !is_of_paper(contest) {
+/// The paper's figures and tables, each beside what was measured here.
+pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
+    if !is_of_paper(comparison) {
         return;
     }
     html.element("h3", "", "What the paper found, and what is found here");
@@ -174,18 +174,18 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
     html.close();
     html.open("tbody", "");
     for item in &ITEMS {
-        let whom: Vec<&Contestant<'_>> = contest
-            .contestants
+        let proxies: Vec<&ProxyRuns<'_>> = comparison
+            .proxies
             .iter()
-            .filter(|contestant| item.proxy.is_none() || is_it(item.proxy, contestant.label))
+            .filter(|proxy| item.proxy.is_none() || is_it(item.proxy, proxy.label))
             .collect();
         html.open("tr", "");
         html.open_with("th", &[("scope", "row")]);
         html.text(item.figure);
         html.close();
         html.element("td", "", item.shows);
-        html.element("td", "", item.then);
-        html.element("td", "", &ours(contest, item, &whom));
+        html.element("td", "", item.finding);
+        html.element("td", "", &measured(comparison, item, &proxies));
         html.close();
     }
     html.close();
@@ -196,22 +196,22 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
     html.element("p", "note", note);
 }
 
-fn ours(contest: &Contest<'_>, item: &Item, whom: &[&Contestant<'_>]) -> String {
-    if whom.is_empty() {
+fn measured(comparison: &Comparison<'_>, item: &Item, proxies: &[&ProxyRuns<'_>]) -> String {
+    if proxies.is_empty() {
         return format!("{} was not measured", item.proxy.unwrap_or("a proxy"));
     }
-    let places = contest.places();
+    let places = comparison.places();
     let (Some(first), Some(last)) = (places.first(), places.last()) else {
         return "–".to_owned();
     };
     let ends = [*first, *last];
-    let text = match item.ours {
-        Ours::Latency => latency(whom, ends),
-        Ours::HitRatio => hit_ratio(whom, ends),
-        Ours::Errors => errors(whom),
-        Ours::Table => table(whom, *last),
+    let text = match item.quantity {
+        Quantity::Latency => latency(proxies, ends),
+        Quantity::HitRatio => hit_ratio(proxies, ends),
+        Quantity::Errors => errors(proxies),
+        Quantity::Table => table(proxies, *last),
     };
-    let who = item.proxy.map_or("all proxies", |_| whom[0].label);
+    let who = item.proxy.map_or("all proxies", |_| proxies[0].label);
     format!("{who}: {text}")
 }
 
@@ -224,32 +224,33 @@ fn last_us(record: &Record) -> Option<f64> {
 }
 
 /// `first phase 3.01 s at 16 clients, 3.02 s at 96; ...`
-fn latency(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
-    let parts: [(&str, Which, Value); 4] = [
+fn latency(proxies: &[&ProxyRuns<'_>], ends: [f64; 2]) -> String {
+    let parts: [(&str, RunKind, Value); 4] = [
         ("first phase", CACHING, first_us),
         ("second phase", CACHING, last_us),
         ("without caching, first phase", UNCACHED, first_us),
         ("second phase", UNCACHED, last_us),
     ];
-    let parts = parts
-        .map(|(name, which, of)| format!("{name} {}", from_to(whom, which, ends, Unit::Time, of)));
+    let parts = parts.map(|(name, which, of)| {
+        format!("{name} {}", from_to(proxies, which, ends, Unit::Time, of))
+    });
     format!("{}.", parts.join("; "))
 }
 
-fn hit_ratio(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
-    let ratio = from_to(whom, CACHING, ends, Unit::Share, |record| {
+fn hit_ratio(proxies: &[&ProxyRuns<'_>], ends: [f64; 2]) -> String {
+    let ratio = from_to(proxies, CACHING, ends, Unit::Share, |record| {
         together(record).hit_ratio()
     });
-    let offered = from_to(whom, CACHING, ends, Unit::Share, |record| {
+    let offered = from_to(proxies, CACHING, ends, Unit::Share, |record| {
         together(record).offered_hit_ratio()
     });
-    let bytes = from_to(whom, CACHING, ends, Unit::Share, |record| {
+    let bytes = from_to(proxies, CACHING, ends, Unit::Share, |record| {
         together(record).byte_hit_ratio()
     });
     // records of before it was counted have none
-    let is_known = whom
+    let is_known = proxies
         .iter()
-        .flat_map(|contestant| contestant.of(CACHING))
+        .flat_map(|proxy| proxy.of(CACHING))
         .any(|run| together(&run.record).offered_hit_ratio().is_some());
     let offered = if is_known {
         format!(" offered {offered};")
@@ -259,8 +260,8 @@ fn hit_ratio(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
     format!("{ratio};{offered} byte hit ratio {bytes}.")
 }
 
-fn errors(whom: &[&Contestant<'_>]) -> String {
-    let runs = whom.iter().flat_map(|contestant| &contestant.runs);
+fn errors(proxies: &[&ProxyRuns<'_>]) -> String {
+    let runs = proxies.iter().flat_map(|proxy| &proxy.runs);
     let mut by_phase: Vec<(String, u64)> = Vec::new();
     for phase in runs.flat_map(|run| run.record.measured()) {
         let failed = phase.client.error_count();
@@ -279,9 +280,9 @@ fn errors(whom: &[&Contestant<'_>]) -> String {
     format!("{} of all runs together.", parts.join(", "))
 }
 
-fn table(whom: &[&Contestant<'_>], place: f64) -> String {
+fn table(proxies: &[&ProxyRuns<'_>], place: f64) -> String {
     let at =
-        |which, unit, of| spread(whom, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
+        |which, unit, of| spread(proxies, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
     format!(
         "with {} clients first phase {}, second {}; without caching {} and {}. Hit ratio {}, byte hit ratio {}.",
         digits(place),
@@ -296,13 +297,13 @@ fn table(whom: &[&Contestant<'_>], place: f64) -> String {
 }
 
 fn from_to(
-    whom: &[&Contestant<'_>],
-    which: Which,
+    proxies: &[&ProxyRuns<'_>],
+    which: RunKind,
     ends: [f64; 2],
     unit: Unit,
     of: Value,
 ) -> String {
-    let at = |place| spread(whom, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
+    let at = |place| spread(proxies, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
     let [first, last] = ends;
     format!(
         "{} at {} clients, {} at {}",
@@ -315,19 +316,19 @@ fn from_to(
 
 /// The value of one proxy, or from the least to the greatest of several; valid runs alone.
 fn spread(
-    whom: &[&Contestant<'_>],
-    which: Which,
+    proxies: &[&ProxyRuns<'_>],
+    which: RunKind,
     place: f64,
     unit: Unit,
     of: Value,
 ) -> Option<String> {
-    let values = whom.iter().filter_map(|contestant| {
-        let run = contestant.at(which, Some(place))?;
-        let runs = contestant.repetitions(&run.record).into_iter();
+    let values = proxies.iter().filter_map(|proxy| {
+        let run = proxy.at(which, Some(place))?;
+        let runs = proxy.repetitions(&run.record).into_iter();
         let runs = runs.filter(|run| run.record.is_valid);
-        Some(Repeated::of(runs.filter_map(|run| of(&run.record)))?.median)
+        Some(MedianRange::of(runs.filter_map(|run| of(&run.record)))?.median)
     });
-    let all = Repeated::of(values)?;
+    let all = MedianRange::of(values)?;
     let Some((least, most)) = all.range else {
         return Some(unit.write(all.median));
     };

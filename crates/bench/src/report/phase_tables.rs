@@ -1,20 +1,20 @@
 //! What each proxy did phase by phase: what the clients saw, what the origin saw, and what became
 //! of each kind of request.
 
-use super::contest::Contest;
+use super::comparison::Comparison;
 use super::summary::colour;
 use super::table::{begin, end, written};
 use weir_measure::record::{Histogram, KindSide, OriginSide, Phase, Record};
 use weir_report::{Html, Unit, count, digits, float};
 
 /// Tables of the chosen run of each proxy, folded away.
-pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
+pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
     html.element("h3", "", "Phase by phase");
-    for (contestant, run) in contest.chosen() {
+    for (proxy, run) in comparison.chosen() {
         html.open("details", "");
-        html.open_with("summary", &[("style", &colour(contestant))]);
+        html.open_with("summary", &[("style", &colour(proxy))]);
         html.element("span", "swatch", "");
-        html.text(contestant.label);
+        html.text(proxy.label);
         html.close();
         clients(html, &run.record);
         origin(html, &run.record);

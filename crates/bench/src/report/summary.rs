@@ -1,8 +1,8 @@
 //! Who is better at what: a sentence, and a table with the best of each row marked.
 
-use super::contest::{Contest, Contestant, clients, result};
-use super::measured::{self, Better, Measured};
-use super::repetition::Repeated;
+use super::comparison::{Comparison, ProxyRuns, clients, result};
+use super::median_range::MedianRange;
+use super::metric::{self, Better, Metric};
 use super::source::RecordFile;
 use weir_report::{Html, Unit, digits};
 
@@ -18,7 +18,7 @@ const TIE_POINTS: f64 = 0.005;
 
 /// One row: a value for each proxy, and whether it is among the best.
 struct Row {
-    measured: Measured,
+    metric: Metric,
     cells: Vec<Option<Cell>>,
 }
 
@@ -35,14 +35,14 @@ struct Cell {
 }
 
 /// The sentence and the table.
-pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
-    let chosen = contest.chosen();
+pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
+    let chosen = comparison.chosen();
     if chosen.is_empty() {
         return;
     }
-    let rows: Vec<Row> = measured::ALL
+    let rows: Vec<Row> = metric::ALL
         .iter()
-        .map(|measured| row(*measured, &chosen))
+        .map(|metric| row(*metric, &chosen))
         .filter(|row| row.cells.iter().any(Option::is_some))
         .collect();
     // a run that is not valid has no headline
@@ -69,14 +69,14 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
     html.element("p", "note", &note(&chosen));
 }
 
-fn head(html: &mut Html, chosen: &[(&Contestant<'_>, &RecordFile)]) {
+fn head(html: &mut Html, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) {
     html.open("thead", "");
     html.open("tr", "");
     html.element("th", "", "");
-    for (contestant, run) in chosen {
-        html.open_with("th", &[("scope", "col"), ("style", &colour(contestant))]);
+    for (proxy, run) in chosen {
+        html.open_with("th", &[("scope", "col"), ("style", &colour(proxy))]);
         html.element("span", "swatch", "");
-        html.text(contestant.label);
+        html.text(proxy.label);
         if !run.record.is_valid {
             html.element("span", "bad", " not valid");
         }
@@ -86,7 +86,7 @@ fn head(html: &mut Html, chosen: &[(&Contestant<'_>, &RecordFile)]) {
     html.close();
 }
 
-fn body(html: &mut Html, row: &Row, chosen: &[(&Contestant<'_>, &RecordFile)]) {
+fn body(html: &mut Html, row: &Row, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) {
     let most = row
         .cells
         .iter()
@@ -95,17 +95,17 @@ fn body(html: &mut Html, row: &Row, chosen: &[(&Contestant<'_>, &RecordFile)]) {
         .fold(0.0, f64::max);
     html.open("tr", "");
     html.open_with("th", &[("scope", "row")]);
-    html.text(row.measured.name);
+    html.text(row.metric.name);
     html.close();
-    for (cell, (contestant, _)) in row.cells.iter().zip(chosen) {
+    for (cell, (proxy, _)) in row.cells.iter().zip(chosen) {
         let Some(cell) = cell else {
             html.element("td", "none", "–");
             continue;
         };
         let class = if cell.is_best { "best" } else { "" };
-        html.open_with("td", &[("class", class), ("style", &colour(contestant))]);
-        html.text(&row.measured.unit.write(cell.value));
-        beside(html, row.measured.unit, cell);
+        html.open_with("td", &[("class", class), ("style", &colour(proxy))]);
+        html.text(&row.metric.unit.write(cell.value));
+        beside(html, row.metric.unit, cell);
         // a bar says nothing where there is no second one
         if chosen.len() < 2 {
             html.close();
@@ -139,19 +139,19 @@ fn beside(html: &mut Html, unit: Unit, cell: &Cell) {
 }
 
 /// The custom property with a proxy's colour.
-pub(super) fn colour(contestant: &Contestant<'_>) -> String {
+pub(super) fn colour(proxy: &ProxyRuns<'_>) -> String {
     format!(
         "--c:var(--s{})",
-        contestant.colour % weir_report::palette::SERIES.len()
+        proxy.colour % weir_report::palette::SERIES.len()
     )
 }
 
-fn row(measured: Measured, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Row {
-    let repeated: Vec<Option<Repeated>> = chosen
+fn row(metric: Metric, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Row {
+    let repeated: Vec<Option<MedianRange>> = chosen
         .iter()
-        .map(|(contestant, run)| {
-            let runs = contestant.repetitions(&run.record).into_iter();
-            Repeated::of(runs.filter_map(|run| (measured.of)(contestant, &run.record)))
+        .map(|(proxy, run)| {
+            let runs = proxy.repetitions(&run.record).into_iter();
+            MedianRange::of(runs.filter_map(|run| (metric.of)(proxy, &run.record)))
         })
         .collect();
     let mut cells: Vec<Option<Cell>> = repeated
@@ -162,8 +162,8 @@ fn row(measured: Measured, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Row {
             Some(Cell {
                 value: repeated.median,
                 range: repeated.range,
-                resolution: measured::resolution(&measured, &run.record),
-                offered: measured::offered(&measured, &run.record),
+                resolution: metric::resolution(&metric, &run.record),
+                offered: metric::offered(&metric, &run.record),
                 is_best: false,
             })
         })
@@ -175,13 +175,13 @@ fn row(measured: Measured, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Row {
         .filter(|(_, (_, run))| run.record.is_valid)
         .filter_map(|(cell, _)| *cell);
     let by_value = |one: &Cell, other: &Cell| one.value.total_cmp(&other.value);
-    let best = match measured.better {
+    let best = match metric.better {
         Better::Less => of_valid.min_by(by_value),
         Better::More => of_valid.max_by(by_value),
     };
     for (cell, (_, run)) in cells.iter_mut().zip(chosen) {
         if let (Some(cell), Some(best)) = (cell, best) {
-            cell.is_best = run.record.is_valid && is_as_good(measured.unit, cell, &best);
+            cell.is_best = run.record.is_valid && is_as_good(metric.unit, cell, &best);
         }
     }
     // where all that count are as good, nobody is the best
@@ -197,7 +197,7 @@ fn row(measured: Measured, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Row {
             cell.is_best = false;
         }
     }
-    Row { measured, cells }
+    Row { metric, cells }
 }
 
 /// Is the difference to the best one that repetitions, or the measurement itself, make as well?
@@ -221,15 +221,15 @@ fn is_as_good(unit: Unit, cell: &Cell, best: &Cell) -> bool {
 }
 
 /// `None` if there is no valid run to speak of.
-fn sentence(chosen: &[(&Contestant<'_>, &RecordFile)], rows: &[Row]) -> Option<String> {
+fn sentence(chosen: &[(&ProxyRuns<'_>, &RecordFile)], rows: &[Row]) -> Option<String> {
     let mut valid = chosen.iter().filter(|(_, run)| run.record.is_valid);
-    let (contestant, run) = valid.next()?;
+    let (proxy, run) = valid.next()?;
     if valid.next().is_none() {
-        return Some(alone(contestant, run));
+        return Some(alone(proxy, run));
     }
     let parts: Vec<String> = rows
         .iter()
-        .filter(|row| !row.measured.praise.is_empty())
+        .filter(|row| !row.metric.praise.is_empty())
         .filter_map(|row| praise(row, chosen))
         .collect();
     if parts.is_empty() {
@@ -238,13 +238,13 @@ fn sentence(chosen: &[(&Contestant<'_>, &RecordFile)], rows: &[Row]) -> Option<S
     Some(format!("{}.", parts.join("; ")))
 }
 
-fn alone(contestant: &Contestant<'_>, run: &RecordFile) -> String {
+fn alone(proxy: &ProxyRuns<'_>, run: &RecordFile) -> String {
     let phase = result(&run.record);
     let time = phase.response_time.all.mean_us();
     let time = time.map_or_else(String::new, |time| {
         format!(" answered in {} on average", Unit::Time.write(time))
     });
-    let ratio = super::contest::together(&run.record).hit_ratio();
+    let ratio = super::comparison::together(&run.record).hit_ratio();
     let ratio = ratio.filter(|_| run.record.subject.is_caching);
     let ratio = ratio.map_or_else(String::new, |ratio| {
         format!(
@@ -252,22 +252,22 @@ fn alone(contestant: &Contestant<'_>, run: &RecordFile) -> String {
             Unit::Share.write(ratio)
         )
     });
-    format!("{}{time}{ratio}.", contestant.label)
+    format!("{}{time}{ratio}.", proxy.label)
 }
 
-fn praise(row: &Row, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Option<String> {
+fn praise(row: &Row, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Option<String> {
     let compared: Vec<(&str, Cell)> = row
         .cells
         .iter()
         .zip(chosen)
         .filter(|(_, (_, run))| run.record.is_valid)
-        .filter_map(|(cell, (contestant, _))| Some((contestant.label, (*cell)?)))
+        .filter_map(|(cell, (proxy, _))| Some((proxy.label, (*cell)?)))
         .collect();
-    let (unit, name) = (row.measured.unit, row.measured.name);
+    let (unit, name) = (row.metric.unit, row.metric.name);
     let without = row.cells.iter().zip(chosen);
     let without: Vec<&str> = without
         .filter(|(cell, (_, run))| cell.is_none() && run.record.is_valid)
-        .map(|(_, (contestant, _))| contestant.label)
+        .map(|(_, (proxy, _))| proxy.label)
         .collect();
     let without = match without.as_slice() {
         [] => String::new(),
@@ -292,16 +292,16 @@ fn praise(row: &Row, chosen: &[(&Contestant<'_>, &RecordFile)]) -> Option<String
         ));
     }
     let values = best.iter().map(|(_, cell)| cell.value);
-    let value = match row.measured.better {
+    let value = match row.metric.better {
         Better::Less => values.min_by(f64::total_cmp),
         Better::More => values.max_by(f64::total_cmp),
     };
-    let value = row.measured.unit.write(value?);
+    let value = row.metric.unit.write(value?);
     let names: Vec<&str> = best.iter().map(|(name, _)| *name).collect();
     Some(format!(
         "{} {} ({value}){without}",
         listed(&names),
-        row.measured.praise
+        row.metric.praise
     ))
 }
 
@@ -313,7 +313,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn note(chosen: &[(&Contestant<'_>, &RecordFile)]) -> String {
+fn note(chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> String {
     let Some((_, run)) = chosen.first() else {
         return String::new();
     };
@@ -328,7 +328,7 @@ fn note(chosen: &[(&Contestant<'_>, &RecordFile)]) -> String {
     };
     let most = chosen
         .iter()
-        .map(|(contestant, run)| contestant.repetitions(&run.record).len());
+        .map(|(proxy, run)| proxy.repetitions(&run.record).len());
     let repeated = match most.max() {
         Some(several) if several > 1 => {
             format!(

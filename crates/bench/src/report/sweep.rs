@@ -6,38 +6,40 @@
 //! Here the plots of response times share their scale, and the others hold all proxies, so that
 //! they can be compared.
 
-use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, clients, result, together};
-use super::repetition::Repeated;
+use super::comparison::{
+    CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, clients, result, together,
+};
+use super::median_range::MedianRange;
 use super::source::RecordFile;
-use super::{measured, paper};
+use super::{metric, paper};
 use weir_measure::record::{Phase, Record};
 use weir_report::palette;
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, ys};
 
 /// All figures of a sweep; none if it is no sweep.
-pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
-    if !contest.is_sweep() || super::load::is_load(contest) {
+pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
+    if !comparison.is_sweep() || super::load::is_load(comparison) {
         return Vec::new();
     }
-    let mut figures: Vec<Figure> = compared(contest).into();
-    figures.extend(each(contest));
-    figures.extend(ratios(contest));
-    figures.push(errors(contest));
-    figures.push(cpu(contest));
+    let mut figures: Vec<Figure> = compared(comparison).into();
+    figures.extend(each(comparison));
+    figures.extend(ratios(comparison));
+    figures.push(errors(comparison));
+    figures.push(cpu(comparison));
     figures.retain(|figure| !figure.is_empty());
     figures
 }
 
 /// The mean response time of the result phase, everybody in one; with and without caching on one
 /// scale.
-fn compared(contest: &Contest<'_>) -> [Figure; 2] {
-    let phase = contest
+fn compared(comparison: &Comparison<'_>) -> [Figure; 2] {
+    let phase = comparison
         .runs()
         .next()
         .map_or_else(String::new, |run| result(&run.record).name.clone());
     let mean = |record: &Record| result(record).response_time.all.mean_us();
-    let with = across(contest, CACHING, Stroke::Solid, mean);
-    let without = across(contest, UNCACHED, Stroke::Dashed, mean);
+    let with = across(comparison, CACHING, Stroke::Solid, mean);
+    let without = across(comparison, UNCACHED, Stroke::Dashed, mean);
     let y = Axis::linear(
         "mean response time",
         Unit::Time,
@@ -45,7 +47,7 @@ fn compared(contest: &Contest<'_>) -> [Figure; 2] {
     );
     [
         figure(
-            contest,
+            comparison,
             "time-caching",
             "Mean response time with caching",
             &format!("In {phase}."),
@@ -53,7 +55,7 @@ fn compared(contest: &Contest<'_>) -> [Figure; 2] {
             with,
         ),
         figure(
-            contest,
+            comparison,
             "time-no-cache",
             "Mean response time without caching",
             &format!("In {phase}, on the same scale."),
@@ -64,11 +66,11 @@ fn compared(contest: &Contest<'_>) -> [Figure; 2] {
 }
 
 /// A plot for each proxy, all on one scale.
-fn each(contest: &Contest<'_>) -> Vec<Figure> {
-    let lines: Vec<(&Contestant<'_>, Vec<Line>)> = contest
-        .contestants
+fn each(comparison: &Comparison<'_>) -> Vec<Figure> {
+    let lines: Vec<(&ProxyRuns<'_>, Vec<Line>)> = comparison
+        .proxies
         .iter()
-        .map(|contestant| (contestant, by_phase(contestant)))
+        .map(|proxy| (proxy, by_phase(proxy)))
         .collect();
     let y = Axis::linear(
         "mean response time",
@@ -77,14 +79,14 @@ fn each(contest: &Contest<'_>) -> Vec<Figure> {
     );
     lines
         .into_iter()
-        .map(|(contestant, lines)| {
+        .map(|(proxy, lines)| {
             figure(
-                contest,
-                &format!("time-{}", super::file_name(contestant.label)),
-                &format!("Mean response time of {}", contestant.label),
+                comparison,
+                &format!("time-{}", super::file_name(proxy.label)),
+                &format!("Mean response time of {}", proxy.label),
                 &format!(
                     "By phase, with caching (coloured) and without (grey).{}",
-                    paper::beside_latency(contest, contestant.label)
+                    paper::beside_latency(comparison, proxy.label)
                 ),
                 y.clone(),
                 lines,
@@ -93,9 +95,9 @@ fn each(contest: &Contest<'_>) -> Vec<Figure> {
         .collect()
 }
 
-fn by_phase(contestant: &Contestant<'_>) -> Vec<Line> {
+fn by_phase(proxy: &ProxyRuns<'_>) -> Vec<Line> {
     let mut names: Vec<&str> = Vec::new();
-    for phase in contestant.runs.iter().flat_map(|run| run.record.measured()) {
+    for phase in proxy.runs.iter().flat_map(|run| run.record.measured()) {
         if !names.contains(&phase.name.as_str()) {
             names.push(&phase.name);
         }
@@ -103,7 +105,7 @@ fn by_phase(contestant: &Contestant<'_>) -> Vec<Line> {
     let last = names.len().saturating_sub(1);
     let mut lines = Vec::new();
     for (which, colour) in [
-        (CACHING, palette::series(contestant.colour)),
+        (CACHING, palette::series(proxy.colour)),
         (UNCACHED, palette::BESIDE),
     ] {
         for (index, name) in names.iter().enumerate() {
@@ -124,7 +126,7 @@ fn by_phase(contestant: &Contestant<'_>) -> Vec<Line> {
                     Stroke::Dotted
                 },
                 has_marks: true,
-                points: points(contestant, which, mean),
+                points: points(proxy, which, mean),
             });
         }
     }
@@ -132,18 +134,18 @@ fn by_phase(contestant: &Contestant<'_>) -> Vec<Line> {
     lines
 }
 
-fn ratios(contest: &Contest<'_>) -> [Figure; 2] {
+fn ratios(comparison: &Comparison<'_>) -> [Figure; 2] {
     let one = |name: &str,
                title: &str,
                note: &str,
                of: fn(&Phase) -> Option<f64>,
                offered: fn(&Phase) -> Option<f64>| {
-        let mut lines = across(contest, CACHING, Stroke::Solid, |record| {
+        let mut lines = across(comparison, CACHING, Stroke::Solid, |record| {
             of(&together(record))
         });
-        lines.extend(offered_line(contest, offered));
+        lines.extend(offered_line(comparison, offered));
         let y = Axis::linear(&title.to_lowercase(), Unit::Share, ys(&lines));
-        figure(contest, name, title, note, y, lines)
+        figure(comparison, name, title, note, y, lines)
     };
     [
         one(
@@ -151,7 +153,7 @@ fn ratios(contest: &Contest<'_>) -> [Figure; 2] {
             "Hit ratio",
             &format!(
                 "Requests that the origin was spared, of all requests of the measured phases.{}",
-                paper::beside_figure(contest, paper::HIT_RATIOS)
+                paper::beside_figure(comparison, paper::HIT_RATIOS)
             ),
             Phase::hit_ratio,
             Phase::offered_hit_ratio,
@@ -167,8 +169,8 @@ fn ratios(contest: &Contest<'_>) -> [Figure; 2] {
 }
 
 /// What the workload offers: one line, since all proxies are asked the same.
-fn offered_line(contest: &Contest<'_>, of: fn(&Phase) -> Option<f64>) -> Option<Line> {
-    let lines = across(contest, CACHING, Stroke::Dashed, |record| {
+fn offered_line(comparison: &Comparison<'_>, of: fn(&Phase) -> Option<f64>) -> Option<Line> {
+    let lines = across(comparison, CACHING, Stroke::Dashed, |record| {
         of(&together(record))
     });
     let line = lines.into_iter().max_by_key(|line| line.points.len())?;
@@ -180,10 +182,10 @@ fn offered_line(contest: &Contest<'_>, of: fn(&Phase) -> Option<f64>) -> Option<
 }
 
 /// Figures 4 and 9; left out where nothing failed, which the table says too.
-fn errors(contest: &Contest<'_>) -> Figure {
+fn errors(comparison: &Comparison<'_>) -> Figure {
     let failed = |record: &Record| Some(float(together(record).client.error_count()));
-    let mut lines = across(contest, CACHING, Stroke::Solid, failed);
-    for line in across(contest, UNCACHED, Stroke::Dashed, failed) {
+    let mut lines = across(comparison, CACHING, Stroke::Solid, failed);
+    for line in across(comparison, UNCACHED, Stroke::Dashed, failed) {
         lines.push(Line {
             name: format!("{}, no cache", line.name),
             ..line
@@ -193,17 +195,17 @@ fn errors(contest: &Contest<'_>) -> Figure {
     let y = Axis::linear("failed requests", Unit::Count, ys(&lines));
     let note = format!(
         "Proxies without a line failed no request.{}",
-        paper::beside_figure(contest, paper::ERRORS)
+        paper::beside_figure(comparison, paper::ERRORS)
     );
-    figure(contest, "errors", "Errors", &note, y, lines)
+    figure(comparison, "errors", "Errors", &note, y, lines)
 }
 
-fn cpu(contest: &Contest<'_>) -> Figure {
-    let used = |record: &Record| measured::mean_used(record, |second| second.cpu_share);
-    let lines = across(contest, CACHING, Stroke::Solid, used);
+fn cpu(comparison: &Comparison<'_>) -> Figure {
+    let used = |record: &Record| metric::mean_used(record, |second| second.cpu_share);
+    let lines = across(comparison, CACHING, Stroke::Solid, used);
     let y = Axis::linear("CPU, share of one core", Unit::Share, ys(&lines));
     figure(
-        contest,
+        comparison,
         "cpu",
         "CPU time of the proxy",
         "User and system time of its process tree, with caching.",
@@ -214,36 +216,36 @@ fn cpu(contest: &Contest<'_>) -> Figure {
 
 /// A line for each proxy.
 pub(super) fn across(
-    contest: &Contest<'_>,
-    which: Which,
+    comparison: &Comparison<'_>,
+    which: RunKind,
     stroke: Stroke,
     of: impl Fn(&Record) -> Option<f64> + Copy,
 ) -> Vec<Line> {
-    let lines = contest.contestants.iter().map(|contestant| Line {
-        name: contestant.label.to_owned(),
-        colour: palette::series(contestant.colour),
+    let lines = comparison.proxies.iter().map(|proxy| Line {
+        name: proxy.label.to_owned(),
+        colour: palette::series(proxy.colour),
         stroke,
         has_marks: true,
-        points: points(contestant, which, of),
+        points: points(proxy, which, of),
     });
     lines.filter(|line| !line.points.is_empty()).collect()
 }
 
 fn points(
-    contestant: &Contestant<'_>,
-    which: Which,
+    proxy: &ProxyRuns<'_>,
+    which: RunKind,
     of: impl Fn(&Record) -> Option<f64>,
 ) -> Vec<Point> {
-    let mut places: Vec<f64> = contestant
+    let mut places: Vec<f64> = proxy
         .of(which)
         .filter_map(|run| clients(&run.record))
         .collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let at = |place: f64| -> Option<Point> {
-        let run: &RecordFile = contestant.at(which, Some(place))?;
-        let repetitions = contestant.repetitions(&run.record).into_iter();
-        let repeated = Repeated::of(repetitions.filter_map(|run| of(&run.record)))?;
+        let run: &RecordFile = proxy.at(which, Some(place))?;
+        let repetitions = proxy.repetitions(&run.record).into_iter();
+        let repeated = MedianRange::of(repetitions.filter_map(|run| of(&run.record)))?;
         Some(Point {
             x: place,
             y: repeated.median,
@@ -255,7 +257,7 @@ fn points(
 }
 
 fn figure(
-    contest: &Contest<'_>,
+    comparison: &Comparison<'_>,
     name: &str,
     title: &str,
     note: &str,
@@ -266,7 +268,7 @@ fn figure(
         name: name.to_owned(),
         title: title.to_owned(),
         note: note.to_owned(),
-        x: Axis::at("clients", &contest.places()),
+        x: Axis::at("clients", &comparison.places()),
         y,
         lines,
     }

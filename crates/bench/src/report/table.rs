@@ -1,7 +1,7 @@
 //! All runs in a table.
 
-use super::contest::{Contest, clients, link_bits_per_s, together};
-use super::measured;
+use super::comparison::{Comparison, clients, link_bits_per_s, together};
+use super::metric;
 use super::source::RecordFile;
 use super::summary::colour;
 use weir_measure::record::Record;
@@ -11,8 +11,8 @@ use weir_report::{Html, Unit, count, digits, float};
 const PHASES_IN_ROW: usize = 2;
 
 /// A row for each run: the report of the Wisconsin Proxy Benchmark, for any scenario.
-pub(super) fn runs(html: &mut Html, contest: &Contest<'_>) {
-    let phases = phase_names(contest);
+pub(super) fn runs(html: &mut Html, comparison: &Comparison<'_>) {
+    let phases = phase_names(comparison);
     let mut columns = vec!["".to_owned(), "clients".to_owned(), "cache".to_owned()];
     for name in phases.iter().take(PHASES_IN_ROW) {
         columns.push(format!("{name}, mean"));
@@ -33,12 +33,12 @@ pub(super) fn runs(html: &mut Html, contest: &Contest<'_>) {
         .map(str::to_owned),
     );
     begin(html, &columns);
-    for contestant in &contest.contestants {
-        for run in sorted(&contestant.runs) {
-            html.open_with("tr", &[("style", &colour(contestant))]);
+    for proxy in &comparison.proxies {
+        for run in sorted(&proxy.runs) {
+            html.open_with("tr", &[("style", &colour(proxy))]);
             html.open_with("th", &[("scope", "row"), ("title", &run.file)]);
             html.element("span", "swatch", "");
-            html.text(contestant.label);
+            html.text(proxy.label);
             html.close();
             run_cells(html, &run.record, &phases);
             html.close();
@@ -81,7 +81,7 @@ fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
     html.element("td", alarm(wrong), &count(wrong));
     let requests = record.total.client.requests;
     let cpu = (!record.usage.is_empty() && requests > 0)
-        .then(|| measured::cpu_seconds(record) * 1e6 / float(requests));
+        .then(|| metric::cpu_seconds(record) * 1e6 / float(requests));
     html.element("td", "", &written(Unit::Time, cpu));
     let (class, word) = if record.is_valid {
         ("name", "yes")
@@ -92,9 +92,9 @@ fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
 }
 
 /// Names of measured phases, in the order in which they are met.
-fn phase_names<'a>(contest: &Contest<'a>) -> Vec<&'a str> {
+fn phase_names<'a>(comparison: &Comparison<'a>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    for phase in contest.runs().flat_map(|run| run.record.measured()) {
+    for phase in comparison.runs().flat_map(|run| run.record.measured()) {
         if !names.contains(&phase.name.as_str()) {
             names.push(&phase.name);
         }

@@ -1,7 +1,7 @@
 //! What happened second by second: rate, hit ratio, slow responses, connections, and what the proxy
 //! used.
 
-use super::contest::{Contest, clients};
+use super::comparison::{Comparison, clients};
 use super::source::RecordFile;
 use weir_measure::record::{Record, Second, UsageSecond};
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, digits, float, palette, xs, ys};
@@ -17,17 +17,17 @@ enum Fold {
 }
 
 /// What the clients saw.
-pub(super) fn clients_side(contest: &Contest<'_>) -> Vec<Figure> {
+pub(super) fn clients_side(comparison: &Comparison<'_>) -> Vec<Figure> {
     let of = |read: fn(&Second) -> Option<f64>, fold| {
-        lines(contest, move |record| {
+        lines(comparison, move |record| {
             series(&record.series, |second| second.at_s, read, fold)
         })
     };
     let mut rates = of(|second| Some(float(second.responses)), Fold::Mean);
-    rates.extend(offered(contest));
+    rates.extend(offered(comparison));
     let mut figures = vec![
         figure(
-            contest,
+            comparison,
             "rate",
             "Responses a second",
             "responses a second",
@@ -35,7 +35,7 @@ pub(super) fn clients_side(contest: &Contest<'_>) -> Vec<Figure> {
             rates,
         ),
         figure(
-            contest,
+            comparison,
             "hits-over-time",
             "Hits over time",
             "share of responses that were hits",
@@ -48,7 +48,7 @@ pub(super) fn clients_side(contest: &Contest<'_>) -> Vec<Figure> {
             ),
         ),
         logarithmic(
-            contest,
+            comparison,
             "p99-over-time",
             "99 % answered within",
             of(
@@ -57,7 +57,7 @@ pub(super) fn clients_side(contest: &Contest<'_>) -> Vec<Figure> {
             ),
         ),
         figure(
-            contest,
+            comparison,
             "connections",
             "Connections of the clients",
             "connections open",
@@ -70,16 +70,16 @@ pub(super) fn clients_side(contest: &Contest<'_>) -> Vec<Figure> {
 }
 
 /// What the proxy's processes used.
-pub(super) fn usage(contest: &Contest<'_>) -> Vec<Figure> {
+pub(super) fn usage(comparison: &Comparison<'_>) -> Vec<Figure> {
     let of = |read: fn(&UsageSecond) -> f64, fold| {
-        lines(contest, move |record| {
+        lines(comparison, move |record| {
             let read = |second: &UsageSecond| Some(read(second));
             series(&record.usage, |second| second.at_s, read, fold)
         })
     };
     let mut figures = vec![
         figure(
-            contest,
+            comparison,
             "cpu-over-time",
             "CPU time of the proxy",
             "CPU, share of one core",
@@ -87,7 +87,7 @@ pub(super) fn usage(contest: &Contest<'_>) -> Vec<Figure> {
             of(|second| second.cpu_share, Fold::Mean),
         ),
         figure(
-            contest,
+            comparison,
             "memory-over-time",
             "Memory of the proxy",
             "resident memory",
@@ -95,7 +95,7 @@ pub(super) fn usage(contest: &Contest<'_>) -> Vec<Figure> {
             of(|second| float(second.rss_bytes), Fold::Most),
         ),
         figure(
-            contest,
+            comparison,
             "disk-over-time",
             "Disk writes of the proxy",
             "written",
@@ -103,7 +103,7 @@ pub(super) fn usage(contest: &Contest<'_>) -> Vec<Figure> {
             of(|second| float(second.written_bytes), Fold::Mean),
         ),
         figure(
-            contest,
+            comparison,
             "disk-reads-over-time",
             "Disk reads of the proxy",
             "read",
@@ -118,8 +118,8 @@ pub(super) fn usage(contest: &Contest<'_>) -> Vec<Figure> {
 
 /// The load that an open loop wanted, by phase; nothing for a closed loop, which wants what it
 /// gets.
-fn offered(contest: &Contest<'_>) -> Option<Line> {
-    let chosen = contest.chosen();
+fn offered(comparison: &Comparison<'_>) -> Option<Line> {
+    let chosen = comparison.chosen();
     let (_, run) = chosen.first()?;
     let record = &run.record;
     if clients(record).is_some() && !super::is_open_loop(record) {
@@ -142,10 +142,10 @@ fn offered(contest: &Contest<'_>) -> Option<Line> {
     })
 }
 
-fn lines(contest: &Contest<'_>, of: impl Fn(&Record) -> Vec<Point>) -> Vec<Line> {
-    let lines = contest.chosen().into_iter().map(|(contestant, run)| Line {
-        name: contestant.label.to_owned(),
-        colour: palette::series(contestant.colour),
+fn lines(comparison: &Comparison<'_>, of: impl Fn(&Record) -> Vec<Point>) -> Vec<Line> {
+    let lines = comparison.chosen().into_iter().map(|(proxy, run)| Line {
+        name: proxy.label.to_owned(),
+        colour: palette::series(proxy.colour),
         stroke: Stroke::Solid,
         has_marks: false,
         points: of(&run.record),
@@ -176,7 +176,7 @@ fn series<S>(
 }
 
 fn figure(
-    contest: &Contest<'_>,
+    comparison: &Comparison<'_>,
     name: &str,
     title: &str,
     what: &str,
@@ -186,26 +186,30 @@ fn figure(
     Figure {
         name: name.to_owned(),
         title: title.to_owned(),
-        note: note(contest),
+        note: note(comparison),
         x: Axis::along("seconds since the start", xs(&lines)),
         y: Axis::linear(what, unit, ys(&lines)),
         lines,
     }
 }
 
-fn logarithmic(contest: &Contest<'_>, name: &str, title: &str, lines: Vec<Line>) -> Figure {
+fn logarithmic(comparison: &Comparison<'_>, name: &str, title: &str, lines: Vec<Line>) -> Figure {
     Figure {
         y: Axis::logarithmic("99th percentile of each second", Unit::Time, ys(&lines)),
-        ..figure(contest, name, title, "", Unit::Time, lines)
+        ..figure(comparison, name, title, "", Unit::Time, lines)
     }
 }
 
-/// Which runs these are, where there are several of each proxy.
-fn note(contest: &Contest<'_>) -> String {
-    if !contest.is_sweep() {
+/// RunKind runs these are, where there are several of each proxy.
+fn note(comparison: &Comparison<'_>) -> String {
+    if !comparison.is_sweep() {
         return String::new();
     }
-    let chosen: Vec<&RecordFile> = contest.chosen().into_iter().map(|(_, run)| run).collect();
+    let chosen: Vec<&RecordFile> = comparison
+        .chosen()
+        .into_iter()
+        .map(|(_, run)| run)
+        .collect();
     let number = chosen.first().and_then(|run| clients(&run.record));
     number.map_or_else(String::new, |number| {
         format!("The runs with {} clients.", digits(number))

@@ -1,6 +1,6 @@
 //! What speaks against the numbers, before anybody reads them.
 
-use super::contest::{Contest, clients};
+use super::comparison::{Comparison, clients};
 use super::source::RecordFile;
 use std::collections::BTreeMap;
 use weir_measure::record::Record;
@@ -10,19 +10,22 @@ use weir_report::{Html, count, digits};
 const QUIET_LOAD: f64 = 0.5;
 
 /// Notices: runs that are not valid, a scaled scenario, warnings.
-pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
-    invalid(html, contest);
-    scaled(html, contest);
-    remarks(html, contest);
+pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
+    invalid(html, comparison);
+    scaled(html, comparison);
+    remarks(html, comparison);
 }
 
-fn invalid(html: &mut Html, contest: &Contest<'_>) {
-    let bad: Vec<&RecordFile> = contest.runs().filter(|run| !run.record.is_valid).collect();
+fn invalid(html: &mut Html, comparison: &Comparison<'_>) {
+    let bad: Vec<&RecordFile> = comparison
+        .runs()
+        .filter(|run| !run.record.is_valid)
+        .collect();
     if bad.is_empty() {
         return;
     }
     html.open("div", "notice bad");
-    let all = contest.runs().count();
+    let all = comparison.runs().count();
     let verb = if bad.len() == 1 { "is" } else { "are" };
     html.element(
         "p",
@@ -44,9 +47,9 @@ fn invalid(html: &mut Html, contest: &Contest<'_>) {
     html.close();
 }
 
-fn scaled(html: &mut Html, contest: &Contest<'_>) {
-    let broken = broken_rules(contest);
-    let is_scaled = contest.scale < 1.0;
+fn scaled(html: &mut Html, comparison: &Comparison<'_>) {
+    let broken = broken_rules(comparison);
+    let is_scaled = comparison.scale < 1.0;
     if !is_scaled && broken.is_empty() {
         return;
     }
@@ -55,8 +58,8 @@ fn scaled(html: &mut Html, contest: &Contest<'_>) {
         let text = format!(
             "Scaled by {}: a shorter version of {}, not the benchmark itself. Compare the proxies with each other, \
              not with runs at another scale.",
-            digits(contest.scale),
-            contest.scenario
+            digits(comparison.scale),
+            comparison.scenario
         );
         html.element("p", "", &text);
     }
@@ -83,9 +86,9 @@ fn scaled(html: &mut Html, contest: &Contest<'_>) {
 }
 
 /// Each broken rule once, with all that was found.
-fn broken_rules<'a>(contest: &Contest<'a>) -> BTreeMap<(&'a str, &'a str), Vec<&'a str>> {
+fn broken_rules<'a>(comparison: &Comparison<'a>) -> BTreeMap<(&'a str, &'a str), Vec<&'a str>> {
     let mut broken: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    let rules = contest.runs().flat_map(|run| &run.record.rules);
+    let rules = comparison.runs().flat_map(|run| &run.record.rules);
     for rule in rules.filter(|rule| !rule.holds) {
         let found = broken.entry((&rule.rule, &rule.required)).or_default();
         if !found.contains(&rule.found.as_str()) && found.len() < 4 {
@@ -96,9 +99,9 @@ fn broken_rules<'a>(contest: &Contest<'a>) -> BTreeMap<(&'a str, &'a str), Vec<&
 }
 
 /// Warnings of the runs, each once, and what the report itself noticed.
-fn remarks(html: &mut Html, contest: &Contest<'_>) {
+fn remarks(html: &mut Html, comparison: &Comparison<'_>) {
     let mut remarks: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for run in contest.runs() {
+    for run in comparison.runs() {
         for warning in run
             .record
             .warnings
@@ -115,7 +118,7 @@ fn remarks(html: &mut Html, contest: &Contest<'_>) {
     html.open("details", "remarks");
     html.element("summary", "", "Remarks");
     html.open("ul", "");
-    let all = contest.runs().count();
+    let all = comparison.runs().count();
     for (remark, runs) in remarks {
         let who = if runs.len() == all && all > 1 {
             "all runs".to_owned()

@@ -1,21 +1,21 @@
 //! What is read from a record: one number each, and which way is better.
 
-use super::contest::{Contestant, UNCACHED, clients, result, together};
+use super::comparison::{ProxyRuns, UNCACHED, clients, result, together};
 use weir_measure::record::Record;
 use weir_report::{Unit, float};
 
 /// A number by which proxies are compared.
 #[derive(Clone, Copy)]
-pub(super) struct Measured {
+pub(super) struct Metric {
     pub(super) name: &'static str,
     pub(super) unit: Unit,
     pub(super) better: Better,
     /// What the best of them did, for a sentence; empty where that is not worth one.
     pub(super) praise: &'static str,
-    pub(super) of: fn(&Contestant<'_>, &Record) -> Option<f64>,
+    pub(super) of: fn(&ProxyRuns<'_>, &Record) -> Option<f64>,
 }
 
-/// Which way is better.
+/// RunKind way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Better {
     Less,
@@ -30,22 +30,22 @@ const BYTE_HIT_RATIO: &str = "byte hit ratio";
 const CPU_TIME: &str = "CPU time a request";
 
 /// All of them, in the order of the summary.
-pub(super) const ALL: [Measured; 12] = [
-    Measured {
+pub(super) const ALL: [Metric; 12] = [
+    Metric {
         name: "mean response time",
         unit: Unit::Time,
         better: Better::Less,
         praise: "answered soonest",
         of: |_, record| result(record).response_time.all.mean_us(),
     },
-    Measured {
+    Metric {
         name: "99 % answered within",
         unit: Unit::Time,
         better: Better::Less,
         praise: "",
         of: |_, record| quantile(record, 0.99),
     },
-    Measured {
+    Metric {
         name: "median of hits",
         unit: Unit::Time,
         better: Better::Less,
@@ -55,35 +55,35 @@ pub(super) const ALL: [Measured; 12] = [
             Some(float(median))
         },
     },
-    Measured {
+    Metric {
         name: "time saved by caching",
         unit: Unit::Share,
         better: Better::More,
         praise: "",
         of: saved,
     },
-    Measured {
+    Metric {
         name: HIT_RATIO,
         unit: Unit::Share,
         better: Better::More,
         praise: "spared the origin the most requests",
         of: |_, record| caching(record, together(record).hit_ratio()),
     },
-    Measured {
+    Metric {
         name: BYTE_HIT_RATIO,
         unit: Unit::Share,
         better: Better::More,
         praise: "spared it the most bytes",
         of: |_, record| caching(record, together(record).byte_hit_ratio()),
     },
-    Measured {
+    Metric {
         name: "requests answered a second",
         unit: Unit::Count,
         better: Better::More,
         praise: "",
         of: |_, record| result(record).rate_per_s(),
     },
-    Measured {
+    Metric {
         name: "failed requests",
         unit: Unit::Share,
         better: Better::Less,
@@ -93,14 +93,14 @@ pub(super) const ALL: [Measured; 12] = [
             (all.requests > 0).then(|| float(all.error_count()) / float(all.requests))
         },
     },
-    Measured {
+    Metric {
         name: "wrong responses",
         unit: Unit::Count,
         better: Better::Less,
         praise: "",
         of: |_, record| Some(float(record.total.client.wrong_count())),
     },
-    Measured {
+    Metric {
         name: CPU_TIME,
         unit: Unit::Time,
         better: Better::Less,
@@ -111,7 +111,7 @@ pub(super) const ALL: [Measured; 12] = [
                 .then(|| cpu_seconds(record) * 1e6 / float(requests))
         },
     },
-    Measured {
+    Metric {
         name: "memory, at most",
         unit: Unit::Bytes,
         better: Better::Less,
@@ -121,7 +121,7 @@ pub(super) const ALL: [Measured; 12] = [
             Some(float(most))
         },
     },
-    Measured {
+    Metric {
         name: "written to disk",
         unit: Unit::Bytes,
         better: Better::Less,
@@ -134,9 +134,9 @@ pub(super) const ALL: [Measured; 12] = [
 ];
 
 /// What the workload offers of this number: the upper bound of a hit ratio.
-pub(super) fn offered(measured: &Measured, record: &Record) -> Option<f64> {
+pub(super) fn offered(metric: &Metric, record: &Record) -> Option<f64> {
     let all = together(record);
-    match measured.name {
+    match metric.name {
         HIT_RATIO => all.offered_hit_ratio(),
         BYTE_HIT_RATIO => all.offered_byte_hit_ratio(),
         _ => None,
@@ -145,9 +145,9 @@ pub(super) fn offered(measured: &Measured, record: &Record) -> Option<f64> {
 
 /// The smallest difference of this number that its measurement can show: CPU time is counted in
 /// ticks of the kernel.
-pub(super) fn resolution(measured: &Measured, record: &Record) -> f64 {
+pub(super) fn resolution(metric: &Metric, record: &Record) -> f64 {
     let requests = record.total.client.requests;
-    if measured.name != CPU_TIME || requests == 0 {
+    if metric.name != CPU_TIME || requests == 0 {
         return 0.0;
     }
     CPU_TICKS_MIN * CPU_TICK_US / float(requests)
@@ -171,9 +171,9 @@ fn caching(record: &Record, ratio: Option<f64>) -> Option<f64> {
 }
 
 /// How much shorter the mean response time is than without caching, for as many clients.
-fn saved(contestant: &Contestant<'_>, record: &Record) -> Option<f64> {
+fn saved(proxy: &ProxyRuns<'_>, record: &Record) -> Option<f64> {
     let mean = |record: &Record| result(record).response_time.all.mean_us();
-    let plain = contestant.at(UNCACHED, clients(record))?;
+    let plain = proxy.at(UNCACHED, clients(record))?;
     let with = caching(record, mean(record))?;
     Some(1.0 - with / mean(&plain.record)?)
 }

@@ -1,4 +1,4 @@
-//! Who is compared with whom: runs under equal conditions, by proxy.
+//! Who is compared with proxies: runs under equal conditions, by proxy.
 
 use super::conditions::Conditions;
 use super::source::RecordFile;
@@ -6,7 +6,7 @@ use weir_measure::record::{Phase, Record};
 
 /// All runs of one scenario under equal conditions.
 #[derive(Debug)]
-pub(super) struct Contest<'a> {
+pub(super) struct Comparison<'a> {
     pub(super) scenario: &'a str,
     pub(super) scale: f64,
     conditions: Conditions,
@@ -14,42 +14,42 @@ pub(super) struct Contest<'a> {
     /// none.
     pub(super) differences: Vec<String>,
     /// In the order in which they were met.
-    pub(super) contestants: Vec<Contestant<'a>>,
+    pub(super) proxies: Vec<ProxyRuns<'a>>,
 }
 
 /// All runs of one proxy.
 #[derive(Debug)]
-pub(super) struct Contestant<'a> {
+pub(super) struct ProxyRuns<'a> {
     pub(super) label: &'a str,
     /// Its colour; the same on the whole page.
     pub(super) colour: usize,
     pub(super) runs: Vec<&'a RecordFile>,
 }
 
-/// Which of a proxy's runs are meant.
+/// RunKind of a proxy's runs are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Which {
+pub(super) struct RunKind {
     pub(super) is_caching: bool,
     /// Clients have a link of their own, such as a modem.
     pub(super) has_link: bool,
 }
 
 /// With caching, clients as they are.
-pub(super) const CACHING: Which = Which {
+pub(super) const CACHING: RunKind = RunKind {
     is_caching: true,
     has_link: false,
 };
 
 /// The same without caching.
-pub(super) const UNCACHED: Which = Which {
+pub(super) const UNCACHED: RunKind = RunKind {
     is_caching: false,
     has_link: false,
 };
 
-/// Sorts runs into contests, in the order in which they are met.
-pub(super) fn contests(runs: &[RecordFile]) -> Vec<Contest<'_>> {
+/// Sorts runs into comparisons, in the order in which they are met.
+pub(super) fn comparisons(runs: &[RecordFile]) -> Vec<Comparison<'_>> {
     let mut labels: Vec<&str> = Vec::new();
-    let mut contests: Vec<Contest<'_>> = Vec::new();
+    let mut comparisons: Vec<Comparison<'_>> = Vec::new();
     for run in runs {
         let (label, scenario) = (
             run.record.subject.label.as_str(),
@@ -58,28 +58,30 @@ pub(super) fn contests(runs: &[RecordFile]) -> Vec<Contest<'_>> {
         let scale = run.record.scale;
         let colour = position(&mut labels, label);
         let conditions = Conditions::of(&run.record);
-        let is_here = |contest: &Contest<'_>| {
-            contest.scenario == scenario
-                && contest.scale.total_cmp(&scale).is_eq()
-                && contest.conditions.differences(&conditions).is_empty()
+        let is_here = |comparison: &Comparison<'_>| {
+            comparison.scenario == scenario
+                && comparison.scale.total_cmp(&scale).is_eq()
+                && comparison.conditions.differences(&conditions).is_empty()
         };
-        let at = contests.iter().position(is_here).unwrap_or_else(|| {
-            let same = contests.iter().find(|contest| contest.scenario == scenario);
+        let at = comparisons.iter().position(is_here).unwrap_or_else(|| {
+            let same = comparisons
+                .iter()
+                .find(|comparison| comparison.scenario == scenario);
             let differences =
                 same.map_or_else(Vec::new, |first| first.conditions.differences(&conditions));
-            contests.push(Contest {
+            comparisons.push(Comparison {
                 scenario,
                 scale,
                 conditions: conditions.clone(),
                 differences,
-                contestants: Vec::new(),
+                proxies: Vec::new(),
             });
-            contests.len() - 1
+            comparisons.len() - 1
         });
-        contests[at].conditions.meet(&conditions);
-        contests[at].add(label, colour, run);
+        comparisons[at].conditions.meet(&conditions);
+        comparisons[at].add(label, colour, run);
     }
-    contests
+    comparisons
 }
 
 fn position<'a>(labels: &mut Vec<&'a str>, label: &'a str) -> usize {
@@ -92,17 +94,14 @@ fn position<'a>(labels: &mut Vec<&'a str>, label: &'a str) -> usize {
         })
 }
 
-impl<'a> Contest<'a> {
+impl<'a> Comparison<'a> {
     fn add(&mut self, label: &'a str, colour: usize, run: &'a RecordFile) {
-        let known = self
-            .contestants
-            .iter_mut()
-            .find(|contestant| contestant.label == label);
-        if let Some(contestant) = known {
-            contestant.runs.push(run);
+        let known = self.proxies.iter_mut().find(|proxy| proxy.label == label);
+        if let Some(proxy) = known {
+            proxy.runs.push(run);
             return;
         }
-        self.contestants.push(Contestant {
+        self.proxies.push(ProxyRuns {
             label,
             colour,
             runs: vec![run],
@@ -110,9 +109,9 @@ impl<'a> Contest<'a> {
     }
 
     pub(super) fn runs(&self) -> impl Iterator<Item = &'a RecordFile> {
-        self.contestants
+        self.proxies
             .iter()
-            .flat_map(|contestant| contestant.runs.iter().copied())
+            .flat_map(|proxy| proxy.runs.iter().copied())
     }
 
     /// The numbers of clients that were tried, rising; runs behind links of their own are not a
@@ -135,40 +134,40 @@ impl<'a> Contest<'a> {
 
     /// The kind of runs that stand for the proxies where there is room for one of each: with
     /// caching if anybody has such a run, without links if anybody has.
-    pub(super) fn kind(&self) -> Which {
+    pub(super) fn kind(&self) -> RunKind {
         let has = |is_right: &dyn Fn(&Record) -> bool| self.runs().any(|run| is_right(&run.record));
-        Which {
+        RunKind {
             is_caching: has(&|record| record.subject.is_caching),
             has_link: !has(&|record| !has_link(record)),
         }
     }
 
     /// The largest number of clients at which everybody who has runs of this kind has one.
-    pub(super) fn common_clients(&self, which: Which) -> Option<f64> {
+    pub(super) fn common_clients(&self, which: RunKind) -> Option<f64> {
         let mut places = self.places();
         places.reverse();
         places.into_iter().find(|&place| {
             let mut those = self
-                .contestants
+                .proxies
                 .iter()
-                .filter(|contestant| contestant.of(which).next().is_some());
-            those.all(|contestant| contestant.at(which, Some(place)).is_some())
+                .filter(|proxy| proxy.of(which).next().is_some());
+            those.all(|proxy| proxy.at(which, Some(place)).is_some())
         })
     }
 
-    /// One run for each proxy: the kind of [`Contest::kind`], at [`Contest::common_clients`].
-    pub(super) fn chosen(&self) -> Vec<(&Contestant<'a>, &'a RecordFile)> {
+    /// One run for each proxy: the kind of [`Comparison::kind`], at [`Comparison::common_clients`].
+    pub(super) fn chosen(&self) -> Vec<(&ProxyRuns<'a>, &'a RecordFile)> {
         let which = self.kind();
         let clients = self.common_clients(which);
-        self.contestants
+        self.proxies
             .iter()
-            .filter_map(|contestant| Some((contestant, contestant.at(which, clients)?)))
+            .filter_map(|proxy| Some((proxy, proxy.at(which, clients)?)))
             .collect()
     }
 }
 
-impl<'a> Contestant<'a> {
-    pub(super) fn of(&self, which: Which) -> impl Iterator<Item = &'a RecordFile> {
+impl<'a> ProxyRuns<'a> {
+    pub(super) fn of(&self, which: RunKind) -> impl Iterator<Item = &'a RecordFile> {
         self.runs.iter().copied().filter(move |run| {
             run.record.subject.is_caching == which.is_caching
                 && has_link(&run.record) == which.has_link
@@ -177,7 +176,7 @@ impl<'a> Contestant<'a> {
 
     /// All runs that are alike in caching, link, clients and validity: repetitions of each other.
     pub(super) fn repetitions(&self, of: &Record) -> Vec<&'a RecordFile> {
-        let which = Which {
+        let which = RunKind {
             is_caching: of.subject.is_caching,
             has_link: has_link(of),
         };
@@ -189,7 +188,7 @@ impl<'a> Contestant<'a> {
 
     /// The run at this number of clients, a valid one rather than another, a later one rather than
     /// an earlier; at the largest number if none is named.
-    pub(super) fn at(&self, which: Which, place: Option<f64>) -> Option<&'a RecordFile> {
+    pub(super) fn at(&self, which: RunKind, place: Option<f64>) -> Option<&'a RecordFile> {
         let is_here = |run: &&RecordFile| place.is_none() || clients(&run.record) == place;
         let here: Vec<&RecordFile> = self.of(which).filter(is_here).collect();
         let most = here
