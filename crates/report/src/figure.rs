@@ -74,6 +74,19 @@ impl Point {
 }
 
 impl Figure {
+    /// A figure of these lines.
+    #[must_use]
+    pub fn new(name: &str, title: &str, note: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            note: note.to_owned(),
+            x,
+            y,
+            lines,
+        }
+    }
+
     /// Nothing would be seen.
     #[must_use]
     pub fn is_empty(&self) -> bool {

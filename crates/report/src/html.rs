@@ -49,6 +49,43 @@ impl Html {
         self.text.push_str(markup);
     }
 
+    /// The head cell of a row.
+    pub fn row_head(&mut self, text: &str) {
+        self.open_with("th", &[("scope", "row")]);
+        self.text(text);
+        self.close();
+    }
+
+    /// Cells of a row.
+    pub fn cells(&mut self, cells: impl IntoIterator<Item: AsRef<str>>) {
+        for cell in cells {
+            self.element("td", "", cell.as_ref());
+        }
+    }
+
+    /// A table with these columns, in a box that scrolls; `body` writes its rows.
+    pub fn table<C: AsRef<str>>(
+        &mut self,
+        class: &str,
+        columns: &[C],
+        body: impl FnOnce(&mut Self),
+    ) {
+        self.open("div", "wide");
+        self.open("table", class);
+        self.open("thead", "");
+        self.open("tr", "");
+        for column in columns {
+            self.element("th", "", column.as_ref());
+        }
+        self.close();
+        self.close();
+        self.open("tbody", "");
+        body(self);
+        for _ in 0..3 {
+            self.close();
+        }
+    }
+
     /// The page, with everything closed.
     pub fn finish(mut self) -> String {
         while !self.open.is_empty() {

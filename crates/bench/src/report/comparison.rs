@@ -3,6 +3,7 @@
 use super::conditions::Conditions;
 use super::source::RecordFile;
 use weir_measure::record::{Phase, Record};
+use weir_report::{Html, Line, Point, Stroke, palette};
 
 /// All runs of one scenario under equal conditions.
 #[derive(Debug)]
@@ -117,14 +118,7 @@ impl<'a> Comparison<'a> {
     /// The numbers of clients that were tried, rising; runs behind links of their own are not a
     /// sweep.
     pub(super) fn places(&self) -> Vec<f64> {
-        let mut places: Vec<f64> = self
-            .runs()
-            .filter(|run| !has_link(&run.record))
-            .filter_map(|run| clients(&run.record))
-            .collect();
-        places.sort_by(f64::total_cmp);
-        places.dedup();
-        places
+        places(self.runs().filter(|run| !has_link(&run.record)))
     }
 
     /// More than one number of clients was tried.
@@ -133,7 +127,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The kind of runs that stand for the proxies where there is room for one of each: with
-    /// caching if anybody has such a run, without links if anybody has.
+    /// caching if any run has it, without links if any run has none.
     pub(super) fn kind(&self) -> RunKind {
         let has = |is_right: &dyn Fn(&Record) -> bool| self.runs().any(|run| is_right(&run.record));
         RunKind {
@@ -142,7 +136,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The largest number of clients at which everybody who has runs of this kind has one.
+    /// The largest number of clients at which every proxy with runs of this kind has one.
     pub(super) fn common_clients(&self, which: RunKind) -> Option<f64> {
         let mut places = self.places();
         places.reverse();
@@ -167,6 +161,31 @@ impl<'a> Comparison<'a> {
 }
 
 impl<'a> ProxyRuns<'a> {
+    /// A line of these points in the proxy's colour.
+    pub(super) fn line(&self, stroke: Stroke, has_marks: bool, points: Vec<Point>) -> Line {
+        Line {
+            name: self.label.to_owned(),
+            colour: palette::series(self.colour),
+            stroke,
+            has_marks,
+            points,
+        }
+    }
+
+    /// The custom property with the proxy's colour.
+    pub(super) fn style(&self) -> String {
+        format!("--c:var(--s{})", self.colour % palette::SERIES.len())
+    }
+
+    /// Begins a row of a table, and writes its head: the proxy, with a title if it is not empty.
+    pub(super) fn begin_row(&self, html: &mut Html, title: &str) {
+        html.open_with("tr", &[("style", &self.style())]);
+        html.open_with("th", &[("scope", "row"), ("title", title)]);
+        html.element("span", "swatch", "");
+        html.text(self.label);
+        html.close();
+    }
+
     pub(super) fn of(&self, which: RunKind) -> impl Iterator<Item = &'a RecordFile> {
         self.runs.iter().copied().filter(move |run| {
             run.record.subject.is_caching == which.is_caching
@@ -201,6 +220,14 @@ impl<'a> ProxyRuns<'a> {
     }
 }
 
+/// The numbers of clients of some runs, rising, each once.
+pub(super) fn places<'a>(runs: impl Iterator<Item = &'a RecordFile>) -> Vec<f64> {
+    let mut places: Vec<f64> = runs.filter_map(|run| clients(&run.record)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
 /// How many clients (closed loop) there were.
 pub(super) fn clients(record: &Record) -> Option<f64> {
     record.parameters.get("clients").copied()
@@ -219,6 +246,22 @@ fn has_link(record: &Record) -> bool {
 /// Proxy Benchmark, the second plateau of PolyMix), or the whole run.
 pub(super) fn result(record: &Record) -> &Phase {
     record.measured().last().unwrap_or(&record.total)
+}
+
+/// The mean response time of that phase, microseconds.
+pub(super) fn mean_us(record: &Record) -> Option<f64> {
+    result(record).response_time.all.mean_us()
+}
+
+/// Each name once, in the order in which they are met.
+pub(super) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut distinct = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 /// All measured phases together, or the whole run if none is.

@@ -4,7 +4,7 @@
 use super::comparison::{Comparison, ProxyRuns, result};
 use super::modem::BEHIND_LINKS;
 use weir_measure::record::{Histogram, Record};
-use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, palette, ys};
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, ys};
 
 /// Points of a curve; more would not be seen.
 const POINTS_MAX: f64 = 120.0;
@@ -23,9 +23,7 @@ pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
         "Response time of hits by percentile",
         |record| &result(record).response_time.hit,
     );
-    let mut figures = vec![all, hits];
-    figures.retain(|figure| !figure.is_empty());
-    figures
+    vec![all, hits]
 }
 
 fn figure(
@@ -56,24 +54,14 @@ fn figure(
         .first()
         .map_or("", |(_, run)| result(&run.record).name.as_str());
     let most = chosen.iter().map(|(_, run)| of(&run.record).count).max();
-    Figure {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        note: format!("In {phase}. At 99 %: how long the fastest 99 of 100 took at most."),
-        x: Axis::percentiles("share of requests", most.unwrap_or_default()),
-        y: Axis::logarithmic("response time", Unit::Time, ys(&lines)),
-        lines,
-    }
+    let note = format!("In {phase}. At 99 %: how long the fastest 99 of 100 took at most.");
+    let x = Axis::percentiles("share of requests", most.unwrap_or_default());
+    let y = Axis::logarithmic("response time", Unit::Time, ys(&lines));
+    Figure::new(name, title, &note, x, y, lines)
 }
 
 fn line(proxy: &ProxyRuns<'_>, histogram: &Histogram) -> Line {
-    Line {
-        name: proxy.label.to_owned(),
-        colour: palette::series(proxy.colour),
-        stroke: Stroke::Solid,
-        has_marks: false,
-        points: curve(histogram),
-    }
+    proxy.line(Stroke::Solid, false, curve(histogram))
 }
 
 /// Up to the last but one of the values: what the slowest of all took belongs to no share.

@@ -4,14 +4,12 @@
 //! of two ways: requests fail (the run is not valid then, as more than a share of its requests
 //! failed), or it is a multiple slower than with few clients.
 
-use super::comparison::{CACHING, Comparison, ProxyRuns, clients, result};
+use super::comparison::{CACHING, Comparison, ProxyRuns, clients, mean_us};
 use super::source::RecordFile;
-use super::summary::colour;
 use super::sweep::across;
-use super::table::{begin, end};
+use super::table::written;
 use crate::record::verdict::is_of_generator;
 use weir_measure::record::Record;
-use weir_report::palette;
 use weir_report::{Axis, Figure, Html, Line, Stroke, Unit, digits, float, ys};
 
 /// The scenario that is for this.
@@ -35,7 +33,7 @@ pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     let rate_axis = Axis::logarithmic("requests answered a second", Unit::Count, ys(&rate));
     let time_axis = Axis::logarithmic("mean response time", Unit::Time, ys(&time));
     let note = "Hollow: the run is not valid, as requests failed or the generator was at its limit; the line ends there.";
-    let mut figures = vec![
+    vec![
         figure(
             comparison,
             "load",
@@ -52,9 +50,7 @@ pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
             time_axis,
             time,
         ),
-    ];
-    figures.retain(|figure| !figure.is_empty());
-    figures
+    ]
 }
 
 fn figure(
@@ -63,26 +59,10 @@ fn figure(
     title: &str,
     note: &str,
     y: Axis,
-    mut lines: Vec<Line>,
+    lines: Vec<Line>,
 ) -> Figure {
-    for line in &mut lines {
-        line.colour = palette::series(colour_of(comparison, &line.name));
-    }
-    let places = comparison.places().into_iter();
-    Figure {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        note: note.to_owned(),
-        x: Axis::logarithmic("clients", Unit::Count, places),
-        y,
-        lines,
-    }
-}
-
-fn colour_of(comparison: &Comparison<'_>, label: &str) -> usize {
-    let mut proxies = comparison.proxies.iter();
-    let proxy = proxies.find(|proxy| proxy.label == label);
-    proxy.map_or(0, |proxy| proxy.colour)
+    let x = Axis::logarithmic("clients", Unit::Count, comparison.places().into_iter());
+    Figure::new(name, title, note, x, y, lines)
 }
 
 /// How far each proxy got, and why no further.
@@ -91,27 +71,23 @@ pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
         return;
     }
     html.element("h3", "", "How far each proxy got");
-    let columns = ["", "clients", "answered a second", "mean", "then"].map(str::to_owned);
-    begin(html, &columns);
-    for proxy in &comparison.proxies {
-        let limit = Limit::of(proxy);
-        html.open_with("tr", &[("style", &colour(proxy))]);
-        html.open_with("th", &[("scope", "row")]);
-        html.element("span", "swatch", "");
-        html.text(proxy.label);
-        html.close();
-        let last = limit.last_good.map(|run| &run.record);
-        let written = |unit: Unit, of: fn(&Record) -> Option<f64>| {
-            let value = last.and_then(of);
-            value.map_or_else(|| "–".to_owned(), |value| unit.write(value))
-        };
-        html.element("td", "", &written(Unit::Count, clients));
-        html.element("td", "", &written(Unit::Count, rate_per_s));
-        html.element("td", "", &written(Unit::Time, mean_us));
-        html.element("td", "why", &limit.then);
-        html.close();
-    }
-    end(html);
+    let columns = ["", "clients", "answered a second", "mean", "then"];
+    html.table("", &columns, |html| {
+        for proxy in &comparison.proxies {
+            let limit = Limit::of(proxy);
+            let last = limit.last_good.map(|run| &run.record);
+            let cell =
+                |unit: Unit, of: fn(&Record) -> Option<f64>| written(unit, last.and_then(of));
+            proxy.begin_row(html, "");
+            html.cells([
+                cell(Unit::Count, clients),
+                cell(Unit::Count, rate_per_s),
+                cell(Unit::Time, mean_us),
+            ]);
+            html.element("td", "why", &limit.then);
+            html.close();
+        }
+    });
     let text = format!(
         "The most clients with which no more requests failed than a valid run may have, and the last phase took less than {} times as long as with \
          the fewest clients.",
@@ -178,8 +154,4 @@ fn failure(record: &Record, least_us: Option<f64>) -> Option<String> {
 /// Answers of the whole run, a second.
 fn rate_per_s(record: &Record) -> Option<f64> {
     (record.seconds > 0.0).then(|| float(record.total.client.answered()) / record.seconds)
-}
-
-fn mean_us(record: &Record) -> Option<f64> {
-    result(record).response_time.all.mean_us()
 }

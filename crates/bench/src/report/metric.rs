@@ -1,6 +1,6 @@
 //! What is read from a record: one number each, and which way is better.
 
-use super::comparison::{ProxyRuns, UNCACHED, clients, result, together};
+use super::comparison::{ProxyRuns, UNCACHED, clients, mean_us, result, together};
 use weir_measure::record::Record;
 use weir_report::{Unit, float};
 
@@ -29,109 +29,82 @@ const BYTE_HIT_RATIO: &str = "byte hit ratio";
 /// This one is counted in ticks.
 const CPU_TIME: &str = "CPU time a request";
 
+impl Metric {
+    const fn new(
+        name: &'static str,
+        unit: Unit,
+        better: Better,
+        of: fn(&ProxyRuns<'_>, &Record) -> Option<f64>,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            better,
+            praise: "",
+            of,
+        }
+    }
+
+    const fn praised(self, praise: &'static str) -> Self {
+        Self { praise, ..self }
+    }
+}
+
 /// All of them, in the order of the summary.
-pub(super) const ALL: [Metric; 12] = [
-    Metric {
-        name: "mean response time",
-        unit: Unit::Time,
-        better: Better::Less,
-        praise: "answered soonest",
-        of: |_, record| result(record).response_time.all.mean_us(),
-    },
-    Metric {
-        name: "99 % answered within",
-        unit: Unit::Time,
-        better: Better::Less,
-        praise: "",
-        of: |_, record| quantile(record, 0.99),
-    },
-    Metric {
-        name: "median of hits",
-        unit: Unit::Time,
-        better: Better::Less,
-        praise: "",
-        of: |_, record| {
-            let median = together(record).response_time.hit.quantile_us(0.5)?;
-            Some(float(median))
-        },
-    },
-    Metric {
-        name: "time saved by caching",
-        unit: Unit::Share,
-        better: Better::More,
-        praise: "",
-        of: saved,
-    },
-    Metric {
-        name: HIT_RATIO,
-        unit: Unit::Share,
-        better: Better::More,
-        praise: "spared the origin the most requests",
-        of: |_, record| caching(record, together(record).hit_ratio()),
-    },
-    Metric {
-        name: BYTE_HIT_RATIO,
-        unit: Unit::Share,
-        better: Better::More,
-        praise: "spared it the most bytes",
-        of: |_, record| caching(record, together(record).byte_hit_ratio()),
-    },
-    Metric {
-        name: "requests answered a second",
-        unit: Unit::Count,
-        better: Better::More,
-        praise: "",
-        of: |_, record| result(record).rate_per_s(),
-    },
-    Metric {
-        name: "failed requests",
-        unit: Unit::Share,
-        better: Better::Less,
-        praise: "",
-        of: |_, record| {
+pub(super) const ALL: [Metric; 12] = {
+    use Better::{Less, More};
+    [
+        Metric::new("mean response time", Unit::Time, Less, |_, record| {
+            mean_us(record)
+        })
+        .praised("answered soonest"),
+        Metric::new("99 % answered within", Unit::Time, Less, |_, record| {
+            result(record)
+                .response_time
+                .all
+                .quantile_us(0.99)
+                .map(float)
+        }),
+        Metric::new("median of hits", Unit::Time, Less, |_, record| {
+            let hits = &together(record).response_time.hit;
+            hits.quantile_us(0.5).map(float)
+        }),
+        Metric::new("time saved by caching", Unit::Share, More, saved),
+        Metric::new(HIT_RATIO, Unit::Share, More, |_, record| {
+            caching(record, together(record).hit_ratio())
+        })
+        .praised("spared the origin the most requests"),
+        Metric::new(BYTE_HIT_RATIO, Unit::Share, More, |_, record| {
+            caching(record, together(record).byte_hit_ratio())
+        })
+        .praised("spared it the most bytes"),
+        Metric::new(
+            "requests answered a second",
+            Unit::Count,
+            More,
+            |_, record| result(record).rate_per_s(),
+        ),
+        Metric::new("failed requests", Unit::Share, Less, |_, record| {
             let all = together(record).client;
             (all.requests > 0).then(|| float(all.error_count()) / float(all.requests))
-        },
-    },
-    Metric {
-        name: "wrong responses",
-        unit: Unit::Count,
-        better: Better::Less,
-        praise: "",
-        of: |_, record| Some(float(record.total.client.wrong_count())),
-    },
-    Metric {
-        name: CPU_TIME,
-        unit: Unit::Time,
-        better: Better::Less,
-        praise: "used the least CPU time",
-        of: |_, record| {
-            let requests = record.total.client.requests;
-            (!record.usage.is_empty() && requests > 0)
-                .then(|| cpu_seconds(record) * 1e6 / float(requests))
-        },
-    },
-    Metric {
-        name: "memory, at most",
-        unit: Unit::Bytes,
-        better: Better::Less,
-        praise: "",
-        of: |_, record| {
-            let most = record.usage.iter().map(|second| second.rss_bytes).max()?;
-            Some(float(most))
-        },
-    },
-    Metric {
-        name: "written to disk",
-        unit: Unit::Bytes,
-        better: Better::Less,
-        praise: "",
-        of: |_, record| {
+        }),
+        Metric::new("wrong responses", Unit::Count, Less, |_, record| {
+            Some(float(record.total.client.wrong_count()))
+        }),
+        Metric::new(CPU_TIME, Unit::Time, Less, |_, record| {
+            cpu_us_a_request(record)
+        })
+        .praised("used the least CPU time"),
+        Metric::new("memory, at most", Unit::Bytes, Less, |_, record| {
+            let most = record.usage.iter().map(|second| second.rss_bytes).max();
+            most.map(float)
+        }),
+        Metric::new("written to disk", Unit::Bytes, Less, |_, record| {
             let written = record.usage.iter().map(|second| second.written_bytes);
             (!record.usage.is_empty()).then(|| float(written.sum()))
-        },
-    },
-];
+        }),
+    ]
+};
 
 /// What the workload offers of this number: the upper bound of a hit ratio.
 pub(super) fn offered(metric: &Metric, record: &Record) -> Option<f64> {
@@ -159,30 +132,23 @@ const CPU_TICK_US: f64 = 10_000.0;
 /// Fewer ticks than these are no difference: each reading is rounded, and so is its beginning.
 const CPU_TICKS_MIN: f64 = 5.0;
 
-/// A quantile of the result phase's response times, microseconds.
-pub(super) fn quantile(record: &Record, quantile: f64) -> Option<f64> {
-    let value = result(record).response_time.all.quantile_us(quantile)?;
-    Some(float(value))
-}
-
-/// Whom caching was turned off for cannot be blamed for a hit ratio.
+/// A run without caching has no hit ratio of its own.
 fn caching(record: &Record, ratio: Option<f64>) -> Option<f64> {
     ratio.filter(|_| record.subject.is_caching)
 }
 
 /// How much shorter the mean response time is than without caching, for as many clients.
 fn saved(proxy: &ProxyRuns<'_>, record: &Record) -> Option<f64> {
-    let mean = |record: &Record| result(record).response_time.all.mean_us();
     let plain = proxy.at(UNCACHED, clients(record))?;
-    let with = caching(record, mean(record))?;
-    Some(1.0 - with / mean(&plain.record)?)
+    let with = caching(record, mean_us(record))?;
+    Some(1.0 - with / mean_us(&plain.record)?)
 }
 
-/// CPU time of the proxy's process tree over the run, seconds.
-pub(super) fn cpu_seconds(record: &Record) -> f64 {
-    per_second(record)
-        .map(|(seconds, used)| seconds * used.cpu_share)
-        .sum()
+/// CPU time of the proxy's process tree a request, over the whole run, microseconds.
+pub(super) fn cpu_us_a_request(record: &Record) -> Option<f64> {
+    let requests = record.total.client.requests;
+    let seconds = per_second(record).map(|(seconds, used)| seconds * used.cpu_share);
+    (!record.usage.is_empty() && requests > 0).then(|| seconds.sum::<f64>() * 1e6 / float(requests))
 }
 
 /// What was used, with how long that went on.

@@ -8,8 +8,8 @@ use super::comparison::{
 };
 use super::metric;
 use super::source::RecordFile;
-use super::summary::colour;
-use weir_measure::record::Record;
+use super::table::written;
+use weir_measure::record::{Record, UsageSecond};
 use weir_report::{Html, Unit, digits};
 
 pub(super) const BEHIND_LINKS: RunKind = RunKind {
@@ -100,62 +100,40 @@ fn usage(html: &mut Html, pairs: &[Pair<'_>]) {
         "disk busy",
         "disk reads",
         "disk writes",
-    ]
-    .map(str::to_owned);
+    ];
     table(html, &columns, pairs, |_, record| {
-        let share = |of: fn(&weir_measure::record::UsageSecond) -> f64| {
-            written(Unit::Share, metric::mean_used(record, of))
+        let share =
+            |of: fn(&UsageSecond) -> f64| written(Unit::Share, metric::mean_used(record, of));
+        let rate = |of: fn(&UsageSecond) -> u64| {
+            written(Unit::BytesPerSecond, metric::rate_used(record, of))
         };
         vec![
             share(|second| second.cpu_share),
             share(|second| second.machine_cpu_share),
             share(|second| second.machine_wait_share),
             share(|second| second.disk_busy_share.unwrap_or_default()),
-            written(
-                Unit::BytesPerSecond,
-                metric::rate_used(record, |second| second.read_bytes),
-            ),
-            written(
-                Unit::BytesPerSecond,
-                metric::rate_used(record, |second| second.written_bytes),
-            ),
+            rate(|second| second.read_bytes),
+            rate(|second| second.written_bytes),
         ]
     });
 }
 
-fn table(
+fn table<C: AsRef<str>>(
     html: &mut Html,
-    columns: &[String],
+    columns: &[C],
     pairs: &[Pair<'_>],
     cells: impl Fn(&Pair<'_>, &Record) -> Vec<String>,
 ) {
-    html.open("div", "wide");
-    html.open("table", "");
-    html.open("thead", "");
-    html.open("tr", "");
-    for column in columns {
-        html.element("th", "", column);
-    }
-    html.close();
-    html.close();
-    html.open("tbody", "");
-    for pair in pairs {
-        for (name, run) in [("unshaped", pair.unshaped), ("behind links", pair.shaped)] {
-            html.open_with("tr", &[("style", &colour(pair.proxy))]);
-            html.open_with("th", &[("scope", "row")]);
-            html.element("span", "swatch", "");
-            html.text(pair.proxy.label);
-            html.close();
-            html.element("td", "name", name);
-            for cell in cells(pair, &run.record) {
-                html.element("td", "", &cell);
+    html.table("", columns, |html| {
+        for pair in pairs {
+            for (name, run) in [("unshaped", pair.unshaped), ("behind links", pair.shaped)] {
+                pair.proxy.begin_row(html, "");
+                html.element("td", "name", name);
+                html.cells(cells(pair, &run.record));
+                html.close();
             }
-            html.close();
         }
-    }
-    html.close();
-    html.close();
-    html.close();
+    });
 }
 
 /// A mean, and how many times the one without a link it is.
@@ -167,8 +145,4 @@ fn times_as_long(mean: Option<f64>, unshaped: Option<f64>) -> String {
     let ratio = ratio.filter(|ratio| (ratio - 1.0).abs() > f64::EPSILON);
     let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({} ×)", digits(ratio)));
     format!("{}{ratio}", Unit::Time.write(mean))
-}
-
-fn written(unit: Unit, value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| unit.write(value))
 }

@@ -1,6 +1,6 @@
 //! The page: one HTML file that needs nothing else, no network and no script.
 
-use super::comparison::{Comparison, comparisons};
+use super::comparison::{Comparison, comparisons, distinct};
 use super::source::RecordFile;
 use super::{
     curve, load, modem, paper, phase_tables, provenance, summary, sweep, table, timeline, validity,
@@ -101,6 +101,8 @@ fn section(html: &mut Html, comparison: &Comparison<'_>, prefix: &str) -> Vec<Fi
         ("Second by second", timeline::clients_side(comparison)),
         ("What the proxies used", timeline::usage(comparison)),
     ] {
+        let mut figures = figures;
+        figures.retain(|figure| !figure.is_empty());
         if figures.is_empty() {
             continue;
         }
@@ -130,21 +132,11 @@ fn show(html: &mut Html, figure: &Figure) {
 }
 
 fn title(comparisons: &[Comparison<'_>]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for comparison in comparisons {
-        if !names.contains(&comparison.scenario) {
-            names.push(comparison.scenario);
-        }
-    }
-    let mut labels: Vec<&str> = Vec::new();
-    for proxy in comparisons
+    let names = distinct(comparisons.iter().map(|comparison| comparison.scenario));
+    let proxies = comparisons
         .iter()
-        .flat_map(|comparison| &comparison.proxies)
-    {
-        if !labels.contains(&proxy.label) {
-            labels.push(proxy.label);
-        }
-    }
+        .flat_map(|comparison| &comparison.proxies);
+    let labels = distinct(proxies.map(|proxy| proxy.label));
     format!("{}: {}", names.join(", "), labels.join(", "))
 }
 

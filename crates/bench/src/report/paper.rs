@@ -6,7 +6,7 @@
 //! says of them is here, with every number that it gives. Two of its four proxies are measured
 //! today as well, Squid and Apache; for CERN's proxy and "Proxy N" all proxies of today stand in.
 
-use super::comparison::{CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, result, together};
+use super::comparison::{CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, mean_us, together};
 use super::median_range::MedianRange;
 use weir_measure::record::Record;
 use weir_report::{Html, Unit, count, digits};
@@ -163,34 +163,21 @@ pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
         return;
     }
     html.element("h3", "", "What the paper found, and what is found here");
-    html.open("div", "wide");
-    html.open("table", "paper");
-    html.open("thead", "");
-    html.open("tr", "");
-    for column in ["1998", "", "the paper", "here"] {
-        html.element("th", "", column);
-    }
-    html.close();
-    html.close();
-    html.open("tbody", "");
-    for item in &ITEMS {
-        let proxies: Vec<&ProxyRuns<'_>> = comparison
-            .proxies
-            .iter()
-            .filter(|proxy| item.proxy.is_none() || is_it(item.proxy, proxy.label))
-            .collect();
-        html.open("tr", "");
-        html.open_with("th", &[("scope", "row")]);
-        html.text(item.figure);
-        html.close();
-        html.element("td", "", item.shows);
-        html.element("td", "", item.finding);
-        html.element("td", "", &measured(comparison, item, &proxies));
-        html.close();
-    }
-    html.close();
-    html.close();
-    html.close();
+    html.table("paper", &["1998", "", "the paper", "here"], |html| {
+        for item in &ITEMS {
+            let is_meant =
+                |proxy: &&ProxyRuns<'_>| item.proxy.is_none() || is_it(item.proxy, proxy.label);
+            let proxies: Vec<_> = comparison.proxies.iter().filter(is_meant).collect();
+            html.open("tr", "");
+            html.row_head(item.figure);
+            html.cells([
+                item.shows,
+                item.finding,
+                &measured(comparison, item, &proxies),
+            ]);
+            html.close();
+        }
+    });
     let note = "The paper's text describes its figures; it has no table of their values. CERN's proxy and \"Proxy N\" cannot be had any more: there all proxies \
                 measured here are meant, from the least to the greatest value.";
     html.element("p", "note", note);
@@ -219,17 +206,13 @@ fn first_us(record: &Record) -> Option<f64> {
     record.measured().next()?.response_time.all.mean_us()
 }
 
-fn last_us(record: &Record) -> Option<f64> {
-    result(record).response_time.all.mean_us()
-}
-
 /// `first phase 3.01 s at 16 clients, 3.02 s at 96; ...`
 fn latency(proxies: &[&ProxyRuns<'_>], ends: [f64; 2]) -> String {
     let parts: [(&str, RunKind, Value); 4] = [
         ("first phase", CACHING, first_us),
-        ("second phase", CACHING, last_us),
+        ("second phase", CACHING, mean_us),
         ("without caching, first phase", UNCACHED, first_us),
-        ("second phase", UNCACHED, last_us),
+        ("second phase", UNCACHED, mean_us),
     ];
     let parts = parts.map(|(name, which, of)| {
         format!("{name} {}", from_to(proxies, which, ends, Unit::Time, of))
@@ -238,15 +221,10 @@ fn latency(proxies: &[&ProxyRuns<'_>], ends: [f64; 2]) -> String {
 }
 
 fn hit_ratio(proxies: &[&ProxyRuns<'_>], ends: [f64; 2]) -> String {
-    let ratio = from_to(proxies, CACHING, ends, Unit::Share, |record| {
-        together(record).hit_ratio()
-    });
-    let offered = from_to(proxies, CACHING, ends, Unit::Share, |record| {
-        together(record).offered_hit_ratio()
-    });
-    let bytes = from_to(proxies, CACHING, ends, Unit::Share, |record| {
-        together(record).byte_hit_ratio()
-    });
+    let share = |of: Value| from_to(proxies, CACHING, ends, Unit::Share, of);
+    let ratio = share(|record| together(record).hit_ratio());
+    let offered = share(|record| together(record).offered_hit_ratio());
+    let bytes = share(|record| together(record).byte_hit_ratio());
     // records of before it was counted have none
     let is_known = proxies
         .iter()
@@ -287,9 +265,9 @@ fn table(proxies: &[&ProxyRuns<'_>], place: f64) -> String {
         "with {} clients first phase {}, second {}; without caching {} and {}. Hit ratio {}, byte hit ratio {}.",
         digits(place),
         at(CACHING, Unit::Time, first_us as Value),
-        at(CACHING, Unit::Time, last_us),
+        at(CACHING, Unit::Time, mean_us),
         at(UNCACHED, Unit::Time, first_us),
-        at(UNCACHED, Unit::Time, last_us),
+        at(UNCACHED, Unit::Time, mean_us),
         at(CACHING, Unit::Share, |record| together(record).hit_ratio()),
         at(CACHING, Unit::Share, |record| together(record)
             .byte_hit_ratio()),

@@ -2,8 +2,7 @@
 //! of each kind of request.
 
 use super::comparison::Comparison;
-use super::summary::colour;
-use super::table::{begin, end, written};
+use super::table::written;
 use weir_measure::record::{Histogram, KindSide, OriginSide, Phase, Record};
 use weir_report::{Html, Unit, count, digits, float};
 
@@ -12,7 +11,7 @@ pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
     html.element("h3", "", "Phase by phase");
     for (proxy, run) in comparison.chosen() {
         html.open("details", "");
-        html.open_with("summary", &[("style", &colour(proxy))]);
+        html.open_with("summary", &[("style", &proxy.style())]);
         html.element("span", "swatch", "");
         html.text(proxy.label);
         html.close();
@@ -44,11 +43,7 @@ fn clients(html: &mut Html, record: &Record) {
         "connections",
         "requests each",
     ];
-    begin(html, &columns.map(str::to_owned));
-    for phase in phases(record) {
-        row(html, phase, &client_cells(phase));
-    }
-    end(html);
+    table(html, &columns, record, client_cells);
 }
 
 fn client_cells(phase: &Phase) -> [String; 17] {
@@ -89,11 +84,7 @@ fn origin(html: &mut Html, record: &Record) {
         "connections",
         "requests each",
     ];
-    begin(html, &columns.map(str::to_owned));
-    for phase in phases(record) {
-        row(html, phase, &origin_cells(phase));
-    }
-    end(html);
+    table(html, &columns, record, origin_cells);
 }
 
 fn origin_cells(phase: &Phase) -> [String; 10] {
@@ -140,41 +131,39 @@ fn kinds(html: &mut Html, record: &Record) {
         "forwarded",
         "304",
     ];
-    begin(html, &columns.map(str::to_owned));
-    for (kind, side) in all {
-        html.open("tr", "");
-        html.open_with("th", &[("scope", "row")]);
-        html.text(kind);
-        html.close();
-        let share = |part: u64, whole: u64| written(Unit::Share, ratio(part, whole));
-        for cell in [
-            count(side.requests),
-            share(side.requests, requests),
-            share(side.hits, side.requests),
-            share(side.validated, side.requests),
-            share(side.forwarded, side.requests),
-            share(side.not_modified, side.requests),
-        ] {
-            html.element("td", "", &cell);
+    html.table("", &columns, |html| {
+        for (kind, side) in all {
+            let share = |part: u64, whole: u64| written(Unit::Share, ratio(part, whole));
+            html.open("tr", "");
+            html.row_head(kind);
+            html.cells([
+                count(side.requests),
+                share(side.requests, requests),
+                share(side.hits, side.requests),
+                share(side.validated, side.requests),
+                share(side.forwarded, side.requests),
+                share(side.not_modified, side.requests),
+            ]);
+            html.close();
         }
-        html.close();
-    }
-    end(html);
+    });
 }
 
-fn row(html: &mut Html, phase: &Phase, cells: &[String]) {
-    html.open("tr", if phase.is_measured { "" } else { "muted" });
-    html.open_with("th", &[("scope", "row")]);
-    html.text(&phase.name);
-    html.close();
-    for cell in cells {
-        html.element("td", "", cell);
-    }
-    html.close();
-}
-
-fn phases(record: &Record) -> impl Iterator<Item = &Phase> {
-    record.phases.iter().chain([&record.total])
+/// A row for each phase, and one for all of them.
+fn table<const CELLS: usize>(
+    html: &mut Html,
+    columns: &[&str],
+    record: &Record,
+    cells: fn(&Phase) -> [String; CELLS],
+) {
+    html.table("", columns, |html| {
+        for phase in record.phases.iter().chain([&record.total]) {
+            html.open("tr", if phase.is_measured { "" } else { "muted" });
+            html.row_head(&phase.name);
+            html.cells(cells(phase));
+            html.close();
+        }
+    });
 }
 
 /// So many in the phase's time.

@@ -1,6 +1,6 @@
 //! Who is better at what: a sentence, and a table with the best of each row marked.
 
-use super::comparison::{Comparison, ProxyRuns, clients, result};
+use super::comparison::{Comparison, ProxyRuns, clients, mean_us, result};
 use super::median_range::MedianRange;
 use super::metric::{self, Better, Metric};
 use super::source::RecordFile;
@@ -74,7 +74,7 @@ fn head(html: &mut Html, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) {
     html.open("tr", "");
     html.element("th", "", "");
     for (proxy, run) in chosen {
-        html.open_with("th", &[("scope", "col"), ("style", &colour(proxy))]);
+        html.open_with("th", &[("scope", "col"), ("style", &proxy.style())]);
         html.element("span", "swatch", "");
         html.text(proxy.label);
         if !run.record.is_valid {
@@ -94,16 +94,14 @@ fn body(html: &mut Html, row: &Row, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) {
         .map(|cell| cell.value)
         .fold(0.0, f64::max);
     html.open("tr", "");
-    html.open_with("th", &[("scope", "row")]);
-    html.text(row.metric.name);
-    html.close();
+    html.row_head(row.metric.name);
     for (cell, (proxy, _)) in row.cells.iter().zip(chosen) {
         let Some(cell) = cell else {
             html.element("td", "none", "–");
             continue;
         };
         let class = if cell.is_best { "best" } else { "" };
-        html.open_with("td", &[("class", class), ("style", &colour(proxy))]);
+        html.open_with("td", &[("class", class), ("style", &proxy.style())]);
         html.text(&row.metric.unit.write(cell.value));
         beside(html, row.metric.unit, cell);
         // a bar says nothing where there is no second one
@@ -136,14 +134,6 @@ fn beside(html: &mut Html, unit: Unit, cell: &Cell) {
     if !words.is_empty() {
         html.element("span", "beside", &words);
     }
-}
-
-/// The custom property with a proxy's colour.
-pub(super) fn colour(proxy: &ProxyRuns<'_>) -> String {
-    format!(
-        "--c:var(--s{})",
-        proxy.colour % weir_report::palette::SERIES.len()
-    )
 }
 
 fn row(metric: Metric, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Row {
@@ -184,7 +174,7 @@ fn row(metric: Metric, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Row {
             cell.is_best = run.record.is_valid && is_as_good(metric.unit, cell, &best);
         }
     }
-    // where all that count are as good, nobody is the best
+    // where all that count are as good, none is the best
     let counted = cells
         .iter()
         .zip(chosen)
@@ -239,9 +229,7 @@ fn sentence(chosen: &[(&ProxyRuns<'_>, &RecordFile)], rows: &[Row]) -> Option<St
 }
 
 fn alone(proxy: &ProxyRuns<'_>, run: &RecordFile) -> String {
-    let phase = result(&run.record);
-    let time = phase.response_time.all.mean_us();
-    let time = time.map_or_else(String::new, |time| {
+    let time = mean_us(&run.record).map_or_else(String::new, |time| {
         format!(" answered in {} on average", Unit::Time.write(time))
     });
     let ratio = super::comparison::together(&run.record).hit_ratio();

@@ -7,7 +7,8 @@
 //! they can be compared.
 
 use super::comparison::{
-    CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, clients, result, together,
+    CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, distinct, mean_us, places, result,
+    together,
 };
 use super::median_range::MedianRange;
 use super::source::RecordFile;
@@ -26,20 +27,18 @@ pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     figures.extend(ratios(comparison));
     figures.push(errors(comparison));
     figures.push(cpu(comparison));
-    figures.retain(|figure| !figure.is_empty());
     figures
 }
 
-/// The mean response time of the result phase, everybody in one; with and without caching on one
+/// The mean response time of the result phase, all proxies in one figure; with and without caching on one
 /// scale.
 fn compared(comparison: &Comparison<'_>) -> [Figure; 2] {
     let phase = comparison
         .runs()
         .next()
         .map_or_else(String::new, |run| result(&run.record).name.clone());
-    let mean = |record: &Record| result(record).response_time.all.mean_us();
-    let with = across(comparison, CACHING, Stroke::Solid, mean);
-    let without = across(comparison, UNCACHED, Stroke::Dashed, mean);
+    let with = across(comparison, CACHING, Stroke::Solid, mean_us);
+    let without = across(comparison, UNCACHED, Stroke::Dashed, mean_us);
     let y = Axis::linear(
         "mean response time",
         Unit::Time,
@@ -96,12 +95,8 @@ fn each(comparison: &Comparison<'_>) -> Vec<Figure> {
 }
 
 fn by_phase(proxy: &ProxyRuns<'_>) -> Vec<Line> {
-    let mut names: Vec<&str> = Vec::new();
-    for phase in proxy.runs.iter().flat_map(|run| run.record.measured()) {
-        if !names.contains(&phase.name.as_str()) {
-            names.push(&phase.name);
-        }
-    }
+    let phases = proxy.runs.iter().flat_map(|run| run.record.measured());
+    let names = distinct(phases.map(|phase| phase.name.as_str()));
     let last = names.len().saturating_sub(1);
     let mut lines = Vec::new();
     for (which, colour) in [
@@ -221,13 +216,8 @@ pub(super) fn across(
     stroke: Stroke,
     of: impl Fn(&Record) -> Option<f64> + Copy,
 ) -> Vec<Line> {
-    let lines = comparison.proxies.iter().map(|proxy| Line {
-        name: proxy.label.to_owned(),
-        colour: palette::series(proxy.colour),
-        stroke,
-        has_marks: true,
-        points: points(proxy, which, of),
-    });
+    let lines = comparison.proxies.iter();
+    let lines = lines.map(|proxy| proxy.line(stroke, true, points(proxy, which, of)));
     lines.filter(|line| !line.points.is_empty()).collect()
 }
 
@@ -236,12 +226,6 @@ fn points(
     which: RunKind,
     of: impl Fn(&Record) -> Option<f64>,
 ) -> Vec<Point> {
-    let mut places: Vec<f64> = proxy
-        .of(which)
-        .filter_map(|run| clients(&run.record))
-        .collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
     let at = |place: f64| -> Option<Point> {
         let run: &RecordFile = proxy.at(which, Some(place))?;
         let repetitions = proxy.repetitions(&run.record).into_iter();
@@ -253,7 +237,7 @@ fn points(
             range: repeated.range,
         })
     };
-    places.into_iter().filter_map(at).collect()
+    places(proxy.of(which)).into_iter().filter_map(at).collect()
 }
 
 fn figure(
@@ -264,12 +248,6 @@ fn figure(
     y: Axis,
     lines: Vec<Line>,
 ) -> Figure {
-    Figure {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        note: note.to_owned(),
-        x: Axis::at("clients", &comparison.places()),
-        y,
-        lines,
-    }
+    let x = Axis::at("clients", &comparison.places());
+    Figure::new(name, title, note, x, y, lines)
 }

@@ -1,9 +1,8 @@
 //! All runs in a table.
 
-use super::comparison::{Comparison, clients, link_bits_per_s, together};
+use super::comparison::{Comparison, clients, distinct, link_bits_per_s, together};
 use super::metric;
 use super::source::RecordFile;
-use super::summary::colour;
 use weir_measure::record::Record;
 use weir_report::{Html, Unit, count, digits, float};
 
@@ -12,9 +11,11 @@ const PHASES_IN_ROW: usize = 2;
 
 /// A row for each run: the report of the Wisconsin Proxy Benchmark, for any scenario.
 pub(super) fn runs(html: &mut Html, comparison: &Comparison<'_>) {
-    let phases = phase_names(comparison);
+    let phases = comparison.runs().flat_map(|run| run.record.measured());
+    let mut phases = distinct(phases.map(|phase| phase.name.as_str()));
+    phases.truncate(PHASES_IN_ROW);
     let mut columns = vec!["".to_owned(), "clients".to_owned(), "cache".to_owned()];
-    for name in phases.iter().take(PHASES_IN_ROW) {
+    for name in &phases {
         columns.push(format!("{name}, mean"));
         columns.push(format!("{name}, 99 %"));
     }
@@ -32,19 +33,15 @@ pub(super) fn runs(html: &mut Html, comparison: &Comparison<'_>) {
         ]
         .map(str::to_owned),
     );
-    begin(html, &columns);
-    for proxy in &comparison.proxies {
-        for run in sorted(&proxy.runs) {
-            html.open_with("tr", &[("style", &colour(proxy))]);
-            html.open_with("th", &[("scope", "row"), ("title", &run.file)]);
-            html.element("span", "swatch", "");
-            html.text(proxy.label);
-            html.close();
-            run_cells(html, &run.record, &phases);
-            html.close();
+    html.table("", &columns, |html| {
+        for proxy in &comparison.proxies {
+            for run in sorted(&proxy.runs) {
+                proxy.begin_row(html, &run.file);
+                run_cells(html, &run.record, &phases);
+                html.close();
+            }
         }
-    }
-    end(html);
+    });
 }
 
 fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
@@ -62,44 +59,31 @@ fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
             "off"
         },
     );
-    for name in phases.iter().take(PHASES_IN_ROW) {
+    for name in phases {
         let times = record.phase(name).map(|phase| &phase.response_time.all);
         let mean = times.and_then(weir_measure::record::Histogram::mean_us);
         let slow = times.and_then(|times| times.quantile_us(0.99)).map(float);
-        html.element("td", "", &written(Unit::Time, mean));
-        html.element("td", "", &written(Unit::Time, slow));
+        html.cells([written(Unit::Time, mean), written(Unit::Time, slow)]);
     }
     let all = together(record);
     let errors = all.client.error_count();
     let wrong = record.total.client.wrong_count();
-    html.element("td", "", &written(Unit::Share, all.offered_hit_ratio()));
-    html.element("td", "", &written(Unit::Share, all.hit_ratio()));
-    html.element("td", "", &count(all.client.collapsed));
-    html.element("td", "", &written(Unit::Share, all.byte_hit_ratio()));
-    html.element("td", "", &count(all.client.requests));
+    html.cells([
+        written(Unit::Share, all.offered_hit_ratio()),
+        written(Unit::Share, all.hit_ratio()),
+        count(all.client.collapsed),
+        written(Unit::Share, all.byte_hit_ratio()),
+        count(all.client.requests),
+    ]);
     html.element("td", alarm(errors), &count(errors));
     html.element("td", alarm(wrong), &count(wrong));
-    let requests = record.total.client.requests;
-    let cpu = (!record.usage.is_empty() && requests > 0)
-        .then(|| metric::cpu_seconds(record) * 1e6 / float(requests));
-    html.element("td", "", &written(Unit::Time, cpu));
+    html.cells([written(Unit::Time, metric::cpu_us_a_request(record))]);
     let (class, word) = if record.is_valid {
         ("name", "yes")
     } else {
         ("name bad", "no")
     };
     html.element("td", class, word);
-}
-
-/// Names of measured phases, in the order in which they are met.
-fn phase_names<'a>(comparison: &Comparison<'a>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for phase in comparison.runs().flat_map(|run| run.record.measured()) {
-        if !names.contains(&phase.name.as_str()) {
-            names.push(&phase.name);
-        }
-    }
-    names
 }
 
 fn sorted<'a>(runs: &[&'a RecordFile]) -> Vec<&'a RecordFile> {
@@ -111,27 +95,6 @@ fn sorted<'a>(runs: &[&'a RecordFile]) -> Vec<&'a RecordFile> {
         caching.then(place(one).total_cmp(&place(two)))
     });
     runs
-}
-
-/// Begins a table with these columns.
-pub(super) fn begin(html: &mut Html, columns: &[String]) {
-    html.open("div", "wide");
-    html.open("table", "");
-    html.open("thead", "");
-    html.open("tr", "");
-    for column in columns {
-        html.element("th", "", column);
-    }
-    html.close();
-    html.close();
-    html.open("tbody", "");
-}
-
-/// Ends it.
-pub(super) fn end(html: &mut Html) {
-    for _ in 0..3 {
-        html.close();
-    }
 }
 
 const fn alarm(count: u64) -> &'static str {

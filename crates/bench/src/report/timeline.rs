@@ -25,7 +25,7 @@ pub(super) fn clients_side(comparison: &Comparison<'_>) -> Vec<Figure> {
     };
     let mut rates = of(|second| Some(float(second.responses)), Fold::Mean);
     rates.extend(offered(comparison));
-    let mut figures = vec![
+    vec![
         figure(
             comparison,
             "rate",
@@ -64,9 +64,7 @@ pub(super) fn clients_side(comparison: &Comparison<'_>) -> Vec<Figure> {
             Unit::Count,
             of(|second| Some(float(second.connections_open)), Fold::Mean),
         ),
-    ];
-    figures.retain(|figure| !figure.is_empty());
-    figures
+    ]
 }
 
 /// What the proxy's processes used.
@@ -143,13 +141,8 @@ fn offered(comparison: &Comparison<'_>) -> Option<Line> {
 }
 
 fn lines(comparison: &Comparison<'_>, of: impl Fn(&Record) -> Vec<Point>) -> Vec<Line> {
-    let lines = comparison.chosen().into_iter().map(|(proxy, run)| Line {
-        name: proxy.label.to_owned(),
-        colour: palette::series(proxy.colour),
-        stroke: Stroke::Solid,
-        has_marks: false,
-        points: of(&run.record),
-    });
+    let chosen = comparison.chosen().into_iter();
+    let lines = chosen.map(|(proxy, run)| proxy.line(Stroke::Solid, false, of(&run.record)));
     lines.filter(|line| !line.points.is_empty()).collect()
 }
 
@@ -183,14 +176,9 @@ fn figure(
     unit: Unit,
     lines: Vec<Line>,
 ) -> Figure {
-    Figure {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        note: note(comparison),
-        x: Axis::along("seconds since the start", xs(&lines)),
-        y: Axis::linear(what, unit, ys(&lines)),
-        lines,
-    }
+    let x = Axis::along("seconds since the start", xs(&lines));
+    let y = Axis::linear(what, unit, ys(&lines));
+    Figure::new(name, title, &note(comparison), x, y, lines)
 }
 
 fn logarithmic(comparison: &Comparison<'_>, name: &str, title: &str, lines: Vec<Line>) -> Figure {
