@@ -15,8 +15,7 @@
 
 mod comparison;
 mod conditions;
-mod curve;
-mod load;
+mod figures;
 mod median_range;
 mod metric;
 mod modem;
@@ -26,9 +25,7 @@ mod phase_tables;
 mod provenance;
 mod source;
 mod summary;
-mod sweep;
 mod table;
-mod timeline;
 mod validity;
 
 pub use source::{RecordFile, read};

@@ -1,10 +1,9 @@
 //! The page: one HTML file that needs nothing else, no network and no script.
 
 use super::comparison::{Comparison, comparisons, distinct};
+use super::figures::{curve, load, sweep, timeline};
 use super::source::RecordFile;
-use super::{
-    curve, load, modem, paper, phase_tables, provenance, summary, sweep, table, timeline, validity,
-};
+use super::{modem, paper, phase_tables, provenance, summary, table, validity};
 use weir_measure::record::Record;
 use weir_report::palette;
 use weir_report::{Figure, Html, digits};

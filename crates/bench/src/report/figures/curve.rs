@@ -1,8 +1,8 @@
 //! Percentile curves, as HDR histograms are drawn: the share of requests on an axis stretched
 //! toward one, so that the slow ones are seen.
 
-use super::comparison::{Comparison, ProxyRuns, result};
-use super::modem::BEHIND_LINKS;
+use crate::report::comparison::{Comparison, ProxyRuns, result};
+use crate::report::modem::BEHIND_LINKS;
 use weir_measure::record::{Histogram, Record};
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, ys};
 
@@ -10,7 +10,7 @@ use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, ys};
 const POINTS_MAX: f64 = 120.0;
 
 /// One of all responses, one of hits alone.
-pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
+pub(in crate::report) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     let all = figure(
         comparison,
         "percentiles",

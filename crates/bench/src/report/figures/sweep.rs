@@ -6,19 +6,18 @@
 //! Here the plots of response times share their scale, and the others hold all proxies, so that
 //! they can be compared.
 
-use super::comparison::{
-    CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, distinct, mean_us, places, result,
-    together,
+use crate::report::comparison::{
+    CACHING, Comparison, ProxyRuns, RunKind, UNCACHED, distinct, mean_us, places, result, together,
 };
-use super::median_range::MedianRange;
-use super::source::RecordFile;
-use super::{metric, paper};
+use crate::report::median_range::MedianRange;
+use crate::report::source::RecordFile;
+use crate::report::{metric, paper};
 use weir_measure::record::{Phase, Record};
 use weir_report::palette;
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, ys};
 
 /// All figures of a sweep; none if it is no sweep.
-pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
+pub(in crate::report) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     if !comparison.is_sweep() || super::load::is_load(comparison) {
         return Vec::new();
     }
@@ -81,7 +80,7 @@ fn each(comparison: &Comparison<'_>) -> Vec<Figure> {
         .map(|(proxy, lines)| {
             figure(
                 comparison,
-                &format!("time-{}", super::file_name(proxy.label)),
+                &format!("time-{}", crate::report::file_name(proxy.label)),
                 &format!("Mean response time of {}", proxy.label),
                 &format!(
                     "By phase, with caching (coloured) and without (grey).{}",

@@ -1,8 +1,8 @@
 //! What happened second by second: rate, hit ratio, slow responses, connections, and what the proxy
 //! used.
 
-use super::comparison::{Comparison, clients};
-use super::source::RecordFile;
+use crate::report::comparison::{Comparison, clients};
+use crate::report::source::RecordFile;
 use weir_measure::record::{Record, Second, UsageSecond};
 use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, digits, float, palette, xs, ys};
 
@@ -17,7 +17,7 @@ enum Fold {
 }
 
 /// What the clients saw.
-pub(super) fn clients_side(comparison: &Comparison<'_>) -> Vec<Figure> {
+pub(in crate::report) fn clients_side(comparison: &Comparison<'_>) -> Vec<Figure> {
     let of = |read: fn(&Second) -> Option<f64>, fold| {
         lines(comparison, move |record| {
             series(&record.series, |second| second.at_s, read, fold)
@@ -68,7 +68,7 @@ pub(super) fn clients_side(comparison: &Comparison<'_>) -> Vec<Figure> {
 }
 
 /// What the proxy's processes used.
-pub(super) fn usage(comparison: &Comparison<'_>) -> Vec<Figure> {
+pub(in crate::report) fn usage(comparison: &Comparison<'_>) -> Vec<Figure> {
     let of = |read: fn(&UsageSecond) -> f64, fold| {
         lines(comparison, move |record| {
             let read = |second: &UsageSecond| Some(read(second));
@@ -120,7 +120,7 @@ fn offered(comparison: &Comparison<'_>) -> Option<Line> {
     let chosen = comparison.chosen();
     let (_, run) = chosen.first()?;
     let record = &run.record;
-    if clients(record).is_some() && !super::is_open_loop(record) {
+    if clients(record).is_some() && !crate::report::is_open_loop(record) {
         return None;
     }
     let mut at = 0.0;

@@ -4,11 +4,11 @@
 //! of two ways: requests fail (the run is not valid then, as more than a share of its requests
 //! failed), or it is a multiple slower than with few clients.
 
-use super::comparison::{CACHING, Comparison, ProxyRuns, clients, mean_us};
-use super::source::RecordFile;
 use super::sweep::across;
-use super::table::written;
 use crate::record::verdict::is_of_generator;
+use crate::report::comparison::{CACHING, Comparison, ProxyRuns, clients, mean_us};
+use crate::report::source::RecordFile;
+use crate::report::table::written;
 use weir_measure::record::Record;
 use weir_report::{Axis, Figure, Html, Line, Stroke, Unit, digits, float, ys};
 
@@ -24,7 +24,7 @@ pub(super) fn is_load(comparison: &Comparison<'_>) -> bool {
 }
 
 /// Requests answered a second, and how long they took, against the number of clients.
-pub(super) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
+pub(in crate::report) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     if !is_load(comparison) {
         return Vec::new();
     }
@@ -66,7 +66,7 @@ fn figure(
 }
 
 /// How far each proxy got, and why no further.
-pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {
+pub(in crate::report) fn write(html: &mut Html, comparison: &Comparison<'_>) {
     if !is_load(comparison) {
         return;
     }
