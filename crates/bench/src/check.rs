@@ -3,11 +3,11 @@
 
 mod cache_status;
 mod examination;
-mod grounds;
+mod reference;
 mod refusal;
 mod wrong_response;
 
-pub(crate) use examination::{Asked, Conclusion, Examination, Inspecting};
-pub(crate) use grounds::Grounds;
+pub(crate) use examination::{Conclusion, Examination, Inspector, SentRequest};
+pub(crate) use reference::Reference;
 pub(crate) use refusal::refusal;
 pub use wrong_response::{HEAD_BYTES_MAX, WrongKind, WrongResponse};

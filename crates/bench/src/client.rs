@@ -16,16 +16,16 @@
 //! (coordinated omission); in a closed loop from the end of the response before.
 
 mod agent;
-mod alarm;
 mod clock;
 mod connection;
 mod engine;
-mod ledger;
-mod party;
 mod request;
 mod run;
+mod slot;
 mod socket;
 mod source;
+mod statistics;
+mod timer_fd;
 mod timers;
 
 pub(crate) use connection::{Ending, Inspect};

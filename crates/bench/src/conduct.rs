@@ -31,20 +31,20 @@
 //!
 //! Deliberately absent: authentication and encryption. Run it in a network where that is no matter.
 
-mod asking;
+mod client_role;
 mod connections;
 mod interrupt;
 mod line;
 mod local;
 mod master;
 mod message;
+mod origin_role;
 mod participant;
 mod participant_pool;
 mod plan;
 mod probe;
 mod run;
 mod run_outcome;
-mod serving;
 mod shaping;
 
 pub use interrupt::Interrupt;
@@ -75,7 +75,7 @@ pub const STOP_MAX: Duration = Duration::from_secs(30);
 
 /// From `go` to the start, beside what participants say they take: long enough for the message to
 /// arrive everywhere.
-const LEAD: Duration = Duration::from_millis(250);
+const START_DELAY: Duration = Duration::from_millis(250);
 
 /// Wall clocks may be so far apart: what remains of the two seconds that the check of freshness
 /// allows.

@@ -8,7 +8,7 @@
 //! Each thread has a runtime of its own, one buffer to read into and one to make content in;
 //! listening sockets are shared by all. A response is decided when its request has been read, for
 //! the time at which it will be sent (`response.rs`), and made as the socket takes it
-//! (`sending.rs`).
+//! (`writer.rs`).
 //!
 //! Deliberately absent: chunked content, content codings, several ranges in one response, TLS.
 //! Nothing that is measured needs them from the origin.
@@ -18,13 +18,13 @@ mod answer;
 mod by_target;
 mod connection;
 mod counts;
-mod fate;
+mod id_set;
+mod impairment;
 mod listen;
 mod pace;
 mod request_facts;
 mod response;
-mod seen;
-mod sending;
+mod response_writer;
 mod timer;
 mod transmission;
 mod worker;
@@ -45,9 +45,9 @@ pub use listen::OriginListen;
 
 use crate::descriptors;
 use crate::failure::Failure;
-use by_target::Ledger;
-use listen::Listening;
-use worker::{Shared, lock};
+use by_target::FetchLog;
+use listen::Listener;
+use worker::{OriginState, lock};
 
 /// An origin to be.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ const OTHER_DESCRIPTORS: u64 = 128;
 #[derive(Debug)]
 pub struct OriginHandle {
     servers: Vec<SocketAddr>,
-    shared: Arc<Shared>,
+    shared: Arc<OriginState>,
     counts: Vec<Arc<Mutex<OriginCounts>>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
@@ -121,11 +121,11 @@ pub fn start(plan: &OriginPlan) -> Result<OriginHandle, Failure> {
 }
 
 /// With a ledger, targets describe their responses; else the scenario's site does.
-fn start_as(plan: &OriginPlan, ledger: Option<Ledger>) -> Result<OriginHandle, Failure> {
-    let send_buffer_bytes = ledger
+fn start_as(plan: &OriginPlan, fetch_log: Option<FetchLog>) -> Result<OriginHandle, Failure> {
+    let send_buffer_bytes = fetch_log
         .as_ref()
-        .and_then(|ledger| ledger.options.send_buffer_bytes);
-    let shared = Arc::new(Shared::new(plan, ledger));
+        .and_then(|fetch_log| fetch_log.options.send_buffer_bytes);
+    let shared = Arc::new(OriginState::new(plan, fetch_log));
     let site_servers = shared.site.servers();
     descriptors::raise(plan.descriptors(site_servers))
         .map_err(|error| Failure::outside("cannot serve as origin", error))?;
@@ -174,14 +174,14 @@ impl OriginHandle {
         self.counts()
     }
 
-    fn start_thread(&mut self, index: u32, listening: &[Listening]) -> Result<(), Failure> {
+    fn start_thread(&mut self, index: u32, listening: &[Listener]) -> Result<(), Failure> {
         let failure = |error: std::io::Error| {
             Failure::outside(format!("cannot start thread {index} of the origin"), error)
         };
-        let cloned = |listening: &Listening| {
-            Ok(Listening {
+        let cloned = |listening: &Listener| {
+            Ok(Listener {
                 socket: listening.socket.try_clone()?,
-                door: listening.door,
+                addressing: listening.addressing,
             })
         };
         let listening: Result<Vec<_>, _> = listening.iter().map(cloned).collect();

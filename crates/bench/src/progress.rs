@@ -8,11 +8,11 @@
 //! It writes to whatever it is given; whether that is a terminal the caller knows.
 
 mod line;
-mod outlook;
+mod remaining_time;
 
 use crate::tally::SecondTally;
 use line::Line;
-use outlook::Outlook;
+use remaining_time::RemainingTime;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
@@ -33,7 +33,7 @@ pub struct Progress<'w> {
     is_open: bool,
     drawn: Option<Instant>,
     start_at: Option<Instant>,
-    outlook: Outlook,
+    remaining_time: RemainingTime,
     seconds: BTreeMap<u32, SecondTally>,
     responses: u64,
     errors: u64,
@@ -58,7 +58,7 @@ impl<'w> Progress<'w> {
             is_open: false,
             drawn: None,
             start_at: None,
-            outlook: Outlook::default(),
+            remaining_time: RemainingTime::default(),
             seconds: BTreeMap::new(),
             responses: 0,
             errors: 0,
@@ -86,7 +86,7 @@ impl<'w> Progress<'w> {
 
     /// Looks ahead at how long it will take. May take a while itself.
     pub(crate) fn expect(&mut self, scenario: &Scenario, seed: u64) {
-        self.outlook = Outlook::of(scenario, seed);
+        self.remaining_time = RemainingTime::of(scenario, seed);
     }
 
     /// The run starts then; so many threads will tell of each second.
@@ -104,7 +104,7 @@ impl<'w> Progress<'w> {
         self.responses += second.responses;
         self.errors += second.errors;
         self.wrong += second.wrong;
-        self.outlook.see(second);
+        self.remaining_time.see(second);
         self.seconds
             .entry(second.at_s)
             .and_modify(|sum| sum.merge(second))
@@ -151,7 +151,7 @@ impl<'w> Progress<'w> {
         let mut sum = seconds.next()?.clone();
         seconds.for_each(|second| sum.merge(second));
         let line = Line {
-            phase: self.outlook.phase_name(sum.phase),
+            phase: self.remaining_time.phase_name(sum.phase),
             responses: sum.responses,
             seconds: u64::try_from(self.seconds.len()).unwrap_or(1),
             hits: sum.hits,
@@ -159,7 +159,7 @@ impl<'w> Progress<'w> {
             errors: self.errors,
             wrong: self.wrong,
             passed: start_at.elapsed(),
-            left: self.outlook.left(start_at.elapsed()),
+            left: self.remaining_time.left(start_at.elapsed()),
         };
         Some(line.to_string())
     }

@@ -5,11 +5,16 @@ mod support;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use support::{Curl, Fault, FaultyProxy, Reply, Served, Wire, hits, ports, target, web};
+use support::{Curl, Fault, FaultyProxy, Reply, TestOrigin, Wire, hits, ports, target, web};
 use weir_bench::origin::OriginListen;
 
 /// Asks the faulty_proxy, as a client of a forward proxy, for a target.
-fn ask(faulty_proxy: &FaultyProxy, served: &Served, number: u64, fields: &[&str]) -> (Reply, Wire) {
+fn ask(
+    faulty_proxy: &FaultyProxy,
+    served: &TestOrigin,
+    number: u64,
+    fields: &[&str],
+) -> (Reply, Wire) {
     let mut wire = Wire::to(faulty_proxy.address());
     let line = format!("GET {} HTTP/1.1", served.url(target(number)));
     let lines: Vec<&str> = [line.as_str(), "Host: a"]
@@ -21,7 +26,7 @@ fn ask(faulty_proxy: &FaultyProxy, served: &Served, number: u64, fields: &[&str]
 
 #[test]
 fn proxy_without_a_fault_forwards_requests_and_responses_unchanged() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::None);
     let (reply, mut wire) = ask(&faulty_proxy, &served, 1, &["Weir-Bench: 0-0-1"]);
     assert_eq!((reply.status, reply.is_whole), (200, true));
@@ -46,13 +51,13 @@ fn proxy_without_a_fault_forwards_requests_and_responses_unchanged() {
     wire.send(format!("{post}\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").as_bytes())
         .expect("sent");
     assert_eq!(wire.reply("POST").expect("an answer").status, 200);
-    assert_eq!((faulty_proxy.asked(), faulty_proxy.told()), (4, 0));
+    assert_eq!((faulty_proxy.asked(), faulty_proxy.sent_faulty()), (4, 0));
     assert_eq!(served.counts().phases[0].received_content_bytes, 5);
 }
 
 #[test]
 fn curl_fetches_a_target_through_the_forward_proxy() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::None);
     let fetched = Curl::through(faulty_proxy.address()).fetch(&[&served.url(target(2))]);
     assert!(fetched.content() == served.content(target(2)));
@@ -61,7 +66,7 @@ fn curl_fetches_a_target_through_the_forward_proxy() {
 #[test]
 fn gateway_serves_requests_in_origin_form() {
     let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
-    let served = Served::on(hits(&[]), gateway, 1);
+    let served = TestOrigin::on(hits(&[]), gateway, 1);
     let faulty_proxy = FaultyProxy::gateway(served.address(), Fault::None);
     let url = format!(
         "http://{}/s0{}",
@@ -74,7 +79,7 @@ fn gateway_serves_requests_in_origin_form() {
 
 #[test]
 fn wrong_byte_differs_at_its_offset_only() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::WrongByte { offset: 4321 });
     let (reply, _) = ask(&faulty_proxy, &served, 1, &[]);
     let content = served.site.content(target(1), 0);
@@ -82,12 +87,12 @@ fn wrong_byte_differs_at_its_offset_only() {
     assert_eq!(content.differs_at(4322, &reply.content[4322..]), None);
     faulty_proxy.tell(Fault::WrongByte { offset: 10_000 });
     assert!(ask(&faulty_proxy, &served, 1, &[]).0.content == served.content(target(1)));
-    assert_eq!((faulty_proxy.asked(), faulty_proxy.told()), (2, 1));
+    assert_eq!((faulty_proxy.asked(), faulty_proxy.sent_faulty()), (2, 1));
 }
 
 #[test]
 fn short_and_long_content_deviates_by_the_configured_bytes() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::ShortFramed { missing: 10 });
     let (reply, _) = ask(&faulty_proxy, &served, 1, &[]);
     assert_eq!((reply.content.len(), reply.is_whole), (9990, true));
@@ -104,7 +109,7 @@ fn short_and_long_content_deviates_by_the_configured_bytes() {
     assert_eq!(wire.rest().expect("the end").len(), 10);
     faulty_proxy.tell(Fault::WrongLength { by: 10 });
     assert!(!ask(&faulty_proxy, &served, 1, &[]).0.is_whole);
-    assert_eq!(faulty_proxy.told(), 5);
+    assert_eq!(faulty_proxy.sent_faulty(), 5);
 }
 
 #[test]
@@ -113,7 +118,7 @@ fn stale_fault_repeats_the_first_response_after_a_change() {
         "workload.life_cycle.length=constant(1s)",
         "workload.life_cycle.variance=0%",
     ];
-    let served = Served::on(web(&changing), ports(), 1);
+    let served = TestOrigin::on(web(&changing), ports(), 1);
     let faulty_proxy = FaultyProxy::forward(Fault::Stale);
     let number = (0..)
         .find(|&number| served.site.length(target(number)) > 100)
@@ -121,29 +126,31 @@ fn stale_fault_repeats_the_first_response_after_a_change() {
     let (first, _) = ask(&faulty_proxy, &served, number, &["Weir-Bench: 0-0-1"]);
     let version = |reply: &Reply| reply.field("weir-bench").map(str::to_owned);
     // a second is over when it is over
-    let honest = FaultyProxy::forward(Fault::None);
-    while version(&ask(&honest, &served, number, &["Weir-Bench: 0-0-1"]).0) == version(&first) {}
+    let correct_before = FaultyProxy::forward(Fault::None);
+    while version(&ask(&correct_before, &served, number, &["Weir-Bench: 0-0-1"]).0)
+        == version(&first)
+    {}
     let (later, _) = ask(&faulty_proxy, &served, number, &["Weir-Bench: 0-0-2"]);
     assert_eq!(
         (version(&later), &later.content),
         (version(&first), &first.content)
     );
-    assert_eq!(faulty_proxy.told(), 1);
+    assert_eq!(faulty_proxy.sent_faulty(), 1);
 }
 
 #[test]
 fn swap_fault_answers_with_the_content_of_another_target() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::Swapped);
     assert!(ask(&faulty_proxy, &served, 1, &[]).0.content == served.content(target(1)));
     assert!(ask(&faulty_proxy, &served, 2, &[]).0.content == served.content(target(1)));
     assert!(ask(&faulty_proxy, &served, 1, &[]).0.content == served.content(target(1)));
-    assert_eq!((faulty_proxy.asked(), faulty_proxy.told()), (3, 1));
+    assert_eq!((faulty_proxy.asked(), faulty_proxy.sent_faulty()), (3, 1));
 }
 
 #[test]
 fn status_and_cache_status_faults_replace_those_of_the_origin() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::Status(304));
     let (reply, _) = ask(&faulty_proxy, &served, 1, &[]);
     assert_eq!((reply.status, reply.content.len()), (304, 0));
@@ -167,7 +174,7 @@ fn status_and_cache_status_faults_replace_those_of_the_origin() {
 
 #[test]
 fn fault_starts_after_the_given_count_and_a_single_one_occurs_once() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let faulty_proxy = FaultyProxy::forward(Fault::None);
     let statuses = |count: usize| -> Vec<u16> {
         (0..count)
@@ -178,7 +185,7 @@ fn fault_starts_after_the_given_count_and_a_single_one_occurs_once() {
     assert_eq!(statuses(5), [200, 200, 500, 200, 200]);
     faulty_proxy.tell_after(1, Fault::Status(500));
     assert_eq!(statuses(3), [200, 500, 500]);
-    assert_eq!(faulty_proxy.told(), 3);
+    assert_eq!(faulty_proxy.sent_faulty(), 3);
 }
 
 #[test]

@@ -28,7 +28,7 @@ const MERGED_RUNS_MAX: usize = 16;
 pub struct ArrivalOrder {
     path: PathBuf,
     held_rows_max: usize,
-    held: BinaryHeap<Reverse<Held>>,
+    held: BinaryHeap<Reverse<BufferedRow>>,
     /// The run that is being written, and its number.
     run: Option<(Writer, u64)>,
     runs: Vec<Run>,
@@ -42,34 +42,34 @@ pub struct ArrivalOrder {
 
 /// A row that is held back: of this run, and the how-manieth of the source it is.
 #[derive(Debug)]
-struct Held {
+struct BufferedRow {
     run: u64,
     arrival_us: i64,
     number: u64,
     row: Box<Row>,
 }
 
-impl Held {
+impl BufferedRow {
     const fn key(&self) -> (u64, i64, u64) {
         (self.run, self.arrival_us, self.number)
     }
 }
 
-impl PartialEq for Held {
+impl PartialEq for BufferedRow {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Held {}
+impl Eq for BufferedRow {}
 
-impl PartialOrd for Held {
+impl PartialOrd for BufferedRow {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
+impl Ord for BufferedRow {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -133,7 +133,7 @@ impl ArrivalOrder {
         self.moved += u64::from(arrival_us < self.latest_us);
         self.latest_us = self.latest_us.max(arrival_us);
         let is_late = arrival_us < self.last_us;
-        self.held.push(Reverse(Held {
+        self.held.push(Reverse(BufferedRow {
             run: self.run_number + u64::from(is_late),
             arrival_us,
             number: self.rows,
@@ -235,20 +235,21 @@ fn merge(runs: &[Run], mut writer: Writer) -> Result<Written, TraceError> {
     }
     let mut heap = BinaryHeap::new();
     let mut number = 0;
-    let mut next = |readings: &mut Vec<Rows>, from: usize| -> Result<Option<Held>, TraceError> {
-        let row = readings
-            .get_mut(from)
-            .and_then(Iterator::next)
-            .transpose()?;
-        number += 1;
-        Ok(row.map(|row| Held {
-            run: from as u64,
-            arrival_us: row.arrival_us,
-            number,
-            row: Box::new(row),
-        }))
-    };
-    let by_time = |held: Held| Reverse((held.arrival_us, held.run, held));
+    let mut next =
+        |readings: &mut Vec<Rows>, from: usize| -> Result<Option<BufferedRow>, TraceError> {
+            let row = readings
+                .get_mut(from)
+                .and_then(Iterator::next)
+                .transpose()?;
+            number += 1;
+            Ok(row.map(|row| BufferedRow {
+                run: from as u64,
+                arrival_us: row.arrival_us,
+                number,
+                row: Box::new(row),
+            }))
+        };
+    let by_time = |held: BufferedRow| Reverse((held.arrival_us, held.run, held));
     for from in 0..runs.len() {
         heap.extend(next(&mut readings, from)?.map(by_time));
     }

@@ -22,7 +22,7 @@ use super::error::{Fault, TraceError};
 use super::file::meta::{Anonymisation, Meta};
 use super::file::reader::Reader;
 use super::{Column, Columns, Row};
-use join::{Join, Joined};
+use join::{Join, JoinEvent};
 use serde::Serialize;
 
 /// The columns that are looked at.
@@ -279,17 +279,17 @@ impl Comparison {
         for (row, is_a) in [(a, true), (b, false)] {
             let Some(row) = row else { continue };
             match self.join.partner(row, is_a, may_wait) {
-                Joined::With(partner) => {
+                JoinEvent::With(partner) => {
                     self.pairs_by_target += 1;
                     let (a, b) = if is_a { (row, partner) } else { (partner, row) };
                     self.pair(&a, &b);
                 }
-                Joined::Waits => {}
-                Joined::WithNone => {
+                JoinEvent::Waits => {}
+                JoinEvent::WithNone => {
                     let sides = &mut self.without_partner;
                     *(if is_a { &mut sides.a } else { &mut sides.b }) += 1;
                 }
-                Joined::Full => return Err(too_many_wait(place)),
+                JoinEvent::Full => return Err(too_many_wait(place)),
             }
         }
         Ok(())

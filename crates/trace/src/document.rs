@@ -31,7 +31,7 @@ fn document_lists_the_columns_of_the_code() {
                 "\n### {section}\n\n| column | type | unit | meaning |\n| --- | --- | --- | --- |\n"
             );
         }
-        let (name, held, unit) = (about.name, about.held.as_str(), about.unit);
+        let (name, column_type, unit) = (about.name, about.column_type.as_str(), about.unit);
         let required = if about.is_optional {
             ""
         } else {
@@ -39,7 +39,7 @@ fn document_lists_the_columns_of_the_code() {
         };
         let _ = writeln!(
             text,
-            "| `{name}` | {held}{required} | {unit} | {} |",
+            "| `{name}` | {column_type}{required} | {unit} | {} |",
             about.meaning
         );
     }

@@ -4,7 +4,7 @@
 //! A [`Profile`] is a file of constants with their sources. A [`Maker`] is the trace as an iterator
 //! of rows in order of arrival: clients begin sessions, go from page to page, and ask for the items
 //! of each page over few connections, so that requests come in the bursts that the reuse of
-//! connections depends on. A [`Measured`] counts the rows again, by definitions that know nothing
+//! connections depends on. A [`Measurement`] counts the rows again, by definitions that know nothing
 //! of the maker, and sets each number beside the published one.
 //!
 //! What is published are shares that are not exclusive, and ratios of hits. They are met by a model
@@ -14,22 +14,22 @@
 
 mod client_link;
 mod connections;
-mod debt;
+mod deficit;
 mod endings;
 mod item;
 mod maker;
-mod measured;
+mod measurement;
+mod metadata;
 mod pages;
-mod planned;
 mod profile;
-mod saying;
 mod session;
-mod shelf;
+mod site_class;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod world;
 
 pub use maker::Maker;
-pub use measured::Measured;
-pub use measured::figure::{Figure, Quantity, Unit};
+pub use measurement::Measurement;
+pub use measurement::figure::{Figure, Quantity, Unit};
 pub use profile::{Profile, Published};

@@ -4,14 +4,13 @@
 //! An importer reads a stream once, from its beginning, and yields a [`Row`] for each transaction,
 //! in the order of the source. What it holds in memory does not grow with the input. Each source
 //! says other things; what one does not say is `None`, and `docs/trace-sources.md` has what its
-//! columns mean. Nothing is skipped in silence: an item that cannot be read is a [`Damaged`], which
+//! columns mean. Nothing is skipped in silence: an item that cannot be read is a [`Damage`], which
 //! says where, what, and how to go on; what can be read but is no transaction is counted by reason
 //! in [`Dropped`].
 //!
 //! Names are hidden here, before anything else gets to see a row: an importer hands them to
 //! [`Hide`] and forgets them.
 
-mod asked;
 mod compressed;
 mod damage;
 mod facts;
@@ -22,11 +21,12 @@ mod hide;
 mod logs;
 mod oracle_general;
 pub mod pcap;
+mod request_line;
 mod settings;
 mod summary;
 
 pub use compressed::Compression;
-pub use damage::{Damaged, Dropped, Place, reason};
+pub use damage::{Damage, Dropped, Place, reason};
 pub use format::{Format, Opened, Unreadable, open};
 pub use heads::{Heads, NoRequest};
 pub use hide::Hide;
@@ -37,9 +37,9 @@ use crate::Row;
 
 /// A source that is being read.
 ///
-/// After a [`Damaged`] the next item is the one behind it; after one that ends the source, and at
+/// After a [`Damage`] the next item is the one behind it; after one that ends the source, and at
 /// the end, `next` is `None`.
-pub trait Import: Iterator<Item = Result<Row, Damaged>> {
+pub trait Import: Iterator<Item = Result<Row, Damage>> {
     /// What was read and is no row, so far.
     fn dropped(&self) -> &Dropped;
 

@@ -7,8 +7,8 @@ mod facts;
 pub(crate) mod words;
 
 use super::error::Wrong;
-use super::file::cell::{self, Cell, Encoded, Source};
-use crate::row::column::About;
+use super::file::cell::{self, Cell, EncodedColumn, Source};
+use crate::row::column::ColumnInfo;
 use crate::row::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterPropertiesPtr;
@@ -53,14 +53,14 @@ macro_rules! columns {
 
             /// What there is to know about it.
             #[must_use]
-            pub const fn about(self) -> About {
+            pub const fn about(self) -> ColumnInfo {
                 match self {
-                    $($(Self::$name => About {
+                    $($(Self::$name => ColumnInfo {
                         section: $section,
                         name: stringify!($name),
                         unit: $unit,
                         meaning: $meaning,
-                        held: <$type as Cell>::HELD,
+                        column_type: <$type as Cell>::TYPE,
                         is_optional: <$type as Cell>::IS_OPTIONAL,
                     },)+)+
                 }
@@ -102,7 +102,7 @@ macro_rules! columns {
                 column: Column,
                 description: ColumnDescPtr,
                 properties: WriterPropertiesPtr,
-            ) -> Result<Encoded, ParquetError> {
+            ) -> Result<EncodedColumn, ParquetError> {
                 match column {
                     $($(Column::$name => cell::encode(&self.$name, description, properties),)+)+
                 }

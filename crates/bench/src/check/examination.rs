@@ -13,7 +13,7 @@ use weir_wire::ResponseHead;
 use weir_workload::{AskKind, Content, Described, Method, Target};
 
 use super::cache_status::Claim;
-use super::grounds::Grounds;
+use super::reference::Reference;
 use super::wrong_response::{HEAD_BYTES_MAX, WrongKind};
 use crate::client::{Ending, Inspect};
 use crate::mark::{self, Id, ResponseMark};
@@ -25,7 +25,7 @@ const SLACK_S: i64 = 2;
 
 /// What was asked, as far as it decides what is right to answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct SentRequest {
     pub(crate) target: Target,
     pub(crate) kind: AskKind,
     pub(crate) method: Method,
@@ -40,7 +40,7 @@ pub(crate) struct Asked {
 
 /// What is wrong with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct Mismatch {
     pub(crate) kind: WrongKind,
     /// In the content.
     pub(crate) offset: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conclusion {
     pub(crate) outcome: Outcome,
-    pub(crate) finding: Option<Finding>,
+    pub(crate) mismatch: Option<Mismatch>,
     /// `None` where there is nothing to compare: no content, no answer.
     pub(crate) cross_check: Option<CrossCheck>,
     /// 200 to a request whose condition held.
@@ -62,7 +62,7 @@ pub(crate) struct Conclusion {
 /// An examination under way.
 #[derive(Debug)]
 pub(crate) struct Examination {
-    asked: Asked,
+    request: SentRequest,
     /// None before the head.
     pub(crate) status: Option<u16>,
     pub(crate) answered: Option<ResponseMark>,
@@ -73,7 +73,7 @@ pub(crate) struct Examination {
     pub(crate) received: u64,
     /// The client leaves when it has so many bytes; all ones: it does not.
     abort_from: u64,
-    finding: Option<Finding>,
+    mismatch: Option<Mismatch>,
     claim: Option<Claim>,
     /// The head as received, for the record of a wrong response. Keeps its room.
     pub(crate) head: Vec<u8>,
@@ -91,26 +91,26 @@ struct Fields<'a> {
 
 impl Examination {
     /// `head`: room to use.
-    pub(crate) fn new(asked: Asked, mut head: Vec<u8>) -> Self {
+    pub(crate) fn new(request: SentRequest, mut head: Vec<u8>) -> Self {
         head.clear();
         Self {
-            asked,
+            request,
             status: None,
             answered: None,
-            content: Content::of(0, asked.target, 0),
+            content: Content::of(0, request.target, 0),
             length: 0,
             declared: None,
             received: 0,
             abort_from: u64::MAX,
-            finding: None,
+            mismatch: None,
             claim: None,
             head,
         }
     }
 
     /// What was asked.
-    pub(crate) fn asked(&self) -> &Asked {
-        &self.asked
+    pub(crate) fn request(&self) -> &SentRequest {
+        &self.request
     }
 
     /// The version that the response claims to be.
@@ -119,16 +119,16 @@ impl Examination {
     }
 
     /// Ends it.
-    pub(crate) fn conclude(&mut self, grounds: &Grounds<'_>, ending: Ending) -> Conclusion {
+    pub(crate) fn conclude(&mut self, reference: &Reference<'_>, ending: Ending) -> Conclusion {
         let outcome = match ending {
-            Ending::Whole { .. } => self.whole(grounds),
-            Ending::Surplus => self.surplus(grounds),
+            Ending::Whole { .. } => self.whole(reference),
+            Ending::Surplus => self.surplus(reference),
             Ending::Aborted => Outcome::Aborted,
             Ending::Unreadable(why) => {
                 self.find(WrongKind::Unreadable, None, || why.to_owned());
                 Outcome::Error(ErrorKind::Unreadable)
             }
-            Ending::Failed(kind) | Ending::Stale(kind) => self.failed(grounds, kind),
+            Ending::Failed(kind) | Ending::Stale(kind) => self.failed(reference, kind),
         };
         let is_compared = matches!(
             outcome,
@@ -137,17 +137,17 @@ impl Examination {
         let agreement = |claim: Claim| claim.agrees(outcome);
         Conclusion {
             outcome,
-            finding: self.finding.take(),
+            mismatch: self.mismatch.take(),
             cross_check: is_compared.then(|| self.claim.map_or(CrossCheck::Absent, agreement)),
             condition_ignored: is_compared
-                && self.asked.kind == (AskKind::IfModifiedSince { newer: true })
-                && self.asked.modified_since.is_some(),
+                && self.request.kind == (AskKind::IfModifiedSince { newer: true })
+                && self.request.modified_since.is_some(),
         }
     }
 
-    fn whole(&mut self, grounds: &Grounds<'_>) -> Outcome {
+    fn whole(&mut self, reference: &Reference<'_>) -> Outcome {
         if self.received < self.length && self.has_content() {
-            if grounds.may_have_wrong_length(self.asked.target) {
+            if reference.may_have_wrong_length(self.request.target) {
                 return Outcome::Error(ErrorKind::OriginFault);
             }
             let (received, length) = (self.received, self.length);
@@ -155,11 +155,11 @@ impl Examination {
                 format!("the content ends after {received} bytes and has {length}")
             });
         }
-        self.outcome(grounds)
+        self.outcome(reference)
     }
 
-    fn surplus(&mut self, grounds: &Grounds<'_>) -> Outcome {
-        if grounds.may_have_wrong_length(self.asked.target) {
+    fn surplus(&mut self, reference: &Reference<'_>) -> Outcome {
+        if reference.may_have_wrong_length(self.request.target) {
             return Outcome::Error(ErrorKind::OriginFault);
         }
         let (received, length) = (self.received, self.length);
@@ -171,16 +171,16 @@ impl Examination {
         self.find(kind, Some(received), || {
             format!("bytes follow the {received} that were announced; the content has {length}")
         });
-        self.outcome(grounds)
+        self.outcome(reference)
     }
 
-    fn failed(&mut self, grounds: &Grounds<'_>, kind: ErrorKind) -> Outcome {
+    fn failed(&mut self, reference: &Reference<'_>, kind: ErrorKind) -> Outcome {
         let (declared, length) = (self.declared, self.length);
         if self.has_content()
             && declared.is_some_and(|declared| declared != length)
             && matches!(kind, ErrorKind::EarlyClose | ErrorKind::Reset)
         {
-            if grounds.may_have_wrong_length(self.asked.target) {
+            if reference.may_have_wrong_length(self.request.target) {
                 return Outcome::Error(ErrorKind::OriginFault);
             }
             self.find(WrongKind::WrongLength, None, || {
@@ -194,16 +194,16 @@ impl Examination {
     }
 
     /// The account, by status and mark.
-    fn outcome(&self, grounds: &Grounds<'_>) -> Outcome {
+    fn outcome(&self, reference: &Reference<'_>) -> Outcome {
         match (self.status.unwrap_or(0), self.answered) {
             (200, None) => Outcome::Error(ErrorKind::Unmarked),
-            (200, Some(answered)) if answered.id != Some(self.asked.id) => Outcome::Hit,
+            (200, Some(answered)) if answered.id != Some(self.request.id) => Outcome::Hit,
             (200, Some(answered)) if answered.is_validated => Outcome::Validated,
             (200, Some(_)) => Outcome::Forwarded,
-            (304, answered) if self.asked.modified_since.is_some() => Outcome::NotModified {
-                by_origin: answered.is_some_and(|answered| answered.id == Some(self.asked.id)),
+            (304, answered) if self.request.modified_since.is_some() => Outcome::NotModified {
+                by_origin: answered.is_some_and(|answered| answered.id == Some(self.request.id)),
             },
-            (status, _) if grounds.may_have_status(self.asked.target, status) => {
+            (status, _) if reference.may_have_status(self.request.target, status) => {
                 Outcome::Error(ErrorKind::OriginFault)
             }
             (400..500, _) => Outcome::Error(ErrorKind::Status4xx),
@@ -214,13 +214,13 @@ impl Examination {
 
     /// Is this a response with the target's content?
     fn has_content(&self) -> bool {
-        self.status == Some(200) && self.answered.is_some() && self.asked.method != Method::Head
+        self.status == Some(200) && self.answered.is_some() && self.request.method != Method::Head
     }
 
     /// The first thing that is wrong is kept.
     fn find(&mut self, kind: WrongKind, offset: Option<u64>, what: impl FnOnce() -> String) {
-        if self.finding.is_none() {
-            self.finding = Some(Finding {
+        if self.mismatch.is_none() {
+            self.mismatch = Some(Mismatch {
                 kind,
                 offset,
                 what: what(),
@@ -228,32 +228,32 @@ impl Examination {
         }
     }
 
-    fn read_head(&mut self, grounds: &Grounds<'_>, head: &ResponseHead<'_, '_>) {
-        let fields = Fields::read(head.fields, grounds.now);
+    fn read_head(&mut self, reference: &Reference<'_>, head: &ResponseHead<'_, '_>) {
+        let fields = Fields::read(head.fields, reference.now);
         self.status = Some(head.status);
         self.answered = fields.answered;
         self.declared = fields.declared;
         self.claim = fields.claim;
         match (head.status, fields.answered) {
-            (200, Some(answered)) => self.read_200(grounds, &fields, answered),
+            (200, Some(answered)) => self.read_200(reference, &fields, answered),
             (200, None) => {}
-            (304, _) => self.read_304(grounds),
-            (status, answered) => self.read_other(grounds, status, answered),
+            (304, _) => self.read_304(reference),
+            (status, answered) => self.read_other(reference, status, answered),
         }
     }
 
-    fn read_200(&mut self, grounds: &Grounds<'_>, fields: &Fields<'_>, answered: ResponseMark) {
-        let target = self.asked.target;
-        self.content = Content::of(grounds.seed, target, answered.version);
+    fn read_200(&mut self, reference: &Reference<'_>, fields: &Fields<'_>, answered: ResponseMark) {
+        let target = self.request.target;
+        self.content = Content::of(reference.seed, target, answered.version);
         if let Some(tag) = fields.entity_tag
-            && self.is_swapped(grounds, tag, answered.version)
+            && self.is_swapped(reference, tag, answered.version)
         {
             return;
         }
-        let Some(truth) = self.truth(grounds, answered.version) else {
-            self.length = grounds.site.describe(target, grounds.now).length;
+        let Some(truth) = self.truth(reference, answered.version) else {
+            self.length = reference.site.describe(target, reference.now).length;
             self.find(WrongKind::StaleVersion, None, || {
-                let current = grounds.site.describe(target, grounds.now).version;
+                let current = reference.site.describe(target, reference.now).version;
                 format!(
                     "version {} was not current when it may have been; version {current} is",
                     answered.version
@@ -274,9 +274,9 @@ impl Examination {
             });
         }
         let (declared, length) = (fields.declared, self.length);
-        if self.asked.method == Method::Head {
+        if self.request.method == Method::Head {
             if declared.is_some_and(|declared| declared != length)
-                && !grounds.may_have_wrong_length(target)
+                && !reference.may_have_wrong_length(target)
             {
                 self.find(WrongKind::WrongLength, None, || {
                     format!(
@@ -287,23 +287,23 @@ impl Examination {
             }
             return;
         }
-        if let Some(share) = self.asked.abort_at {
+        if let Some(share) = self.request.abort_at {
             self.abort_from = part(length, share);
         }
     }
 
     /// Does the entity tag belong to another target, or to another version than the mark?
-    fn is_swapped(&mut self, grounds: &Grounds<'_>, tag: &[u8], version: u64) -> bool {
-        match grounds.site.parse_entity_tag(self.asked.target, tag) {
+    fn is_swapped(&mut self, reference: &Reference<'_>, tag: &[u8], version: u64) -> bool {
+        match reference.site.parse_entity_tag(self.request.target, tag) {
             Some(found) if found == version => {}
             Some(found) => self.find(WrongKind::StaleVersion, None, || {
                 format!("the entity tag is that of version {found}, the mark that of {version}")
             }),
             None => {
-                let target = self.asked.target;
+                let target = self.request.target;
                 self.find(WrongKind::Swapped, None, || {
                     let mut right = Vec::new();
-                    grounds.site.write_entity_tag(target, version, &mut right);
+                    reference.site.write_entity_tag(target, version, &mut right);
                     let (tag, right) = (
                         String::from_utf8_lossy(tag),
                         String::from_utf8_lossy(&right),
@@ -318,49 +318,49 @@ impl Examination {
 
     /// What is right of this version; `None` if it was not current at any time that would excuse
     /// it.
-    fn truth<'s>(&self, grounds: &Grounds<'s>, version: u64) -> Option<Described<'s>> {
-        let target = self.asked.target;
-        let now = grounds.site.describe(target, grounds.now);
+    fn truth<'s>(&self, reference: &Reference<'s>, version: u64) -> Option<Described<'s>> {
+        let target = self.request.target;
+        let now = reference.site.describe(target, reference.now);
         if now.version == version {
             return Some(now);
         }
-        let (from, until) = self.excuse(grounds, &now);
-        if !grounds.site.was_current(target, version, from, until) {
+        let (from, until) = self.excuse(reference, &now);
+        if !reference.site.was_current(target, version, from, until) {
             return None;
         }
         // of the moments that excuse it, one at which it was current
-        [self.asked.at, until, from]
+        [self.request.at, until, from]
             .into_iter()
-            .map(|at| grounds.site.describe(target, at))
+            .map(|at| reference.site.describe(target, at))
             .find(|described| described.version == version)
             .or(Some(now))
     }
 
     /// From when to when a version may have been current for a right answer now.
-    fn excuse(&self, grounds: &Grounds<'_>, now: &Described<'_>) -> (Timestamp, Timestamp) {
+    fn excuse(&self, reference: &Reference<'_>, now: &Described<'_>) -> (Timestamp, Timestamp) {
         let beyond = i64::try_from(lifetime_beyond_change_s(now)).unwrap_or(i64::MAX);
         let from = self
-            .asked
+            .request
             .at
             .0
             .saturating_sub(beyond)
             .saturating_sub(SLACK_S);
-        (Timestamp(from), Timestamp(grounds.now.0 + SLACK_S))
+        (Timestamp(from), Timestamp(reference.now.0 + SLACK_S))
     }
 
     /// 304 says: what you have is current. That is right if nothing that may be served was modified
     /// after the date in the condition.
-    fn read_304(&mut self, grounds: &Grounds<'_>) {
-        let Some(since) = self.asked.modified_since else {
+    fn read_304(&mut self, reference: &Reference<'_>) {
+        let Some(since) = self.request.modified_since else {
             self.find(WrongKind::WrongStatus, None, || {
                 "304 to a request without a condition".to_owned()
             });
             return;
         };
-        let target = self.asked.target;
-        let now = grounds.site.describe(target, grounds.now);
-        let (from, _) = self.excuse(grounds, &now);
-        let oldest = grounds.site.describe(target, from).modified;
+        let target = self.request.target;
+        let now = reference.site.describe(target, reference.now);
+        let (from, _) = self.excuse(reference, &now);
+        let oldest = reference.site.describe(target, from).modified;
         if oldest.is_some_and(|oldest| oldest > since) {
             self.find(WrongKind::WrongStatus, None, || {
                 format!(
@@ -371,9 +371,16 @@ impl Examination {
         }
     }
 
-    fn read_other(&mut self, grounds: &Grounds<'_>, status: u16, answered: Option<ResponseMark>) {
+    fn read_other(
+        &mut self,
+        reference: &Reference<'_>,
+        status: u16,
+        answered: Option<ResponseMark>,
+    ) {
         let is_error = (400..600).contains(&status);
-        if grounds.may_have_status(self.asked.target, status) || (is_error && answered.is_none()) {
+        if reference.may_have_status(self.request.target, status)
+            || (is_error && answered.is_none())
+        {
             return;
         }
         self.find(WrongKind::WrongStatus, None, || {
@@ -383,17 +390,17 @@ impl Examination {
         });
     }
 
-    fn read_content(&mut self, grounds: &Grounds<'_>, bytes: &[u8]) {
+    fn read_content(&mut self, reference: &Reference<'_>, bytes: &[u8]) {
         let within =
             usize::try_from(self.length.saturating_sub(self.received)).unwrap_or(usize::MAX);
         let right = &bytes[..within.min(bytes.len())];
-        if self.finding.is_none()
+        if self.mismatch.is_none()
             && let Some(at) = self.content.differs_at(self.received, right)
         {
             let from = usize::try_from(at - self.received).unwrap_or(0);
-            self.find_wrong_bytes(grounds, at, &right[from..]);
+            self.find_wrong_bytes(reference, at, &right[from..]);
         }
-        if bytes.len() > right.len() && !grounds.may_have_wrong_length(self.asked.target) {
+        if bytes.len() > right.len() && !reference.may_have_wrong_length(self.request.target) {
             let length = self.length;
             self.find(WrongKind::LongBody, Some(length), || {
                 format!("the content goes on after its {length} bytes")
@@ -402,9 +409,9 @@ impl Examination {
     }
 
     /// `bytes`: what is there, from the first wrong one on.
-    fn find_wrong_bytes(&mut self, grounds: &Grounds<'_>, at: u64, bytes: &[u8]) {
+    fn find_wrong_bytes(&mut self, reference: &Reference<'_>, at: u64, bytes: &[u8]) {
         if at == 0
-            && let Some(other) = grounds.who_has(bytes)
+            && let Some(other) = reference.target_with(bytes)
         {
             self.find(WrongKind::Swapped, Some(at), || {
                 format!(
@@ -495,22 +502,22 @@ fn part(length: u64, share: f32) -> u64 {
 }
 
 /// An examination beside what it is held against: looks at a response while it arrives.
-pub(crate) struct Inspecting<'e, 'g> {
+pub(crate) struct Inspector<'e, 'g> {
     pub(crate) examination: &'e mut Examination,
-    pub(crate) grounds: &'e Grounds<'g>,
+    pub(crate) reference: &'e Reference<'g>,
 }
 
-impl Inspect for Inspecting<'_, '_> {
+impl Inspect for Inspector<'_, '_> {
     fn head(&mut self, head: &ResponseHead<'_, '_>, bytes: &[u8]) {
         let kept = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
         self.examination.head.extend_from_slice(kept);
-        self.examination.read_head(self.grounds, head);
+        self.examination.read_head(self.reference, head);
     }
 
     fn content(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         let examination = &mut *self.examination;
         if examination.has_content() {
-            examination.read_content(self.grounds, bytes);
+            examination.read_content(self.reference, bytes);
         }
         examination.received += bytes.len() as u64;
         if examination.received >= examination.abort_from {

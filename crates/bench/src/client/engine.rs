@@ -2,7 +2,7 @@
 //! machines, and their commands back.
 //!
 //! Everything that decides is elsewhere and pure ([`Agent`], [`Connection`], [`Examination`],
-//! [`Line`]); everything that counts is in the [`Ledger`]. Here are the sockets, edge-triggered: a
+//! [`Line`]); everything that counts is in the [`Statistics`]. Here are the sockets, edge-triggered: a
 //! socket is read until it has no more, or the link says later.
 
 mod exchange;
@@ -18,14 +18,14 @@ use weir_workload::{Addresses, Chance, Site};
 use super::agent::{Agent, Command, Event, Order, Rules};
 use super::clock::Clock;
 use super::connection::Ending;
-use super::ledger::Ledger;
-use super::party::{Party, Pause};
 use super::request::Requests;
+use super::slot::{Pause, Slot};
 use super::socket::address_of;
 use super::source::Source;
+use super::statistics::Statistics;
 use super::timers::Timers;
 use super::{ClientPlan, Form};
-use crate::check::Grounds;
+use crate::check::Reference;
 use crate::link::{Line, MADE_GOOD_US};
 use crate::tally::{ErrorKind, LinkTime};
 
@@ -43,14 +43,14 @@ pub(super) struct Engine<'r> {
     plan: &'r ClientPlan,
     rules: Rules,
     requests: Requests,
-    grounds: Grounds<'r>,
+    reference: Reference<'r>,
     clock: Clock,
     poll: Poll,
     timers: Timers,
     source: Source,
     agents: Vec<Member>,
-    parties: Vec<Party>,
-    ledger: Ledger,
+    slots: Vec<Slot>,
+    statistics: Statistics,
     tasks: VecDeque<Task>,
     scratch: Vec<u8>,
     response_timeout_us: u64,
@@ -72,7 +72,7 @@ struct Member {
     /// Its address, if it has its own.
     address: Option<IpAddr>,
     /// By place, where its connections are among the parties.
-    parties: Vec<usize>,
+    slots: Vec<usize>,
 }
 
 /// What is still to be done. Kept in a queue and not done at once: a connection that fails as soon
@@ -85,7 +85,7 @@ enum Task {
     Obey(usize, Command),
     /// An exchange has ended.
     Finish {
-        party: usize,
+        slot: usize,
         ending: Ending,
         keep: bool,
         at_us: u64,
@@ -99,7 +99,7 @@ impl<'r> Engine<'r> {
         clock: Clock,
         poll: Poll,
         source: Source,
-        ledger: Ledger,
+        statistics: Statistics,
     ) -> Self {
         let clients = &plan.scenario.clients;
         let usize_of = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
@@ -114,14 +114,14 @@ impl<'r> Engine<'r> {
                 by_server: matches!(plan.form, Form::Direct { .. }),
             },
             requests: Requests::new(&plan.scenario, &plan.form, site.servers()),
-            grounds: Grounds::new(site, plan.seed, faults, clock.by_wall(0)),
+            reference: Reference::new(site, plan.seed, faults, clock.by_wall(0)),
             clock,
             poll,
             timers: Timers::default(),
             source,
             agents: Vec::new(),
-            parties: Vec::new(),
-            ledger,
+            slots: Vec::new(),
+            statistics,
             tasks: VecDeque::new(),
             scratch: vec![0; SCRATCH_BYTES],
             response_timeout_us: seconds_to_us(clients.response_timeout_s),
@@ -150,12 +150,12 @@ impl<'r> Engine<'r> {
         &mut self.source
     }
 
-    pub(super) fn ledger(&mut self) -> &mut Ledger {
-        &mut self.ledger
+    pub(super) fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
     }
 
-    pub(super) fn into_ledger(self) -> Ledger {
-        self.ledger
+    pub(super) fn into_statistics(self) -> Statistics {
+        self.statistics
     }
 
     pub(super) fn outstanding(&self) -> u64 {
@@ -172,13 +172,13 @@ impl<'r> Engine<'r> {
 
     /// The second that begins now, by the wall.
     pub(super) fn set_wall(&mut self, now_us: u64) {
-        self.grounds.now = self.clock.by_wall(now_us);
+        self.reference.now = self.clock.by_wall(now_us);
     }
 
     /// Requests whose time has come go to their robots.
     pub(super) fn start_due(&mut self, now_us: u64) {
         while let Some(due) = self.source.due(now_us) {
-            self.ledger.came_to(due.at_us, now_us);
+            self.statistics.came_to(due.at_us, now_us);
             let place = self.source.place_of(due.agent);
             self.admit(place);
             let order = Order {
@@ -194,7 +194,7 @@ impl<'r> Engine<'r> {
     /// Wakes whose time has come.
     pub(super) fn wake_due(&mut self, now_us: u64) {
         while let Some((key, at_us)) = self.timers.due(now_us) {
-            if self.parties[key].armed.is_for(at_us) {
+            if self.slots[key].armed.is_for(at_us) {
                 self.woken(key, now_us);
                 self.rearm(key);
                 self.work(TASKS_A_TURN);
@@ -212,11 +212,11 @@ impl<'r> Engine<'r> {
                 Task::Ask(place) => self.ask_next(place),
                 Task::Obey(place, command) => self.obey(place, command),
                 Task::Finish {
-                    party,
+                    slot,
                     ending,
                     keep,
                     at_us,
-                } => self.finish(party, ending, keep, at_us),
+                } => self.finish(slot, ending, keep, at_us),
             }
         }
     }
@@ -229,9 +229,9 @@ impl<'r> Engine<'r> {
         while self.has_tasks() {
             self.work(TASKS_A_TURN);
         }
-        for key in 0..self.parties.len() {
+        for key in 0..self.slots.len() {
             // what is on its way over a link was answered
-            match self.parties[key].pause {
+            match self.slots[key].pause {
                 Pause::Arrive { ending, .. } => self.finish(key, ending, false, now_us),
                 _ => self.tell(key, super::connection::Event::Over),
             }
@@ -240,10 +240,11 @@ impl<'r> Engine<'r> {
             }
         }
         for member in &mut self.agents {
-            self.ledger.link_used(&member.link_time);
+            self.statistics.link_used(&member.link_time);
             for order in member.agent.take_queued() {
-                self.ledger.not_sent(&order, ErrorKind::Unfinished, now_us);
-                self.ledger.waits_no_more();
+                self.statistics
+                    .not_sent(&order, ErrorKind::Unfinished, now_us);
+                self.statistics.waits_no_more();
                 self.outstanding -= 1;
             }
         }
@@ -276,12 +277,12 @@ impl<'r> Engine<'r> {
 
     /// Gives an agent a request that is due.
     fn hand_over(&mut self, place: usize, order: Order) {
-        self.ledger.due(&order);
+        self.statistics.due(&order);
         self.outstanding += 1;
         let member = &mut self.agents[place];
         let command = member.agent.handle(&self.rules, Event::Due(order));
         if command == Command::Wait {
-            self.ledger.waits(member.agent.queued());
+            self.statistics.waits(member.agent.queued());
         }
         self.tasks.push_back(Task::Obey(place, command));
     }
@@ -290,7 +291,8 @@ impl<'r> Engine<'r> {
         match command {
             Command::Start { order, .. } if self.is_over => {
                 let now_us = self.clock.now_us();
-                self.ledger.not_sent(&order, ErrorKind::Unfinished, now_us);
+                self.statistics
+                    .not_sent(&order, ErrorKind::Unfinished, now_us);
                 self.outstanding -= 1;
             }
             Command::Start {
@@ -303,7 +305,8 @@ impl<'r> Engine<'r> {
             Command::Ready => self.tasks.push_back(Task::Ask(place)),
             Command::Refuse(order) => {
                 let now_us = self.clock.now_us();
-                self.ledger.not_sent(&order, ErrorKind::QueueFull, now_us);
+                self.statistics
+                    .not_sent(&order, ErrorKind::QueueFull, now_us);
                 self.outstanding -= 1;
             }
         }
@@ -322,23 +325,23 @@ impl<'r> Engine<'r> {
 
     /// Sets the connection's wake-up to what it waits for now.
     fn rearm(&mut self, key: usize) {
-        let party = &mut self.parties[key];
-        let at_us = party.wake_us();
-        self.timers.arm(&mut party.armed, key, at_us);
+        let slot = &mut self.slots[key];
+        let at_us = slot.wake_us();
+        self.timers.arm(&mut slot.armed, key, at_us);
     }
 
     /// A wake-up of this connection.
     fn woken(&mut self, key: usize, now_us: u64) {
-        let party = &mut self.parties[key];
-        if party.pause != Pause::None && party.pause_until_us <= now_us {
-            let made_good_us = match party.pause {
+        let slot = &mut self.slots[key];
+        if slot.pause != Pause::None && slot.pause_until_us <= now_us {
+            let made_good_us = match slot.pause {
                 Pause::Read => MADE_GOOD_US,
                 _ => 0,
             };
-            let (from_us, until_us) = (party.pause_from_us, party.pause_until_us);
-            let time = &mut self.agents[party.agent].link_time;
+            let (from_us, until_us) = (slot.pause_from_us, slot.pause_until_us);
+            let time = &mut self.agents[slot.agent].link_time;
             time.turn(from_us, until_us, now_us, made_good_us);
-            match party.resume() {
+            match slot.resume() {
                 Pause::None => {}
                 Pause::Knock => self.knock(key),
                 Pause::SetUp => self.tell(key, super::connection::Event::Connected),
@@ -348,7 +351,7 @@ impl<'r> Engine<'r> {
             }
             return;
         }
-        if party.silent_at_us <= now_us {
+        if slot.silent_at_us <= now_us {
             self.tell(key, super::connection::Event::Silent);
         }
     }
@@ -373,7 +376,7 @@ impl Member {
             line: link.map(|link| Box::new(line(link, chance(LINKS_STREAM)))),
             link_time: LinkTime::default(),
             address,
-            parties: Vec::new(),
+            slots: Vec::new(),
         }
     }
 }

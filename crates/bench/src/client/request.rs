@@ -22,7 +22,7 @@ pub(super) struct Requests {
 
 /// What differs between two requests for the same.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Particulars {
+pub(super) struct RequestDetails {
     pub(super) id: Id,
     pub(super) agent: u32,
     /// Ask that the connection be kept.
@@ -60,7 +60,7 @@ impl Requests {
     }
 
     /// Appends the request, its content included.
-    pub(super) fn write(&self, site: &Site, ask: &Ask, about: Particulars, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, site: &Site, ask: &Ask, about: RequestDetails, out: &mut Vec<u8>) {
         let server = usize::try_from(ask.target.server).unwrap_or(usize::MAX);
         let (method, content_bytes) = match ask.method {
             Method::Get => ("GET ", None),
@@ -96,7 +96,7 @@ impl Requests {
         out.resize(out.len() + bytes, POSTED);
     }
 
-    fn write_kind(&self, ask: &Ask, about: Particulars, out: &mut Vec<u8>) {
+    fn write_kind(&self, ask: &Ask, about: RequestDetails, out: &mut Vec<u8>) {
         match ask.kind {
             AskKind::Plain => {}
             AskKind::IfModifiedSince { .. } => {
@@ -144,7 +144,7 @@ mod tests {
         },
     );
 
-    fn written(form: &Form, assignments: &[&str], ask: &Ask, about: Particulars) -> String {
+    fn written(form: &Form, assignments: &[&str], ask: &Ask, about: RequestDetails) -> String {
         let mut scenario = Scenario::built_in("hits").expect("it comes with the program");
         for assignment in assignments {
             scenario.set(assignment).expect("a key");
@@ -156,8 +156,8 @@ mod tests {
         String::from_utf8(out).expect("text")
     }
 
-    fn about(keep: bool) -> Particulars {
-        Particulars {
+    fn about(keep: bool) -> RequestDetails {
+        RequestDetails {
             id: Id {
                 phase: 1,
                 share: 2,
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn condition_method_and_cookie_are_written_into_the_request() {
-        let check = |ask: Ask, about: Particulars, first: &str, rest: &str| {
+        let check = |ask: Ask, about: RequestDetails, first: &str, rest: &str| {
             let found = written(&forward(), &[], &ask, about);
             let (line, fields) = found.split_once("\r\n").expect("a line");
             let (_, fields) = fields.split_once("1-2-ff\r\n").expect("a mark");
@@ -226,7 +226,7 @@ mod tests {
             kind: AskKind::IfModifiedSince { newer: true },
             ..ASK
         };
-        let since = Particulars {
+        let since = RequestDetails {
             modified_since: Some(Timestamp(784_111_777)),
             ..about(true)
         };

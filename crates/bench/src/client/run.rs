@@ -7,11 +7,11 @@ use std::time::Duration;
 use mio::{Events, Poll, Token};
 use weir_workload::Site;
 
-use super::alarm::Alarm;
 use super::clock::Clock;
 use super::engine::Engine;
-use super::ledger::Ledger;
 use super::source::Source;
+use super::statistics::Statistics;
+use super::timer_fd::TimerFd;
 use super::timers::NEVER_US;
 use super::{ClientPlan, ClientResult, Feed, Form};
 use crate::descriptors;
@@ -47,15 +47,15 @@ pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<Clie
     raise_descriptors(plan)?;
     let phases = plan.scenario.phases(plan.seed);
     let stream = plan.scenario.stream(plan.seed, plan.share);
-    let ledger = Ledger::new(&phases, plan.sample_every, plan.limits);
+    let statistics = Statistics::new(&phases, plan.sample_every, plan.limits);
     let source = Source::new(stream, plan.share, phases);
     let clock = Clock::new(plan.start_at);
     let poll = Poll::new().map_err(outside)?;
-    let alarm = Alarm::new(poll.registry(), ALARM).map_err(outside)?;
-    let engine = Engine::new(plan, &site, clock, poll, source, ledger);
+    let timer_fd = TimerFd::new(poll.registry(), ALARM).map_err(outside)?;
+    let engine = Engine::new(plan, &site, clock, poll, source, statistics);
     let mut round = Round {
         engine,
-        alarm,
+        timer_fd,
         next_second_us: SECOND_US,
         drain_until_us: NEVER_US,
     };
@@ -71,12 +71,12 @@ pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<Clie
         round.wait(&mut events).map_err(outside)?;
     }
     round.engine.end();
-    Ok(round.engine.into_ledger().close())
+    Ok(round.engine.into_statistics().close())
 }
 
 struct Round<'r> {
     engine: Engine<'r>,
-    alarm: Alarm,
+    timer_fd: TimerFd,
     next_second_us: u64,
     /// When outstanding requests are waited for no longer.
     drain_until_us: u64,
@@ -92,7 +92,7 @@ impl Round<'_> {
         engine.wake_due(now_us);
         engine.work(TASKS_A_ROUND);
         while now_us >= self.next_second_us {
-            feed.second(engine.ledger().turn_second());
+            feed.second(engine.statistics().turn_second());
             self.next_second_us += SECOND_US;
         }
         let is_scheduled = engine.source().is_scheduled();
@@ -118,7 +118,7 @@ impl Round<'_> {
             Some(Duration::ZERO)
         } else {
             let now_us = engine.clock().now_us();
-            self.alarm.set(next_us, now_us)?;
+            self.timer_fd.set(next_us, now_us)?;
             None
         };
         match engine.poll().poll(events, timeout) {
@@ -128,7 +128,7 @@ impl Round<'_> {
         }
         for event in &*events {
             if event.token() == ALARM {
-                self.alarm.rang();
+                self.timer_fd.fired();
             } else {
                 engine.ready(event.token().0, event);
                 engine.work(TASKS_A_ROUND);

@@ -15,32 +15,32 @@ const WRITE_MAX: Duration = Duration::from_secs(30);
 
 /// Reads messages.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineReader {
     stream: BufReader<TcpStream>,
     line: Vec<u8>,
 }
 
 /// Writes messages, from any thread.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(super) struct LineWriter {
     stream: Mutex<TcpStream>,
 }
 
 /// Both directions of a connection.
-pub(super) fn both(stream: TcpStream) -> io::Result<(Lines, Outlet)> {
+pub(super) fn both(stream: TcpStream) -> io::Result<(LineReader, LineWriter)> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(WRITE_MAX))?;
-    let lines = Lines {
+    let lines = LineReader {
         stream: BufReader::new(stream.try_clone()?),
         line: Vec::new(),
     };
-    let outlet = Outlet {
+    let writer = LineWriter {
         stream: Mutex::new(stream),
     };
-    Ok((lines, outlet))
+    Ok((lines, writer))
 }
 
-impl Lines {
+impl LineReader {
     /// The next message.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Lines {
     }
 }
 
-impl Outlet {
+impl LineWriter {
     /// Sends one.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Outlet {
     }
 }
 
-impl Drop for Outlet {
+impl Drop for LineWriter {
     /// Ends both directions: readers here and there are told, who would keep the connection open
     /// otherwise.
     fn drop(&mut self) {
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn messages_are_read_one_by_one_until_the_connection_closes() {
         let (one, two) = pair();
-        let (_lines, outlet) = both(one).expect("a connection");
+        let (_lines, writer) = both(one).expect("a connection");
         let (mut lines, _outlet) = both(two).expect("a connection");
-        outlet.send(&vec![1, 2]).expect("it reads");
-        outlet.send(&vec![3]).expect("it reads");
-        drop(outlet);
+        writer.send(&vec![1, 2]).expect("it reads");
+        writer.send(&vec![3]).expect("it reads");
+        drop(writer);
         assert_eq!(lines.read::<Vec<u8>>().expect("a message"), [1, 2]);
         assert_eq!(lines.read::<Vec<u8>>().expect("a message"), [3]);
         let error = lines.read::<Vec<u8>>().expect_err("it was closed");

@@ -35,7 +35,7 @@ impl Default for ExpectedParticipants {
 }
 
 /// How long the master looks away from its socket, its signals and its clock.
-pub(super) const GLANCE: Duration = Duration::from_millis(50);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A master that can be joined.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Master {
         loop {
             pool.accept(&self.listener)
                 .map_err(|error| Failure::outside(what, error))?;
-            match pool.hear(GLANCE) {
+            match pool.hear(POLL_INTERVAL) {
                 Some((from, PoolEvent::Said(message))) => match *message {
                     ToMaster::Hello(hello) => self.receive(pool, from, hello, progress),
                     _ => pool.refuse(from, "the first message has to be `hello`"),
@@ -128,7 +128,7 @@ impl Master {
                 return Err(Failure::outside(what, "interrupted"));
             }
             if Instant::now() >= until {
-                return Err(self.nobody_came(pool));
+                return Err(self.missing_participants(pool));
             }
         }
     }
@@ -207,7 +207,7 @@ impl Master {
         )
     }
 
-    fn nobody_came(&self, pool: &ParticipantPool) -> Failure {
+    fn missing_participants(&self, pool: &ParticipantPool) -> Failure {
         let (origins, clients) = self.missing(pool);
         let ExpectedParticipants {
             origins: all_origins,

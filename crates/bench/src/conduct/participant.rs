@@ -1,10 +1,10 @@
 //! Those who take part: the same code in a process of its own and on a thread of `weir bench run`.
 
 use super::interrupt::Interrupt;
-use super::line::{self, Lines, Outlet};
+use super::line::{self, LineReader, LineWriter};
 use super::message::{Hello, PROTOCOL, Role, ToMaster, ToParticipant};
 use super::shaping::Shaping;
-use super::{ARRIVAL_MAX, asking, serving};
+use super::{ARRIVAL_MAX, client_role, origin_role};
 use crate::failure::Failure;
 use crate::record::host;
 use std::io;
@@ -72,9 +72,9 @@ impl JoinSettings {
     /// # Errors
     /// The master does not come, refuses us or goes away, or we cannot do what it wants.
     pub fn run_clients(&self, clients: &ClientRole, interrupt: &Interrupt) -> Result<(), Failure> {
-        let post = self.join(Role::Clients, clients.threads, interrupt)?;
-        let done = asking::ask(&post, clients);
-        post.finish(done)
+        let session = self.join(Role::Clients, clients.threads, interrupt)?;
+        let done = client_role::run(&session, clients);
+        session.finish(done)
     }
 
     /// Takes part as an origin until the run is over.
@@ -82,9 +82,9 @@ impl JoinSettings {
     /// # Errors
     /// As for clients.
     pub fn run_origin(&self, origin: &OriginRole, interrupt: &Interrupt) -> Result<(), Failure> {
-        let post = self.join(Role::Origin, origin.threads, interrupt)?;
-        let done = serving::serve(&post, origin);
-        post.finish(done)
+        let session = self.join(Role::Origin, origin.threads, interrupt)?;
+        let done = origin_role::run(&session, origin);
+        session.finish(done)
     }
 
     fn join<'i>(
@@ -92,13 +92,13 @@ impl JoinSettings {
         role: Role,
         threads: u32,
         interrupt: &'i Interrupt,
-    ) -> Result<Post<'i>, Failure> {
+    ) -> Result<MasterSession<'i>, Failure> {
         let failure = |error: io::Error| {
             Failure::outside(format!("cannot join the master at {}", self.master), error)
         };
         let stream = self.reach(interrupt)?;
         let near = stream.local_addr().map_err(failure)?.ip();
-        let (lines, outlet) = line::both(stream).map_err(failure)?;
+        let (lines, writer) = line::both(stream).map_err(failure)?;
         let hello = Hello {
             protocol: PROTOCOL,
             role,
@@ -108,14 +108,14 @@ impl JoinSettings {
             host: host::look(),
             wall_ms: jiff::Timestamp::now().as_millisecond(),
         };
-        outlet.send(&ToMaster::Hello(hello)).map_err(failure)?;
+        writer.send(&ToMaster::Hello(hello)).map_err(failure)?;
         let (sender, said) = mpsc::sync_channel(MESSAGES_MAX);
         std::thread::Builder::new()
             .name("weir-master".into())
             .spawn(move || listen(lines, &sender))
             .map_err(failure)?;
-        Ok(Post {
-            outlet,
+        Ok(MasterSession {
+            writer,
             said,
             near,
             interrupt,
@@ -146,17 +146,17 @@ const MESSAGES_MAX: usize = 16;
 
 /// A participant's place in the run.
 #[derive(Debug)]
-pub(super) struct Post<'i> {
-    outlet: Outlet,
+pub(super) struct MasterSession<'i> {
+    writer: LineWriter,
     said: Receiver<io::Result<ToParticipant>>,
     /// Our address as the master reaches it.
     pub(super) near: IpAddr,
     pub(super) interrupt: &'i Interrupt,
 }
 
-impl Post<'_> {
+impl MasterSession<'_> {
     pub(super) fn send(&self, message: &ToMaster) -> Result<(), Failure> {
-        self.outlet.send(message).map_err(|error| {
+        self.writer.send(message).map_err(|error| {
             Failure::outside("cannot go on", format!("the master has gone: {error}"))
         })
     }
@@ -215,7 +215,7 @@ impl Post<'_> {
     fn finish(self, done: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = &done {
             // it may be the master who has gone
-            let _ = self.outlet.send(&ToMaster::from(failure.clone()));
+            let _ = self.writer.send(&ToMaster::from(failure.clone()));
         }
         done
     }
@@ -227,7 +227,7 @@ pub(super) fn out_of_turn(message: &ToParticipant) -> Failure {
     Failure::outside("cannot take part", cause)
 }
 
-fn listen(mut lines: Lines, sender: &mpsc::SyncSender<io::Result<ToParticipant>>) {
+fn listen(mut lines: LineReader, sender: &mpsc::SyncSender<io::Result<ToParticipant>>) {
     loop {
         let read = lines.read();
         let is_last = read.is_err();

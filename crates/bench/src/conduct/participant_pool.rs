@@ -1,6 +1,6 @@
 //! Everybody who has connected to the master, and what they say.
 
-use super::line::{self, Lines, Outlet};
+use super::line::{self, LineReader, LineWriter};
 use super::message::{Hello, Role, ToMaster, ToParticipant};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,7 +22,7 @@ pub(super) struct ParticipantPool {
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Member {
-    outlet: Outlet,
+    writer: LineWriter,
     pub(super) address: SocketAddr,
     /// Once it said who it is and was let in.
     pub(super) hello: Option<Hello>,
@@ -67,13 +67,13 @@ impl ParticipantPool {
 
     fn add(&mut self, stream: TcpStream, address: SocketAddr) -> io::Result<()> {
         stream.set_nonblocking(false)?;
-        let (lines, outlet) = line::both(stream)?;
+        let (lines, writer) = line::both(stream)?;
         let (index, sender) = (self.members.len(), self.sender.clone());
         std::thread::Builder::new()
             .name(format!("weir-member-{index}"))
             .spawn(move || listen(lines, index, &sender))?;
         self.members.push(Member {
-            outlet,
+            writer,
             address,
             hello: None,
             last_heard: Instant::now(),
@@ -103,7 +103,7 @@ impl ParticipantPool {
         let why = why.to_owned();
         let member = &mut self.members[index];
         // whoever is gone needs no answer
-        let _ = member.outlet.send(&ToParticipant::Refused { why });
+        let _ = member.writer.send(&ToParticipant::Refused { why });
         member.hello = None;
         member.is_gone = true;
     }
@@ -136,12 +136,12 @@ impl ParticipantPool {
     }
 
     pub(super) fn send(&self, index: usize, message: &ToParticipant) -> io::Result<()> {
-        self.members[index].outlet.send(message)
+        self.members[index].writer.send(message)
     }
 }
 
 /// Passes on what is said until there is no more.
-fn listen(mut lines: Lines, index: usize, sender: &Sender<(usize, PoolEvent)>) {
+fn listen(mut lines: LineReader, index: usize, sender: &Sender<(usize, PoolEvent)>) {
     loop {
         let (heard, is_last) = match lines.read() {
             Ok(message) => (PoolEvent::Said(Box::new(message)), false),

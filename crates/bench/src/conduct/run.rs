@@ -1,12 +1,12 @@
 //! A run, once all participants are there.
 
 use super::interrupt::Interrupt;
-use super::master::GLANCE;
+use super::master::POLL_INTERVAL;
 use super::message::{AskTask, Role, ServeTask, ToMaster, ToParticipant};
 use super::participant_pool::{ParticipantPool, PoolEvent};
 use super::plan::RunPlan;
 use super::run_outcome::RunOutcome;
-use super::{LEAD, PREPARATION_MAX, SILENCE_MAX, STOP_MAX};
+use super::{PREPARATION_MAX, SILENCE_MAX, START_DELAY, STOP_MAX};
 use crate::failure::{Failure, FailureKind};
 use crate::progress::Progress;
 use crate::usage::ProxyProcess;
@@ -174,7 +174,7 @@ impl<'r> Run<'r> {
         let until = Instant::now() + within;
         let mut waiting: Vec<usize> = members.to_vec();
         while !waiting.is_empty() {
-            match self.pool.hear(GLANCE) {
+            match self.pool.hear(POLL_INTERVAL) {
                 Some((from, PoolEvent::Said(message))) => match *message {
                     ToMaster::Failed {
                         is_usage,
@@ -239,7 +239,7 @@ impl<'r> Run<'r> {
             round_trips.push(sent.elapsed());
         }
         let longest = round_trips.iter().max().copied().unwrap_or_default();
-        let start_at = Instant::now() + LEAD + 2 * self.preparation + longest;
+        let start_at = Instant::now() + START_DELAY + 2 * self.preparation + longest;
         for (&member, round_trip) in members.iter().zip(&round_trips) {
             let ahead = start_at.saturating_duration_since(Instant::now());
             let ahead = ahead.saturating_sub(*round_trip / 2);
@@ -284,7 +284,7 @@ impl<'r> Run<'r> {
 
     /// Hears one thing, and looks who has fallen silent.
     fn step(&mut self, gathered: &mut RunOutcome, progress: &mut Progress<'_>) {
-        match self.pool.hear(GLANCE) {
+        match self.pool.hear(POLL_INTERVAL) {
             Some((from, PoolEvent::Said(message))) => self.take(from, *message, gathered, progress),
             Some((from, PoolEvent::Gone(why))) => self.lose(from, &why, gathered),
             None => {}

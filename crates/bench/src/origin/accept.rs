@@ -14,18 +14,18 @@ use tokio::task::{JoinSet, spawn_local};
 
 use super::connection;
 use super::counts::OriginCounts;
-use super::listen::Listening;
-use super::listen::door::Door;
-use super::worker::{Shared, Worker};
+use super::listen::Listener;
+use super::listen::addressing::Addressing;
+use super::worker::{OriginState, Worker};
 
 /// Pause after a failed accept: being out of descriptors does not pass at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until it is told to stop; tells `ready` whether it began.
 pub(super) fn run(
-    shared: Arc<Shared>,
+    shared: Arc<OriginState>,
     counts: Arc<Mutex<OriginCounts>>,
-    listening: Vec<Listening>,
+    listening: Vec<Listener>,
     stop: watch::Receiver<bool>,
     ready: &SyncSender<io::Result<()>>,
 ) {
@@ -43,16 +43,16 @@ pub(super) fn run(
 
 async fn serve(
     worker: Worker,
-    listening: Vec<Listening>,
+    listening: Vec<Listener>,
     mut stop: watch::Receiver<bool>,
     ready: &SyncSender<io::Result<()>>,
 ) {
     let worker = Rc::new(worker);
     let mut accepting = JoinSet::new();
-    for Listening { socket, door } in listening {
+    for Listener { socket, addressing } in listening {
         match TcpListener::from_std(socket) {
             Ok(socket) => {
-                accepting.spawn_local(accept(socket, door, Rc::clone(&worker)));
+                accepting.spawn_local(accept(socket, addressing, Rc::clone(&worker)));
             }
             Err(error) => {
                 let _not_waiting = ready.try_send(Err(error));
@@ -65,7 +65,7 @@ async fn serve(
     let _gone_as_well = stop.wait_for(|stop| *stop).await;
 }
 
-async fn accept(socket: TcpListener, door: Door, worker: Rc<Worker>) {
+async fn accept(socket: TcpListener, addressing: Addressing, worker: Rc<Worker>) {
     loop {
         let stream = match socket.accept().await {
             Ok((stream, _)) => stream,
@@ -78,14 +78,14 @@ async fn accept(socket: TcpListener, door: Door, worker: Rc<Worker>) {
                 continue;
             }
         };
-        let Some(spot) = door.spot(|| stream.local_addr().ok()) else {
+        let Some(choice) = addressing.choice(|| stream.local_addr().ok()) else {
             worker.counts().stray_connections += 1;
             continue;
         };
         let Some(place) = place(&worker).await else {
             return;
         };
-        spawn_local(connection::serve(stream, spot, Rc::clone(&worker), place));
+        spawn_local(connection::serve(stream, choice, Rc::clone(&worker), place));
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) enum Source<'s> {
 
 /// How a response is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner<'a> {
+pub(super) struct ResponseFormat<'a> {
     pub(super) version: Version,
     /// The time of the response, as an HTTP-date.
     pub(super) date: &'a [u8; 29],
@@ -137,19 +137,19 @@ impl<'s> Answer<'s> {
     /// Appends the head. `declared` is what `Content-Length` says.
     pub(super) fn write_head(
         &self,
-        asked: &RequestFacts,
-        manner: &Manner<'_>,
+        request: &RequestFacts,
+        format: &ResponseFormat<'_>,
         declared: u64,
         out: &mut Vec<u8>,
     ) {
         let about = &self.described;
-        start(self.status, manner, out);
+        start(self.status, format, out);
         if self.status != 304 {
             write::field(out, "Content-Type", about.content_type.as_bytes());
-            if manner.has_length {
+            if format.has_length {
                 write::number_field(out, "Content-Length", declared);
             }
-            self.write_range(manner, out);
+            self.write_range(format, out);
         }
         if self.status != 416 {
             self.write_metadata(out);
@@ -161,15 +161,15 @@ impl<'s> Answer<'s> {
             write_cookie(site.cookie_bytes(target), out);
         }
         let answered = ResponseMark {
-            id: asked.id,
+            id: request.id,
             version: about.version,
             is_validated: self.status == 304,
-            begun_us: manner.begun_us,
+            begun_us: format.begun_us,
         };
-        end(answered, asked, manner, out);
+        end(answered, request, format, out);
     }
 
-    fn write_range(&self, manner: &Manner<'_>, out: &mut Vec<u8>) {
+    fn write_range(&self, format: &ResponseFormat<'_>, out: &mut Vec<u8>) {
         let range = match self.status {
             206 => ContentRange::Part {
                 range: ByteRange {
@@ -181,7 +181,7 @@ impl<'s> Answer<'s> {
             416 => ContentRange::Unsatisfied {
                 complete_length: self.described.length,
             },
-            _ if manner.is_conditional => {
+            _ if format.is_conditional => {
                 return write::field(out, "Accept-Ranges", b"bytes");
             }
             _ => return,
@@ -218,50 +218,55 @@ impl<'s> Answer<'s> {
 pub(super) fn write_plain(
     status: u16,
     text: &str,
-    asked: Option<&RequestFacts>,
-    manner: &Manner<'_>,
+    request: Option<&RequestFacts>,
+    format: &ResponseFormat<'_>,
     out: &mut Vec<u8>,
 ) -> usize {
-    start(status, manner, out);
+    start(status, format, out);
     write::field(out, "Content-Type", b"text/plain; charset=utf-8");
     write::number_field(out, "Content-Length", text.len() as u64);
     write::field(out, "Cache-Control", b"no-store");
     if status == 405 {
         write::field(out, "Allow", b"GET, HEAD, POST");
     }
-    match asked {
-        Some(asked) => {
+    match request {
+        Some(request) => {
             let answered = ResponseMark {
-                id: asked.id,
+                id: request.id,
                 version: 0,
                 is_validated: false,
-                begun_us: manner.begun_us,
+                begun_us: format.begun_us,
             };
-            end(answered, asked, manner, out);
+            end(answered, request, format, out);
         }
         None => out.extend_from_slice(b"Connection: close\r\n\r\n"),
     }
     let head_bytes = out.len();
-    if asked.is_none_or(|asked| asked.method != Method::Head) {
+    if request.is_none_or(|request| request.method != Method::Head) {
         out.extend_from_slice(text.as_bytes());
     }
     head_bytes
 }
 
-fn start(status: u16, manner: &Manner<'_>, out: &mut Vec<u8>) {
-    write::status_line(out, manner.version, status, reason(status));
-    write::field(out, "Date", manner.date);
+fn start(status: u16, format: &ResponseFormat<'_>, out: &mut Vec<u8>) {
+    write::status_line(out, format.version, status, reason(status));
+    write::field(out, "Date", format.date);
 }
 
 /// The mark, and what becomes of the connection (RFC 9112 §9.3).
-fn end(answered: ResponseMark, asked: &RequestFacts, manner: &Manner<'_>, out: &mut Vec<u8>) {
+fn end(
+    answered: ResponseMark,
+    request: &RequestFacts,
+    format: &ResponseFormat<'_>,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(mark::FIELD.as_bytes());
     out.extend_from_slice(b": ");
     answered.write(out);
     out.extend_from_slice(b"\r\n");
-    if !manner.keeps {
+    if !format.keeps {
         out.extend_from_slice(b"Connection: close\r\n");
-    } else if asked.version == Version::Http10 || manner.version == Version::Http10 {
+    } else if request.version == Version::Http10 || format.version == Version::Http10 {
         out.extend_from_slice(b"Connection: keep-alive\r\n");
     }
     write::end_of_head(out);

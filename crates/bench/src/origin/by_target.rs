@@ -85,7 +85,7 @@ pub fn start_by_target(address: SocketAddr, options: ByTarget) -> Result<OriginH
         shares: 1,
         connections_max: CONNECTIONS_MAX,
     };
-    super::start_as(&plan, Some(Ledger::new(options)))
+    super::start_as(&plan, Some(FetchLog::new(options)))
 }
 
 /// A response as its target describes it.
@@ -196,12 +196,12 @@ pub(super) fn hash(target: &str) -> u64 {
 
 /// The account of all fetches, and how it is kept.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct FetchLog {
     pub(super) options: ByTarget,
     fetches: Mutex<Fetches>,
 }
 
-impl Ledger {
+impl FetchLog {
     fn new(options: ByTarget) -> Self {
         Self {
             options,

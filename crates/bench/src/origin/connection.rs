@@ -21,13 +21,13 @@ use weir_wire::{
 };
 
 use super::by_target::fetches::FetchEnd;
-use super::fate;
-use super::listen::door::Spot;
+use super::impairment;
+use super::listen::addressing::ServerChoice;
 use super::request_facts::RequestFacts;
 use super::response::{self, ConnectionFacts};
-use super::sending::Sending;
+use super::response_writer::ResponseWriter;
 use super::timer::Timer;
-use super::transmission::Then;
+use super::transmission::ConnectionAction;
 use super::worker::Worker;
 
 /// A response that hangs hangs no longer; then the connection is closed.
@@ -50,13 +50,13 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 enum End {
     /// The peer has closed or gone, or was silent for too long.
     Gone,
-    /// As [`Then`] has it.
-    Ours(Then),
+    /// As [`ConnectionAction`] has it.
+    Ours(ConnectionAction),
 }
 
 struct Connection {
     stream: TcpStream,
-    spot: Spot,
+    choice: ServerChoice,
     worker: Rc<Worker>,
     timer: Timer,
     idle: Duration,
@@ -74,7 +74,7 @@ struct Connection {
     requests_max: u64,
     /// Content of the request that is read before its response is sent.
     upload: Option<Box<BodyReader>>,
-    sending: Option<Box<Sending>>,
+    writer: Option<Box<ResponseWriter>>,
     /// The newest response in the account of fetches, if there is one.
     fetch: Option<usize>,
 }
@@ -82,18 +82,18 @@ struct Connection {
 /// Serves a connection until it ends; `_place` is given back then.
 pub(super) async fn serve(
     stream: TcpStream,
-    spot: Spot,
+    choice: ServerChoice,
     worker: Rc<Worker>,
     _place: OwnedSemaphorePermit,
 ) {
     let open = Open::new(Rc::clone(&worker));
-    let mut connection = Connection::new(stream, spot, worker);
+    let mut connection = Connection::new(stream, choice, worker);
     let end = poll_fn(|cx| connection.poll_end(cx)).await;
     match end {
-        End::Gone | End::Ours(Then::Keep) => {}
-        End::Ours(Then::Close) => connection.linger().await,
-        End::Ours(Then::Hang) => connection.drain(HANG_MAX).await,
-        End::Ours(Then::Reset) => {
+        End::Gone | End::Ours(ConnectionAction::Keep) => {}
+        End::Ours(ConnectionAction::Close) => connection.linger().await,
+        End::Ours(ConnectionAction::Hang) => connection.drain(HANG_MAX).await,
+        End::Ours(ConnectionAction::Reset) => {
             // unsent bytes are thrown away, and the peer hears of an error
             let _gone_already = SockRef::from(&connection.stream).set_linger(Some(Duration::ZERO));
         }
@@ -120,16 +120,16 @@ impl Drop for Open {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, spot: Spot, worker: Rc<Worker>) -> Self {
+    fn new(stream: TcpStream, choice: ServerChoice, worker: Rc<Worker>) -> Self {
         let shared = &worker.shared;
         let origin = &shared.scenario.origin;
-        let requests_max = fate::requests_max(origin, shared.seed, shared.next_connection());
+        let requests_max = impairment::requests_max(origin, shared.seed, shared.next_connection());
         let idle = Duration::try_from_secs_f64(origin.idle_timeout_s).unwrap_or(Duration::MAX);
         // a clock does not go on for ever
         let idle = idle.min(Duration::from_secs(1 << 30));
         Self {
             stream,
-            spot,
+            choice,
             timer: Timer::default(),
             idle,
             idle_until: Instant::now() + idle,
@@ -140,7 +140,7 @@ impl Connection {
             requests: 0,
             requests_max,
             upload: None,
-            sending: None,
+            writer: None,
             fetch: None,
             worker,
         }
@@ -153,8 +153,8 @@ impl Connection {
                 if let Some(end) = ready!(self.poll_upload(cx)) {
                     return Poll::Ready(end);
                 }
-            } else if let Some(sending) = self.sending.take() {
-                if let Some(end) = ready!(self.poll_sending(sending, cx)) {
+            } else if let Some(writer) = self.writer.take() {
+                if let Some(end) = ready!(self.poll_writer(writer, cx)) {
                     return Poll::Ready(end);
                 }
             } else if self.unread.is_empty() || self.in_head {
@@ -213,7 +213,7 @@ impl Connection {
                 Ok(Progress::Complete { head, consumed }) => {
                     at += consumed;
                     let end = self.answer(&head, cx);
-                    if end.is_some() || self.sending.is_some() {
+                    if end.is_some() || self.writer.is_some() {
                         self.unread = bytes[at..].to_vec();
                         return end;
                     }
@@ -227,7 +227,7 @@ impl Connection {
                 }
                 Err(error) => {
                     let text = format!("cannot read the request: {error}\n");
-                    self.sending = Some(Box::new(response::refuse(&self.worker, 400, &text)));
+                    self.writer = Some(Box::new(response::refuse(&self.worker, 400, &text)));
                     return None;
                 }
             }
@@ -235,46 +235,46 @@ impl Connection {
         None
     }
 
-    /// Answers one request; leaves `sending` (and `upload`) where that takes more than one write.
+    /// Answers one request; leaves `writer` (and `upload`) where that takes more than one write.
     fn answer(&mut self, head: &RequestHead<'_, '_>, cx: &mut Context<'_>) -> Option<End> {
-        let asked = match RequestFacts::read(head) {
-            Ok(asked) => asked,
+        let request = match RequestFacts::read(head) {
+            Ok(request) => request,
             Err(error) => {
                 let text = format!("cannot tell where the request ends: {error}\n");
                 let refusal = response::refuse(&self.worker, error.status(), &text);
-                self.sending = Some(Box::new(refusal));
+                self.writer = Some(Box::new(refusal));
                 return None;
             }
         };
-        self.peer_keeps = asked.keeps;
+        self.peer_keeps = request.keeps;
         self.requests += 1;
         let made = ConnectionFacts {
-            spot: self.spot,
+            choice: self.choice,
             requests: self.requests,
             is_last: self.requests >= self.requests_max,
             socket: self.stream.as_raw_fd(),
             fetch: self.fetch,
         };
-        let mut sending = response::make(&self.worker, &asked, head, made);
-        self.fetch = sending.fetch;
-        let reader = BodyReader::new(asked.content, HEAD_LIMITS);
+        let mut writer = response::make(&self.worker, &request, head, made);
+        self.fetch = writer.fetch;
+        let reader = BodyReader::new(request.content, HEAD_LIMITS);
         if !reader.is_ended() {
             self.upload = Some(Box::new(reader));
-            self.sending = Some(Box::new(sending));
-            return self.invite(&asked);
+            self.writer = Some(Box::new(writer));
+            return self.invite(&request);
         }
-        match sending.poll(&mut self.stream, &self.worker, &mut self.timer, cx) {
+        match writer.poll(&mut self.stream, &self.worker, &mut self.timer, cx) {
             Poll::Pending => {
-                self.sending = Some(Box::new(sending));
+                self.writer = Some(Box::new(writer));
                 None
             }
-            Poll::Ready(result) => self.finish(sending, result),
+            Poll::Ready(result) => self.finish(writer, result),
         }
     }
 
     /// Tells a peer that waits for it to send the content.
-    fn invite(&mut self, asked: &RequestFacts) -> Option<End> {
-        if !asked.expects_continue {
+    fn invite(&mut self, request: &RequestFacts) -> Option<End> {
+        if !request.expects_continue {
             return None;
         }
         // nothing else is on its way, so there is room for a line
@@ -321,7 +321,7 @@ impl Connection {
     /// Takes content out of its framing and counts it; says how many bytes are done with. `None` if
     /// the framing is broken.
     fn receive(&self, reader: &mut BodyReader, bytes: &[u8]) -> Option<usize> {
-        let phase = self.sending.as_ref().map_or(0, |sending| sending.phase);
+        let phase = self.writer.as_ref().map_or(0, |writer| writer.phase);
         let (mut consumed, mut content_bytes) = (0, 0);
         loop {
             let step = reader.step(&bytes[consumed..]).ok()?;
@@ -335,33 +335,33 @@ impl Connection {
         Some(consumed)
     }
 
-    fn poll_sending(
+    fn poll_writer(
         &mut self,
-        mut sending: Box<Sending>,
+        mut writer: Box<ResponseWriter>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<End>> {
-        match sending.poll(&mut self.stream, &self.worker, &mut self.timer, cx) {
+        match writer.poll(&mut self.stream, &self.worker, &mut self.timer, cx) {
             Poll::Pending => {
-                self.sending = Some(sending);
+                self.writer = Some(writer);
                 Poll::Pending
             }
-            Poll::Ready(result) => Poll::Ready(self.finish(*sending, result)),
+            Poll::Ready(result) => Poll::Ready(self.finish(*writer, result)),
         }
     }
 
     /// A response is over.
-    fn finish(&mut self, sending: Sending, result: io::Result<()>) -> Option<End> {
+    fn finish(&mut self, writer: ResponseWriter, result: io::Result<()>) -> Option<End> {
         if result.is_err() {
-            self.worker.counts().phase(sending.phase).left += 1;
+            self.worker.counts().phase(writer.phase).left += 1;
             return Some(End::Gone);
         }
-        if let (Some(ledger), Some(fetch)) = (&self.worker.shared.ledger, sending.fetch) {
-            ledger.with(|fetches| fetches.end(fetch, FetchEnd::Whole));
+        if let (Some(fetch_log), Some(fetch)) = (&self.worker.shared.fetch_log, writer.fetch) {
+            fetch_log.with(|fetches| fetches.end(fetch, FetchEnd::Whole));
         }
         // memory for the next head
-        self.worker.head.set(sending.head);
-        if sending.then != Then::Keep {
-            return Some(End::Ours(sending.then));
+        self.worker.head.set(writer.head);
+        if writer.then != ConnectionAction::Keep {
+            return Some(End::Ours(writer.then));
         }
         self.idle_until = Instant::now() + self.idle;
         None
@@ -369,9 +369,9 @@ impl Connection {
 
     /// The connection is over, and so is its newest fetch.
     fn settle_fetch(&self) {
-        if let (Some(ledger), Some(fetch)) = (&self.worker.shared.ledger, self.fetch) {
-            ledger.with(|fetches| {
-                fetches.settle(fetch, ledger.options.unacknowledged_bytes);
+        if let (Some(fetch_log), Some(fetch)) = (&self.worker.shared.fetch_log, self.fetch) {
+            fetch_log.with(|fetches| {
+                fetches.settle(fetch, fetch_log.options.unacknowledged_bytes);
                 fetches.end(fetch, FetchEnd::Cut);
             });
         }

@@ -1,6 +1,6 @@
-//! Listening sockets: one a server, or one for all of them.
+//! Listener sockets: one a server, or one for all of them.
 
-pub(super) mod door;
+pub(super) mod addressing;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::failure::Failure;
-use door::Door;
+use addressing::Addressing;
 
 /// How the origin is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,9 @@ const BACKLOG: i32 = 4096;
 
 /// A socket, and how it tells servers apart.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct Listener {
     pub(super) socket: TcpListener,
-    pub(super) door: Door,
+    pub(super) addressing: Addressing,
 }
 
 /// The sockets, and the address of every server; of all in one for a gateway, whose send buffers
@@ -50,7 +50,7 @@ pub(super) fn open(
     listen: OriginListen,
     servers: u32,
     send_buffer_bytes: Option<usize>,
-) -> Result<(Vec<Listening>, Vec<SocketAddr>), Failure> {
+) -> Result<(Vec<Listener>, Vec<SocketAddr>), Failure> {
     match listen {
         OriginListen::Ports { address, first } => ports(address, first, servers),
         OriginListen::Addresses { first, port } => addresses(first, port, servers),
@@ -61,8 +61,8 @@ pub(super) fn open(
                 let set = SockRef::from(&socket).set_send_buffer_size(bytes);
                 set.map_err(|error| Failure::outside("cannot size send buffers", error))?;
             }
-            let door = Door::Prefix;
-            Ok((vec![Listening { socket, door }], vec![address]))
+            let addressing = Addressing::Prefix;
+            Ok((vec![Listener { socket, addressing }], vec![address]))
         }
     }
 }
@@ -79,7 +79,7 @@ fn ports(
     address: IpAddr,
     first: Option<u16>,
     servers: u32,
-) -> Result<(Vec<Listening>, Vec<SocketAddr>), Failure> {
+) -> Result<(Vec<Listener>, Vec<SocketAddr>), Failure> {
     let (mut sockets, mut bound) = (Vec::new(), Vec::new());
     for server in 0..servers {
         let port = match first {
@@ -90,8 +90,8 @@ fn ports(
                 .ok_or_else(|| too_many(servers, format_args!("port {first}")))?,
         };
         let (socket, at) = bind(SocketAddr::new(address, port))?;
-        let door = Door::Server(server);
-        sockets.push(Listening { socket, door });
+        let addressing = Addressing::Server(server);
+        sockets.push(Listener { socket, addressing });
         bound.push(at);
     }
     Ok((sockets, bound))
@@ -101,19 +101,19 @@ fn addresses(
     first: Ipv4Addr,
     port: u16,
     servers: u32,
-) -> Result<(Vec<Listening>, Vec<SocketAddr>), Failure> {
+) -> Result<(Vec<Listener>, Vec<SocketAddr>), Failure> {
     let last = u32::from(first).checked_add(servers.saturating_sub(1));
     let is_in_network = |last: u32| !first.is_loopback() || Ipv4Addr::from(last).is_loopback();
     if !last.is_some_and(is_in_network) {
         return Err(too_many(servers, format_args!("address {first}")));
     }
     let (socket, at) = bind((Ipv4Addr::UNSPECIFIED, port).into())?;
-    let door = Door::Addresses { first, servers };
+    let addressing = Addressing::Addresses { first, servers };
     let bound = (0..servers).map(|server| {
         let address = Ipv4Addr::from(u32::from(first) + server);
         SocketAddr::new(address.into(), at.port())
     });
-    Ok((vec![Listening { socket, door }], bound.collect()))
+    Ok((vec![Listener { socket, addressing }], bound.collect()))
 }
 
 fn too_many(servers: u32, from: std::fmt::Arguments<'_>) -> Failure {

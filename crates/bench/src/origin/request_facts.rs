@@ -28,7 +28,7 @@ impl RequestFacts {
     ///
     /// It is in doubt where the request ends.
     pub(super) fn read(head: &RequestHead<'_, '_>) -> Result<Self, FramingError> {
-        let mut asked = Self {
+        let mut request = Self {
             method: Method::parse(head.method),
             version: head.version,
             id: None,
@@ -38,9 +38,9 @@ impl RequestFacts {
             content: request_body(head.version, head.fields)?,
         };
         for line in head.fields {
-            asked.note(line);
+            request.note(line);
         }
-        Ok(asked)
+        Ok(request)
     }
 
     fn note(&mut self, line: &FieldLine<'_>) {
@@ -92,20 +92,22 @@ mod tests {
         let Ok(Progress::Complete { head, .. }) = parsed else {
             panic!("{text:?}: {parsed:?}");
         };
-        let asked = RequestFacts::read(&head).expect("framed");
-        assert!(expected(asked), "{text:?}: {asked:?}");
+        let request = RequestFacts::read(&head).expect("framed");
+        assert!(expected(request), "{text:?}: {request:?}");
     }
 
     #[test]
     fn connection_persists_only_if_version_and_connection_field_allow() {
-        check("GET / HTTP/1.1", |asked| asked.keeps);
-        check("GET / HTTP/1.1\nConnection: close", |asked| !asked.keeps);
-        check("GET / HTTP/1.1\nConnection: te, Close", |asked| {
-            !asked.keeps
+        check("GET / HTTP/1.1", |request| request.keeps);
+        check("GET / HTTP/1.1\nConnection: close", |request| {
+            !request.keeps
         });
-        check("GET / HTTP/1.0", |asked| !asked.keeps);
-        check("GET / HTTP/1.0\nConnection: Keep-Alive", |asked| {
-            asked.keeps
+        check("GET / HTTP/1.1\nConnection: te, Close", |request| {
+            !request.keeps
+        });
+        check("GET / HTTP/1.0", |request| !request.keeps);
+        check("GET / HTTP/1.0\nConnection: Keep-Alive", |request| {
+            request.keeps
         });
     }
 
@@ -116,19 +118,21 @@ mod tests {
             share: 2,
             number: 10,
         };
-        check("GET / HTTP/1.1\nweir-bench: 1-2-a", |asked| {
-            asked.id == Some(id)
+        check("GET / HTTP/1.1\nweir-bench: 1-2-a", |request| {
+            request.id == Some(id)
         });
-        check("GET / HTTP/1.1\nWeir-Bench: 1-2", |asked| {
-            asked.id.is_none()
+        check("GET / HTTP/1.1\nWeir-Bench: 1-2", |request| {
+            request.id.is_none()
         });
         let post = "POST / HTTP/1.1\nContent-Length: 5\nExpect: 100-continue";
-        check(post, |asked| {
-            asked.expects_continue
-                && asked.content == BodyLength::Exact(5)
-                && asked.method == Method::Post
+        check(post, |request| {
+            request.expects_continue
+                && request.content == BodyLength::Exact(5)
+                && request.method == Method::Post
         });
-        check(&post.replace("1.1", "1.0"), |asked| !asked.expects_continue);
+        check(&post.replace("1.1", "1.0"), |request| {
+            !request.expects_continue
+        });
     }
 
     #[test]

@@ -9,22 +9,22 @@ use weir_semantics::{Method, line_named};
 use weir_wire::{RequestHead, Version};
 use weir_workload::{Content, FaultKind, Http, Target};
 
-use super::answer::{self, Answer, Manner, Source};
-use super::by_target::{Ledger, ResponseSpec, TALLY};
+use super::answer::{self, Answer, ResponseFormat, Source};
+use super::by_target::{FetchLog, ResponseSpec, TALLY};
 use super::counts::PhaseCounts;
-use super::fate::{self, Circumstance, Fate, Spoil};
-use super::listen::door::Spot;
+use super::id_set::IdStatus;
+use super::impairment::{self, Impairment, InjectedFault, RequestContext};
+use super::listen::addressing::ServerChoice;
 use super::pace::Pace;
 use super::request_facts::{self, RequestFacts};
-use super::seen::Sight;
-use super::sending::Sending;
-use super::transmission::{Then, Transmission};
+use super::response_writer::ResponseWriter;
+use super::transmission::{ConnectionAction, Transmission};
 use super::worker::{Worker, wall, wall_us};
 
 /// What is known of a request's connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionFacts {
-    pub(super) spot: Spot,
+    pub(super) choice: ServerChoice,
     /// Requests on it, this one included.
     pub(super) requests: u64,
     /// Is it good for no more?
@@ -37,30 +37,30 @@ pub(super) struct ConnectionFacts {
 /// Makes the response, and counts request and response.
 pub(super) fn make(
     worker: &Worker,
-    asked: &RequestFacts,
+    request: &RequestFacts,
     head: &RequestHead<'_, '_>,
     made: ConnectionFacts,
-) -> Sending {
+) -> ResponseWriter {
     let shared = &worker.shared;
-    if asked.is_probe {
-        return probed(worker, asked);
+    if request.is_probe {
+        return probed(worker, request);
     }
-    if let Some(ledger) = &shared.ledger {
-        return by_target(worker, asked, head, ledger, made);
+    if let Some(fetch_log) = &shared.fetch_log {
+        return by_target(worker, request, head, fetch_log, made);
     }
-    let (sight, phase) = shared.see(asked.id);
+    let (sight, phase) = shared.see(request.id);
     let mut counts = worker.counts();
     let counts = counts.phase(phase);
-    count_request(counts, asked, sight, made);
-    let keeps = shared.scenario.origin.keep_alive && asked.keeps && !made.is_last;
+    count_request(counts, request, sight, made);
+    let keeps = shared.scenario.origin.keep_alive && request.keeps && !made.is_last;
     let reply = Reply {
         worker,
-        asked,
+        request,
         phase,
         is_first: made.requests == 1,
         keeps,
     };
-    if !matches!(asked.method, Method::Get | Method::Head | Method::Post) {
+    if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
         return reply.plain(
             405,
             "only GET, HEAD and POST are answered\n",
@@ -69,7 +69,7 @@ pub(super) fn make(
         );
     }
     let found = request_facts::path(head.target)
-        .and_then(|path| made.spot.split(path))
+        .and_then(|path| made.choice.split(path))
         .and_then(|(server, path)| shared.site.parse_path(server, path));
     match found {
         Some(target) => reply.of_site(target, head, counts),
@@ -82,10 +82,10 @@ pub(super) fn make(
 
 /// The response to a request that only asks whether there is a way to the origin. Nothing is
 /// counted.
-fn probed(worker: &Worker, asked: &RequestFacts) -> Sending {
+fn probed(worker: &Worker, request: &RequestFacts) -> ResponseWriter {
     let reply = Reply {
         worker,
-        asked,
+        request,
         phase: 0,
         is_first: true,
         keeps: false,
@@ -97,41 +97,42 @@ fn probed(worker: &Worker, asked: &RequestFacts) -> Sending {
 /// The response that the target describes, or the account of fetches. Nothing else is counted.
 fn by_target(
     worker: &Worker,
-    asked: &RequestFacts,
+    request: &RequestFacts,
     head: &RequestHead<'_, '_>,
-    ledger: &Ledger,
+    fetch_log: &FetchLog,
     made: ConnectionFacts,
-) -> Sending {
-    let unacknowledged_bytes = ledger.options.unacknowledged_bytes;
+) -> ResponseWriter {
+    let unacknowledged_bytes = fetch_log.options.unacknowledged_bytes;
     if let Some(fetch) = made.fetch {
-        ledger.with(|fetches| fetches.settle(fetch, unacknowledged_bytes));
+        fetch_log.with(|fetches| fetches.settle(fetch, unacknowledged_bytes));
     }
     let mut reply = Reply {
         worker,
-        asked,
+        request,
         phase: 0,
         is_first: made.requests == 1,
-        keeps: asked.keeps,
+        keeps: request.keeps,
     };
     let mut uncounted = PhaseCounts::default();
     let mut plain = |status, text: &str| reply.plain(status, text, Duration::ZERO, &mut uncounted);
     let target = request_facts::path(head.target).and_then(|path| str::from_utf8(path).ok());
     let target = target.unwrap_or_default();
     if let Some(prefix) = target.strip_prefix(TALLY) {
-        return plain(200, &ledger.tally(prefix));
+        return plain(200, &fetch_log.tally(prefix));
     }
     let Some(spec) = ResponseSpec::parse(target) else {
         return plain(404, "the target describes no response\n");
     };
     let source = Source::Spelling(target);
-    let request = (asked.method, head.fields);
+    let request = (request.method, head.fields);
     let answer = Answer::new(source, spec.described(), request, wall(spec.delay), true);
     let has_length = spec.has_length || answer.status != 200;
     reply.keeps &= has_length;
     let transmission = Transmission::whole(answer.to - answer.from, reply.keeps);
     let range = line_named(head.fields, "range");
-    let fetch = ledger.with(|fetches| fetches.begin(&spec.path, range, answer.status, made.socket));
-    Sending {
+    let fetch =
+        fetch_log.with(|fetches| fetches.begin(&spec.path, range, answer.status, made.socket));
+    ResponseWriter {
         fetch: Some(fetch),
         ..reply.send(
             &answer,
@@ -144,12 +145,12 @@ fn by_target(
 }
 
 /// The response to what is no request; the connection ends behind it.
-pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
+pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> ResponseWriter {
     let (_, phase) = worker.shared.see(None);
     let date = worker.date(wall(Duration::ZERO));
     let mut head = worker.head.take();
     head.clear();
-    let manner = Manner {
+    let format = ResponseFormat {
         version: version(worker),
         date: &date,
         is_conditional: false,
@@ -157,14 +158,14 @@ pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
         keeps: false,
         begun_us: None,
     };
-    let head_bytes = answer::write_plain(status, text, None, &manner, &mut head);
+    let head_bytes = answer::write_plain(status, text, None, &format, &mut head);
     worker.counts().phase(phase).status(status);
-    sending(head, head_bytes, phase, Then::Close)
+    writer(head, head_bytes, phase, ConnectionAction::Close)
 }
 
 struct Reply<'a> {
     worker: &'a Worker,
-    asked: &'a RequestFacts,
+    request: &'a RequestFacts,
     phase: u8,
     /// Is it the first request of the connection?
     is_first: bool,
@@ -177,13 +178,13 @@ impl Reply<'_> {
         target: Target,
         request: &RequestHead<'_, '_>,
         counts: &mut PhaseCounts,
-    ) -> Sending {
+    ) -> ResponseWriter {
         let shared = &self.worker.shared;
         let origin = &shared.scenario.origin;
         let now = Instant::now();
-        let has_content = self.asked.method != Method::Head;
-        let circumstance = Circumstance {
-            id: self.asked.id,
+        let has_content = self.request.method != Method::Head;
+        let context = RequestContext {
+            id: self.request.id,
             target,
             bytes: if has_content {
                 shared.site.length(target)
@@ -198,14 +199,14 @@ impl Reply<'_> {
                 shared.elapsed_s(now)
             },
         };
-        let fate = Fate::draw(origin, shared.seed, &circumstance);
-        if let Some(Spoil::Fault(FaultKind::Status(status), _)) = fate.spoil {
+        let impairment = Impairment::draw(origin, shared.seed, &context);
+        if let Some(InjectedFault::Fault(FaultKind::Status(status), _)) = impairment.injected {
             counts.faulted.status += 1;
-            return self.plain(status, "a fault of the scenario\n", fate.wait, counts);
+            return self.plain(status, "a fault of the scenario\n", impairment.wait, counts);
         }
         // what is right when it is sent, not when it was asked for
-        let at = wall(fate.wait);
-        let request = (self.asked.method, request.fields);
+        let at = wall(impairment.wait);
+        let request = (self.request.method, request.fields);
         let (source, about) = (
             Source::Site(&shared.site, target),
             shared.site.describe(target, at),
@@ -213,11 +214,11 @@ impl Reply<'_> {
         let answer = Answer::new(source, about, request, at, origin.conditional);
         counts.status(answer.status);
         let mut transmission = Transmission::whole(answer.to - answer.from, self.keeps);
-        if let Some(spoil) = fate.spoil.filter(|_| has_content) {
-            transmission.spoil(spoil, counts);
+        if let Some(injected) = impairment.injected.filter(|_| has_content) {
+            transmission.inject(injected, counts);
         }
-        let rate = fate::rate_bytes_per_s(origin);
-        self.send(&answer, transmission, fate.wait, rate, true)
+        let rate = impairment::rate_bytes_per_s(origin);
+        self.send(&answer, transmission, impairment.wait, rate, true)
     }
 
     /// The response, to be sent after `wait`.
@@ -228,22 +229,22 @@ impl Reply<'_> {
         wait: Duration,
         rate_bytes_per_s: Option<u64>,
         has_length: bool,
-    ) -> Sending {
+    ) -> ResponseWriter {
         let now = Instant::now();
         let date = self.worker.date(answer.at);
         // one that will be spoilt does not say so before
-        let manner = Manner {
+        let format = ResponseFormat {
             has_length,
-            ..self.manner(&date, wait)
+            ..self.format(&date, wait)
         };
         let mut head = self.worker.head.take();
         head.clear();
-        answer.write_head(self.asked, &manner, transmission.declared, &mut head);
+        answer.write_head(self.request, &format, transmission.declared, &mut head);
         let head_bytes = head.len();
         let begins = (!wait.is_zero()).then(|| now + wait);
-        let has_content = self.asked.method != Method::Head;
+        let has_content = self.request.method != Method::Head;
         let sent = if has_content { transmission.sent } else { 0 };
-        Sending {
+        ResponseWriter {
             content: answer.content(),
             at: answer.from,
             to: answer.from + sent,
@@ -252,50 +253,60 @@ impl Reply<'_> {
             slow: transmission
                 .slow
                 .map(|(from, rate)| (answer.from + from, rate)),
-            ..sending(head, head_bytes, self.phase, transmission.then)
+            ..writer(head, head_bytes, self.phase, transmission.then)
         }
     }
 
     /// A response without content of the site's.
-    fn plain(&self, status: u16, text: &str, wait: Duration, counts: &mut PhaseCounts) -> Sending {
+    fn plain(
+        &self,
+        status: u16,
+        text: &str,
+        wait: Duration,
+        counts: &mut PhaseCounts,
+    ) -> ResponseWriter {
         counts.status(status);
         let date = self.worker.date(wall(wait));
-        let manner = self.manner(&date, wait);
+        let format = self.format(&date, wait);
         let mut head = self.worker.head.take();
         head.clear();
-        let head_bytes = answer::write_plain(status, text, Some(self.asked), &manner, &mut head);
-        let then = if self.keeps { Then::Keep } else { Then::Close };
-        Sending {
+        let head_bytes = answer::write_plain(status, text, Some(self.request), &format, &mut head);
+        let then = if self.keeps {
+            ConnectionAction::Keep
+        } else {
+            ConnectionAction::Close
+        };
+        ResponseWriter {
             begins: (!wait.is_zero()).then(|| Instant::now() + wait),
-            ..sending(head, head_bytes, self.phase, then)
+            ..writer(head, head_bytes, self.phase, then)
         }
     }
 
-    fn manner<'d>(&self, date: &'d [u8; 29], wait: Duration) -> Manner<'d> {
-        Manner {
+    fn format<'d>(&self, date: &'d [u8; 29], wait: Duration) -> ResponseFormat<'d> {
+        ResponseFormat {
             version: version(self.worker),
             date,
             is_conditional: self.worker.shared.scenario.origin.conditional,
             has_length: true,
             keeps: self.keeps,
-            begun_us: self.asked.id.map(|_| wall_us(wait)),
+            begun_us: self.request.id.map(|_| wall_us(wait)),
         }
     }
 }
 
 fn count_request(
     counts: &mut PhaseCounts,
-    asked: &RequestFacts,
-    sight: Sight,
+    request: &RequestFacts,
+    sight: IdStatus,
     made: ConnectionFacts,
 ) {
     counts.requests += 1;
     *match sight {
-        Sight::First => &mut counts.distinct,
-        Sight::Again => &mut counts.repeated,
-        Sight::Outside => &mut counts.without_id,
+        IdStatus::First => &mut counts.distinct,
+        IdStatus::Repeated => &mut counts.repeated,
+        IdStatus::Outside => &mut counts.without_id,
     } += 1;
-    match asked.method {
+    match request.method {
         Method::Head => counts.head_requests += 1,
         Method::Post => counts.post_requests += 1,
         _ => {}
@@ -314,8 +325,8 @@ fn version(worker: &Worker) -> Version {
 }
 
 /// A response without content of the site's, to be sent at once.
-fn sending(head: Vec<u8>, head_bytes: usize, phase: u8, then: Then) -> Sending {
-    Sending {
+fn writer(head: Vec<u8>, head_bytes: usize, phase: u8, then: ConnectionAction) -> ResponseWriter {
+    ResponseWriter {
         head,
         head_bytes,
         head_sent: 0,

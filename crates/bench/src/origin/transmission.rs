@@ -4,11 +4,11 @@
 use weir_workload::{BodyPoint, FaultKind};
 
 use super::counts::PhaseCounts;
-use super::fate::Spoil;
+use super::impairment::InjectedFault;
 
 /// What becomes of the connection behind the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum ConnectionAction {
     /// The next request is waited for.
     Keep,
     /// It is closed in order.
@@ -29,7 +29,7 @@ pub(super) struct Transmission {
     pub(super) sent: u64,
     /// Behind so many bytes, so many a second.
     pub(super) slow: Option<(u64, u64)>,
-    pub(super) then: Then,
+    pub(super) then: ConnectionAction,
 }
 
 impl Transmission {
@@ -39,24 +39,28 @@ impl Transmission {
             declared: length,
             sent: length,
             slow: None,
-            then: if keeps { Then::Keep } else { Then::Close },
+            then: if keeps {
+                ConnectionAction::Keep
+            } else {
+                ConnectionAction::Close
+            },
         }
     }
 
     /// Spoilt: what can be spoilt of content of this length, and is counted. A status is none of
     /// its business.
-    pub(super) fn spoil(&mut self, spoil: Spoil, counts: &mut PhaseCounts) {
+    pub(super) fn inject(&mut self, injected: InjectedFault, counts: &mut PhaseCounts) {
         let length = self.declared;
         if length == 0 {
             return;
         }
-        match spoil {
-            Spoil::Abort(share) => {
+        match injected {
+            InjectedFault::Abort(share) => {
                 self.sent = BodyPoint::Share(share).of(length).min(length - 1);
-                self.then = Then::Close;
+                self.then = ConnectionAction::Close;
                 counts.aborted += 1;
             }
-            Spoil::Fault(kind, at) => self.fault(kind, at, &mut counts.faulted),
+            InjectedFault::Fault(kind, at) => self.fault(kind, at, &mut counts.faulted),
         }
     }
 
@@ -66,15 +70,15 @@ impl Transmission {
         let is_inside = point < length;
         match kind {
             FaultKind::Cut if is_inside => {
-                (self.sent, self.then) = (point, Then::Close);
+                (self.sent, self.then) = (point, ConnectionAction::Close);
                 counts.cut += 1;
             }
             FaultKind::Reset if is_inside => {
-                (self.sent, self.then) = (point, Then::Reset);
+                (self.sent, self.then) = (point, ConnectionAction::Reset);
                 counts.reset += 1;
             }
             FaultKind::Hang if is_inside => {
-                (self.sent, self.then) = (point, Then::Hang);
+                (self.sent, self.then) = (point, ConnectionAction::Hang);
                 counts.hang += 1;
             }
             FaultKind::Slow { bytes_per_s } if is_inside => {
@@ -88,7 +92,7 @@ impl Transmission {
                     BodyPoint::Share(_) => point,
                 };
                 if declared != length {
-                    (self.declared, self.then) = (declared, Then::Close);
+                    (self.declared, self.then) = (declared, ConnectionAction::Close);
                     counts.wrong_length += 1;
                 }
             }
@@ -105,26 +109,31 @@ impl Transmission {
 mod tests {
     use super::*;
 
-    fn check(length: u64, spoil: Spoil, expected: Transmission, counted: u64) {
+    fn check(length: u64, injected: InjectedFault, expected: Transmission, counted: u64) {
         let (mut transmission, mut counts) =
             (Transmission::whole(length, true), PhaseCounts::default());
-        transmission.spoil(spoil, &mut counts);
-        assert_eq!(transmission, expected, "{length} {spoil:?}");
+        transmission.inject(injected, &mut counts);
+        assert_eq!(transmission, expected, "{length} {injected:?}");
         let total = counts.aborted + counts.faulted.total();
-        assert_eq!(total, counted, "{length} {spoil:?}");
+        assert_eq!(total, counted, "{length} {injected:?}");
     }
 
     #[test]
     fn abort_drops_at_least_the_last_byte_and_spares_empty_content() {
         let cut_at = |length, sent| Transmission {
             sent,
-            then: Then::Close,
+            then: ConnectionAction::Close,
             ..Transmission::whole(length, true)
         };
-        check(100, Spoil::Abort(0.0), cut_at(100, 0), 1);
-        check(100, Spoil::Abort(0.999_999), cut_at(100, 99), 1);
-        check(1, Spoil::Abort(0.5), cut_at(1, 0), 1);
-        check(0, Spoil::Abort(0.5), Transmission::whole(0, true), 0);
+        check(100, InjectedFault::Abort(0.0), cut_at(100, 0), 1);
+        check(100, InjectedFault::Abort(0.999_999), cut_at(100, 99), 1);
+        check(1, InjectedFault::Abort(0.5), cut_at(1, 0), 1);
+        check(
+            0,
+            InjectedFault::Abort(0.5),
+            Transmission::whole(0, true),
+            0,
+        );
     }
 
     #[test]
@@ -143,14 +152,14 @@ mod tests {
             ] {
                 check(
                     100,
-                    Spoil::Fault(kind, at),
+                    InjectedFault::Fault(kind, at),
                     Transmission::whole(100, true),
                     0,
                 );
             }
             check(
                 0,
-                Spoil::Fault(kind, BodyPoint::Bytes(0)),
+                InjectedFault::Fault(kind, BodyPoint::Bytes(0)),
                 Transmission::whole(0, true),
                 0,
             );
@@ -163,27 +172,27 @@ mod tests {
         let half = BodyPoint::Share(0.5);
         let cut = Transmission {
             sent: 50,
-            then: Then::Close,
+            then: ConnectionAction::Close,
             ..whole
         };
-        check(100, Spoil::Fault(FaultKind::Cut, half), cut, 1);
+        check(100, InjectedFault::Fault(FaultKind::Cut, half), cut, 1);
         let reset = Transmission {
-            then: Then::Reset,
+            then: ConnectionAction::Reset,
             ..cut
         };
-        check(100, Spoil::Fault(FaultKind::Reset, half), reset, 1);
+        check(100, InjectedFault::Fault(FaultKind::Reset, half), reset, 1);
         let hang = Transmission {
-            then: Then::Hang,
+            then: ConnectionAction::Hang,
             ..cut
         };
-        check(100, Spoil::Fault(FaultKind::Hang, half), hang, 1);
+        check(100, InjectedFault::Fault(FaultKind::Hang, half), hang, 1);
         let slow = Transmission {
             slow: Some((50, 7)),
             ..whole
         };
         check(
             100,
-            Spoil::Fault(FaultKind::Slow { bytes_per_s: 7 }, half),
+            InjectedFault::Fault(FaultKind::Slow { bytes_per_s: 7 }, half),
             slow,
             1,
         );
@@ -193,20 +202,25 @@ mod tests {
     fn wrong_length_fault_declares_another_length_and_closes() {
         let wrong = |declared| Transmission {
             declared,
-            then: Then::Close,
+            then: ConnectionAction::Close,
             ..Transmission::whole(100, true)
         };
         let kind = FaultKind::WrongLength;
-        check(100, Spoil::Fault(kind, BodyPoint::Share(0.5)), wrong(50), 1);
         check(
             100,
-            Spoil::Fault(kind, BodyPoint::Bytes(120)),
+            InjectedFault::Fault(kind, BodyPoint::Share(0.5)),
+            wrong(50),
+            1,
+        );
+        check(
+            100,
+            InjectedFault::Fault(kind, BodyPoint::Bytes(120)),
             wrong(120),
             1,
         );
         check(
             100,
-            Spoil::Fault(kind, BodyPoint::Bytes(100)),
+            InjectedFault::Fault(kind, BodyPoint::Bytes(100)),
             Transmission::whole(100, true),
             0,
         );

@@ -11,9 +11,9 @@ use weir_semantics::write_http_date;
 use weir_workload::{Scenario, Site, UnixSeconds};
 
 use super::OriginPlan;
-use super::by_target::Ledger;
+use super::by_target::FetchLog;
 use super::counts::OriginCounts;
-use super::seen::{Seen, Sight};
+use super::id_set::{IdSet, IdStatus};
 use crate::mark::Id;
 
 /// Bytes lent to whoever reads, and as many to whoever writes: one buffer of each a thread.
@@ -21,15 +21,15 @@ pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
 /// What all threads share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct OriginState {
     pub(super) scenario: Arc<Scenario>,
     pub(super) site: Site,
     pub(super) seed: u64,
     /// Of an origin whose targets describe their responses.
-    pub(super) ledger: Option<Ledger>,
+    pub(super) fetch_log: Option<FetchLog>,
     /// One for each connection that may be open.
     pub(super) places: Arc<Semaphore>,
-    seen: Mutex<Seen>,
+    ids: Mutex<IdSet>,
     /// The newest phase that an id has named.
     phase: AtomicU8,
     /// Connections so far: the number of the next one.
@@ -40,7 +40,7 @@ pub(super) struct Shared {
 
 /// One thread.
 pub(super) struct Worker {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<OriginState>,
     /// Memory to read into.
     pub(super) input: RefCell<Box<[u8]>>,
     /// Memory to make content in.
@@ -51,16 +51,16 @@ pub(super) struct Worker {
     date: Cell<(UnixSeconds, [u8; 29])>,
 }
 
-impl Shared {
-    pub(super) fn new(plan: &OriginPlan, ledger: Option<Ledger>) -> Self {
+impl OriginState {
+    pub(super) fn new(plan: &OriginPlan, fetch_log: Option<FetchLog>) -> Self {
         let places = usize::try_from(plan.connections_max).unwrap_or(usize::MAX);
         Self {
             site: Site::new(&plan.scenario, plan.seed),
             scenario: Arc::clone(&plan.scenario),
             seed: plan.seed,
-            ledger,
+            fetch_log,
             places: Arc::new(Semaphore::new(places)),
-            seen: Mutex::new(Seen::new(plan.shares)),
+            ids: Mutex::new(IdSet::new(plan.shares)),
             phase: AtomicU8::new(0),
             connections: AtomicU64::new(0),
             begins: Mutex::new(Instant::now()),
@@ -68,14 +68,14 @@ impl Shared {
     }
 
     /// Notes a request's id: how it was known, and the phase that the request belongs to.
-    pub(super) fn see(&self, id: Option<Id>) -> (Sight, u8) {
-        let sight = id.map_or(Sight::Outside, |id| lock(&self.seen).see(id));
+    pub(super) fn see(&self, id: Option<Id>) -> (IdStatus, u8) {
+        let sight = id.map_or(IdStatus::Outside, |id| lock(&self.ids).see(id));
         match (sight, id) {
-            (Sight::First | Sight::Again, Some(id)) => {
+            (IdStatus::First | IdStatus::Repeated, Some(id)) => {
                 self.phase.fetch_max(id.phase, Ordering::Relaxed);
                 (sight, id.phase)
             }
-            _ => (Sight::Outside, self.phase.load(Ordering::Relaxed)),
+            _ => (IdStatus::Outside, self.phase.load(Ordering::Relaxed)),
         }
     }
 
@@ -102,7 +102,7 @@ impl Shared {
 }
 
 impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, counts: Arc<Mutex<OriginCounts>>) -> Self {
+    pub(super) fn new(shared: Arc<OriginState>, counts: Arc<Mutex<OriginCounts>>) -> Self {
         let buffer = || RefCell::new(vec![0; BUFFER_BYTES].into_boxed_slice());
         Self {
             shared,

@@ -139,7 +139,7 @@ impl Default for Times {
 /// How it travels.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct TimesRecord {
     sum_us: u64,
     min_us: u64,
     max_us: u64,
@@ -148,7 +148,7 @@ struct Written {
 
 impl Serialize for Times {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let written = Written {
+        let written = TimesRecord {
             sum_us: self.sum_us,
             min_us: self.min_us,
             max_us: self.max_us,
@@ -160,7 +160,7 @@ impl Serialize for Times {
 
 impl<'de> Deserialize<'de> for Times {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = TimesRecord::deserialize(deserializer)?;
         let mut times = Self::new();
         for (us, count) in written.buckets {
             times

@@ -25,7 +25,7 @@ pub(super) struct Processes {
     /// When the root was started, as it was first looked at: its id may be given out again.
     root_started: Option<u64>,
     proc: PathBuf,
-    last: HashMap<(u32, u64), Seen>,
+    last: HashMap<(u32, u64), ByteCounts>,
     last_ticks: Option<u64>,
     so_far: Totals,
     hides_bytes: bool,
@@ -33,7 +33,7 @@ pub(super) struct Processes {
 
 /// Bytes of one process when it was last seen.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct ByteCounts {
     read_bytes: u64,
     written_bytes: u64,
 }
@@ -95,7 +95,7 @@ impl Processes {
             let name = (*id, stats[id].started);
             // a process that came since counts from its birth, one that was there at first from
             // then on
-            let start = if is_first { now } else { Seen::default() };
+            let start = if is_first { now } else { ByteCounts::default() };
             let before = self.last.get(&name).copied().unwrap_or(start);
             self.so_far.read_bytes += now.read_bytes.saturating_sub(before.read_bytes);
             self.so_far.written_bytes += now.written_bytes.saturating_sub(before.written_bytes);
@@ -110,10 +110,10 @@ impl Processes {
     }
 
     /// `None` where we may not look, or the process has gone.
-    fn bytes(&self, id: u32) -> Option<Seen> {
+    fn bytes(&self, id: u32) -> Option<ByteCounts> {
         let text = self.read(id, "io")?;
         let numbers = named_numbers(&text);
-        Some(Seen {
+        Some(ByteCounts {
             read_bytes: numbers.get("read_bytes").copied()?,
             written_bytes: numbers.get("write_bytes").copied()?,
         })

@@ -108,7 +108,7 @@ fn watch(
         return watched;
     }
     let gone = |at_s: f64| format!("The proxy's process was gone after {at_s:.0} s.");
-    let Some(mut before) = Look::now(processes) else {
+    let Some(mut before) = UsageSample::now(processes) else {
         watched.warnings.push(gone(0.0));
         return watched;
     };
@@ -122,7 +122,7 @@ fn watch(
             break;
         }
         let at_s = start_at.elapsed().as_secs_f64();
-        let Some(after) = Look::now(processes) else {
+        let Some(after) = UsageSample::now(processes) else {
             watched.warnings.push(gone(at_s));
             break;
         };
@@ -143,13 +143,13 @@ fn watch(
 
 /// Everything at one moment.
 #[derive(Debug)]
-struct Look {
+struct UsageSample {
     at: Instant,
     tree: Totals,
     machine: Machine,
 }
 
-impl Look {
+impl UsageSample {
     fn now(processes: &mut Processes) -> Option<Self> {
         Some(Self {
             at: Instant::now(),

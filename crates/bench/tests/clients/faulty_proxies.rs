@@ -5,22 +5,22 @@ use weir_bench::client::ClientResult;
 use weir_bench::tally::ErrorKind;
 
 use crate::rig::{forward, total};
-use crate::support::{Fault, FaultyProxy, Served, hits, web};
+use crate::support::{Fault, FaultyProxy, TestOrigin, hits, web};
 
 /// All wrong responses are of one of these kinds, none is missed, and the first is described.
-fn check(lie: Fault, expected: &[WrongKind]) -> ClientResult {
+fn check(fault: Fault, expected: &[WrongKind]) -> ClientResult {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::None);
     // the beginning is honest
-    proxy.tell_after(10, lie);
+    proxy.tell_after(10, fault);
     let result = forward(&served, &scenario, proxy.address());
     let wrong = total(&result).wrong;
-    assert!(proxy.told() > 10);
+    assert!(proxy.sent_faulty() > 10);
     let found: u64 = expected.iter().map(|kind| wrong.of(*kind)).sum();
     assert_eq!(
         found,
-        proxy.told(),
+        proxy.sent_faulty(),
         "{wrong:?}, {:?}",
         result.wrong_responses.first()
     );
@@ -44,7 +44,7 @@ fn wrong_byte_is_detected_at_its_offset() {
             result
                 .wrong_responses
                 .iter()
-                .all(|lie| lie.offset == Some(offset as u64))
+                .all(|fault| fault.offset == Some(offset as u64))
         );
     }
 }
@@ -102,21 +102,24 @@ fn unreadable_response_is_detected_and_counted_as_an_error() {
 
 fn check_unreadable() -> ClientResult {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::Unreadable);
     let result = forward(&served, &scenario, proxy.address());
-    assert_eq!(total(&result).wrong.of(WrongKind::Unreadable), proxy.told());
+    assert_eq!(
+        total(&result).wrong.of(WrongKind::Unreadable),
+        proxy.sent_faulty()
+    );
     result
 }
 
 #[test]
 fn truncated_response_is_an_early_close_error_not_a_content_mismatch() {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::ShortClosed { missing: 1 });
     let total = total(&forward(&served, &scenario, proxy.address()));
     assert_eq!(total.wrong.sum(), 0);
-    assert_eq!(total.errors.of(ErrorKind::EarlyClose), proxy.told());
+    assert_eq!(total.errors.of(ErrorKind::EarlyClose), proxy.sent_faulty());
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn stale_version_is_detected() {
         "workload.cache_control=[{ share = 1.0, max_age = true, directives = \"must-revalidate\" }]",
         "clients.queue_max=1000",
     ]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::Stale);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);

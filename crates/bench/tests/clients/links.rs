@@ -8,7 +8,7 @@ use weir_bench::client::Form;
 use weir_workload::{Link, Scenario};
 
 use crate::rig::{Counter, direct, nowhere, plan, run_until, total};
-use crate::support::{Served, hits};
+use crate::support::{TestOrigin, hits};
 
 fn with_link(mut scenario: Scenario, link: Link) -> Scenario {
     scenario.clients.link = Some(link);
@@ -33,7 +33,7 @@ fn response_takes_at_least_its_transmission_time_on_the_link() {
         "workload.duration=4s",
     ]);
     let scenario = with_link(scenario, link(Some(400_000), 0.0));
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let result = direct(&served, &scenario);
     let times = &result.phases[1].response_time.all;
     assert!(times.count() >= 8, "{}", times.count());
@@ -54,7 +54,7 @@ fn new_connection_pays_link_delay_four_times_a_persistent_one_twice() {
         "clients.keep_alive=false",
     ];
     let scenario = with_link(hits(&assignments), link(None, 20.0));
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let result = direct(&served, &scenario);
     let times = &result.phases[1].response_time;
     let (least, connect) = (
@@ -65,7 +65,7 @@ fn new_connection_pays_link_delay_four_times_a_persistent_one_twice() {
     assert!((40_000..60_000).contains(&connect), "{connect}");
     // one that is kept: only the last two
     let scenario = with_link(hits(&assignments[..3]), link(None, 20.0));
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let least = direct(&served, &scenario).phases[1]
         .response_time
         .all

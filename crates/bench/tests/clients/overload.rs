@@ -8,8 +8,8 @@ use weir_bench::client::{ClientResult, Form};
 use weir_bench::tally::{ErrorKind, LINK_SLOWER_SHARE_MAX};
 use weir_workload::Link;
 
-use crate::rig::{Hindered, direct, nowhere, plan, run, run_watched, total};
-use crate::support::{Served, web};
+use crate::rig::{SlowFeed, direct, nowhere, plan, run, run_watched, total};
+use crate::support::{TestOrigin, web};
 
 /// Two seconds of an open loop, of which the generator's thread is away for a good part.
 fn hindered(link: Option<Link>) -> ClientResult {
@@ -21,10 +21,10 @@ fn hindered(link: Option<Link>) -> ClientResult {
         "clients.queue_max=1000",
     ]);
     scenario.clients.link = link;
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let servers = served.origin.servers().to_vec();
     let plan = plan(&scenario, nowhere(), Form::Direct { servers });
-    let away = Hindered(Duration::from_millis(300));
+    let away = SlowFeed(Duration::from_millis(300));
     run_watched(&plan, &away, &AtomicBool::new(false))
 }
 
@@ -62,7 +62,7 @@ fn requests_refused_by_a_full_queue_are_reported_as_errors() {
         "workload.measured=1s",
         "clients.queue_max=4",
     ]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let result = direct(&served, &scenario);
     let reasons = result.health.reasons();
     let full = total(&result).errors.of(ErrorKind::QueueFull);

@@ -9,20 +9,20 @@ use weir_bench::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, For
 use weir_bench::tally::{RequestCounts, SecondTally};
 use weir_workload::{Scenario, Share};
 
-use crate::support::{SEED, Served};
+use crate::support::{SEED, TestOrigin};
 
 /// Nobody looks.
-struct Silent;
+struct NullFeed;
 
-impl Feed for Silent {
+impl Feed for NullFeed {
     fn second(&self, _: &SecondTally) {}
 }
 
 /// Somebody remembers.
 #[derive(Default)]
-pub(crate) struct Remembered(pub(crate) Mutex<Vec<SecondTally>>);
+pub(crate) struct SecondsLog(pub(crate) Mutex<Vec<SecondTally>>);
 
-impl Feed for Remembered {
+impl Feed for SecondsLog {
     fn second(&self, second: &SecondTally) {
         self.0.lock().expect("sound").push(second.clone());
     }
@@ -30,9 +30,9 @@ impl Feed for Remembered {
 
 /// Keeps the thread from its clients for so long each second, as a machine does that has other
 /// things to do.
-pub(crate) struct Hindered(pub(crate) Duration);
+pub(crate) struct SlowFeed(pub(crate) Duration);
 
-impl Feed for Hindered {
+impl Feed for SlowFeed {
     fn second(&self, _: &SecondTally) {
         let begin = Instant::now();
         while begin.elapsed() < self.0 {
@@ -76,13 +76,13 @@ pub(crate) fn plan(scenario: &Scenario, proxy: SocketAddr, form: Form) -> Client
 }
 
 /// Without a proxy.
-pub(crate) fn direct(served: &Served, scenario: &Scenario) -> ClientResult {
+pub(crate) fn direct(served: &TestOrigin, scenario: &Scenario) -> ClientResult {
     let servers = served.origin.servers().to_vec();
     run(&plan(scenario, nowhere(), Form::Direct { servers }))
 }
 
 /// Through a forward proxy.
-pub(crate) fn forward(served: &Served, scenario: &Scenario, proxy: SocketAddr) -> ClientResult {
+pub(crate) fn forward(served: &TestOrigin, scenario: &Scenario, proxy: SocketAddr) -> ClientResult {
     let servers = served.origin.servers().to_vec();
     run(&plan(scenario, proxy, Form::Forward { servers }))
 }
@@ -92,7 +92,7 @@ pub(crate) fn run(plan: &ClientPlan) -> ClientResult {
 }
 
 pub(crate) fn run_until(plan: &ClientPlan, stop: &AtomicBool) -> ClientResult {
-    run_watched(plan, &Silent, stop)
+    run_watched(plan, &NullFeed, stop)
 }
 
 pub(crate) fn run_watched(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> ClientResult {

@@ -4,12 +4,12 @@ use weir_bench::client::Form;
 use weir_bench::tally::{CrossCheck, ErrorKind};
 use weir_workload::Scenario;
 
-use crate::rig::{Remembered, direct, forward, nowhere, plan, run, total};
-use crate::support::{Fault, FaultyProxy, Served, hits, web, wpb};
+use crate::rig::{SecondsLog, direct, forward, nowhere, plan, run, total};
+use crate::support::{Fault, FaultyProxy, TestOrigin, hits, web, wpb};
 
 /// Runs without a proxy; requests on both sides must be the same, and everything forwarded.
 fn check_direct(scenario: Scenario) -> weir_bench::client::ClientResult {
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let result = direct(&served, &scenario);
     let total = total(&result);
     let origin = served.counts();
@@ -138,7 +138,7 @@ fn each_client_connects_from_its_own_address() {
 fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
     // a proxy that sends for ever what it stored first does not lie about targets that never change
     let scenario = hits(&["workload.connections=2", "workload.targets=10"]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::Stale);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
@@ -152,7 +152,7 @@ fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
 #[test]
 fn false_hit_claim_is_counted_as_forward_and_disagreement() {
     let scenario = hits(&["workload.connections=2", "workload.targets=5"]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::FalseHit);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
@@ -164,7 +164,7 @@ fn false_hit_claim_is_counted_as_forward_and_disagreement() {
 fn request_through_a_gateway_reaches_its_own_server() {
     let scenario = wpb(&["clients.connections_max=1"]);
     let gateway = weir_bench::origin::OriginListen::Gateway("127.0.0.1:0".parse().expect("one"));
-    let served = Served::on(scenario.clone(), gateway, 1);
+    let served = TestOrigin::on(scenario.clone(), gateway, 1);
     let proxy = FaultyProxy::gateway(served.address(), Fault::None);
     let authority = proxy.address().to_string();
     let result = run(&plan(
@@ -206,14 +206,14 @@ fn per_second_tallies_sum_to_the_phase_totals() {
         "workload.targets=5",
         "workload.duration=3s",
     ]);
-    let served = Served::new(scenario.clone());
+    let served = TestOrigin::new(scenario.clone());
     let servers = served.origin.servers().to_vec();
-    let remembered = Remembered::default();
+    let remembered = SecondsLog::default();
     let plan = plan(&scenario, nowhere(), Form::Direct { servers });
     let never = std::sync::atomic::AtomicBool::new(false);
     let result = weir_bench::client::run(&plan, &remembered, &never).expect("a run");
-    let told = remembered.0.into_inner().expect("sound");
-    assert!(told.len() >= 3 && told[..] == result.series[..told.len()]);
+    let sent_faulty = remembered.0.into_inner().expect("sound");
+    assert!(sent_faulty.len() >= 3 && sent_faulty[..] == result.series[..sent_faulty.len()]);
     let total = total(&result);
     let sum = |count: fn(&weir_bench::tally::SecondTally) -> u64| -> u64 {
         result.series.iter().map(count).sum()
@@ -228,6 +228,6 @@ fn per_second_tallies_sum_to_the_phase_totals() {
         .map(|pair| pair.1)
         .sum();
     assert_eq!(timed, total.responses());
-    assert_eq!(told[1].connections_open, 2);
-    assert!(told[1].quantile_us(0.99) >= told[1].quantile_us(0.5));
+    assert_eq!(sent_faulty[1].connections_open, 2);
+    assert!(sent_faulty[1].quantile_us(0.99) >= sent_faulty[1].quantile_us(0.5));
 }

@@ -7,9 +7,9 @@ use weir_measure::record::Record;
 
 /// One lie in a Wisconsin benchmark: found once, and called by its name.
 #[track_caller]
-fn check(lie: Fault, kind: &str) {
+fn check(fault: Fault, kind: &str) {
     let faulty_proxy = FaultyProxy::forward(Fault::None);
-    faulty_proxy.tell_once(30, lie);
+    faulty_proxy.tell_once(30, fault);
     // a fault of this kind is no error that the scenario wants
     let record = run(
         &plan(
@@ -22,14 +22,14 @@ fn check(lie: Fault, kind: &str) {
     assert_eq!(
         counted,
         Some(1),
-        "{lie:?}: {:?} {:?}",
+        "{fault:?}: {:?} {:?}",
         record.total.client,
         record.reasons
     );
     assert_eq!(
         record.wrong_responses.len(),
         1,
-        "{lie:?}: {:#?}",
+        "{fault:?}: {:#?}",
         record.wrong_responses
     );
     assert!(

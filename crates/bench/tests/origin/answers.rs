@@ -3,12 +3,12 @@
 use weir_bench::mark::{Id, ResponseMark};
 use weir_wire::Version;
 
-use crate::support::{Curl, Served, hits, target, wpb};
+use crate::support::{Curl, TestOrigin, hits, target, wpb};
 
 #[test]
 fn content_equals_the_content_function_of_its_target() {
     for size in ["0B", "1B", "1KB", "64KB", "300KB"] {
-        let served = Served::new(hits(&[&format!("workload.size=constant({size})")]));
+        let served = TestOrigin::new(hits(&[&format!("workload.size=constant({size})")]));
         for number in [0, 999] {
             let fetched = Curl::direct().fetch(&[&served.url(target(number))]);
             assert_eq!(fetched.status(), 200);
@@ -22,7 +22,7 @@ fn content_equals_the_content_function_of_its_target() {
 
 #[test]
 fn content_larger_than_any_buffer_is_sent_unchanged() {
-    let served = Served::new(hits(&["workload.size=constant(40MB)"]));
+    let served = TestOrigin::new(hits(&["workload.size=constant(40MB)"]));
     let fetched = Curl::direct().fetch(&[&served.url(target(3))]);
     let content = fetched.content();
     assert_eq!(content.len(), 40 << 20);
@@ -36,7 +36,7 @@ fn content_larger_than_any_buffer_is_sent_unchanged() {
 
 #[test]
 fn range_of_content_larger_than_memory_is_served() {
-    let served = Served::new(hits(&["workload.size=constant(1000GB)"]));
+    let served = TestOrigin::new(hits(&["workload.size=constant(1000GB)"]));
     let fetched = Curl::direct()
         .args(&["-r", "1073741000000-1073741000999"])
         .fetch(&[&served.url(target(3))]);
@@ -48,7 +48,7 @@ fn range_of_content_larger_than_memory_is_served() {
 
 #[test]
 fn origin_mark_names_the_id_of_the_request_it_answers() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let mut wire = served.wire();
     let mut check = |mark: &str, id: Option<Id>| {
         let path = served.path(target(1));
@@ -75,7 +75,7 @@ fn origin_mark_names_the_id_of_the_request_it_answers() {
 
 #[test]
 fn head_gets_the_fields_of_get_without_content() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let mut wire = served.wire();
     let path = served.path(target(1));
     let get = wire.ask(&[&format!("GET {path} HTTP/1.1"), "Host: a"]);
@@ -94,7 +94,7 @@ fn head_gets_the_fields_of_get_without_content() {
 
 #[test]
 fn unknown_path_is_answered_with_404_that_names_it() {
-    let served = Served::new(wpb(&[]));
+    let served = TestOrigin::new(wpb(&[]));
     for path in [
         "/",
         "/dummy.html",
@@ -112,7 +112,7 @@ fn unknown_path_is_answered_with_404_that_names_it() {
 
 #[test]
 fn absolute_form_request_is_answered() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let url = served.url(target(1));
     let reply = served
         .wire()
@@ -123,7 +123,7 @@ fn absolute_form_request_is_answered() {
 
 #[test]
 fn unsupported_method_is_refused_with_405_and_allow() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let path = served.path(target(1));
     let mut wire = served.wire();
     for method in ["DELETE", "PUT", "OPTIONS", "BREW"] {
@@ -136,7 +136,7 @@ fn unsupported_method_is_refused_with_405_and_allow() {
 
 #[test]
 fn malformed_request_is_answered_with_400_and_not_counted() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let nonsense = [
         "GET /hit1.bin\r\n\r\n",
         "GET /hit1.bin HTTP/1.1\nHost: a\n\n",
@@ -159,7 +159,7 @@ fn malformed_request_is_answered_with_400_and_not_counted() {
 
 #[test]
 fn request_content_is_consumed_before_the_next_request() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let path = served.path(target(1));
     let mut wire = served.wire();
     let content = "GET / HTTP/1.1\r\n\r\n".repeat(10_000);
@@ -180,7 +180,7 @@ fn request_content_is_consumed_before_the_next_request() {
 
 #[test]
 fn expect_100_continue_is_answered_with_an_interim_response() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let path = served.path(target(1));
     let mut wire = served.wire();
     let post = format!(
@@ -194,7 +194,7 @@ fn expect_100_continue_is_answered_with_an_interim_response() {
 
 #[test]
 fn pipelined_and_bytewise_requests_are_answered_in_order() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let requests: String = (0..20)
         .map(|number| {
             format!(
@@ -220,7 +220,7 @@ fn pipelined_and_bytewise_requests_are_answered_in_order() {
 
 #[test]
 fn http_1_0_origin_answers_in_version_1_0_and_closes() {
-    let served = Served::new(hits(&["origin.http=\"1.0\"", "origin.keep_alive=false"]));
+    let served = TestOrigin::new(hits(&["origin.http=\"1.0\"", "origin.keep_alive=false"]));
     let path = served.path(target(1));
     let mut wire = served.wire();
     let reply = wire.ask(&[&format!("GET {path} HTTP/1.0")]);

@@ -3,9 +3,9 @@
 use weir_bench::mark::ResponseMark;
 use weir_semantics::Timestamp;
 
-use crate::support::{Curl, Reply, Served, date, hits, now, target};
+use crate::support::{Curl, Reply, TestOrigin, date, hits, now, target};
 
-fn ask(served: &Served, fields: &[&str]) -> Reply {
+fn ask(served: &TestOrigin, fields: &[&str]) -> Reply {
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     let lines: Vec<&str> = [line.as_str(), "Host: a", "Weir-Bench: 0-0-1"]
         .into_iter()
@@ -14,14 +14,14 @@ fn ask(served: &Served, fields: &[&str]) -> Reply {
     served.wire().ask(&lines)
 }
 
-fn modified(served: &Served) -> Timestamp {
+fn modified(served: &TestOrigin) -> Timestamp {
     let described = served.site.describe(target(1), now());
     described.modified.expect("a Last-Modified")
 }
 
 #[test]
 fn matching_validator_is_answered_with_304() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let tag = served.tag(target(1));
     let at = date(modified(&served));
     let later = date(Timestamp(modified(&served).0 + 1));
@@ -48,7 +48,7 @@ fn matching_validator_is_answered_with_304() {
 
 #[test]
 fn non_matching_validator_is_answered_with_full_content() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let tag = served.tag(target(1));
     let other = served.tag(target(2));
     let at = date(modified(&served));
@@ -75,7 +75,7 @@ fn non_matching_validator_is_answered_with_full_content() {
 
 #[test]
 fn origin_without_conditional_support_ignores_condition_and_range() {
-    let served = Served::new(hits(&["origin.conditional=false"]));
+    let served = TestOrigin::new(hits(&["origin.conditional=false"]));
     let at = date(modified(&served));
     let fields = [&*format!("If-Modified-Since: {at}"), "Range: bytes=0-1"];
     let reply = ask(&served, &fields);
@@ -85,7 +85,7 @@ fn origin_without_conditional_support_ignores_condition_and_range() {
 
 #[test]
 fn satisfiable_range_is_answered_with_206_and_its_bytes() {
-    let served = Served::new(hits(&["workload.size=constant(200000B)"]));
+    let served = TestOrigin::new(hits(&["workload.size=constant(200000B)"]));
     let whole = served.content(target(1));
     for (range, from, to) in [
         ("0-0", 0, 1),
@@ -109,17 +109,17 @@ fn satisfiable_range_is_answered_with_206_and_its_bytes() {
 
 #[test]
 fn range_beyond_the_end_is_answered_with_416() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let reply = ask(&served, &["Range: bytes=10000-"]);
     assert_eq!((reply.status, reply.content.len()), (416, 0));
     assert_eq!(reply.field("content-range"), Some("bytes */10000"));
-    let empty = Served::new(hits(&["workload.size=constant(0B)"]));
+    let empty = TestOrigin::new(hits(&["workload.size=constant(0B)"]));
     assert_eq!(ask(&empty, &["Range: bytes=0-0"]).status, 416);
 }
 
 #[test]
 fn unsupported_range_or_failed_if_range_is_answered_with_200() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let tag = served.tag(target(1));
     let other = served.tag(target(2));
     let at = date(modified(&served));

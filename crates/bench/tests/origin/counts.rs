@@ -4,9 +4,9 @@ use std::net::Shutdown;
 
 use weir_bench::origin::PhaseCounts;
 
-use crate::support::{Reply, Served, Wire, hits, ports, target};
+use crate::support::{Reply, TestOrigin, Wire, hits, ports, target};
 
-fn ask(wire: &mut Wire, served: &Served, mark: &str, more: &[&str]) -> Reply {
+fn ask(wire: &mut Wire, served: &TestOrigin, mark: &str, more: &[&str]) -> Reply {
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     let mut lines = vec![line.as_str(), "Host: a"];
     lines.extend(more);
@@ -19,7 +19,7 @@ fn ask(wire: &mut Wire, served: &Served, mark: &str, more: &[&str]) -> Reply {
 
 #[test]
 fn request_is_counted_in_the_phase_of_its_id_and_by_kind() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let mut wire = served.wire();
     let mut head_bytes = 0;
     let mut say = |mark, more: &[&str]| {
@@ -73,7 +73,7 @@ fn request_is_counted_in_the_phase_of_its_id_and_by_kind() {
 
 #[test]
 fn client_disconnect_is_counted_with_only_the_bytes_sent() {
-    let served = Served::new(hits(&["workload.size=constant(500MB)"]));
+    let served = TestOrigin::new(hits(&["workload.size=constant(500MB)"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     let mut wire = served.wire();
     wire.send(format!("{line}\r\nHost: a\r\n\r\n").as_bytes())
@@ -93,7 +93,7 @@ fn client_disconnect_is_counted_with_only_the_bytes_sent() {
 
 #[test]
 fn counts_of_all_threads_are_summed() {
-    let served = Served::on(hits(&[]), ports(), 3);
+    let served = TestOrigin::on(hits(&[]), ports(), 3);
     let mut wires: Vec<Wire> = (0..12).map(|_| served.wire()).collect();
     for (number, wire) in wires.iter_mut().enumerate() {
         for repeat in 0..3 {

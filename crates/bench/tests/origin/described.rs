@@ -9,11 +9,11 @@ use weir_bench::origin::OriginListen;
 use weir_semantics::Timestamp;
 use weir_workload::{Described, Scenario, Target, Workload, number};
 
-use crate::support::{Reply, Served, date, now, target, web, wpb};
+use crate::support::{Reply, TestOrigin, date, now, target, web, wpb};
 
 /// Asks for the target, and again if the second changed meanwhile: then it is not known which one
 /// was meant.
-fn ask<'s>(served: &'s Served, target: Target) -> (Reply, Described<'s>, Timestamp) {
+fn ask<'s>(served: &'s TestOrigin, target: Target) -> (Reply, Described<'s>, Timestamp) {
     let line = format!("GET /s{}{} HTTP/1.1", target.server, served.path(target));
     loop {
         let mut wire = served.wire();
@@ -25,7 +25,7 @@ fn ask<'s>(served: &'s Served, target: Target) -> (Reply, Described<'s>, Timesta
     }
 }
 
-fn check(served: &Served, target: Target) {
+fn check(served: &TestOrigin, target: Target) {
     let (reply, about, at) = ask(served, target);
     assert_eq!(reply.status, 200);
     let mut tag = Vec::new();
@@ -68,9 +68,9 @@ fn check(served: &Served, target: Target) {
 }
 
 /// As a gateway, so that the hundreds of servers of some take one port.
-fn serve(scenario: Scenario) -> Served {
+fn serve(scenario: Scenario) -> TestOrigin {
     let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
-    Served::on(scenario, gateway, 1)
+    TestOrigin::on(scenario, gateway, 1)
 }
 
 fn check_site(scenario: Scenario, numbers: impl Strategy<Value = u64>) {

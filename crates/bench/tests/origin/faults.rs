@@ -3,25 +3,25 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use crate::support::{Curl, Fetched, Served, faulty, hits, target};
+use crate::support::{Curl, Fetched, TestOrigin, faulty, hits, target};
 
 /// curl's exit codes.
 const PARTIAL_FILE: i32 = 18;
 const TIMED_OUT: i32 = 28;
 const RECEIVE_ERROR: i32 = 56;
 
-fn fetch(served: &Served) -> Fetched {
+fn fetch(served: &TestOrigin) -> Fetched {
     Curl::direct().fetch(&[&served.url(target(1))])
 }
 
-fn check_begin(served: &Served, fetched: &Fetched, length: usize) {
+fn check_begin(served: &TestOrigin, fetched: &Fetched, length: usize) {
     assert_eq!(fetched.status(), 200);
     assert!(fetched.body == served.content(target(1))[..length]);
 }
 
 #[test]
 fn cut_response_ends_before_its_content_length() {
-    let served = Served::new(faulty(
+    let served = TestOrigin::new(faulty(
         "what = \"cut\"\nshare = \"100%\"\nat = \"25%\"",
         &[],
     ));
@@ -35,7 +35,7 @@ fn cut_response_ends_before_its_content_length() {
 
 #[test]
 fn reset_fault_resets_the_connection() {
-    let served = Served::new(faulty(
+    let served = TestOrigin::new(faulty(
         "what = \"reset\"\nshare = \"100%\"\nat = \"100B\"",
         &[],
     ));
@@ -51,7 +51,7 @@ fn reset_fault_resets_the_connection() {
 
 #[test]
 fn hanging_response_stalls_until_the_client_disconnects() {
-    let served = Served::new(faulty(
+    let served = TestOrigin::new(faulty(
         "what = \"hang\"\nshare = \"100%\"\nat = \"1KB\"",
         &[],
     ));
@@ -69,7 +69,7 @@ fn hanging_response_stalls_until_the_client_disconnects() {
 
 #[test]
 fn slow_fault_limits_the_rate_after_its_offset() {
-    let served = Served::new(faulty(
+    let served = TestOrigin::new(faulty(
         "what = \"slow(10KB)\"\nshare = \"100%\"\nat = \"50%\"",
         &[],
     ));
@@ -96,7 +96,7 @@ fn slow_fault_limits_the_rate_after_its_offset() {
 
 #[test]
 fn wrong_length_fault_declares_another_content_length() {
-    let longer = Served::new(faulty(
+    let longer = TestOrigin::new(faulty(
         "what = \"wrong-length\"\nshare = \"100%\"\nat = \"10100B\"",
         &[],
     ));
@@ -104,7 +104,7 @@ fn wrong_length_fault_declares_another_content_length() {
     assert_eq!(fetched.exit, PARTIAL_FILE, "{}", fetched.stderr);
     assert_eq!(fetched.field("content-length"), Some("10100"));
     check_begin(&longer, &fetched, 10_000);
-    let shorter = Served::new(faulty(
+    let shorter = TestOrigin::new(faulty(
         "what = \"wrong-length\"\nshare = \"100%\"\nat = \"90%\"",
         &[],
     ));
@@ -122,7 +122,7 @@ fn wrong_length_fault_declares_another_content_length() {
 
 #[test]
 fn status_fault_answers_with_its_status_and_keeps_the_connection() {
-    let served = Served::new(faulty("what = \"status(503)\"\nshare = \"100%\"", &[]));
+    let served = TestOrigin::new(faulty("what = \"status(503)\"\nshare = \"100%\"", &[]));
     let urls = [served.url(target(1)), served.url(target(2))];
     let fetched = Curl::direct().fetch(&[&urls[0], &urls[1]]);
     assert_eq!((fetched.exit, fetched.status()), (0, 503));
@@ -136,7 +136,7 @@ fn status_fault_answers_with_its_status_and_keeps_the_connection() {
 
 #[test]
 fn head_and_304_responses_are_not_cut() {
-    let served = Served::new(faulty("what = \"cut\"\nshare = \"100%\"", &[]));
+    let served = TestOrigin::new(faulty("what = \"cut\"\nshare = \"100%\"", &[]));
     let mut wire = served.wire();
     let head = format!("HEAD {} HTTP/1.1", served.path(target(1)));
     let get = format!("GET {} HTTP/1.1", served.path(target(1)));
@@ -149,9 +149,9 @@ fn head_and_304_responses_are_not_cut() {
 
 #[test]
 fn aborts_follow_their_share_and_random_offsets_reproducibly() {
-    let served = Served::new(hits(&["origin.aborted_share=25%"]));
-    let replay = Served::new(hits(&["origin.aborted_share=25%"]));
-    let lengths = |served: &Served| -> Vec<usize> {
+    let served = TestOrigin::new(hits(&["origin.aborted_share=25%"]));
+    let replay = TestOrigin::new(hits(&["origin.aborted_share=25%"]));
+    let lengths = |served: &TestOrigin| -> Vec<usize> {
         (0..400)
             .map(|number| {
                 let line = format!("GET {} HTTP/1.1", served.path(target(1)));
@@ -182,7 +182,7 @@ fn aborts_follow_their_share_and_random_offsets_reproducibly() {
 #[test]
 fn fault_affects_only_its_configured_targets() {
     let fault = "what = \"status(500)\"\nshare = \"100%\"\ntargets = \"numbers 3-4\"";
-    let served = Served::new(faulty(fault, &[]));
+    let served = TestOrigin::new(faulty(fault, &[]));
     let mut wire = served.wire();
     let statuses: Vec<u16> = (0..7)
         .map(|number| {
@@ -198,12 +198,12 @@ fn fault_affects_only_its_configured_targets() {
 
 #[test]
 fn fault_occurs_only_within_its_time_window() {
-    let status = |served: &Served| {
+    let status = |served: &TestOrigin| {
         let line = format!("GET {} HTTP/1.1", served.path(target(0)));
         served.wire().ask(&[&line, "Host: a"]).status
     };
     let fault = "what = \"status(500)\"\nshare = \"100%\"\n";
-    let served = Served::new(faulty(&format!("{fault}until = \"1000s\""), &[]));
+    let served = TestOrigin::new(faulty(&format!("{fault}until = \"1000s\""), &[]));
     assert_eq!(status(&served), 500);
     served
         .origin
@@ -211,9 +211,9 @@ fn fault_occurs_only_within_its_time_window() {
     assert_eq!(status(&served), 200, "before the run");
     served.origin.begin(Instant::now());
     assert_eq!(status(&served), 500);
-    let later = Served::new(faulty(&format!("{fault}from = \"1000s\""), &[]));
+    let later = TestOrigin::new(faulty(&format!("{fault}from = \"1000s\""), &[]));
     assert_eq!(status(&later), 200);
-    let short = Served::new(faulty(&format!("{fault}until = \"50ms\""), &[]));
+    let short = TestOrigin::new(faulty(&format!("{fault}until = \"50ms\""), &[]));
     // over when it is over
     while status(&short) == 500 {}
     assert_eq!(status(&short), 200);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use weir_bench::origin::{self, OriginListen, OriginPlan};
 use weir_workload::Target;
 
-use crate::support::{Curl, Served, Wire, hits, ports, wpb};
+use crate::support::{Curl, TestOrigin, Wire, hits, ports, wpb};
 
 /// Every server answers with its own content, for this URL of its number.
-fn check_servers(served: &Served, servers: u32, url: impl Fn(u32, &str) -> String) {
+fn check_servers(served: &TestOrigin, servers: u32, url: impl Fn(u32, &str) -> String) {
     for server in 0..servers {
         let target = Target { server, number: 5 };
         let fetched = Curl::direct().fetch(&[&url(server, &served.path(target))]);
@@ -23,7 +23,7 @@ fn check_servers(served: &Served, servers: u32, url: impl Fn(u32, &str) -> Strin
 
 #[test]
 fn each_port_serves_its_own_server() {
-    let served = Served::on(wpb(&[]), ports(), 2);
+    let served = TestOrigin::on(wpb(&[]), ports(), 2);
     let servers = served.origin.servers();
     assert_eq!(servers.len(), 3);
     check_servers(&served, 3, |server, path| {
@@ -53,7 +53,7 @@ fn given_ports_are_consecutive_from_the_first() {
         free.then_some((first, listen))
     });
     let (first, listen) = first.expect("three ports");
-    let served = Served::on(wpb(&[]), listen, 1);
+    let served = TestOrigin::on(wpb(&[]), listen, 1);
     let found: Vec<u16> = served
         .origin
         .servers()
@@ -66,7 +66,7 @@ fn given_ports_are_consecutive_from_the_first() {
 #[test]
 fn each_address_serves_its_own_server_and_others_are_closed() {
     let first = Ipv4Addr::new(127, 0, 128, 254);
-    let served = Served::on(wpb(&[]), OriginListen::Addresses { first, port: 0 }, 1);
+    let served = TestOrigin::on(wpb(&[]), OriginListen::Addresses { first, port: 0 }, 1);
     let servers = served.origin.servers();
     let port = servers[0].port();
     let expected = ["127.0.128.254", "127.0.128.255", "127.0.129.0"];
@@ -94,7 +94,7 @@ fn each_address_serves_its_own_server_and_others_are_closed() {
 #[test]
 fn each_path_prefix_serves_its_own_server_and_others_get_404() {
     let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
-    let served = Served::on(wpb(&[]), gateway, 1);
+    let served = TestOrigin::on(wpb(&[]), gateway, 1);
     let at = served.address();
     assert_eq!(served.origin.servers().len(), 1);
     check_servers(&served, 3, |server, path| {
@@ -108,7 +108,7 @@ fn each_path_prefix_serves_its_own_server_and_others_get_404() {
 
 #[test]
 fn origin_runs_a_thousand_servers() {
-    let served = Served::on(wpb(&["workload.servers=1000"]), ports(), 1);
+    let served = TestOrigin::on(wpb(&["workload.servers=1000"]), ports(), 1);
     let servers = served.origin.servers();
     assert_eq!(servers.len(), 1000);
     for server in [0, 1, 499, 999_u32] {
@@ -122,7 +122,7 @@ fn origin_runs_a_thousand_servers() {
 
 #[test]
 fn connection_beyond_the_limit_waits_until_one_closes() {
-    let served = Served::with_connections(hits(&[]), 2);
+    let served = TestOrigin::with_connections(hits(&[]), 2);
     let line = format!("GET {} HTTP/1.1", served.path(crate::support::target(1)));
     let ask = |wire: &mut Wire| wire.ask(&[&line, "Host: a"]).status;
     let (mut first, mut second) = (served.wire(), served.wire());
@@ -156,7 +156,7 @@ fn origin_that_needs_more_descriptors_than_allowed_does_not_start() {
 
 #[test]
 fn stopped_origin_closes_its_connections_and_listening_sockets() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let (at, mut wire) = (served.address(), served.wire());
     let counts = served.origin.stop();
     assert_eq!(counts.connections_open, 0);

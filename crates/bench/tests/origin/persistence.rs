@@ -2,7 +2,7 @@
 
 use weir_wire::Version;
 
-use crate::support::{Curl, Served, Wire, hits, target};
+use crate::support::{Curl, TestOrigin, Wire, hits, target};
 
 /// Requests on one connection until it ends, at most 40.
 fn requests_on(wire: &mut Wire, line: &str, fields: &[&str]) -> usize {
@@ -22,7 +22,7 @@ fn requests_on(wire: &mut Wire, line: &str, fields: &[&str]) -> usize {
 
 #[test]
 fn connection_closes_after_the_configured_number_of_requests() {
-    let served = Served::new(hits(&["origin.requests_per_connection=constant(3)"]));
+    let served = TestOrigin::new(hits(&["origin.requests_per_connection=constant(3)"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     for _ in 0..3 {
         assert_eq!(requests_on(&mut served.wire(), &line, &["Host: a"]), 3);
@@ -37,7 +37,7 @@ fn connection_closes_after_the_configured_number_of_requests() {
 
 #[test]
 fn drawn_connection_lengths_match_range_and_mean_of_the_distribution() {
-    let served = Served::new(hits(&["origin.requests_per_connection=zipf(16)"]));
+    let served = TestOrigin::new(hits(&["origin.requests_per_connection=zipf(16)"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     let counts: Vec<usize> = (0..60)
         .map(|_| requests_on(&mut served.wire(), &line, &["Host: a"]))
@@ -53,7 +53,7 @@ fn drawn_connection_lengths_match_range_and_mean_of_the_distribution() {
 
 #[test]
 fn origin_without_keep_alive_closes_after_one_response() {
-    let served = Served::new(hits(&["origin.keep_alive=false"]));
+    let served = TestOrigin::new(hits(&["origin.keep_alive=false"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     assert_eq!(requests_on(&mut served.wire(), &line, &["Host: a"]), 1);
 }
@@ -61,7 +61,7 @@ fn origin_without_keep_alive_closes_after_one_response() {
 #[test]
 fn connection_persistence_follows_http_version_and_connection_field() {
     for http in ["1.0", "1.1"] {
-        let served = Served::new(hits(&[&format!("origin.http=\"{http}\"")]));
+        let served = TestOrigin::new(hits(&[&format!("origin.http=\"{http}\"")]));
         let old = format!("GET {} HTTP/1.0", served.path(target(1)));
         let new = format!("GET {} HTTP/1.1", served.path(target(1)));
         assert_eq!(requests_on(&mut served.wire(), &old, &[]), 1);
@@ -84,7 +84,7 @@ fn connection_persistence_follows_http_version_and_connection_field() {
 
 #[test]
 fn curl_reuses_one_connection_for_all_requests() {
-    let served = Served::new(hits(&[]));
+    let served = TestOrigin::new(hits(&[]));
     let urls: Vec<String> = (0..5).map(|number| served.url(target(number))).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     let fetched = Curl::direct().fetch(&urls);
@@ -97,7 +97,7 @@ fn curl_reuses_one_connection_for_all_requests() {
 
 #[test]
 fn idle_connection_is_closed_after_the_idle_timeout() {
-    let served = Served::new(hits(&["origin.idle_timeout=50ms"]));
+    let served = TestOrigin::new(hits(&["origin.idle_timeout=50ms"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     // one that never asked, one that did, one in the middle of a head
     let mut silent = served.wire();

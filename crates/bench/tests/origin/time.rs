@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Served, hits, target};
+use crate::support::{TestOrigin, hits, target};
 
 /// How long a request takes on a new connection, and the response.
-fn timed(served: &Served, number: u64) -> Duration {
+fn timed(served: &TestOrigin, number: u64) -> Duration {
     let line = format!("GET {} HTTP/1.1", served.path(target(number)));
     let mut wire = served.wire();
     let start = Instant::now();
@@ -17,14 +17,14 @@ fn timed(served: &Served, number: u64) -> Duration {
 
 #[test]
 fn response_waits_for_the_configured_latency() {
-    let served = Served::new(hits(&["origin.latency=constant(150ms)"]));
+    let served = TestOrigin::new(hits(&["origin.latency=constant(150ms)"]));
     assert!(timed(&served, 0) >= Duration::from_millis(150));
 }
 
 #[test]
 fn latency_varies_between_targets_and_repeats_for_each_one() {
-    let served = Served::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
-    let again = Served::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
+    let served = TestOrigin::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
+    let again = TestOrigin::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
     let mut least = [Duration::MAX; 8];
     // a busy machine makes single ones longer, never shorter
     for _ in 0..5 {
@@ -42,7 +42,7 @@ fn latency_varies_between_targets_and_repeats_for_each_one() {
     assert!(spread >= Duration::from_millis(5), "{least:?}");
     for (number, least) in (0..).zip(least) {
         let another = timed(
-            &Served::new(hits(&["origin.latency=normal(40ms, 15ms)"])),
+            &TestOrigin::new(hits(&["origin.latency=normal(40ms, 15ms)"])),
             number,
         );
         assert!(
@@ -54,7 +54,7 @@ fn latency_varies_between_targets_and_repeats_for_each_one() {
 
 #[test]
 fn requests_with_zero_latency_are_all_answered() {
-    let served = Served::new(hits(&["origin.latency=constant(0s)"]));
+    let served = TestOrigin::new(hits(&["origin.latency=constant(0s)"]));
     let mut wire = served.wire();
     let line = format!("GET {} HTTP/1.1", served.path(target(0)));
     for _ in 0..200 {
@@ -64,7 +64,7 @@ fn requests_with_zero_latency_are_all_answered() {
 
 #[test]
 fn response_is_not_faster_than_the_configured_rate() {
-    let served = Served::new(hits(&["origin.rate=40KB", "workload.size=constant(20KB)"]));
+    let served = TestOrigin::new(hits(&["origin.rate=40KB", "workload.size=constant(20KB)"]));
     // the first fiftieth of a second's worth comes at once
     assert!(timed(&served, 0) >= Duration::from_millis(460));
 }
@@ -72,7 +72,7 @@ fn response_is_not_faster_than_the_configured_rate() {
 #[test]
 fn server_link_delay_applies_to_connection_set_up_and_exchange() {
     let link = "origin.link={ delay = \"30ms\", loss = \"0%\" }";
-    let served = Served::new(hits(&[link]));
+    let served = TestOrigin::new(hits(&[link]));
     // set-up and exchange: two round trips
     assert!(timed(&served, 0) >= Duration::from_millis(120));
     let line = format!("GET {} HTTP/1.1", served.path(target(0)));

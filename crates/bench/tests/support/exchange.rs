@@ -36,7 +36,7 @@ pub(crate) struct Reply {
 
 /// A request as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) version: Version,
@@ -93,7 +93,7 @@ impl Wire {
     }
 
     /// The next request; `None` when the peer has no more.
-    pub(crate) fn request(&mut self) -> io::Result<Option<Asked>> {
+    pub(crate) fn request(&mut self) -> io::Result<Option<ReceivedRequest>> {
         let (mut asked, length) = loop {
             if let Some(found) = take_request(&mut self.unread)? {
                 break found;
@@ -153,7 +153,7 @@ impl Reply {
     }
 }
 
-impl Asked {
+impl ReceivedRequest {
     /// The value of the first field with this name.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         field(&self.fields, name)
@@ -203,7 +203,7 @@ fn take_response(unread: &mut Vec<u8>, method: &str) -> io::Result<Option<(Reply
     Ok(Some((reply, length.map_err(invalid)?)))
 }
 
-fn take_request(unread: &mut Vec<u8>) -> io::Result<Option<(Asked, BodyLength)>> {
+fn take_request(unread: &mut Vec<u8>) -> io::Result<Option<(ReceivedRequest, BodyLength)>> {
     let mut lines = LineBuffer::new();
     let limits = HeadLimits::default();
     let Progress::Complete { head, consumed } =
@@ -212,7 +212,7 @@ fn take_request(unread: &mut Vec<u8>) -> io::Result<Option<(Asked, BodyLength)>>
         return Ok(None);
     };
     let length = request_body(head.version, head.fields);
-    let asked = Asked {
+    let asked = ReceivedRequest {
         method: head.method.to_owned(),
         target: head.target.to_owned(),
         version: head.version,

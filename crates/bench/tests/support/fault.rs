@@ -48,16 +48,16 @@ pub(crate) enum Fault {
 
 /// What is sent to the client, and whether the connection ends behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct FaultyReply {
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: bool,
     /// Is it another response than an honest proxy would have sent?
-    pub(crate) is_lie: bool,
+    pub(crate) is_faulty: bool,
 }
 
 impl Fault {
     /// The response as it is sent; `is_head`: to a HEAD request.
-    pub(crate) fn tell(self, mut reply: Reply, is_head: bool) -> Told {
+    pub(crate) fn tell(self, mut reply: Reply, is_head: bool) -> FaultyReply {
         let length = if is_head {
             reply
                 .field("content-length")
@@ -66,12 +66,12 @@ impl Fault {
             Some(reply.content.len())
         };
         let mut declared = length.unwrap_or_default();
-        let (mut ends, mut is_lie) = (false, self != Self::None && self != Self::Stale);
+        let (mut ends, mut is_faulty) = (false, self != Self::None && self != Self::Stale);
         match self {
             Self::None | Self::Stale | Self::Swapped => {}
             Self::WrongByte { offset } => match reply.content.get_mut(offset) {
                 Some(byte) => *byte ^= 0x20,
-                None => is_lie = false,
+                None => is_faulty = false,
             },
             Self::ShortFramed { missing } => {
                 declared = declared.saturating_sub(missing);
@@ -100,23 +100,23 @@ impl Fault {
                 reply.fields.push(("Cache-Status".to_owned(), claim));
             }
             Self::Unreadable => {
-                return Told {
+                return FaultyReply {
                     bytes: b"HTTP/1.1 two hundred\r\nA B: c\r\n\r\n".to_vec(),
                     ends: true,
-                    is_lie,
+                    is_faulty,
                 };
             }
         }
-        Told {
+        FaultyReply {
             bytes: written(&reply, declared),
             ends,
-            is_lie,
+            is_faulty,
         }
     }
 }
 
 fn written(reply: &Reply, declared: usize) -> Vec<u8> {
-    let mut head = format!("HTTP/1.1 {} Told\r\n", reply.status);
+    let mut head = format!("HTTP/1.1 {} FaultyReply\r\n", reply.status);
     for (name, value) in &reply.fields {
         if !["content-length", "connection", "keep-alive"]
             .iter()

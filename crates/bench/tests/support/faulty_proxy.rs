@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use weir_wire::Version;
 
-use super::exchange::{Asked, Reply, Wire};
+use super::exchange::{ReceivedRequest, Reply, Wire};
 use super::fault::Fault;
 
 /// A proxy with a fault that the test chooses.
@@ -19,17 +19,17 @@ use super::fault::Fault;
 #[derive(Debug)]
 pub(crate) struct FaultyProxy {
     address: SocketAddr,
-    mind: Arc<Mutex<Mind>>,
+    state: Arc<Mutex<ProxyState>>,
 }
 
 #[derive(Debug)]
-struct Mind {
-    lie: Fault,
+struct ProxyState {
+    fault: Fault,
     /// Honest responses before the lie begins.
-    honest: u64,
+    correct_before: u64,
     /// After one lie the truth again.
     once: bool,
-    told: u64,
+    sent_faulty: u64,
     asked: u64,
     stored: HashMap<String, Reply>,
     /// The target before, and its response.
@@ -39,13 +39,13 @@ struct Mind {
 
 impl FaultyProxy {
     /// A forward proxy on a port of 127.0.0.1.
-    pub(crate) fn forward(lie: Fault) -> Self {
-        Self::start(lie, None)
+    pub(crate) fn forward(fault: Fault) -> Self {
+        Self::start(fault, None)
     }
 
     /// A gateway in front of `origin`.
-    pub(crate) fn gateway(origin: SocketAddr, lie: Fault) -> Self {
-        Self::start(lie, Some(origin))
+    pub(crate) fn gateway(origin: SocketAddr, fault: Fault) -> Self {
+        Self::start(fault, Some(origin))
     }
 
     /// Where it listens.
@@ -54,69 +54,69 @@ impl FaultyProxy {
     }
 
     /// Lies so from now on.
-    pub(crate) fn tell(&self, lie: Fault) {
-        self.tell_after(0, lie);
+    pub(crate) fn tell(&self, fault: Fault) {
+        self.tell_after(0, fault);
     }
 
     /// Lies so after that many more honest responses.
-    pub(crate) fn tell_after(&self, honest: u64, lie: Fault) {
-        let mut mind = self.mind.lock().expect("a sound mind");
-        (mind.lie, mind.honest, mind.once) = (lie, honest, false);
+    pub(crate) fn tell_after(&self, correct_before: u64, fault: Fault) {
+        let mut state = self.state.lock().expect("a sound mind");
+        (state.fault, state.correct_before, state.once) = (fault, correct_before, false);
     }
 
     /// Lies so once, after that many more honest responses.
-    pub(crate) fn tell_once(&self, honest: u64, lie: Fault) {
-        let mut mind = self.mind.lock().expect("a sound mind");
-        (mind.lie, mind.honest, mind.once) = (lie, honest, true);
+    pub(crate) fn tell_once(&self, correct_before: u64, fault: Fault) {
+        let mut state = self.state.lock().expect("a sound mind");
+        (state.fault, state.correct_before, state.once) = (fault, correct_before, true);
     }
 
     /// Responses so far that were not the origin's. A stored response that is still right is no
     /// lie, and one that has changed at the origin cannot be told from it here: [`Fault::Stale`]
     /// counts every stored response that is sent.
-    pub(crate) fn told(&self) -> u64 {
-        self.mind.lock().expect("a sound mind").told
+    pub(crate) fn sent_faulty(&self) -> u64 {
+        self.state.lock().expect("a sound mind").sent_faulty
     }
 
     /// Requests so far.
     pub(crate) fn asked(&self) -> u64 {
-        self.mind.lock().expect("a sound mind").asked
+        self.state.lock().expect("a sound mind").asked
     }
 
-    fn start(lie: Fault, gateway_to: Option<SocketAddr>) -> Self {
+    fn start(fault: Fault, gateway_to: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("its address");
-        let mind = Arc::new(Mutex::new(Mind {
-            lie,
-            honest: 0,
+        let state = Arc::new(Mutex::new(ProxyState {
+            fault,
+            correct_before: 0,
             once: false,
-            told: 0,
+            sent_faulty: 0,
             asked: 0,
             stored: HashMap::new(),
             last: None,
             gateway_to,
         }));
-        let of_threads = Arc::clone(&mind);
+        let of_threads = Arc::clone(&state);
         // ends with the test's process
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let mind = Arc::clone(&of_threads);
-                std::thread::spawn(move || serve(stream, &mind));
+                let state = Arc::clone(&of_threads);
+                std::thread::spawn(move || serve(stream, &state));
             }
         });
-        Self { address, mind }
+        Self { address, state }
     }
 }
 
 /// Serves a connection until either side has enough; what went wrong shows at the client.
-fn serve(stream: TcpStream, mind: &Mutex<Mind>) {
+fn serve(stream: TcpStream, state: &Mutex<ProxyState>) {
     let mut client = Wire::of(stream);
     while let Ok(Some(asked)) = client.request() {
         let keeps = asked.version == Version::Http11
             && !asked
                 .field("connection")
                 .is_some_and(|value| value.eq_ignore_ascii_case("close"));
-        let told = respond(&asked, mind);
-        let Ok((bytes, ends)) = told else {
+        let sent_faulty = respond(&asked, state);
+        let Ok((bytes, ends)) = sent_faulty else {
             let _ = client.send(b"HTTP/1.1 502 Nothing\r\nContent-Length: 0\r\n\r\n");
             return;
         };
@@ -127,18 +127,18 @@ fn serve(stream: TcpStream, mind: &Mutex<Mind>) {
 }
 
 /// The bytes of a response, and whether the connection ends behind it.
-fn respond(asked: &Asked, mind: &Mutex<Mind>) -> io::Result<(Vec<u8>, bool)> {
-    let (lie, gateway_to) = {
-        let mut mind = mind.lock().expect("a sound mind");
-        mind.asked += 1;
-        let lie = mind.next();
-        (lie, mind.gateway_to)
+fn respond(asked: &ReceivedRequest, state: &Mutex<ProxyState>) -> io::Result<(Vec<u8>, bool)> {
+    let (fault, gateway_to) = {
+        let mut state = state.lock().expect("a sound mind");
+        state.asked += 1;
+        let fault = state.next();
+        (fault, state.gateway_to)
     };
     let stored = {
-        let mind = mind.lock().expect("a sound mind");
-        match lie {
-            Fault::Stale => mind.stored.get(&asked.target).cloned(),
-            Fault::Swapped => mind
+        let state = state.lock().expect("a sound mind");
+        match fault {
+            Fault::Stale => state.stored.get(&asked.target).cloned(),
+            Fault::Swapped => state
                 .last
                 .clone()
                 .filter(|(target, _)| *target != asked.target)
@@ -151,43 +151,44 @@ fn respond(asked: &Asked, mind: &Mutex<Mind>) -> io::Result<(Vec<u8>, bool)> {
         Some(reply) => reply,
         None => fetch(asked, gateway_to)?,
     };
-    let mut mind = mind.lock().expect("a sound mind");
+    let mut state = state.lock().expect("a sound mind");
     if !is_stored && asked.method == "GET" && reply.status == 200 {
-        mind.stored
+        state
+            .stored
             .entry(asked.target.clone())
             .or_insert_with(|| reply.clone());
-        mind.last = Some((asked.target.clone(), reply.clone()));
+        state.last = Some((asked.target.clone(), reply.clone()));
     }
-    let told = lie.tell(reply, asked.method == "HEAD");
-    let is_lie = match lie {
+    let sent_faulty = fault.tell(reply, asked.method == "HEAD");
+    let is_faulty = match fault {
         Fault::Stale | Fault::Swapped => is_stored,
-        _ => told.is_lie,
+        _ => sent_faulty.is_faulty,
     };
-    mind.told += u64::from(is_lie);
-    if mind.once && lie != Fault::None && !is_lie {
+    state.sent_faulty += u64::from(is_faulty);
+    if state.once && fault != Fault::None && !is_faulty {
         // it did not fit: the next one
-        (mind.lie, mind.honest) = (lie, 0);
+        (state.fault, state.correct_before) = (fault, 0);
     }
-    Ok((told.bytes, told.ends))
+    Ok((sent_faulty.bytes, sent_faulty.ends))
 }
 
-impl Mind {
+impl ProxyState {
     /// What the next response is.
     fn next(&mut self) -> Fault {
-        if self.honest > 0 {
-            self.honest -= 1;
+        if self.correct_before > 0 {
+            self.correct_before -= 1;
             return Fault::None;
         }
-        let lie = self.lie;
+        let fault = self.fault;
         if self.once {
-            self.lie = Fault::None;
+            self.fault = Fault::None;
         }
-        lie
+        fault
     }
 }
 
 /// The response of the origin, whole.
-fn fetch(asked: &Asked, gateway_to: Option<SocketAddr>) -> io::Result<Reply> {
+fn fetch(asked: &ReceivedRequest, gateway_to: Option<SocketAddr>) -> io::Result<Reply> {
     let (authority, path) = match asked.target.strip_prefix("http://") {
         Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
         None => ("", asked.target.as_str()),

@@ -14,7 +14,7 @@ pub(crate) use curl::{Curl, Fetched};
 pub(crate) use exchange::{Reply, Wire};
 pub(crate) use fault::Fault;
 pub(crate) use faulty_proxy::FaultyProxy;
-pub(crate) use scenario::{SEED, Served, date, faulty, hits, now, ports, target, web, wpb};
+pub(crate) use scenario::{SEED, TestOrigin, date, faulty, hits, now, ports, target, web, wpb};
 
 use std::time::Duration;
 

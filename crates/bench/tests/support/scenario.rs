@@ -149,12 +149,12 @@ fn read(text: &str, assignments: &[&str]) -> Scenario {
 
 /// An origin, and the site it serves.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct TestOrigin {
     pub(crate) site: Site,
     pub(crate) origin: OriginHandle,
 }
 
-impl Served {
+impl TestOrigin {
     /// On ports of 127.0.0.1 that are free.
     pub(crate) fn new(scenario: Scenario) -> Self {
         Self::on(scenario, ports(), 1)

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_proxy::config::ByteSize;
-use weir_trace::import::{Damaged, Format, MissingSize, Settings, Site, open};
+use weir_trace::import::{Damage, Format, MissingSize, Settings, Site, open};
 use weir_trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, Writer, Written};
 use weir_workload::output;
 
@@ -257,7 +257,7 @@ fn unread(
     }
 }
 
-fn stopped(path: &Path, damaged: &Damaged) -> Failure {
+fn stopped(path: &Path, damaged: &Damage) -> Failure {
     let hint = Some(damaged.hint().to_owned());
     unread(path, damaged, hint, Exit::OutsideFailed)
 }

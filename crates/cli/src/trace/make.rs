@@ -4,7 +4,7 @@ use crate::messages::{Exit, Failure, give, tell};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
-use weir_trace::generator::{Figure, Maker, Measured, Profile, Unit};
+use weir_trace::generator::{Figure, Maker, Measurement, Profile, Unit};
 use weir_trace::{Anonymisation, Meta, Writer};
 
 /// The flags of `weir trace make`.
@@ -57,7 +57,7 @@ pub(super) fn make(flags: &MakeFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measured, Failure> {
+fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measurement, Failure> {
     let meta = Meta {
         source: format!("weir trace make {} --requests {requests}", profile.name),
         // nobody is behind its hashes
@@ -71,7 +71,7 @@ fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measured
         ..Meta::default()
     };
     let mut writer = Writer::create(&flags.output, meta)?;
-    let mut measured = Measured::new();
+    let mut measured = Measurement::new();
     for row in Maker::new(profile, requests, flags.seed) {
         measured.add(&row);
         writer.push(&row)?;
@@ -80,7 +80,7 @@ fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measured
     Ok(measured)
 }
 
-fn text(profile: &Profile, measured: &Measured, figures: &[Figure]) -> String {
+fn text(profile: &Profile, measured: &Measurement, figures: &[Figure]) -> String {
     let (targets, clients, servers) = measured.distinct();
     let mut text = format!(
         "{}: {} requests, {targets} targets, {clients} clients, {servers} servers, {} bytes received\n\n",
@@ -188,7 +188,7 @@ mod tests {
 
     fn made(name: &str) -> (String, Vec<Figure>) {
         let profile = Profile::built_in(name).unwrap();
-        let mut measured = Measured::new();
+        let mut measured = Measurement::new();
         Maker::new(&profile, 3000, 1).for_each(|row| measured.add(&row));
         let figures = measured.figures(&profile);
         (text(&profile, &measured, &figures), figures)

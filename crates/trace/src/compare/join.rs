@@ -8,7 +8,7 @@ pub const WAITING_ROWS_MAX: usize = 1 << 20;
 
 /// What becomes of a row that had no partner at its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Joined {
+pub(super) enum JoinEvent {
     /// This is its partner: the other trace's row that has waited longest.
     With(Compared),
     /// It waits.
@@ -63,16 +63,16 @@ impl Join {
 
     /// The partner of a row of the first trace (`is_a`) or the second; `may_wait` if one may still
     /// come.
-    pub(super) fn partner(&mut self, row: Compared, is_a: bool, may_wait: bool) -> Joined {
+    pub(super) fn partner(&mut self, row: Compared, is_a: bool, may_wait: bool) -> JoinEvent {
         match self.queues.get(&row.target).copied() {
-            Some(queue) if queue.is_a != is_a => Joined::With(self.take(row.target, queue)),
-            _ if !may_wait => Joined::WithNone,
+            Some(queue) if queue.is_a != is_a => JoinEvent::With(self.take(row.target, queue)),
+            _ if !may_wait => JoinEvent::WithNone,
             queue => match self.slot(row) {
                 Some(slot) => {
                     self.wait(row.target, queue, slot, is_a);
-                    Joined::Waits
+                    JoinEvent::Waits
                 }
-                None => Joined::Full,
+                None => JoinEvent::Full,
             },
         }
     }
@@ -150,19 +150,19 @@ mod tests {
         for (place, target) in [(0, 7), (1, 8), (2, 7), (3, 7)] {
             assert!(matches!(
                 join.partner(row(target, place), true, true),
-                Joined::Waits
+                JoinEvent::Waits
             ));
         }
         for expected in [0, 2, 3] {
             let joined = join.partner(row(7, 9), false, true);
             assert!(
-                matches!(joined, Joined::With(partner) if partner.place == expected),
+                matches!(joined, JoinEvent::With(partner) if partner.place == expected),
                 "{joined:?}"
             );
         }
         assert!(matches!(
             join.partner(row(7, 9), false, false),
-            Joined::WithNone
+            JoinEvent::WithNone
         ));
         assert_eq!(join.waiting(), Sides { a: 1, b: 0 });
     }
@@ -173,15 +173,15 @@ mod tests {
         for round in 0..5 {
             for target in [1, 2] {
                 let joined = join.partner(row(target, round), false, true);
-                assert!(matches!(joined, Joined::Waits), "{joined:?}");
+                assert!(matches!(joined, JoinEvent::Waits), "{joined:?}");
             }
             assert!(matches!(
                 join.partner(row(3, round), true, true),
-                Joined::Full
+                JoinEvent::Full
             ));
             for target in [2, 1] {
                 let joined = join.partner(row(target, 9), true, true);
-                assert!(matches!(joined, Joined::With(partner) if partner.place == round));
+                assert!(matches!(joined, JoinEvent::With(partner) if partner.place == round));
             }
         }
         assert!(join.queues.is_empty());

@@ -1,7 +1,7 @@
 //! How the types that a row has become Parquet values, and back.
 
 use crate::error::Wrong;
-use crate::row::column::Held;
+use crate::row::column::ColumnType;
 use crate::row::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -17,7 +17,7 @@ pub(crate) trait Cell: Clone {
     /// Parquet's physical type.
     type Physical: DataType;
     /// The same with its logical type.
-    const HELD: Held;
+    const TYPE: ColumnType;
     /// Whether there is a null.
     const IS_OPTIONAL: bool;
 
@@ -31,14 +31,14 @@ pub(crate) trait Cell: Clone {
 /// A value that is not null.
 pub(crate) trait Value: Clone + Sized {
     type Physical: DataType;
-    const HELD: Held;
+    const TYPE: ColumnType;
     fn put(&self) -> <Self::Physical as DataType>::T;
     fn take(value: &<Self::Physical as DataType>::T) -> Result<Self, String>;
 }
 
 impl<V: Value> Cell for Option<V> {
     type Physical = V::Physical;
-    const HELD: Held = V::HELD;
+    const TYPE: ColumnType = V::TYPE;
     const IS_OPTIONAL: bool = true;
 
     fn put(&self) -> Option<<V::Physical as DataType>::T> {
@@ -53,7 +53,7 @@ impl<V: Value> Cell for Option<V> {
 /// The time of arrival: the only signed number that is always there.
 impl Cell for i64 {
     type Physical = Int64Type;
-    const HELD: Held = Held::Time;
+    const TYPE: ColumnType = ColumnType::Time;
     const IS_OPTIONAL: bool = false;
 
     fn put(&self) -> Option<Self> {
@@ -68,7 +68,7 @@ impl Cell for i64 {
 /// The target: the only unsigned number that is always there.
 impl Cell for u64 {
     type Physical = Int64Type;
-    const HELD: Held = Held::Uint64;
+    const TYPE: ColumnType = ColumnType::Uint64;
     const IS_OPTIONAL: bool = false;
 
     fn put(&self) -> Option<i64> {
@@ -86,7 +86,7 @@ fn null() -> String {
 
 impl Value for u64 {
     type Physical = Int64Type;
-    const HELD: Held = Held::Uint64;
+    const TYPE: ColumnType = ColumnType::Uint64;
 
     fn put(&self) -> i64 {
         self.cast_signed()
@@ -99,7 +99,7 @@ impl Value for u64 {
 
 impl Value for i64 {
     type Physical = Int64Type;
-    const HELD: Held = Held::Int64;
+    const TYPE: ColumnType = ColumnType::Int64;
 
     fn put(&self) -> Self {
         *self
@@ -112,7 +112,7 @@ impl Value for i64 {
 
 impl Value for u32 {
     type Physical = Int32Type;
-    const HELD: Held = Held::Uint32;
+    const TYPE: ColumnType = ColumnType::Uint32;
 
     fn put(&self) -> i32 {
         self.cast_signed()
@@ -125,7 +125,7 @@ impl Value for u32 {
 
 impl Value for u16 {
     type Physical = Int32Type;
-    const HELD: Held = Held::Uint16;
+    const TYPE: ColumnType = ColumnType::Uint16;
 
     fn put(&self) -> i32 {
         i32::from(*self)
@@ -138,7 +138,7 @@ impl Value for u16 {
 
 impl Value for bool {
     type Physical = BoolType;
-    const HELD: Held = Held::Bool;
+    const TYPE: ColumnType = ColumnType::Bool;
 
     fn put(&self) -> Self {
         *self
@@ -151,7 +151,7 @@ impl Value for bool {
 
 impl Value for String {
     type Physical = ByteArrayType;
-    const HELD: Held = Held::Text;
+    const TYPE: ColumnType = ColumnType::Text;
 
     fn put(&self) -> ByteArray {
         ByteArray::from(self.as_bytes().to_vec())
@@ -170,7 +170,7 @@ macro_rules! word_values {
     ($($name:ident)+) => {$(
         impl Value for $name {
             type Physical = ByteArrayType;
-            const HELD: Held = Held::Text;
+            const TYPE: ColumnType = ColumnType::Text;
 
             fn put(&self) -> ByteArray {
                 ByteArray::from(Bytes::from_static(self.as_str().as_bytes()))
@@ -190,7 +190,7 @@ macro_rules! word_values {
 word_values!(TraceMethod TraceScheme TraceVersion AbortedBy);
 
 /// A column chunk in memory, and what Parquet's footer says of it.
-pub(crate) type Encoded = (Bytes, ColumnCloseResult);
+pub(crate) type EncodedColumn = (Bytes, ColumnCloseResult);
 
 /// Values that are handed to Parquet at once: they are small together, and stay in the CPU's cache.
 const ENCODE_ROWS: usize = 4096;
@@ -200,7 +200,7 @@ pub(crate) fn encode<C: Cell>(
     cells: &[C],
     description: ColumnDescPtr,
     properties: WriterPropertiesPtr,
-) -> Result<Encoded, ParquetError> {
+) -> Result<EncodedColumn, ParquetError> {
     let mut sink = TrackedWrite::new(Vec::new());
     let pages = Box::new(SerializedPageWriter::new(&mut sink));
     let writer = get_column_writer(description, properties, pages);

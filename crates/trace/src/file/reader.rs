@@ -22,9 +22,9 @@ pub const BATCH_ROWS: usize = 8192;
 
 /// A trace that was opened. It is cheap to clone, and any number of threads may read the same one.
 #[derive(Clone, Debug)]
-pub struct Reader(Arc<Opened>);
+pub struct Reader(Arc<TraceFile>);
 
-struct Opened {
+struct TraceFile {
     file: File,
     file_bytes: u64,
     footer: ParquetMetaData,
@@ -52,7 +52,7 @@ impl Reader {
     /// # Errors
     /// As for [`Reader::open`].
     pub fn from_file(file: File, what: String) -> Result<Self, TraceError> {
-        match Opened::new(file, &what) {
+        match TraceFile::new(file, &what) {
             Ok(opened) => Ok(Self(Arc::new(opened))),
             Err(wrong) => Err(wrong.at(what)),
         }
@@ -109,7 +109,7 @@ impl Reader {
     }
 }
 
-impl Opened {
+impl TraceFile {
     fn new(file: File, what: &str) -> Result<Self, Wrong> {
         let file_bytes = file.metadata().map_err(Wrong::outside)?.len();
         let footer = guarded(|| {
@@ -192,10 +192,10 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
         .unwrap_or_else(|_| Err(Wrong::damaged("the Parquet decoder gave up")))
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for TraceFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { what, rows, .. } = self;
-        let mut about = f.debug_struct("Opened");
+        let mut about = f.debug_struct("TraceFile");
         about
             .field("what", what)
             .field("rows", rows)
@@ -206,7 +206,7 @@ impl std::fmt::Debug for Opened {
 /// The rows of a trace, up to [`BATCH_ROWS`] at a time. One row group is open at a time: its chosen
 /// columns are in memory as they are in the file, compressed, and one page of each is decoded.
 pub struct Batches {
-    trace: Arc<Opened>,
+    trace: Arc<TraceFile>,
     /// What is read, in the order of the file.
     columns: Vec<Column>,
     batch: Batch,

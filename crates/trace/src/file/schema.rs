@@ -2,7 +2,7 @@
 
 use crate::error::Wrong;
 use crate::row::Column;
-use crate::row::column::Held;
+use crate::row::column::ColumnType;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical,
 };
@@ -27,7 +27,7 @@ pub(super) fn schema() -> Result<TypePtr, ParquetError> {
 
 fn field(column: Column) -> Result<TypePtr, ParquetError> {
     let about = column.about();
-    let (physical, logical) = types(about.held);
+    let (physical, logical) = types(about.column_type);
     let field = Type::primitive_type_builder(about.name, physical)
         .with_repetition(if about.is_optional {
             Repetition::OPTIONAL
@@ -38,18 +38,18 @@ fn field(column: Column) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(field.build()?))
 }
 
-fn types(held: Held) -> (Physical, Option<LogicalType>) {
-    match held {
-        Held::Time => (
+fn types(column_type: ColumnType) -> (Physical, Option<LogicalType>) {
+    match column_type {
+        ColumnType::Time => (
             Physical::INT64,
             Some(LogicalType::timestamp(true, TimeUnit::MICROS)),
         ),
-        Held::Int64 => (Physical::INT64, None),
-        Held::Uint64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        Held::Uint32 => (Physical::INT32, Some(LogicalType::integer(32, false))),
-        Held::Uint16 => (Physical::INT32, Some(LogicalType::integer(16, false))),
-        Held::Bool => (Physical::BOOLEAN, None),
-        Held::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnType::Int64 => (Physical::INT64, None),
+        ColumnType::Uint64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        ColumnType::Uint32 => (Physical::INT32, Some(LogicalType::integer(32, false))),
+        ColumnType::Uint16 => (Physical::INT32, Some(LogicalType::integer(16, false))),
+        ColumnType::Bool => (Physical::BOOLEAN, None),
+        ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     }
 }
 
@@ -131,7 +131,7 @@ fn check(column: Column, found: &ColumnDescriptor) -> Result<(), Wrong> {
             "a row has one value in each column",
         ));
     }
-    if fits(about.held, found) {
+    if fits(about.column_type, found) {
         return Ok(());
     }
     let logical = match found.logical_type_ref() {
@@ -144,40 +144,42 @@ fn check(column: Column, found: &ColumnDescriptor) -> Result<(), Wrong> {
             "column `{}` is {}{logical}, not {}",
             about.name,
             found.physical_type(),
-            about.held.as_str()
+            about.column_type.as_str()
         ),
-        format!("in SQL: {}::{}", about.name, about.held.in_sql()),
+        format!("in SQL: {}::{}", about.name, about.column_type.in_sql()),
     ))
 }
 
 /// Older writers say with a converted type what newer ones say with a logical one.
-fn fits(held: Held, found: &ColumnDescriptor) -> bool {
-    let (physical, logical) = types(held);
+fn fits(column_type: ColumnType, found: &ColumnDescriptor) -> bool {
+    let (physical, logical) = types(column_type);
     if found.physical_type() != physical {
         return false;
     }
-    match (found.logical_type_ref(), held) {
+    match (found.logical_type_ref(), column_type) {
         // a wall clock without a zone is taken for UTC
-        (Some(LogicalType::Timestamp(time)), Held::Time) => time.unit == TimeUnit::MICROS,
-        (Some(found), Held::Int64) => *found == LogicalType::integer(64, true),
+        (Some(LogicalType::Timestamp(time)), ColumnType::Time) => time.unit == TimeUnit::MICROS,
+        (Some(found), ColumnType::Int64) => *found == LogicalType::integer(64, true),
         (Some(found), _) => Some(found) == logical.as_ref(),
-        (None, _) => found.converted_type() == converted(held) || is_plain(held, found),
+        (None, _) => {
+            found.converted_type() == converted(column_type) || is_plain(column_type, found)
+        }
     }
 }
 
-fn is_plain(held: Held, found: &ColumnDescriptor) -> bool {
-    held == Held::Int64 && found.converted_type() == ConvertedType::NONE
+fn is_plain(column_type: ColumnType, found: &ColumnDescriptor) -> bool {
+    column_type == ColumnType::Int64 && found.converted_type() == ConvertedType::NONE
 }
 
-const fn converted(held: Held) -> ConvertedType {
-    match held {
-        Held::Time => ConvertedType::TIMESTAMP_MICROS,
-        Held::Int64 => ConvertedType::INT_64,
-        Held::Uint64 => ConvertedType::UINT_64,
-        Held::Uint32 => ConvertedType::UINT_32,
-        Held::Uint16 => ConvertedType::UINT_16,
-        Held::Bool => ConvertedType::NONE,
-        Held::Text => ConvertedType::UTF8,
+const fn converted(column_type: ColumnType) -> ConvertedType {
+    match column_type {
+        ColumnType::Time => ConvertedType::TIMESTAMP_MICROS,
+        ColumnType::Int64 => ConvertedType::INT_64,
+        ColumnType::Uint64 => ConvertedType::UINT_64,
+        ColumnType::Uint32 => ConvertedType::UINT_32,
+        ColumnType::Uint16 => ConvertedType::UINT_16,
+        ColumnType::Bool => ConvertedType::NONE,
+        ColumnType::Text => ConvertedType::UTF8,
     }
 }
 

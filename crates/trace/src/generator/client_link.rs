@@ -10,7 +10,7 @@ pub(super) struct ClientLink {
 
 /// A response that comes to a client's link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Coming {
+pub(super) struct Arrival {
     /// When its first packet is there, microseconds.
     pub(super) at_us: u64,
     /// Content, bytes.
@@ -24,15 +24,15 @@ impl ClientLink {
     /// When the client has all of it, of a link of `bytes_s` bytes a second; at once, where no rate
     /// is known. The link carries headers and the response head too, and a new connection needs a
     /// round trip for every doubling of its window.
-    pub(super) fn carry(&mut self, coming: Coming, bytes_s: Option<f64>) -> u64 {
+    pub(super) fn carry(&mut self, arrival: Arrival, bytes_s: Option<f64>) -> u64 {
         let Some(bytes_s) = bytes_s else {
-            return coming.at_us;
+            return arrival.at_us;
         };
-        let segments = (coming.bytes + HEAD_BYTES).div_ceil(SEGMENT_BYTES);
-        let wire_bytes = coming.bytes + HEAD_BYTES + segments * HEADER_BYTES;
-        self.free_us = self.free_us.max(coming.at_us) + microseconds(wire_bytes as f64 / bytes_s);
-        let waits_us = u64::from(segments.ilog2()) * coming.slow_start_rtt_us.unwrap_or(0);
-        self.free_us.max(coming.at_us + waits_us)
+        let segments = (arrival.bytes + HEAD_BYTES).div_ceil(SEGMENT_BYTES);
+        let wire_bytes = arrival.bytes + HEAD_BYTES + segments * HEADER_BYTES;
+        self.free_us = self.free_us.max(arrival.at_us) + microseconds(wire_bytes as f64 / bytes_s);
+        let waits_us = u64::from(segments.ilog2()) * arrival.slow_start_rtt_us.unwrap_or(0);
+        self.free_us.max(arrival.at_us + waits_us)
     }
 }
 
@@ -50,8 +50,8 @@ mod tests {
     /// Content of a response that is 1000 bytes with its head and headers.
     const SMALL: u64 = 1000 - HEAD_BYTES - HEADER_BYTES;
 
-    fn coming(at_us: u64, bytes: u64, slow_start_rtt_us: Option<u64>) -> Coming {
-        Coming {
+    fn arrival(at_us: u64, bytes: u64, slow_start_rtt_us: Option<u64>) -> Arrival {
+        Arrival {
             at_us,
             bytes,
             slow_start_rtt_us,
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn transfers_queue_on_a_busy_link_and_an_idle_link_adds_no_wait() {
         let mut link = ClientLink::default();
-        let small = |at_us| coming(at_us, SMALL, None);
+        let small = |at_us| arrival(at_us, SMALL, None);
         assert_eq!(link.carry(small(0), Some(1000.0)), 1_000_000);
         assert_eq!(link.carry(small(500_000), Some(1000.0)), 2_000_000);
         assert_eq!(link.carry(small(9_000_000), Some(1000.0)), 10_000_000);
@@ -73,7 +73,7 @@ mod tests {
         let fast = Some(1e9);
         let took = |segments: u64, rtt_us| {
             let bytes = segments * SEGMENT_BYTES - HEAD_BYTES;
-            ClientLink::default().carry(coming(0, bytes, rtt_us), fast)
+            ClientLink::default().carry(arrival(0, bytes, rtt_us), fast)
         };
         assert!(took(1, Some(1_000_000)) < 1000);
         assert_eq!(took(3, Some(1_000_000)), 1_000_000);

@@ -1,6 +1,6 @@
 //! How a transfer ends: whole, aborted, or longer than it was declared.
 
-use super::debt::Debt;
+use super::deficit::Deficit;
 use super::profile::Ends;
 use weir_workload::Chance;
 
@@ -15,8 +15,8 @@ pub(super) struct Ending {
 #[derive(Clone, Debug)]
 pub(super) struct Endings {
     ends: Ends,
-    aborted: Debt,
-    overlong: Debt,
+    aborted: Deficit,
+    overlong: Deficit,
     /// The received share is `u^power`, u uniform.
     power: f64,
 }
@@ -25,8 +25,8 @@ impl Endings {
     pub(super) fn new(ends: &Ends) -> Self {
         Self {
             ends: ends.clone(),
-            aborted: Debt::new(ends.aborted),
-            overlong: Debt::new(ends.overlong),
+            aborted: Deficit::new(ends.aborted),
+            overlong: Deficit::new(ends.overlong),
             // the mean of u^power is 1 / (1 + power)
             power: 1.0 / ends.received - 1.0,
         }
@@ -34,8 +34,8 @@ impl Endings {
 
     /// Draws how a transfer of so many declared bytes ends.
     pub(super) fn draw(&mut self, bytes: u64, chance: &mut Chance) -> Ending {
-        let owed = self.aborted.owed() / PATIENCE;
-        let is_aborted = bytes > 1 && chance.is(self.chance(bytes as f64, owed));
+        let deficit = self.aborted.deficit() / PATIENCE;
+        let is_aborted = bytes > 1 && chance.is(self.chance(bytes as f64, deficit));
         let is_overlong = !is_aborted && chance.is(self.overlong.chance(self.ends.overlong));
         self.aborted.count(1.0, f64::from(u8::from(is_aborted)));
         self.overlong.count(1.0, f64::from(u8::from(is_overlong)));
@@ -65,11 +65,11 @@ impl Endings {
 
     /// The larger the likelier: odds of 1 at `even_bytes`, by a power of the size; raised by what
     /// is owed.
-    fn chance(&self, bytes: f64, owed: f64) -> f64 {
+    fn chance(&self, bytes: f64, deficit: f64) -> f64 {
         if self.ends.aborted == 0.0 {
             return 0.0;
         }
-        let logit = self.ends.slope * libm::log(bytes / self.ends.even_bytes) + owed;
+        let logit = self.ends.slope * libm::log(bytes / self.ends.even_bytes) + deficit;
         1.0 / (1.0 + libm::exp(-logit))
     }
 }

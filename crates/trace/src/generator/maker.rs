@@ -1,9 +1,9 @@
 //! The trace as an iterator: sessions begin, ask for pages, and what they ask leaves in order of
 //! arrival.
 
-use super::planned::Planned;
 use super::profile::Profile;
 use super::session::Session;
+use super::transaction::Transaction;
 use super::world::{World, microseconds};
 use crate::Row;
 use std::cmp::{Ordering, Reverse};
@@ -141,15 +141,19 @@ impl Maker {
     /// Sessions that go on, and transactions that were planned and have not left.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        self.sessions.len() + self.world.planned.len()
+        self.sessions.len() + self.world.transaction.len()
     }
 
-    fn leave(&mut self) -> Option<Planned> {
+    fn leave(&mut self) -> Option<Transaction> {
         loop {
             let until_us = self.until_us();
-            let first = self.world.planned.peek();
-            if first.is_some_and(|Reverse(planned)| planned.arrival_us <= until_us) {
-                return self.world.planned.pop().map(|Reverse(planned)| planned);
+            let first = self.world.transaction.peek();
+            if first.is_some_and(|Reverse(transaction)| transaction.arrival_us <= until_us) {
+                return self
+                    .world
+                    .transaction
+                    .pop()
+                    .map(|Reverse(transaction)| transaction);
             }
             self.advance();
         }
@@ -161,8 +165,8 @@ impl Iterator for Maker {
 
     fn next(&mut self) -> Option<Row> {
         self.left = self.left.checked_sub(1)?;
-        let planned = self.leave()?;
-        Some(planned.row(&self.world.profile, &self.world.sayings))
+        let transaction = self.leave()?;
+        Some(transaction.row(&self.world.profile, &self.world.metadata))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -28,7 +28,7 @@ pub(super) struct Page {
 
 /// Which of the candidates to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Favour {
+pub(super) enum SizePreference {
     Small,
     None,
     Large,
@@ -94,10 +94,10 @@ impl Pages {
     pub(super) fn repeat(
         &self,
         server: Option<u32>,
-        favour: Favour,
+        favour: SizePreference,
         chance: &mut Chance,
     ) -> Option<PageNumber> {
-        let candidates = if favour == Favour::None {
+        let candidates = if favour == SizePreference::None {
             1
         } else {
             CANDIDATES
@@ -107,7 +107,7 @@ impl Pages {
         for _ in 1..candidates {
             let other = self.candidate(newest, chance)?;
             let is_smaller = self.page(other).bytes < self.page(taken).bytes;
-            if is_smaller == (favour == Favour::Small) {
+            if is_smaller == (favour == SizePreference::Small) {
                 taken = other;
             }
         }

@@ -1,6 +1,6 @@
 //! What a made trace is like: a file of constants, each with its source.
 
-use crate::generator::measured::figure::Quantity;
+use crate::generator::measurement::figure::Quantity;
 use serde::Deserialize;
 use weir_workload::{CacheControl, Law, Validators, Vary};
 

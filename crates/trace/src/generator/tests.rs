@@ -16,9 +16,9 @@ fn rows(name: &str, requests: u64, seed: u64) -> Vec<Row> {
 /// Every number of a trace of this length is as published.
 fn check(name: &str, requests: u64, seed: u64) {
     let profile = profile(name);
-    let mut measured = Measured::new();
-    Maker::new(&profile, requests, seed).for_each(|row| measured.add(&row));
-    let figures = measured.figures(&profile);
+    let mut measurement = Measurement::new();
+    Maker::new(&profile, requests, seed).for_each(|row| measurement.add(&row));
+    let figures = measurement.figures(&profile);
     assert!(figures.len() > 15);
     let off: Vec<String> = figures
         .iter()
@@ -79,13 +79,13 @@ fn shares_of_each_profile_add_up_to_one() {
         assert!(controls == 0.0 || is_one(controls), "{name}: Cache-Control");
         let dynamic: f64 = profile.dynamic.iter().map(|one| one.share).sum();
         let classes = [&profile.plain, &profile.cookie];
-        let wanted: f64 = classes
+        let resource: f64 = classes
             .iter()
             .map(|class| class.share * class.dynamic)
             .sum();
         assert!(
-            (dynamic / 100.0 - wanted).abs() < 2e-4,
-            "{name}: {dynamic} dynamic, {wanted} in classes"
+            (dynamic / 100.0 - resource).abs() < 2e-4,
+            "{name}: {dynamic} dynamic, {resource} in classes"
         );
         for has_cookies in [false, true] {
             assert!(profile.usual_hits(has_cookies) < 1.0, "{name}");

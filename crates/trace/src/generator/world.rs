@@ -1,16 +1,16 @@
 //! Everything that a page visited by a client changes, and the transactions that it becomes.
 
-use super::client_link::Coming;
+use super::client_link::Arrival;
 use super::connections::Limits;
-use super::debt::{Debt, Mix};
+use super::deficit::{Deficit, Mix};
 use super::endings::Endings;
 use super::item::{self, Item};
+use super::metadata::Metadata;
 use super::pages::{Page, PageNumber};
-use super::planned::{Marks, Planned, Wanted};
 use super::profile::Profile;
-use super::saying::Sayings;
 use super::session::{Session, Site};
-use super::shelf::Shelf;
+use super::site_class::SiteClass;
+use super::transaction::{RequestFlags, Resource, Transaction};
 use crate::TraceVersion;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,16 +19,16 @@ use weir_workload::{Chance, mix};
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) profile: Profile,
-    pub(super) sayings: Sayings,
+    pub(super) metadata: Metadata,
     pub(super) chance: Chance,
     /// What was planned and has not left.
-    pub(super) planned: BinaryHeap<Reverse<Planned>>,
+    pub(super) transaction: BinaryHeap<Reverse<Transaction>>,
     /// Without cookies, and with.
-    shelves: [Shelf; 2],
+    site_classes: [SiteClass; 2],
     classes: Mix,
     dynamics: Mix,
     versions: Mix,
-    persistent: Debt,
+    persistent: Deficit,
     endings: Endings,
     limits: Limits,
     salt: u64,
@@ -47,26 +47,26 @@ struct Visit {
     /// Hash of its server.
     server: u64,
     site: Site,
-    marks: Marks,
-    /// Asked for before, all of it cachable but for cookies.
+    marks: RequestFlags,
+    /// PageRequest for before, all of it cachable but for cookies.
     is_hit: bool,
     size_factor: f64,
 }
 
 /// What came of a page.
 #[derive(Clone, Copy, Debug, Default)]
-struct Received {
+struct PageTotals {
     bytes: f64,
     /// Items, without what is made for each request, and their bytes.
     items: f64,
     item_bytes: f64,
 }
 
-impl Received {
-    fn add(&mut self, planned: &Planned) {
-        let bytes = planned.received as f64;
+impl PageTotals {
+    fn add(&mut self, transaction: &Transaction) {
+        let bytes = transaction.received as f64;
         self.bytes += bytes;
-        if matches!(planned.wanted, Wanted::Item(_)) {
+        if matches!(transaction.resource, Resource::Item(_)) {
             self.items += 1.0;
             self.item_bytes += bytes;
         }
@@ -75,28 +75,28 @@ impl Received {
 
 /// One request of a page.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
-    wanted: Wanted,
+struct PageRequest {
+    resource: Resource,
     target: u64,
     server: u64,
     kind: u8,
     bytes: u64,
     is_declared: bool,
-    marks: Marks,
+    marks: RequestFlags,
 }
 
 impl World {
     pub(super) fn new(profile: &Profile, requests: u64, seed: u64) -> Self {
         let clients = &profile.clients;
         Self {
-            sayings: Sayings::new(profile),
+            metadata: Metadata::new(profile),
             chance: Chance::new(seed, MAIN),
-            planned: BinaryHeap::new(),
-            shelves: [false, true].map(|has| Shelf::new(profile, has, requests)),
+            transaction: BinaryHeap::new(),
+            site_classes: [false, true].map(|has| SiteClass::new(profile, has, requests)),
             classes: Mix::new([profile.plain.share, profile.cookie.share]),
             dynamics: Mix::new(profile.dynamic_shares()),
             versions: Mix::new(profile.asks.versions.iter().map(|version| version.share)),
-            persistent: Debt::new(profile.ends.persistent),
+            persistent: Deficit::new(profile.ends.persistent),
             endings: Endings::new(&profile.ends),
             limits: Limits {
                 a_server: clients.connections_a_server,
@@ -122,16 +122,16 @@ impl World {
         let asked = self.requests(&visit);
         let mut ready_us = at_us;
         let mut ends_us = at_us;
-        let mut received = Received::default();
+        let mut received = PageTotals::default();
         for (number, one) in asked.iter().enumerate() {
-            let (planned, end_us) = self.plan(session, &visit, one, ready_us);
+            let (transaction, end_us) = self.plan(session, &visit, one, ready_us);
             ends_us = ends_us.max(end_us);
             if number == 0 {
                 // what is embedded is known when the document is there
                 ready_us = end_us;
             }
-            received.add(&planned);
-            self.planned.push(Reverse(planned));
+            received.add(&transaction);
+            self.transaction.push(Reverse(transaction));
         }
         self.account(&visit, asked.len() as f64, received);
         ends_us
@@ -145,13 +145,13 @@ impl World {
             Some(site) => site.has_cookies,
             None => self.classes.draw(&mut self.chance) == 1,
         };
-        let shelf = &mut self.shelves[usize::from(has_cookies)];
-        let mark = shelf.marks.draw(&mut self.chance);
+        let site_class = &mut self.site_classes[usize::from(has_cookies)];
+        let mark = site_class.marks.draw(&mut self.chance);
         // who reloads has seen the page before, and what asks for a password is asked often
-        let is_repeat = mark != 0 || shelf.is_repeat(&mut self.chance);
+        let is_repeat = mark != 0 || site_class.is_repeat(&mut self.chance);
         let server = at.map(|site| site.server);
         let found = if is_repeat {
-            shelf.repeat(server, &mut self.chance)
+            site_class.repeat(server, &mut self.chance)
         } else {
             None
         };
@@ -160,7 +160,9 @@ impl World {
             None => self.new_page(has_cookies, server),
         };
         self.shelve(has_cookies, number, found.is_some(), mark == 0);
-        let page = self.shelves[usize::from(has_cookies)].pages.page(number);
+        let page = self.site_classes[usize::from(has_cookies)]
+            .pages
+            .page(number);
         let site = match session
             .site
             .filter(|site| site.has_cookies == has_cookies && site.server == page.server)
@@ -174,12 +176,12 @@ impl World {
             hash,
             server: self.name(Name::Server(has_cookies), u64::from(page.server)),
             site,
-            marks: Marks {
+            marks: RequestFlags {
                 cookie: has_cookies,
                 first_visit: has_cookies && self.chance.is(self.profile.says.first_visit),
                 reload: mark == 1,
                 authorization: mark == 2,
-                ..Marks::default()
+                ..RequestFlags::default()
             },
             is_hit: found.is_some() && mark == 0,
             size_factor: self.size_factor(has_cookies, hash),
@@ -195,7 +197,7 @@ impl World {
             reason = "not negative, and a cast from float saturates"
         )]
         let embedded = (drawn as u16).min(law.embedded_max);
-        let number = self.shelves[usize::from(has_cookies)].pages.count() as u64;
+        let number = self.site_classes[usize::from(has_cookies)].pages.count() as u64;
         let hash = self.name(Name::Page(has_cookies), number);
         let factor = self.size_factor(has_cookies, hash);
         let bytes: f64 = (0..=embedded)
@@ -203,9 +205,9 @@ impl World {
             .map(|item| self.expected(item))
             .sum();
         let an_item = bytes / (f64::from(embedded) + 1.0);
-        let shelf = &mut self.shelves[usize::from(has_cookies)];
-        let server = server.unwrap_or_else(|| shelf.server(&mut self.chance));
-        shelf.pages.add(server, embedded, an_item)
+        let site_class = &mut self.site_classes[usize::from(has_cookies)];
+        let server = server.unwrap_or_else(|| site_class.server(&mut self.chance));
+        site_class.pages.add(server, embedded, an_item)
     }
 
     /// Decides whether the page may be copied from now on. What was not cachable when it was asked
@@ -214,7 +216,7 @@ impl World {
         let hash = self.name(Name::Page(has_cookies), u64::from(number));
         let law = &self.profile.pages;
         let is_once = item::is_once(&self.profile, hash);
-        let pages = &mut self.shelves[usize::from(has_cookies)].pages;
+        let pages = &mut self.site_classes[usize::from(has_cookies)].pages;
         if !is_cachable {
             return;
         }
@@ -247,20 +249,22 @@ impl World {
     }
 
     /// What is asked for: the page's items, and between them what is made for each request.
-    fn requests(&mut self, visit: &Visit) -> Vec<Asked> {
+    fn requests(&mut self, visit: &Visit) -> Vec<PageRequest> {
         let class = usize::from(visit.site.has_cookies);
         let mut asked = Vec::with_capacity(usize::from(visit.page.embedded) + 4);
         for number in 0..=visit.page.embedded {
             let share = self.profile.class(visit.site.has_cookies).dynamic;
             // before an item stand so many dynamic ones that their share of all is kept
-            while self.chance.is(self.shelves[class].dynamic.chance(share))
+            while self
+                .chance
+                .is(self.site_classes[class].dynamic.chance(share))
                 && asked.len() < PAGE_REQUESTS_MAX
             {
                 asked.push(self.dynamic(visit));
-                self.shelves[class].dynamic.count(1.0, 1.0);
+                self.site_classes[class].dynamic.count(1.0, 1.0);
             }
             asked.push(self.item(visit, number));
-            self.shelves[class].dynamic.count(1.0, 0.0);
+            self.site_classes[class].dynamic.count(1.0, 0.0);
         }
         if visit.marks.first_visit {
             for later in asked.iter_mut().skip(1) {
@@ -270,7 +274,7 @@ impl World {
         asked
     }
 
-    fn item(&mut self, visit: &Visit, number: u16) -> Asked {
+    fn item(&mut self, visit: &Visit, number: u16) -> PageRequest {
         let item = Item::of(&self.profile, visit.hash, visit.size_factor, number);
         let server = item.third_party.map_or(visit.server, |third| {
             self.name(Name::ThirdParty, u64::from(third))
@@ -281,7 +285,7 @@ impl World {
         let asks = &self.profile.asks;
         if visit.is_hit && asks.conditional > 0.0 && self.chance.is(asks.conditional) {
             let unit = item::Facet::Validators.unit(visit.hash, number);
-            let (has_modified, has_etag) = self.sayings.validators(unit);
+            let (has_modified, has_etag) = self.metadata.validators(unit);
             marks.conditional = has_modified || has_etag;
             let share = asks.not_modified[usize::from(has_etag)];
             marks.not_modified = marks.conditional && self.chance.is(share);
@@ -290,8 +294,8 @@ impl World {
             is_declared = false;
             bytes = 0;
         }
-        Asked {
-            wanted: Wanted::Item(number),
+        PageRequest {
+            resource: Resource::Item(number),
             target: mix(visit.hash ^ mix(u64::from(number) + 1)),
             server,
             kind: item.kind,
@@ -301,7 +305,7 @@ impl World {
         }
     }
 
-    fn dynamic(&mut self, visit: &Visit) -> Asked {
+    fn dynamic(&mut self, visit: &Visit) -> PageRequest {
         let place = self.dynamics.draw(&mut self.chance);
         self.dynamics.count(place, 1.0);
         let document = &self.profile.document;
@@ -313,8 +317,8 @@ impl World {
             DYNAMIC_KNOWN + self.order + self.chance.below(1 << 40)
         };
         let kind = u8::try_from(place).expect("a profile has few kinds of dynamic targets");
-        Asked {
-            wanted: Wanted::Dynamic(kind),
+        PageRequest {
+            resource: Resource::Dynamic(kind),
             target: mix(visit.server ^ mix(number ^ (u64::from(kind) << 56))),
             server: visit.server,
             kind: 0,
@@ -330,9 +334,9 @@ impl World {
         &mut self,
         session: &mut Session,
         visit: &Visit,
-        asked: &Asked,
+        asked: &PageRequest,
         ready_us: u64,
-    ) -> (Planned, u64) {
+    ) -> (Transaction, u64) {
         let version = self.version(visit.site.version);
         let multiplexes = matches!(version, TraceVersion::Http2 | TraceVersion::Http3);
         let slot = session
@@ -364,14 +368,14 @@ impl World {
         let has_end = asked.is_declared || version != TraceVersion::Http10;
         let persists = visit.site.persists && has_end && (multiplexes || !ending.is_aborted);
         // what was seen at the place of measurement is still on its way to the client
-        let coming = Coming {
+        let arrival = Arrival {
             at_us: slot.begins_us + response_us,
             bytes: ending.received,
             slow_start_rtt_us: setup_us.map(|setup_us| {
                 microseconds(network.access_s) + setup_us.min(response_us - request_us)
             }),
         };
-        let got_us = session.link.carry(coming, network.client_bytes_s);
+        let got_us = session.link.carry(arrival, network.client_bytes_s);
         let ends_us = got_us.max(slot.begins_us + last_byte_us);
         let sent_us = slot.begins_us + request_us;
         let (connection, sequence) =
@@ -381,14 +385,14 @@ impl World {
         self.connections += u64::from(slot.is_new);
         self.order += 1;
         self.persistent.count(1.0, f64::from(u8::from(persists)));
-        let planned = Planned {
+        let transaction = Transaction {
             arrival_us: slot.begins_us,
             order: self.order,
             client: session.client,
             server: asked.server,
             target: asked.target,
             page: visit.hash,
-            wanted: asked.wanted,
+            resource: asked.resource,
             marks: asked.marks,
             kind: asked.kind,
             version,
@@ -403,7 +407,7 @@ impl World {
             is_aborted: ending.is_aborted,
             persists,
         };
-        (planned, ends_us)
+        (transaction, ends_us)
     }
 
     fn version(&self, place: usize) -> TraceVersion {
@@ -418,22 +422,22 @@ impl World {
     }
 
     /// What was asked and given is written down.
-    fn account(&mut self, visit: &Visit, requests: f64, received: Received) {
+    fn account(&mut self, visit: &Visit, requests: f64, received: PageTotals) {
         let class = usize::from(visit.site.has_cookies);
         self.classes.count(class, requests);
         self.versions.count(visit.site.version, requests);
         let mark = usize::from(visit.marks.reload) + 2 * usize::from(visit.marks.authorization);
-        self.shelves[class].marks.count(mark, requests);
-        for shelf in &mut self.shelves {
-            let is_hit = visit.is_hit && shelf.has_cookies == visit.site.has_cookies;
+        self.site_classes[class].marks.count(mark, requests);
+        for site_class in &mut self.site_classes {
+            let is_hit = visit.is_hit && site_class.has_cookies == visit.site.has_cookies;
             let hits = if is_hit {
                 received
             } else {
-                Received::default()
+                PageTotals::default()
             };
-            shelf.hits.count(requests, hits.items);
-            if let Some(debt) = &mut shelf.hit_bytes {
-                debt.count(received.bytes, hits.item_bytes);
+            site_class.hits.count(requests, hits.items);
+            if let Some(deficit) = &mut site_class.hit_bytes {
+                deficit.count(received.bytes, hits.item_bytes);
             }
         }
     }

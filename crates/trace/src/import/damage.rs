@@ -32,21 +32,21 @@ impl fmt::Display for Place {
 
 /// An item that cannot be read: whose fault it is can be seen in the source, at `place`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damaged {
+pub struct Damage {
     /// Where.
     pub place: Place,
     /// What is wrong there, with the value: a fragment.
     pub what: String,
     /// The kind of damage, one of [`reason`]: what it is counted by if the caller goes on.
     pub reason: &'static str,
-    /// What the caller can pass to go on: a fragment, if there is more than [`Damaged::HINT_SKIP`].
+    /// What the caller can pass to go on: a fragment, if there is more than [`Damage::HINT_SKIP`].
     pub hint: Option<String>,
     /// Whether there may be more behind it. Where the structure of the source is lost, or it cannot
     /// be read any more, there is not.
     pub goes_on: bool,
 }
 
-impl Damaged {
+impl Damage {
     /// What helps against any damage.
     pub const HINT_SKIP: &str =
         "use `--on-damage skip` to leave out what cannot be read; it is counted";
@@ -98,13 +98,13 @@ impl Damaged {
     }
 }
 
-impl fmt::Display for Damaged {
+impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.what)
     }
 }
 
-impl std::error::Error for Damaged {}
+impl std::error::Error for Damage {}
 
 /// Why something is no row: the words that counts go by.
 pub mod reason {

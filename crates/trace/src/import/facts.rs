@@ -5,10 +5,10 @@
 //! need to tell apart (which directives were written at all) is read here. A column is set when its
 //! head was seen, also to "no": `None` stays for heads nobody saw.
 
-mod asked;
 mod directives;
+mod target_uri;
 
-pub(crate) use asked::{Asked, Named};
+pub(crate) use target_uri::{RequestTarget, TargetForm};
 
 use weir_semantics::{
     ContentRange, EntityTag, Expires, FieldLine, Known, Method, RangeKind, RangeSpan, RequestFacts,
@@ -26,7 +26,7 @@ const CONTENT_TYPE_BYTES_MAX: usize = 127;
 /// fields.
 pub(crate) fn request_facts(
     row: &mut Row,
-    asked: &Asked<'_>,
+    asked: &RequestTarget<'_>,
     fields: &[FieldLine<'_>],
     hide: &dyn Hide,
 ) {

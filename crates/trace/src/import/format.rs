@@ -209,7 +209,7 @@ pub fn open<'a>(
             let capture = pcap::Capture::new(rest, &settings);
             match settings.proxy {
                 None => Box::new(capture),
-                Some(_) => Box::new(pcap::Proxied::new(capture)),
+                Some(_) => Box::new(pcap::ProxiedCapture::new(capture)),
             }
         }
     };

@@ -13,8 +13,8 @@
 mod entry;
 mod scan;
 
-use super::damage::{Damaged, Dropped, Place, reason};
-use super::facts::{Asked, Named, request_facts, response_facts};
+use super::damage::{Damage, Dropped, Place, reason};
+use super::facts::{RequestTarget, TargetForm, request_facts, response_facts};
 use super::settings::{MissingSize, Settings};
 use super::{Import, asked};
 use crate::import::logs::log::NoRow;
@@ -54,7 +54,7 @@ impl<'a, R: BufRead> Har<'a, R> {
     fn read(&mut self, text: &[u8], place: Place) -> Result<Row, NoRow> {
         let entry: Entry = serde_json::from_slice(text).map_err(|error| {
             let what = format!("it is not an entry: {error}");
-            Damaged::item(place, reason::JSON, what)
+            Damage::item(place, reason::JSON, what)
         })?;
         if let Some(reason) = entry.no_transaction() {
             return Err(NoRow::Dropped(reason));
@@ -62,7 +62,7 @@ impl<'a, R: BufRead> Har<'a, R> {
         let began = entry.began().ok_or_else(|| {
             let time = shown(entry.started_date_time.as_bytes());
             let what = format!("startedDateTime `{time}` is not like 2015-12-20T13:43:36.694Z");
-            Damaged::item(place, reason::TIME, what)
+            Damage::item(place, reason::TIME, what)
         })?;
         let mut row = Row {
             arrival_us: began.as_microsecond(),
@@ -100,32 +100,32 @@ impl<'a, R: BufRead> Har<'a, R> {
     fn heads(&self, row: &mut Row, entry: &Entry, now_s: i64) {
         let hide = self.settings.hide;
         let (request, response) = (&entry.request, &entry.response);
-        let asking = field_lines(&request.headers);
-        let answering = field_lines(&response.headers);
-        if asking.is_empty() {
+        let requests = field_lines(&request.headers);
+        let responses = field_lines(&response.headers);
+        if requests.is_empty() {
             // what nobody wrote down is not known
             asked::fill(row, &request.method, request.url.as_bytes(), None, hide);
         } else {
-            let asked = Asked {
+            let asked = RequestTarget {
                 method: &request.method,
-                target: Named::Uri(&request.url),
+                target: TargetForm::Uri(&request.url),
                 scheme: TraceScheme::Https,
                 default_authority: "",
             };
-            request_facts(row, &asked, &asking, hide);
+            request_facts(row, &asked, &requests, hide);
         }
         row.version = version(&response.http_version).or_else(|| version(&request.http_version));
         if let Some(status) = response.status_code() {
             row.status = Some(status);
-            if !answering.is_empty() {
+            if !responses.is_empty() {
                 // a browser reads Cache-Control alone
                 let targeted = &TargetedFields::none();
-                response_facts(row, status, &answering, targeted, &asking, now_s, hide);
-                if asking.is_empty() {
+                response_facts(row, status, &responses, targeted, &requests, now_s, hide);
+                if requests.is_empty() {
                     // there were fields, and nobody knows which
                     row.variant = None;
                 }
-                row.is_persistent_client = persists(row.version, &asking, &answering);
+                row.is_persistent_client = persists(row.version, &requests, &responses);
             }
         }
         row.content_type = row.content_type.take().or_else(|| response.media_type());
@@ -143,7 +143,7 @@ impl<R: BufRead> Import for Har<'_, R> {
 }
 
 impl<R: BufRead> Iterator for Har<'_, R> {
-    type Item = Result<Row, Damaged>;
+    type Item = Result<Row, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_over {
@@ -151,7 +151,7 @@ impl<R: BufRead> Iterator for Har<'_, R> {
                 Ok(Some(Found::Entry(text, place))) => (text, place),
                 Ok(Some(Found::TooLong(place))) => {
                     let what = format!("it is longer than {} bytes", scan::ENTRY_BYTES_MAX);
-                    return Some(Err(Damaged::item(place, reason::TOO_LONG, what)));
+                    return Some(Err(Damage::item(place, reason::TOO_LONG, what)));
                 }
                 Ok(None) => break,
                 Err(damaged) => {
@@ -164,7 +164,7 @@ impl<R: BufRead> Iterator for Har<'_, R> {
             match outcome {
                 Ok(row) => return Some(Ok(row)),
                 Err(NoRow::Dropped(reason)) => self.dropped.count(reason),
-                Err(NoRow::Damaged(damaged)) => return Some(Err(damaged)),
+                Err(NoRow::Damage(damaged)) => return Some(Err(damaged)),
             }
         }
         self.is_over = true;

@@ -9,7 +9,7 @@ use weir_semantics::TargetedFields;
 use weir_wire::{HeadLimits, LineBuffer, Progress, Version, parse_request, parse_response};
 
 use super::Hide;
-use super::facts::{Asked, Named, request_facts, response_facts};
+use super::facts::{RequestTarget, TargetForm, request_facts, response_facts};
 use crate::{Row, TraceScheme, TraceVersion};
 
 /// The heads, from their first byte to the empty line that ends them.
@@ -62,9 +62,9 @@ impl Heads<'_> {
             Version::Http10 => TraceVersion::Http10,
             Version::Http11 => TraceVersion::Http11,
         });
-        let asked = Asked {
+        let asked = RequestTarget {
             method: head.method,
-            target: Named::Line(head.target),
+            target: TargetForm::Line(head.target),
             scheme: TraceScheme::Http,
             default_authority: self.default_authority,
         };

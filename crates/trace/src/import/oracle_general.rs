@@ -2,7 +2,7 @@
 //! Ids are hidden like any other name: they may be somebody's.
 
 use super::Import;
-use super::damage::{Damaged, Dropped, Place, reason};
+use super::damage::{Damage, Dropped, Place, reason};
 use super::settings::Settings;
 use crate::Row;
 use crate::oracle_general::{RECORD_BYTES, ReadError, Record, Records};
@@ -26,14 +26,14 @@ impl<'a, R: Read> OracleGeneral<'a, R> {
         }
     }
 
-    fn damaged(&self, error: &ReadError) -> Damaged {
+    fn damaged(&self, error: &ReadError) -> Damage {
         match error {
             ReadError::Source(error) => {
-                Damaged::unread(Place::Record(self.records.count() + 1), error)
+                Damage::unread(Place::Record(self.records.count() + 1), error)
             }
             ReadError::CutOff { record, bytes } => {
                 let what = format!("the end comes after {bytes} of its {RECORD_BYTES} bytes");
-                Damaged::end(Place::Record(*record), reason::CUT_OFF, what)
+                Damage::end(Place::Record(*record), reason::CUT_OFF, what)
             }
         }
     }
@@ -46,7 +46,7 @@ impl<R: Read> Import for OracleGeneral<'_, R> {
 }
 
 impl<R: Read> Iterator for OracleGeneral<'_, R> {
-    type Item = Result<Row, Damaged>;
+    type Item = Result<Row, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {

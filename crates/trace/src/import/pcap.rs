@@ -39,29 +39,29 @@ mod exchange;
 mod head;
 mod length;
 pub mod limits;
-mod mend;
 mod order;
 mod packets;
 mod proxied;
+mod repair;
 mod stream;
 mod transaction;
 mod window;
 
 pub use counts::Counts;
 pub use packets::decode::NotTcp;
-pub(crate) use proxied::Proxied;
+pub(crate) use proxied::ProxiedCapture;
 
 use std::collections::HashMap;
 use std::io::Read;
 use std::net::SocketAddr;
 
-use self::connection::{Around, Beginning, Connection, Side};
+use self::connection::{Beginning, Connection, ImportContext, Side};
 use self::exchange::Who;
 use self::limits::{CLOSING_S, CONNECTIONS_MAX, IDLE_S, LINGER_S, SWEEP_S, TOTAL_HELD_BYTES_MAX};
 use self::packets::container::Container;
 use self::packets::decode::{Segment, segment};
 use self::window::Window;
-use super::{Damaged, Dropped, Hide, Import, Settings};
+use super::{Damage, Dropped, Hide, Import, Settings};
 use crate::Row;
 
 /// An import of one capture: an iterator over rows in order of arrival (see
@@ -133,7 +133,7 @@ impl<'a, R: Read> Capture<'a, R> {
     }
 
     /// Reads one packet. `false`: there was none.
-    fn step(&mut self) -> Result<bool, (Damaged, bool)> {
+    fn step(&mut self) -> Result<bool, (Damage, bool)> {
         let fault = match self.container.next_frame() {
             None => return Ok(false),
             Some(Ok(frame)) => {
@@ -146,7 +146,7 @@ impl<'a, R: Read> Capture<'a, R> {
                             first: self.first,
                             proxy: self.proxy,
                             held_bytes: &mut self.held_bytes,
-                            around: Around {
+                            context: ImportContext {
                                 hide: self.hide,
                                 window: &mut self.window,
                                 counts: &mut self.counts,
@@ -180,7 +180,7 @@ impl<'a, R: Read> Capture<'a, R> {
             .collect();
         open.sort_unstable_by_key(Connection::number);
         for mut connection in open {
-            connection.finish(&mut Around {
+            connection.finish(&mut ImportContext {
                 hide: self.hide,
                 window: &mut self.window,
                 counts: &mut self.counts,
@@ -204,7 +204,7 @@ impl<R: Read> Import for Capture<'_, R> {
 }
 
 impl<R: Read> Iterator for Capture<'_, R> {
-    type Item = Result<Row, Damaged>;
+    type Item = Result<Row, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -235,7 +235,7 @@ struct Flow<'a> {
     first: u64,
     proxy: Option<SocketAddr>,
     held_bytes: &'a mut usize,
-    around: Around<'a>,
+    context: ImportContext<'a>,
 }
 
 impl Flow<'_> {
@@ -247,13 +247,13 @@ impl Flow<'_> {
             return;
         };
         let others = *self.held_bytes - connection.memory_bytes();
-        connection.take(segment, side, &mut self.around);
+        connection.take(segment, side, &mut self.context);
         if others + connection.memory_bytes() > TOTAL_HELD_BYTES_MAX {
-            connection.press_on(&mut self.around, true);
+            connection.press_on(&mut self.context, true);
         }
         if others + connection.memory_bytes() > TOTAL_HELD_BYTES_MAX {
-            self.around.counts.given_up += 1;
-            connection.finish(&mut self.around);
+            self.context.counts.given_up += 1;
+            connection.finish(&mut self.context);
         }
         *self.held_bytes = others + connection.memory_bytes();
     }
@@ -289,11 +289,11 @@ impl Flow<'_> {
         let is_next_hop = self.proxy.is_some_and(|proxy| proxy != ends.1);
         let side_bit = if is_next_hop { IS_NEXT_HOP } else { 0 };
         let who = Who {
-            client: self.around.hide.client(ends.0.ip().to_string().as_bytes()),
+            client: self.context.hide.client(ends.0.ip().to_string().as_bytes()),
             connection: (self.first + *self.connections) | side_bit,
             server: ends.1.to_string(),
         };
-        let connection = Connection::new(beginning, who, segment, &mut self.around);
+        let connection = Connection::new(beginning, who, segment, &mut self.context);
         self.open.insert(ends, connection);
         Some((ends, side))
     }
@@ -302,7 +302,7 @@ impl Flow<'_> {
     fn close(&mut self, ends: &Ends) {
         if let Some(mut connection) = self.open.remove(ends) {
             *self.held_bytes -= connection.memory_bytes();
-            connection.finish(&mut self.around);
+            connection.finish(&mut self.context);
         }
     }
 
@@ -350,7 +350,7 @@ impl Flow<'_> {
                 .open
                 .get(&ends)
                 .is_some_and(|connection| !connection.is_over());
-            self.around.counts.given_up += u64::from(is_given_up);
+            self.context.counts.given_up += u64::from(is_given_up);
             self.close(&ends);
         }
     }

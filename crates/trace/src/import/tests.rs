@@ -46,7 +46,7 @@ impl Read for Slowly<'_> {
     }
 }
 
-pub(super) type Item = Result<Row, Damaged>;
+pub(super) type Item = Result<Row, Damage>;
 
 /// Everything that is in `input`.
 pub(super) fn all(input: &[u8], format: Option<Format>) -> Vec<Item> {

@@ -4,7 +4,7 @@ use crate::row::Column;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct ColumnInfo {
     /// The part of the row it belongs to.
     pub section: &'static str,
     /// Its name, in the file and in [`Row`](crate::Row).
@@ -14,14 +14,14 @@ pub struct About {
     /// A sentence.
     pub meaning: &'static str,
     /// How Parquet holds it.
-    pub held: Held,
+    pub column_type: ColumnType,
     /// Null where the source does not say; a column that must be there otherwise.
     pub is_optional: bool,
 }
 
 /// How Parquet holds a column: physical and logical type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum ColumnType {
     /// `INT64`, `TIMESTAMP(MICROS, UTC)`.
     Time,
     /// `INT64`, signed.
@@ -38,7 +38,7 @@ pub enum Held {
     Text,
 }
 
-impl Held {
+impl ColumnType {
     /// As the document names it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -1,10 +1,10 @@
 //! What holds for every importer and any bytes; shared by property tests and fuzz targets.
 
 use std::io::Read;
-use weir_trace::import::{Damaged, Dropped, Format, Place, Settings, Unreadable, open};
+use weir_trace::import::{Damage, Dropped, Format, Place, Settings, Unreadable, open};
 use weir_trace::{Anonymiser, Row};
 
-type Items = Vec<Result<Row, Damaged>>;
+type Items = Vec<Result<Row, Damage>>;
 
 /// Hides nothing, so that a difference can be seen.
 const OPEN: Anonymiser = Anonymiser::none();

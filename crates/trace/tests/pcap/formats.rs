@@ -3,7 +3,7 @@
 use etherparse::{IpFragOffset, IpHeaders, IpNumber, Ipv6FragmentHeader, PacketBuilder};
 use weir_trace::Row;
 use weir_trace::import::pcap::Capture;
-use weir_trace::import::{Damaged, Place, Settings};
+use weir_trace::import::{Damage, Place, Settings};
 
 use crate::files::{Clock, ETHERNET, FRAMINGS, Packet, RAW, Writer, cut, packets};
 use crate::invariants::Open;
@@ -39,7 +39,7 @@ fn damaged(file: &[u8]) -> (Vec<Row>, Vec<(u64, String)>) {
     (rows, faults)
 }
 
-fn packet(damaged: &Damaged) -> u64 {
+fn packet(damaged: &Damage) -> u64 {
     assert!(damaged.goes_on && damaged.hint().contains("--on-damage skip"));
     match damaged.place {
         Place::Packet(number) => number,

@@ -4,12 +4,12 @@ use weir_semantics::{Method as HttpMethod, Timestamp};
 use weir_workload::{Ask, AskKind, Method};
 
 use super::{Engine, Task};
-use crate::check::{Asked, Examination};
+use crate::check::{Examination, SentRequest};
 use crate::client::agent::{Command, Event, Order};
 use crate::client::connection::{self, Connection, Ending};
-use crate::client::ledger::Transaction;
-use crate::client::party::Party;
-use crate::client::request::Particulars;
+use crate::client::request::RequestDetails;
+use crate::client::slot::Slot;
+use crate::client::statistics::Transaction;
 use crate::mark::Id;
 use crate::tally::Outcome;
 
@@ -25,36 +25,36 @@ impl Engine<'_> {
     ) {
         let now_us = self.clock.now_us();
         let ask = &order.ask;
-        let id = self.ledger.id(ask.phase, self.plan.share.index);
-        let asked = self.asked(ask, id);
-        let key = self.party(agent, place, order, asked);
-        if is_fresh && self.hang_up(key) {
-            self.parties[key].connection = Connection::new();
+        let id = self.statistics.id(ask.phase, self.plan.share.index);
+        let request = self.request(ask, id);
+        let key = self.slot(agent, place, order, request);
+        if is_fresh && self.disconnect(key) {
+            self.slots[key].connection = Connection::new();
         }
         let number = self.agents[agent].number;
-        let party = &mut self.parties[key];
-        let head = std::mem::take(&mut party.examination.head);
-        party.examination = Examination::new(asked, head);
-        party.order = order;
-        party.keep = keep;
-        party.request.clear();
-        party.written = 0;
-        party.started_us = now_us;
-        party.connect_us = None;
-        party.head_us = None;
-        party.arrived_us = 0;
-        party.is_backlogged = false;
-        let about = Particulars {
+        let slot = &mut self.slots[key];
+        let head = std::mem::take(&mut slot.examination.head);
+        slot.examination = Examination::new(request, head);
+        slot.order = order;
+        slot.keep = keep;
+        slot.request.clear();
+        slot.written = 0;
+        slot.started_us = now_us;
+        slot.connect_us = None;
+        slot.head_us = None;
+        slot.arrived_us = 0;
+        slot.is_backlogged = false;
+        let about = RequestDetails {
             id,
             agent: number,
             keep,
-            modified_since: asked.modified_since,
+            modified_since: request.modified_since,
         };
         self.requests
-            .write(self.grounds.site, ask, about, &mut party.request);
-        self.grounds.remember(ask.target);
+            .write(self.reference.site, ask, about, &mut slot.request);
+        self.reference.remember(ask.target);
         if !order.is_repeated {
-            self.ledger.begun(&order, !is_fresh, now_us);
+            self.statistics.begun(&order, !is_fresh, now_us);
         }
         let event = connection::Event::Ask {
             method: match ask.method {
@@ -68,77 +68,76 @@ impl Engine<'_> {
         self.rearm(key);
     }
 
-    fn asked(&self, ask: &Ask, id: Id) -> Asked {
+    fn request(&self, ask: &Ask, id: Id) -> SentRequest {
         let modified_since = match ask.kind {
             AskKind::IfModifiedSince { newer } => {
-                let described = self.grounds.site.describe(ask.target, self.grounds.now);
+                let described = self.reference.site.describe(ask.target, self.reference.now);
                 let beside = if newer { 1 } else { -1 };
                 described.modified.map(|at| Timestamp(at.0 + beside))
             }
             AskKind::Plain | AskKind::Reload => None,
         };
-        Asked {
+        SentRequest {
             target: ask.target,
             kind: ask.kind,
             method: ask.method,
             abort_at: ask.abort_at,
             id,
-            at: self.grounds.now,
+            at: self.reference.now,
             modified_since,
         }
     }
 
     /// The party in this place of the agent, made if it was not there.
-    fn party(&mut self, agent: usize, place: usize, order: Order, asked: Asked) -> usize {
-        let parties = &mut self.agents[agent].parties;
-        if let Some(&key) = parties.get(place) {
+    fn slot(&mut self, agent: usize, place: usize, order: Order, request: SentRequest) -> usize {
+        let slots = &mut self.agents[agent].slots;
+        if let Some(&key) = slots.get(place) {
             return key;
         }
-        let key = self.parties.len();
-        debug_assert_eq!(parties.len(), place, "agents use their places in order");
-        parties.push(key);
-        let examination = Examination::new(asked, Vec::new());
-        self.parties
-            .push(Party::new(agent, place, order, examination));
+        let key = self.slots.len();
+        debug_assert_eq!(slots.len(), place, "agents use their places in order");
+        slots.push(key);
+        let examination = Examination::new(request, Vec::new());
+        self.slots.push(Slot::new(agent, place, order, examination));
         key
     }
 
     /// Ends a request.
     pub(super) fn finish(&mut self, key: usize, ending: Ending, keep: bool, at_us: u64) {
-        self.parties[key].resume();
+        self.slots[key].resume();
         if !keep {
-            self.hang_up(key);
+            self.disconnect(key);
         }
-        let party = &mut self.parties[key];
-        let (agent, place, order) = (party.agent, party.place, party.order);
+        let slot = &mut self.slots[key];
+        let (agent, place, order) = (slot.agent, slot.place, slot.order);
         let may_repeat = !order.is_repeated && !matches!(order.ask.method, Method::Post { .. });
         if let Ending::Stale(_) = ending
             && may_repeat
             && !self.is_over
         {
-            self.ledger.repeated(&order);
+            self.statistics.repeated(&order);
             let command = self.agents[agent]
                 .agent
                 .handle(&self.rules, Event::Stale { place, order });
             self.tasks.push_back(Task::Obey(agent, command));
             return;
         }
-        let conclusion = party.examination.conclude(&self.grounds, ending);
+        let conclusion = slot.examination.conclude(&self.reference, ending);
         let outcome = conclusion.outcome;
         let transaction = Transaction {
             agent: self.agents[agent].number,
             order: &order,
-            examination: &party.examination,
-            could_hit: order.ask.could_hit(self.grounds.site),
-            started_us: party.started_us,
+            examination: &slot.examination,
+            could_hit: order.ask.could_hit(self.reference.site),
+            started_us: slot.started_us,
             sent_wall_us: self
                 .clock
-                .wall_us(party.started_us + party.connect_us.unwrap_or(0)),
-            connect_us: party.connect_us,
-            head_us: party.head_us,
+                .wall_us(slot.started_us + slot.connect_us.unwrap_or(0)),
+            connect_us: slot.connect_us,
+            head_us: slot.head_us,
             ended_us: at_us,
         };
-        self.ledger.ended(transaction, conclusion);
+        self.statistics.ended(transaction, conclusion);
         self.outstanding -= 1;
         if self.is_over {
             return;
@@ -146,11 +145,11 @@ impl Engine<'_> {
         if order.ask.with_embedded && has_page(outcome) {
             self.embed(agent, &order.ask, at_us);
         }
-        if keep && self.parties[key].is_readable {
+        if keep && self.slots[key].is_readable {
             // the end of a connection that was to be kept may have come with the response
             self.read(key);
         }
-        let is_kept = keep && self.parties[key].connection.is_idle();
+        let is_kept = keep && self.slots[key].connection.is_idle();
         self.free(agent, place, is_kept);
     }
 
@@ -161,14 +160,14 @@ impl Engine<'_> {
             .agent
             .handle(&self.rules, Event::Ended { place, keep });
         if let Command::Start { .. } = command {
-            self.ledger.waits_no_more();
+            self.statistics.waits_no_more();
         }
         self.tasks.push_back(Task::Obey(agent, command));
     }
 
     /// A page has arrived: what it embeds is due now.
     fn embed(&mut self, agent: usize, page: &Ask, at_us: u64) {
-        for target in self.grounds.site.embedded(page.target) {
+        for target in self.reference.site.embedded(page.target) {
             let order = Order {
                 ask: Ask {
                     was_asked_before: page.was_asked_before,
@@ -183,19 +182,19 @@ impl Engine<'_> {
 
     /// The other side closed a connection that carried nothing.
     pub(super) fn close_idle(&mut self, key: usize) {
-        if !self.hang_up(key) {
+        if !self.disconnect(key) {
             return;
         }
-        let party = &self.parties[key];
-        let gone = Event::Gone { place: party.place };
-        self.agents[party.agent].agent.handle(&self.rules, gone);
+        let slot = &self.slots[key];
+        let gone = Event::Gone { place: slot.place };
+        self.agents[slot.agent].agent.handle(&self.rules, gone);
     }
 
     /// Closes the socket, if there is one.
-    pub(super) fn hang_up(&mut self, key: usize) -> bool {
-        let was_open = self.parties[key].hang_up();
+    pub(super) fn disconnect(&mut self, key: usize) -> bool {
+        let was_open = self.slots[key].disconnect();
         if was_open {
-            self.ledger.closed();
+            self.statistics.closed();
         }
         was_open
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use weir_trace::import::{Compression, Damaged, Dropped, Format, Import, Span, Summary};
+use weir_trace::import::{Compression, Damage, Dropped, Format, Import, Span, Summary};
 use weir_trace::{Anonymiser, Row, TraceMethod};
 
 /// What was imported.
@@ -31,7 +31,7 @@ struct InputRead {
     /// What else was met, by name: packets, connections.
     met: Vec<(&'static str, u64)>,
     /// The first damage, and how much there is of it.
-    damage: Option<(Damaged, u64)>,
+    damage: Option<(Damage, u64)>,
 }
 
 impl Outcome {
@@ -69,7 +69,7 @@ impl Outcome {
     }
 
     /// What of it cannot be read, and is left out.
-    pub(super) fn skip(&mut self, damaged: Damaged) {
+    pub(super) fn skip(&mut self, damaged: Damage) {
         if let Some(input) = self.inputs.last_mut() {
             input.dropped.count(damaged.reason);
             let (_, count) = input.damage.get_or_insert((damaged, 0));

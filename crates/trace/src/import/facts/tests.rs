@@ -1,7 +1,7 @@
 use weir_semantics::{FieldLine, TargetedFields, Timestamp};
 
 use super::super::Hide;
-use super::{Asked, Named, request_facts, response_facts};
+use super::{RequestTarget, TargetForm, request_facts, response_facts};
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceScheme};
 
 /// Hides nothing: the hash is one everybody can compute.
@@ -45,9 +45,9 @@ fn fields<'a>(lines: &'a [(&'a str, &'a str)]) -> Vec<FieldLine<'a>> {
 }
 
 fn request(method: &str, target: &str, lines: &[(&str, &str)]) -> Row {
-    let asked = Asked {
+    let asked = RequestTarget {
         method,
-        target: Named::Line(target),
+        target: TargetForm::Line(target),
         scheme: TraceScheme::Http,
         default_authority: "192.0.2.1:8080",
     };
@@ -158,9 +158,9 @@ fn unusual_request_target_has_a_target_uri_and_an_origin() {
 
 #[test]
 fn logged_target_uri_keeps_its_spelling_without_the_fragment() {
-    let asked = Asked {
+    let asked = RequestTarget {
         method: "GET",
-        target: Named::Uri("HTTP://Host.example:80/a?b#c"),
+        target: TargetForm::Uri("HTTP://Host.example:80/a?b#c"),
         scheme: TraceScheme::Http,
         default_authority: "",
     };

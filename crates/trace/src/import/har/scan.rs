@@ -3,7 +3,7 @@
 //! It knows where values of JSON (RFC 8259) begin and end, no more: what is in one is looked at by
 //! who needs it.
 
-use super::super::damage::{Damaged, Place, reason};
+use super::super::damage::{Damage, Place, reason};
 use super::entry::Creator;
 use std::io::{self, BufRead, ErrorKind};
 
@@ -14,7 +14,7 @@ pub(super) const ENTRY_BYTES_MAX: usize = 256 << 20;
 const SMALL_BYTES_MAX: usize = 64 * 1024;
 
 /// What was found.
-pub(super) enum Found {
+pub(super) enum ScanItem {
     /// The text of an entry, and which one it is.
     Entry(Vec<u8>, Place),
     /// One that is longer than [`ENTRY_BYTES_MAX`].
@@ -88,31 +88,31 @@ impl<R: BufRead> Scan<R> {
     }
 
     /// The next entry; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Found>, Damaged> {
+    pub(super) fn next(&mut self) -> Result<Option<ScanItem>, Damage> {
         self.step_to_entry().map_err(|fault| self.damage(fault))
     }
 
-    fn damage(&self, fault: Fault) -> Damaged {
+    fn damage(&self, fault: Fault) -> Damage {
         let place = match self.at {
             At::Entries => Place::Entry(self.entries),
             _ => Place::Byte(self.offset),
         };
         match fault {
-            Fault::Source(error) => Damaged::unread(place, &error),
-            Fault::End => Damaged::end(place, reason::CUT_OFF, "the end comes within the archive"),
+            Fault::Source(error) => Damage::unread(place, &error),
+            Fault::End => Damage::end(place, reason::CUT_OFF, "the end comes within the archive"),
             Fault::Byte(byte, wanted) => {
                 let byte = byte.escape_ascii();
                 let what = format!("`{byte}` at byte {} is not {wanted}", self.offset);
-                Damaged::end(place, reason::JSON, what)
+                Damage::end(place, reason::JSON, what)
             }
             Fault::NoEntries => {
                 let what = "there is no list `entries` in an object `log`";
-                Damaged::end(place, reason::JSON, what)
+                Damage::end(place, reason::JSON, what)
             }
         }
     }
 
-    fn step_to_entry(&mut self) -> Result<Option<Found>, Fault> {
+    fn step_to_entry(&mut self) -> Result<Option<ScanItem>, Fault> {
         loop {
             match self.at {
                 At::Start => {
@@ -191,7 +191,7 @@ impl<R: BufRead> Scan<R> {
     }
 
     /// The next element of `entries`; `None` at its end.
-    fn element(&mut self) -> Result<Option<Found>, Fault> {
+    fn element(&mut self) -> Result<Option<ScanItem>, Fault> {
         if self.is_end(b']')? {
             return Ok(None);
         }
@@ -199,9 +199,9 @@ impl<R: BufRead> Scan<R> {
         let place = Place::Entry(self.entries);
         let mut text = std::mem::take(&mut self.spare);
         Ok(Some(if self.value(&mut text, ENTRY_BYTES_MAX)? {
-            Found::Entry(text, place)
+            ScanItem::Entry(text, place)
         } else {
-            Found::TooLong(place)
+            ScanItem::TooLong(place)
         }))
     }
 

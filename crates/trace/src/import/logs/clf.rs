@@ -10,11 +10,11 @@
 mod request;
 mod time;
 
-use crate::import::asked;
-use crate::import::damage::{Damaged, Place, reason};
+use crate::import::damage::{Damage, Place, reason};
 use crate::import::logs::log::{LineReader, Log, NoRow};
 use crate::import::logs::number::{shown, unsigned};
 use crate::import::logs::size;
+use crate::import::request_line;
 use crate::import::settings::Settings;
 use crate::{AbortedBy, Row};
 use std::io::BufRead;
@@ -41,19 +41,19 @@ impl LineReader for Common {
     fn read(&mut self, line: &[u8], place: Place, settings: &Settings<'_>) -> Result<Row, NoRow> {
         let parts = cut(line).ok_or_else(|| {
             let what = "it is not like `client ident user [time] \"request line\" status bytes`";
-            Damaged::item(place, reason::FIELDS, what)
+            Damage::item(place, reason::FIELDS, what)
         })?;
         let mut row = Row {
             arrival_us: self.clock.read(parts.time).ok_or_else(|| {
                 let time = shown(parts.time);
                 let what = format!("time `{time}` is not like 17/May/2015:10:05:03 +0000");
-                Damaged::item(place, reason::TIME, what)
+                Damage::item(place, reason::TIME, what)
             })?,
             ..Row::default()
         };
         let answer = answer(parts.rest).ok_or_else(|| {
             let what = "the request line has no closing quotation mark";
-            Damaged::item(place, reason::FIELDS, what)
+            Damage::item(place, reason::FIELDS, what)
         })?;
         row.status = status(answer.status, place)?;
         let size = size::logged(answer.size, place, settings.missing_size, Some(0))?;
@@ -70,7 +70,7 @@ impl LineReader for Common {
             _ => request.target,
         };
         let site = settings.site.as_ref();
-        asked::fill(&mut row, request.method, target, site, settings.hide);
+        request_line::fill(&mut row, request.method, target, site, settings.hide);
         row.version = request.version;
         row.aborted_by = (row.status == Some(CLIENT_CLOSED)).then_some(AbortedBy::Client);
         row.verdict = squids_tag(answer.rest);
@@ -207,7 +207,7 @@ impl Answer<'_> {
 }
 
 /// The status code; `None` where nothing was answered.
-fn status(text: &[u8], place: Place) -> Result<Option<u16>, Damaged> {
+fn status(text: &[u8], place: Place) -> Result<Option<u16>, Damage> {
     let code = unsigned(text)
         .filter(|_| text.len() == 3)
         .and_then(|code| u16::try_from(code).ok());
@@ -216,7 +216,7 @@ fn status(text: &[u8], place: Place) -> Result<Option<u16>, Damaged> {
         (_, Some(code)) => Ok(Some(code)),
         _ => {
             let what = format!("status `{}` is not a number of three digits", shown(text));
-            Err(Damaged::item(place, reason::STATUS, what))
+            Err(Damage::item(place, reason::STATUS, what))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Row;
 use crate::import::Import;
-use crate::import::damage::{Damaged, Dropped, Place, reason};
+use crate::import::damage::{Damage, Dropped, Place, reason};
 use crate::import::logs::lines::{LINE_BYTES_MAX, Line, Lines};
 use crate::import::settings::Settings;
 use std::io::BufRead;
@@ -18,12 +18,12 @@ pub(crate) enum NoRow {
     /// It is well-formed, and no transaction of the kind that is wanted.
     Dropped(&'static str),
     /// It cannot be read.
-    Damaged(Damaged),
+    Damage(Damage),
 }
 
-impl From<Damaged> for NoRow {
-    fn from(damaged: Damaged) -> Self {
-        Self::Damaged(damaged)
+impl From<Damage> for NoRow {
+    fn from(damaged: Damage) -> Self {
+        Self::Damage(damaged)
     }
 }
 
@@ -55,7 +55,7 @@ impl<R: BufRead, L: LineReader> Import for Log<'_, R, L> {
 }
 
 impl<R: BufRead, L: LineReader> Iterator for Log<'_, R, L> {
-    type Item = Result<Row, Damaged>;
+    type Item = Result<Row, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_over {
@@ -64,12 +64,12 @@ impl<R: BufRead, L: LineReader> Iterator for Log<'_, R, L> {
                 Ok(Some(Line::Whole(line))) => line,
                 Ok(Some(Line::TooLong)) => {
                     let what = format!("it is longer than {LINE_BYTES_MAX} bytes");
-                    return Some(Err(Damaged::item(place, reason::TOO_LONG, what)));
+                    return Some(Err(Damage::item(place, reason::TOO_LONG, what)));
                 }
                 Ok(None) => break,
                 Err(error) => {
                     self.is_over = true;
-                    return Some(Err(Damaged::unread(place, &error)));
+                    return Some(Err(Damage::unread(place, &error)));
                 }
             };
             let content = line.trim_ascii();
@@ -80,7 +80,7 @@ impl<R: BufRead, L: LineReader> Iterator for Log<'_, R, L> {
             match self.reader.read(line, place, &self.settings) {
                 Ok(row) => return Some(Ok(row)),
                 Err(NoRow::Dropped(reason)) => self.dropped.count(reason),
-                Err(NoRow::Damaged(damaged)) => return Some(Err(damaged)),
+                Err(NoRow::Damage(damaged)) => return Some(Err(damaged)),
             }
         }
         self.is_over = true;

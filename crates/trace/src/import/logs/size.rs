@@ -1,6 +1,6 @@
 //! Sizes as logs write them.
 
-use crate::import::damage::{Damaged, Place, reason};
+use crate::import::damage::{Damage, Place, reason};
 use crate::import::logs::log::NoRow;
 use crate::import::logs::number::{shown, unsigned};
 use crate::import::settings::MissingSize;
@@ -20,7 +20,7 @@ pub(crate) fn logged(
         return Ok(size);
     }
     let what = format!("size `{}` is not a number", shown(text));
-    let damaged = Damaged::item(place, reason::SIZE, what);
+    let damaged = Damage::item(place, reason::SIZE, what);
     if text != b"-" {
         return Err(damaged.into());
     }

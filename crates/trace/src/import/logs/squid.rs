@@ -6,11 +6,11 @@
 //! The bytes are those of the response with its head. What stands behind the URL may be missing, as
 //! in logs that were cut or anonymised; what follows the type is not looked at.
 
-use crate::import::asked;
-use crate::import::damage::{Damaged, Place, reason};
+use crate::import::damage::{Damage, Place, reason};
 use crate::import::logs::log::{LineReader, Log, NoRow};
 use crate::import::logs::number::{shown, unix_us, unsigned};
 use crate::import::logs::size;
+use crate::import::request_line;
 use crate::import::settings::Settings;
 use crate::{AbortedBy, Row};
 use std::io::BufRead;
@@ -27,7 +27,7 @@ impl LineReader for Squid {
     fn read(&mut self, line: &[u8], place: Place, settings: &Settings<'_>) -> Result<Row, NoRow> {
         let fields = Fields::cut(line).ok_or_else(|| {
             let what = "there are fewer than the seven fields from time to URL";
-            Damaged::item(place, reason::FIELDS, what)
+            Damage::item(place, reason::FIELDS, what)
         })?;
         let mut row = Row::default();
         let tag = fields.result(&mut row, place)?;
@@ -37,7 +37,7 @@ impl LineReader for Squid {
             return Err(NoRow::Dropped(reason::NOT_HTTP));
         }
         let method = String::from_utf8_lossy(fields.method);
-        asked::fill(&mut row, &method, fields.url, None, settings.hide);
+        request_line::fill(&mut row, &method, fields.url, None, settings.hide);
         row.client = Some(settings.hide.client(fields.client));
         row.received_bytes = Some(size);
         row.verdict = Some(String::from_utf8_lossy(tag).into_owned());
@@ -86,13 +86,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Fills the status, and gives the tag.
-    fn result(&self, row: &mut Row, place: Place) -> Result<&'a [u8], Damaged> {
+    fn result(&self, row: &mut Row, place: Place) -> Result<&'a [u8], Damage> {
         let bad = || {
             let what = format!(
                 "`{}` is not a tag and a status like TCP_MISS/200",
                 shown(self.result)
             );
-            Damaged::item(place, reason::STATUS, what)
+            Damage::item(place, reason::STATUS, what)
         };
         let slash = memchr::memchr(b'/', self.result).ok_or_else(bad)?;
         let (tag, status) = (&self.result[..slash], &self.result[slash + 1..]);
@@ -113,15 +113,15 @@ impl<'a> Fields<'a> {
     }
 
     /// Fills when it began, and how long it took.
-    fn times(&self, row: &mut Row, place: Place) -> Result<(), Damaged> {
+    fn times(&self, row: &mut Row, place: Place) -> Result<(), Damage> {
         let end_us = unix_us(self.time).ok_or_else(|| {
             let what = format!("time `{}` is not in seconds since 1970", shown(self.time));
-            Damaged::item(place, reason::TIME, what)
+            Damage::item(place, reason::TIME, what)
         })?;
         let negative = self.elapsed.strip_prefix(b"-");
         let elapsed_ms = unsigned(negative.unwrap_or(self.elapsed)).ok_or_else(|| {
             let what = format!("elapsed time `{}` is not a number", shown(self.elapsed));
-            Damaged::item(place, reason::TIME, what)
+            Damage::item(place, reason::TIME, what)
         })?;
         let elapsed_us = elapsed_ms.checked_mul(1000).filter(|_| negative.is_none());
         let arrival_us = elapsed_us.and_then(|us| end_us.checked_sub_unsigned(us));

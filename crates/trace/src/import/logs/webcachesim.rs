@@ -5,7 +5,7 @@
 //! name.
 
 use crate::Row;
-use crate::import::damage::{Damaged, Place, reason};
+use crate::import::damage::{Damage, Place, reason};
 use crate::import::logs::log::{LineReader, Log, NoRow};
 use crate::import::logs::number::{shown, unix_us, unsigned};
 use crate::import::logs::size;
@@ -28,15 +28,15 @@ impl LineReader for Webcachesim {
         let (Some(time), Some(id), Some(size)) = (fields.next(), fields.next(), fields.next())
         else {
             let what = "there are fewer than the three fields time, id and size";
-            return Err(Damaged::item(place, reason::FIELDS, what).into());
+            return Err(Damage::item(place, reason::FIELDS, what).into());
         };
         let arrival_us = unix_us(time).ok_or_else(|| {
             let what = format!("time `{}` is not a number of seconds", shown(time));
-            Damaged::item(place, reason::TIME, what)
+            Damage::item(place, reason::TIME, what)
         })?;
         if unsigned(id).is_none() {
             let what = format!("id `{}` is not a number", shown(id));
-            return Err(Damaged::item(place, reason::NUMBER, what).into());
+            return Err(Damage::item(place, reason::NUMBER, what).into());
         }
         Ok(Row {
             arrival_us,

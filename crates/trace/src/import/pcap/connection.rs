@@ -1,24 +1,24 @@
 //! One TCP connection: two streams, and the HTTP in them.
 
 use super::counts::Counts;
-use super::exchange::{Desk, Exchange, Place, Who};
+use super::exchange::{Exchange, ExchangeContext, Place, Who};
 use super::head::{Kind, looks_like};
 use super::limits::{HELD_BYTES_MAX, PATIENCE_PACKETS};
-use super::stream::{Stream, Taken};
+use super::stream::{SegmentKind, Stream};
 use super::window::Window;
 use crate::import::Hide;
 use crate::import::pcap::packets::decode::Segment;
 
 /// What a connection needs of the import around it.
-pub(super) struct Around<'a> {
+pub(super) struct ImportContext<'a> {
     pub(super) hide: &'a dyn Hide,
     pub(super) window: &'a mut Window,
     pub(super) counts: &'a mut Counts,
 }
 
-impl Around<'_> {
-    fn desk(&mut self, is_impatient: bool) -> Desk<'_> {
-        Desk {
+impl ImportContext<'_> {
+    fn context(&mut self, is_impatient: bool) -> ExchangeContext<'_> {
+        ExchangeContext {
             hide: self.hide,
             window: self.window,
             counts: self.counts,
@@ -130,14 +130,14 @@ impl Connection {
         beginning: Beginning,
         who: Who,
         segment: &Segment<'_>,
-        around: &mut Around<'_>,
+        context: &mut ImportContext<'_>,
     ) -> Self {
         let is_whole = matches!(beginning, Beginning::Syn | Beginning::SynAck);
-        let opened = is_whole.then(|| around.window.begin(segment.time_us));
+        let opened = is_whole.then(|| context.window.begin(segment.time_us));
         if is_whole {
-            around.counts.connections += 1;
+            context.counts.connections += 1;
         } else {
-            around.counts.joined += 1;
+            context.counts.joined += 1;
         }
         let server_at = match beginning.side() {
             Side::Client => segment.acknowledgement.unwrap_or(0),
@@ -242,7 +242,12 @@ impl Connection {
     }
 
     /// Takes a segment.
-    pub(super) fn take(&mut self, segment: &Segment<'_>, from: Side, around: &mut Around<'_>) {
+    pub(super) fn take(
+        &mut self,
+        segment: &Segment<'_>,
+        from: Side,
+        context: &mut ImportContext<'_>,
+    ) {
         self.latest_us = self.latest_us.max(segment.time_us);
         match from {
             Side::Client => self.client_was_seen = true,
@@ -257,7 +262,7 @@ impl Connection {
             && self.server.has_begun()
             && !self.server.begins_at(data_at);
         if is_second {
-            around.counts.foreign += 1;
+            context.counts.foreign += 1;
             self.rival = Some(Rival {
                 first: data_at,
                 acknowledges: segment.acknowledgement,
@@ -270,7 +275,7 @@ impl Connection {
         }
         self.begin(segment, from, data_at);
         if segment.is_rst {
-            self.reset(segment, from, around);
+            self.reset(segment, from, context);
             return;
         }
         let (own, other) = match from {
@@ -288,10 +293,10 @@ impl Connection {
             segment.acknowledgement,
         );
         match taken {
-            Taken::Fresh => around.counts.missing_bytes += u64::from(segment.cut_bytes),
-            Taken::Again => around.counts.again += 1,
-            Taken::Foreign => {
-                around.counts.foreign += 1;
+            SegmentKind::Fresh => context.counts.missing_bytes += u64::from(segment.cut_bytes),
+            SegmentKind::Again => context.counts.again += 1,
+            SegmentKind::Foreign => {
+                context.counts.foreign += 1;
                 return;
             }
         }
@@ -301,7 +306,7 @@ impl Connection {
         if segment.is_fin {
             self.fin(segment, from, data_at);
         }
-        self.wait_or_go_on(around);
+        self.wait_or_go_on(context);
     }
 
     /// What a segment says about where the streams begin, and about the time it took to set the
@@ -381,14 +386,14 @@ impl Connection {
     }
 
     /// A reset, if it is of this connection: then nothing that comes later was received.
-    fn reset(&mut self, segment: &Segment<'_>, from: Side, around: &mut Around<'_>) {
+    fn reset(&mut self, segment: &Segment<'_>, from: Side, context: &mut ImportContext<'_>) {
         let (own, other) = match from {
             Side::Client => (&mut self.client, &mut self.server),
             Side::Server => (&mut self.server, &mut self.client),
         };
         // one that answers a SYN has no sequence number of its own
         if own.has_begun() && !own.is_near(segment.sequence) {
-            around.counts.foreign += 1;
+            context.counts.foreign += 1;
             return;
         }
         if let Some(acknowledgement) = segment.acknowledgement {
@@ -396,18 +401,18 @@ impl Connection {
         }
         let never_stood = from == Side::Server && !self.server_stood();
         if never_stood {
-            around.counts.refused += 1;
+            context.counts.refused += 1;
         }
-        around.counts.resets += u64::from(!self.has_reset);
+        context.counts.resets += u64::from(!self.has_reset);
         self.has_reset = true;
-        self.go_on(around, false);
+        self.go_on(context, false);
         if let Some(exchange) = &mut self.exchange {
             match from {
                 Side::Client => exchange.client_closed(segment.time_us, true),
                 Side::Server => exchange.server_closed(segment.time_us, true),
             }
         }
-        self.finish(around);
+        self.finish(context);
     }
 
     /// Whether the server ever said anything but no.
@@ -417,14 +422,14 @@ impl Connection {
 
     /// Reads on as far as it goes. What waits for packets that may yet come waits so long and no
     /// longer.
-    fn wait_or_go_on(&mut self, around: &mut Around<'_>) {
-        self.go_on(around, false);
+    fn wait_or_go_on(&mut self, context: &mut ImportContext<'_>) {
+        self.go_on(context, false);
         let is_waiting = self.held_bytes() > 0
             || self.client.hole_bytes().is_some()
             || self.server.hole_bytes().is_some();
         if !is_waiting {
             self.waited_packets = 0;
-            self.end_if_over(around);
+            self.end_if_over(context);
             return;
         }
         let standing = (self.client.standing(), self.server.standing());
@@ -437,29 +442,29 @@ impl Connection {
             self.client.held_bytes() > HELD_BYTES_MAX || self.server.held_bytes() > HELD_BYTES_MAX;
         if is_full || self.waited_packets > PATIENCE_PACKETS {
             self.waited_packets = 0;
-            self.press_on(around, is_full);
+            self.press_on(context, is_full);
         }
-        self.end_if_over(around);
+        self.end_if_over(context);
     }
 
     /// Gives up what is waited for: holes that were acknowledged (with `all`, others too), and
     /// requests of responses that are there.
-    pub(super) fn press_on(&mut self, around: &mut Around<'_>, all: bool) {
+    pub(super) fn press_on(&mut self, context: &mut ImportContext<'_>, all: bool) {
         loop {
-            self.go_on(around, false);
-            if self.skip_hole(Side::Client, around, all) {
+            self.go_on(context, false);
+            if self.skip_hole(Side::Client, context, all) {
                 continue;
             }
             let held = self.held_bytes();
-            self.go_on(around, true);
-            if self.held_bytes() < held || self.skip_hole(Side::Server, around, all) {
+            self.go_on(context, true);
+            if self.held_bytes() < held || self.skip_hole(Side::Server, context, all) {
                 continue;
             }
             return;
         }
     }
 
-    fn skip_hole(&mut self, side: Side, around: &mut Around<'_>, all: bool) -> bool {
+    fn skip_hole(&mut self, side: Side, context: &mut ImportContext<'_>, all: bool) -> bool {
         let (stream, other_was_seen) = match side {
             Side::Client => (&mut self.client, self.server_was_seen),
             Side::Server => (&mut self.server, self.client_was_seen),
@@ -471,18 +476,18 @@ impl Connection {
         if !all && other_was_seen && !stream.is_hole_acknowledged() {
             return false;
         }
-        around.counts.holes += 1;
-        around.counts.missing_bytes += bytes;
+        context.counts.holes += 1;
+        context.counts.missing_bytes += bytes;
         stream.skip_hole();
         true
     }
 
     /// Reads both streams, turn by turn, until neither goes on.
-    fn go_on(&mut self, around: &mut Around<'_>, is_impatient: bool) {
+    fn go_on(&mut self, context: &mut ImportContext<'_>, is_impatient: bool) {
         let Some(exchange) = &mut self.exchange else {
             return;
         };
-        let mut desk = around.desk(is_impatient);
+        let mut context = context.context(is_impatient);
         loop {
             let mut has_moved = false;
             for side in [Side::Client, Side::Server] {
@@ -497,8 +502,8 @@ impl Connection {
                         acknowledgement,
                     };
                     let used = match side {
-                        Side::Client => exchange.ask(next, place, &mut desk),
-                        Side::Server => exchange.answer(next, place, &mut desk),
+                        Side::Client => exchange.ask(next, place, &mut context),
+                        Side::Server => exchange.answer(next, place, &mut context),
                     };
                     if used == 0 {
                         break;
@@ -515,25 +520,25 @@ impl Connection {
 
     /// Ends it when both sides are done and everything was read, or when nothing of it can become a
     /// row.
-    fn end_if_over(&mut self, around: &mut Around<'_>) {
+    fn end_if_over(&mut self, context: &mut ImportContext<'_>) {
         let is_over = self
             .exchange
             .as_ref()
             .is_some_and(|exchange| exchange.is_over());
         let is_done = self.client.is_at_end() && self.server.is_at_end();
         if is_over || is_done {
-            self.finish(around);
+            self.finish(context);
         }
     }
 
     /// The connection is over, as far as it will be seen.
-    pub(super) fn finish(&mut self, around: &mut Around<'_>) {
-        self.press_on(around, false);
+    pub(super) fn finish(&mut self, context: &mut ImportContext<'_>) {
+        self.press_on(context, false);
         let dropped = self.client.drop_ahead() + self.server.drop_ahead();
-        around.counts.unacknowledged_bytes += dropped;
-        self.press_on(around, true);
+        context.counts.unacknowledged_bytes += dropped;
+        self.press_on(context, true);
         if let Some(exchange) = self.exchange.take() {
-            exchange.finish(&mut around.desk(true));
+            exchange.finish(&mut context.context(true));
         }
         self.client = Stream::default();
         self.server = Stream::default();

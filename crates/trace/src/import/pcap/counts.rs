@@ -65,7 +65,7 @@ counts! {
     /// Requests that were given up because too many waited for a response.
     overdue = "requests-given-up",
     /// Heads that had to be mended before they could be read.
-    mended = "heads-mended",
+    repaired = "heads-mended",
     /// Heads that could not be read, or not whole.
     unreadable = "heads-unreadable",
     /// Content whose end could not be found: its framing was lost or faulty.

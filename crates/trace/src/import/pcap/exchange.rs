@@ -6,8 +6,8 @@
 //! answers no request that its sender had not received, and a client that does not pipeline had
 //! received all earlier responses when it asked.
 
-mod answering;
-mod asking;
+mod requests;
+mod responses;
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use weir_wire::BodyReader;
 
 use super::counts::Counts;
 use super::head::Head;
-use super::transaction::{Closed, Transaction};
+use super::transaction::{CloseTimes, Transaction};
 use super::window::{Begun, Window};
 use crate::import::Hide;
 
 /// What an exchange needs of the import around it.
-pub(super) struct Desk<'a> {
+pub(super) struct ExchangeContext<'a> {
     pub(super) hide: &'a dyn Hide,
     pub(super) window: &'a mut Window,
     pub(super) counts: &'a mut Counts,
@@ -71,8 +71,8 @@ pub(super) struct Exchange {
     setup_us: Option<u64>,
     /// Requests so far; `None` if the first were not seen.
     sequence: Option<u32>,
-    asking: Asking,
-    answering: Answering,
+    requests: RequestState,
+    responses: ResponseState,
     request_head: Head,
     response_head: Head,
     /// Where the thread of the responses was lost, until one is known to answer a request again.
@@ -88,12 +88,12 @@ pub(super) struct Exchange {
     answered_early: Option<Transaction>,
     /// The bytes of their heads.
     pending_bytes: usize,
-    closed: Closed,
+    closed: CloseTimes,
 }
 
 /// What is expected of the client.
 #[derive(Debug)]
-enum Asking {
+enum RequestState {
     /// A request's head, after bytes that do not matter.
     Lost,
     Head,
@@ -105,7 +105,7 @@ enum Asking {
         may_be_refused: bool,
     },
     /// Nothing, until it is known whether it becomes a tunnel.
-    Waiting,
+    WaitingRow,
     Tunnel,
     /// Nothing that is HTTP.
     Over,
@@ -113,7 +113,7 @@ enum Asking {
 
 /// What is expected of the server.
 #[derive(Debug)]
-enum Answering {
+enum ResponseState {
     /// A response's head, after bytes that do not matter.
     Lost,
     /// A head. `is_orphan`: it answers no request that was seen.
@@ -139,10 +139,14 @@ impl Exchange {
             opened,
             setup_us: None,
             sequence: is_whole.then_some(0),
-            asking: if is_whole { Asking::Head } else { Asking::Lost },
-            answering: match is_whole {
-                true => Answering::Head { is_orphan: false },
-                false => Answering::Lost,
+            requests: if is_whole {
+                RequestState::Head
+            } else {
+                RequestState::Lost
+            },
+            responses: match is_whole {
+                true => ResponseState::Head { is_orphan: false },
+                false => ResponseState::Lost,
             },
             lost_since: (!is_whole).then_some(server_at),
             lost_requests: None,
@@ -153,7 +157,7 @@ impl Exchange {
             pending: VecDeque::new(),
             answered_early: None,
             pending_bytes: 0,
-            closed: Closed::default(),
+            closed: CloseTimes::default(),
         }
     }
 
@@ -206,40 +210,40 @@ impl Exchange {
 
     /// Whether nothing of what comes can become a row any more.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.asking, Asking::Over)
+        matches!(self.requests, RequestState::Over)
             && self.pending.is_empty()
             && self.answered_early.is_none()
-            && !matches!(self.answering, Answering::Content { .. })
+            && !matches!(self.responses, ResponseState::Content { .. })
     }
 
     /// No more content comes of the request that was answered early.
-    fn asked_after_all(&mut self, desk: &mut Desk<'_>) {
+    fn asked_after_all(&mut self, context: &mut ExchangeContext<'_>) {
         if let Some(transaction) = self.answered_early.take() {
             let (begun, row) = transaction.complete(true);
-            desk.window.finish(begun, row);
+            context.window.finish(begun, row);
         }
     }
 
     /// The connection is over, as far as it will be seen. What is open becomes rows of transactions
     /// that did not come to their end.
-    pub(super) fn finish(mut self, desk: &mut Desk<'_>) {
+    pub(super) fn finish(mut self, context: &mut ExchangeContext<'_>) {
         if let Some(opened) = self.opened.take() {
-            desk.window.forget(opened);
+            context.window.forget(opened);
         }
-        self.asked_after_all(desk);
-        let (is_content, to_close) = match self.answering {
-            Answering::Content {
+        self.asked_after_all(context);
+        let (is_content, to_close) = match self.responses {
+            ResponseState::Content {
                 to_close,
                 is_orphan,
                 ..
             } => (!is_orphan, to_close && !is_orphan),
             _ => (false, false),
         };
-        let is_tunnel = matches!(self.answering, Answering::Tunnel);
-        let is_lost = matches!(self.answering, Answering::Over | Answering::Lost);
+        let is_tunnel = matches!(self.responses, ResponseState::Tunnel);
+        let is_lost = matches!(self.responses, ResponseState::Over | ResponseState::Lost);
         for (place, transaction) in self.pending.into_iter().enumerate() {
             let is_first = place == 0;
-            desk.counts.unanswered += u64::from(!transaction.is_answered);
+            context.counts.unanswered += u64::from(!transaction.is_answered);
             let (begun, row) = if is_first && is_tunnel && self.closed.is_closed() {
                 transaction.complete(false)
             } else if is_lost {
@@ -247,7 +251,7 @@ impl Exchange {
             } else {
                 transaction.break_off(&self.closed, is_first && is_content && to_close)
             };
-            desk.window.finish(begun, row);
+            context.window.finish(begun, row);
         }
     }
 }

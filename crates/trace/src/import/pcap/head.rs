@@ -4,7 +4,7 @@ use weir_wire::{
     Arrival, HeadError, HeadLimits, LineBuffer, Progress, parse_request, parse_response,
 };
 
-use super::mend;
+use super::repair;
 
 /// What is there of a head that is not whole.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct WholeHead {
 
 /// What came of a piece.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fed {
+pub(super) enum HeadProgress {
     /// All of it was used and the head is not whole.
     More,
     /// So many bytes of it were used.
@@ -65,7 +65,7 @@ impl Head {
     }
 
     /// Takes the bytes that follow.
-    pub(super) fn feed(&mut self, kind: Kind, bytes: &[u8]) -> Fed {
+    pub(super) fn feed(&mut self, kind: Kind, bytes: &[u8]) -> HeadProgress {
         let limits = HeadLimits::default();
         let before = self.text.len();
         let room = limits.bytes_max.saturating_sub(before);
@@ -75,16 +75,16 @@ impl Head {
             Ok(Some(whole)) => {
                 let used = whole.bytes.saturating_sub(before);
                 self.clear();
-                Fed::Whole(whole, used)
+                HeadProgress::Whole(whole, used)
             }
-            Ok(None) if bytes.len() <= room => Fed::More,
+            Ok(None) if bytes.len() <= room => HeadProgress::More,
             Ok(None) => {
                 self.clear();
-                Fed::Unreadable(HeadError::TooLarge)
+                HeadProgress::Unreadable(HeadError::TooLarge)
             }
             Err(error) => {
                 self.clear();
-                Fed::Unreadable(error)
+                HeadProgress::Unreadable(error)
             }
         }
     }
@@ -113,11 +113,11 @@ impl Head {
                 Err(error) => self.refused = Some(error),
             }
         }
-        let Some(bytes) = mend::end_of_head(&self.text) else {
+        let Some(bytes) = repair::end_of_head(&self.text) else {
             return Ok(None);
         };
         let error = self.refused.unwrap_or(HeadError::TooLarge);
-        let text = mend::mended(&self.text[..bytes], kind == Kind::Request).ok_or(error)?;
+        let text = repair::repaired(&self.text[..bytes], kind == Kind::Request).ok_or(error)?;
         match length(kind, &text, limits) {
             Ok(Some(_)) => Ok(Some(WholeHead {
                 text,
@@ -199,13 +199,13 @@ mod tests {
             let mut reader = Head::default();
             let mut used_before = 0;
             let fed = match reader.feed(kind, &text[..cut]) {
-                Fed::More => {
+                HeadProgress::More => {
                     used_before = cut;
                     reader.feed(kind, &text[cut..])
                 }
                 other => other,
             };
-            let Fed::Whole(whole, used) = fed else {
+            let HeadProgress::Whole(whole, used) = fed else {
                 panic!("cut at {cut}: {fed:?}");
             };
             assert_eq!(
@@ -249,11 +249,15 @@ mod tests {
         ] {
             for kind in [Kind::Request, Kind::Response] {
                 let fed = Head::default().feed(kind, text);
-                assert!(matches!(fed, Fed::Unreadable(_)), "{}", text.escape_ascii());
+                assert!(
+                    matches!(fed, HeadProgress::Unreadable(_)),
+                    "{}",
+                    text.escape_ascii()
+                );
             }
         }
         let endless = vec![b'a'; 70_000];
         let fed = Head::default().feed(Kind::Request, &endless);
-        assert!(matches!(fed, Fed::Unreadable(_)));
+        assert!(matches!(fed, HeadProgress::Unreadable(_)));
     }
 }

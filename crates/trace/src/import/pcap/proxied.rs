@@ -12,10 +12,10 @@ use std::io::Read;
 use super::limits::ROWS_HELD_MAX;
 use super::{Capture, IS_NEXT_HOP};
 use crate::Row;
-use crate::import::{Damaged, Dropped, Import, reason};
+use crate::import::{Damage, Dropped, Import, reason};
 
 /// The rows of the clients' side, in order of arrival.
-pub(crate) struct Proxied<'a, R> {
+pub(crate) struct ProxiedCapture<'a, R> {
     capture: Capture<'a, R>,
     dropped: Dropped,
     /// Rows that may still get their next hop's columns, in order of arrival.
@@ -31,7 +31,7 @@ struct Held {
     has_next_hop: bool,
 }
 
-impl<'a, R: Read> Proxied<'a, R> {
+impl<'a, R: Read> ProxiedCapture<'a, R> {
     pub(crate) fn new(capture: Capture<'a, R>) -> Self {
         Self {
             capture,
@@ -93,7 +93,7 @@ impl<'a, R: Read> Proxied<'a, R> {
     }
 }
 
-impl<R: Read> Import for Proxied<'_, R> {
+impl<R: Read> Import for ProxiedCapture<'_, R> {
     fn dropped(&self) -> &Dropped {
         &self.dropped
     }
@@ -105,8 +105,8 @@ impl<R: Read> Import for Proxied<'_, R> {
     }
 }
 
-impl<R: Read> Iterator for Proxied<'_, R> {
-    type Item = Result<Row, Damaged>;
+impl<R: Read> Iterator for ProxiedCapture<'_, R> {
+    type Item = Result<Row, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

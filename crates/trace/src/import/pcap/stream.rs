@@ -39,7 +39,7 @@ pub(super) enum Next<'a> {
 
 /// What came of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum SegmentKind {
     /// There was something new in it, or nothing at all.
     Fresh,
     /// All of it was there before: a retransmission, a keep-alive probe.
@@ -125,9 +125,9 @@ impl Stream {
         cut_bytes: u32,
         time_us: i64,
         acknowledgement: Option<u32>,
-    ) -> Taken {
+    ) -> SegmentKind {
         let Some(distance) = self.distance(sequence) else {
-            return Taken::Foreign;
+            return SegmentKind::Foreign;
         };
         let (known, start) = if distance < 0 {
             (distance.unsigned_abs(), self.next)
@@ -137,10 +137,10 @@ impl Stream {
         let captured = bytes.len() as u64;
         let total = captured + u64::from(cut_bytes);
         if total == 0 {
-            return Taken::Fresh;
+            return SegmentKind::Fresh;
         }
         if known >= total {
-            return Taken::Again;
+            return SegmentKind::Again;
         }
         let mut is_new = false;
         let piece = |content| Piece {
@@ -165,7 +165,11 @@ impl Stream {
             });
         }
         self.draw();
-        if is_new { Taken::Fresh } else { Taken::Again }
+        if is_new {
+            SegmentKind::Fresh
+        } else {
+            SegmentKind::Again
+        }
     }
 
     /// The sender has no more after this sequence number.

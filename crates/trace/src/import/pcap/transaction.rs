@@ -42,7 +42,7 @@ pub(super) struct Transaction {
 
 /// Who ended a connection, and when, microseconds since 1970.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct CloseTimes {
     pub(super) client_fin_us: Option<i64>,
     pub(super) client_rst_us: Option<i64>,
     pub(super) server_fin_us: Option<i64>,
@@ -52,7 +52,7 @@ pub(super) struct Closed {
     pub(super) server_was_first: Option<bool>,
 }
 
-impl Closed {
+impl CloseTimes {
     /// When the client ended it, one way or the other.
     fn client_us(&self) -> Option<i64> {
         earlier(self.client_fin_us, self.client_rst_us)
@@ -160,7 +160,7 @@ impl Transaction {
     }
 
     /// Its connection ended first. `to_close`: its content was to end with the connection.
-    pub(super) fn break_off(mut self, closed: &Closed, to_close: bool) -> (Begun, Box<Row>) {
+    pub(super) fn break_off(mut self, closed: &CloseTimes, to_close: bool) -> (Begun, Box<Row>) {
         let by = self.ended_by(closed, to_close);
         // who has closed altogether, which a reset afterwards shows, has received nothing since
         if let (Some(AbortedBy::Client), Some(_), Some(bytes)) =
@@ -178,7 +178,7 @@ impl Transaction {
     }
 
     /// Who ended it; `None` if nobody was seen to.
-    fn ended_by(&self, closed: &Closed, to_close: bool) -> Option<AbortedBy> {
+    fn ended_by(&self, closed: &CloseTimes, to_close: bool) -> Option<AbortedBy> {
         let server_us = closed.server_us();
         let Some(client_us) = closed.client_us() else {
             let reset_first = closed.server_fin_us.is_none();

@@ -17,14 +17,14 @@ pub(super) type Begun = (i64, u64);
 #[derive(Default)]
 pub(super) struct Window {
     open: BTreeSet<Begun>,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<WaitingRow>>,
     begun: u64,
     /// When the last row that left began.
     left_us: Option<i64>,
     late: u64,
 }
 
-struct Waiting {
+struct WaitingRow {
     begun: Begun,
     row: Box<Row>,
 }
@@ -47,7 +47,7 @@ impl Window {
     pub(super) fn finish(&mut self, begun: Begun, row: Box<Row>) {
         self.open.remove(&begun);
         let begun = (row.arrival_us, begun.1);
-        self.waiting.push(Reverse(Waiting { begun, row }));
+        self.waiting.push(Reverse(WaitingRow { begun, row }));
     }
 
     /// The next row that may leave.
@@ -58,7 +58,7 @@ impl Window {
         if !may_leave {
             return None;
         }
-        let Reverse(Waiting { row, .. }) = self.waiting.pop()?;
+        let Reverse(WaitingRow { row, .. }) = self.waiting.pop()?;
         if self.left_us.is_some_and(|left_us| row.arrival_us < left_us) {
             self.late += 1;
         }
@@ -72,21 +72,21 @@ impl Window {
     }
 }
 
-impl PartialEq for Waiting {
+impl PartialEq for WaitingRow {
     fn eq(&self, other: &Self) -> bool {
         self.begun == other.begun
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for WaitingRow {}
 
-impl PartialOrd for Waiting {
+impl PartialOrd for WaitingRow {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Waiting {
+impl Ord for WaitingRow {
     fn cmp(&self, other: &Self) -> Ordering {
         self.begun.cmp(&other.begun)
     }

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::import::pcap::order::Order;
 use crate::import::pcap::packets::container::{
-    CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end,
+    CAPTURED_BYTES_MAX, Fault, PacketRecord, fill, fill_or_end,
 };
 use crate::import::pcap::packets::input::Input;
 use crate::import::pcap::packets::link::Link;
@@ -66,7 +66,7 @@ impl Blocks {
         &mut self,
         input: &mut Input<R>,
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<Found>, Fault> {
+    ) -> Result<Option<PacketRecord>, Fault> {
         loop {
             let mut kind = Self::MAGIC;
             if self.at_beginning {
@@ -183,7 +183,7 @@ impl Blocks {
         Ok(())
     }
 
-    fn enhanced(&self, content: &[u8], length: u32) -> Result<Found, Fault> {
+    fn enhanced(&self, content: &[u8], length: u32) -> Result<PacketRecord, Fault> {
         if content.len() < 20 {
             return Err(Fault::BlockLength {
                 kind: ENHANCED_PACKET,
@@ -193,7 +193,7 @@ impl Blocks {
         self.packet(content, self.order.u32(content, 0))
     }
 
-    fn obsolete(&self, content: &[u8], length: u32) -> Result<Found, Fault> {
+    fn obsolete(&self, content: &[u8], length: u32) -> Result<PacketRecord, Fault> {
         if content.len() < 20 {
             return Err(Fault::BlockLength {
                 kind: PACKET,
@@ -204,7 +204,7 @@ impl Blocks {
     }
 
     /// A packet whose time and lengths stand after the interface's four bytes.
-    fn packet(&self, content: &[u8], interface: u32) -> Result<Found, Fault> {
+    fn packet(&self, content: &[u8], interface: u32) -> Result<PacketRecord, Fault> {
         let known = usize::try_from(interface).ok();
         let clock = known
             .and_then(|number| self.interfaces.get(number))
@@ -212,7 +212,7 @@ impl Blocks {
         let ticks =
             (u64::from(self.order.u32(content, 4)) << 32) | u64::from(self.order.u32(content, 8));
         let captured = self.order.u32(content, 12);
-        Ok(Found {
+        Ok(PacketRecord {
             time_us: clock.time_us(ticks),
             link: clock.link,
             wire_bytes: usize::try_from(self.order.u32(content, 16)).unwrap_or(usize::MAX),
@@ -221,7 +221,7 @@ impl Blocks {
     }
 
     /// A packet of the first interface, without a time.
-    fn simple(&self, content: &[u8], length: u32) -> Result<Found, Fault> {
+    fn simple(&self, content: &[u8], length: u32) -> Result<PacketRecord, Fault> {
         if content.len() < 4 {
             return Err(Fault::BlockLength {
                 kind: SIMPLE_PACKET,
@@ -234,7 +234,7 @@ impl Blocks {
             0 => wire,
             most => wire.min(most),
         };
-        Ok(Found {
+        Ok(PacketRecord {
             time_us: None,
             link: interface.link,
             wire_bytes: usize::try_from(wire).unwrap_or(usize::MAX),

@@ -4,9 +4,9 @@ use std::io::Read;
 
 use crate::import::pcap::order::Order;
 use crate::import::pcap::packets::container::{
-    CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end,
+    CAPTURED_BYTES_MAX, Fault, PacketRecord, fill, fill_or_end,
 };
-use crate::import::pcap::packets::input::{Got, Input};
+use crate::import::pcap::packets::input::{Input, ReadResult};
 use crate::import::pcap::packets::link::Link;
 
 /// The magic of files with microseconds, and with nanoseconds.
@@ -34,8 +34,8 @@ impl Classic {
         };
         let mut header = [0; 20];
         match input.fill(&mut header).map_err(Fault::Io)? {
-            Got::All => {}
-            Got::Nothing | Got::Part(_) => return Err(Fault::NoHeader),
+            ReadResult::All => {}
+            ReadResult::Nothing | ReadResult::Part(_) => return Err(Fault::NoHeader),
         }
         let (major, minor) = (order.u16(&header, 0), order.u16(&header, 2));
         if major != 2 {
@@ -56,7 +56,7 @@ impl Classic {
         &self,
         input: &mut Input<R>,
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<Found>, Fault> {
+    ) -> Result<Option<PacketRecord>, Fault> {
         let mut header = [0; 16];
         if !fill_or_end(input, &mut header)? {
             return Ok(None);
@@ -72,7 +72,7 @@ impl Classic {
         scratch.resize(bytes, 0);
         fill(input, scratch)?;
         let fraction_us = fraction / if self.nanoseconds { 1000 } else { 1 };
-        Ok(Some(Found {
+        Ok(Some(PacketRecord {
             time_us: Some(seconds * 1_000_000 + fraction_us),
             link: self.link,
             wire_bytes: usize::try_from(wire).unwrap_or(bytes),

@@ -7,11 +7,11 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use crate::import::damage::{Damaged, Place, reason};
+use crate::import::damage::{Damage, Place, reason};
 use crate::import::pcap::packets::blocks::Blocks;
 use crate::import::pcap::packets::classic::Classic;
 use crate::import::pcap::packets::frame::Frame;
-use crate::import::pcap::packets::input::{Got, Input};
+use crate::import::pcap::packets::input::{Input, ReadResult};
 
 /// The most bytes that are captured of one packet: libpcap's MAXIMUM_SNAPLEN. A record that says
 /// more is damaged.
@@ -121,21 +121,21 @@ impl fmt::Display for Fault {
 impl Fault {
     /// In the words of all importers. After each the rows follow that were open, so something may
     /// always be behind it.
-    pub(in crate::import::pcap) fn damaged(self, packet: u64) -> Damaged {
+    pub(in crate::import::pcap) fn damaged(self, packet: u64) -> Damage {
         let place = Place::Packet(packet);
         let reason = match &self {
             Self::Io(error) => {
-                return Damaged {
+                return Damage {
                     goes_on: true,
-                    ..Damaged::unread(place, error)
+                    ..Damage::unread(place, error)
                 }
                 .hinted(HINT);
             }
             Self::CutOff { .. } | Self::NoHeader => reason::CUT_OFF,
-            Self::Interface(_) => return Damaged::item(place, reason::PACKET, self.to_string()),
+            Self::Interface(_) => return Damage::item(place, reason::PACKET, self.to_string()),
             _ => reason::PACKET,
         };
-        Damaged::item(place, reason, self.to_string()).hinted(HINT)
+        Damage::item(place, reason, self.to_string()).hinted(HINT)
     }
 
     /// Whether what follows in the file can still be read.
@@ -207,8 +207,8 @@ impl<R: Read> Container<R> {
 fn begin<R: Read>(input: &mut Input<R>) -> Result<Framing, Fault> {
     let mut magic = [0; 4];
     match input.fill(&mut magic).map_err(Fault::Io)? {
-        Got::All => {}
-        Got::Nothing | Got::Part(_) => return Err(Fault::NoHeader),
+        ReadResult::All => {}
+        ReadResult::Nothing | ReadResult::Part(_) => return Err(Fault::NoHeader),
     }
     if magic == Blocks::MAGIC {
         return Ok(Framing::Blocks(Blocks::new()));
@@ -222,9 +222,9 @@ pub(in crate::import::pcap) fn fill_or_end<R: Read>(
     buf: &mut [u8],
 ) -> Result<bool, Fault> {
     match input.fill(buf).map_err(Fault::Io)? {
-        Got::All => Ok(true),
-        Got::Nothing => Ok(false),
-        Got::Part(got_bytes) => Err(Fault::CutOff {
+        ReadResult::All => Ok(true),
+        ReadResult::Nothing => Ok(false),
+        ReadResult::Part(got_bytes) => Err(Fault::CutOff {
             wanted_bytes: buf.len(),
             got_bytes,
         }),
@@ -246,7 +246,7 @@ pub(in crate::import::pcap) fn fill<R: Read>(
 }
 
 /// A packet in the scratch.
-pub(in crate::import::pcap) struct Found {
+pub(in crate::import::pcap) struct PacketRecord {
     pub(in crate::import::pcap) time_us: Option<i64>,
     pub(in crate::import::pcap) link: crate::import::pcap::packets::link::Link,
     pub(in crate::import::pcap) wire_bytes: usize,

@@ -12,7 +12,7 @@ pub(in crate::import::pcap) struct Input<R> {
 
 /// What came of a wish for bytes.
 #[derive(Debug)]
-pub(in crate::import::pcap) enum Got {
+pub(in crate::import::pcap) enum ReadResult {
     /// All of them.
     All,
     /// None: the input is at its end.
@@ -29,18 +29,18 @@ impl<R: Read> Input<R> {
     }
 
     /// Fills `buf`, if there is that much.
-    pub(in crate::import::pcap) fn fill(&mut self, buf: &mut [u8]) -> io::Result<Got> {
+    pub(in crate::import::pcap) fn fill(&mut self, buf: &mut [u8]) -> io::Result<ReadResult> {
         let mut filled = 0;
         while filled < buf.len() {
             match self.inner.read(&mut buf[filled..]) {
-                Ok(0) if filled == 0 => return Ok(Got::Nothing),
-                Ok(0) => return Ok(Got::Part(filled)),
+                Ok(0) if filled == 0 => return Ok(ReadResult::Nothing),
+                Ok(0) => return Ok(ReadResult::Part(filled)),
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Got::All)
+        Ok(ReadResult::All)
     }
 
     /// Reads past `count` bytes; says how many there were.

@@ -34,7 +34,7 @@ pub(super) enum Pause {
 /// See the module. There is one for each place of each agent, used again and again, so that a
 /// request allocates nothing.
 #[derive(Debug)]
-pub(super) struct Party {
+pub(super) struct Slot {
     /// The agent's place among those of this thread, and the connection's among those of the agent.
     pub(super) agent: usize,
     pub(super) place: usize,
@@ -72,7 +72,7 @@ pub(super) struct Party {
     pub(super) arrived_us: u64,
 }
 
-impl Party {
+impl Slot {
     pub(super) fn new(agent: usize, place: usize, order: Order, examination: Examination) -> Self {
         Self {
             agent,
@@ -121,7 +121,7 @@ impl Party {
     }
 
     /// Forgets the socket, which closes it; was there one?
-    pub(super) fn hang_up(&mut self) -> bool {
+    pub(super) fn disconnect(&mut self) -> bool {
         self.is_connecting = false;
         self.is_readable = false;
         self.is_read_closed = false;

@@ -8,13 +8,13 @@ use weir_workload::Chance;
 
 /// How much of something was asked for and given; the unit (requests, bytes) is the caller's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Debt {
+pub(super) struct Deficit {
     share: f64,
     asked: f64,
     given: f64,
 }
 
-impl Debt {
+impl Deficit {
     pub(super) const fn new(share: f64) -> Self {
         Self {
             share,
@@ -25,11 +25,11 @@ impl Debt {
 
     /// The chance with which to give next, where `usual` is the one without a debt.
     pub(super) fn chance(&self, usual: f64) -> f64 {
-        (usual + self.owed() / SPAN).clamp(0.0, 1.0)
+        (usual + self.deficit() / SPAN).clamp(0.0, 1.0)
     }
 
     /// What is missing; negative where too much was given.
-    pub(super) fn owed(&self) -> f64 {
+    pub(super) fn deficit(&self) -> f64 {
         self.share * self.asked - self.given
     }
 
@@ -43,14 +43,14 @@ impl Debt {
 /// One of several, each with its share.
 #[derive(Clone, Debug)]
 pub(super) struct Mix {
-    parts: Vec<Debt>,
+    parts: Vec<Deficit>,
 }
 
 impl Mix {
     /// `shares` add up to 1.
     pub(super) fn new(shares: impl IntoIterator<Item = f64>) -> Self {
         Self {
-            parts: shares.into_iter().map(Debt::new).collect(),
+            parts: shares.into_iter().map(Deficit::new).collect(),
         }
     }
 
@@ -112,10 +112,10 @@ mod tests {
         let mut chance = Chance::new(2, 0);
         let mix = Mix::new([0.0, 1.0, 0.0]);
         assert!((0..1000).all(|_| mix.draw(&mut chance) == 1));
-        let mut debt = Debt::new(0.5);
-        debt.count(10_000.0, 0.0);
-        assert_eq!(debt.chance(0.5), 1.0);
-        debt.count(0.0, 10_000.0);
-        assert_eq!(debt.chance(0.5), 0.0);
+        let mut deficit = Deficit::new(0.5);
+        deficit.count(10_000.0, 0.0);
+        assert_eq!(deficit.chance(0.5), 1.0);
+        deficit.count(0.0, 10_000.0);
+        assert_eq!(deficit.chance(0.5), 0.0);
     }
 }

@@ -6,10 +6,10 @@ use weir_wire::{
     parse_response,
 };
 
-use super::super::head::{Fed, Kind, WholeHead, looks_like};
+use super::super::head::{HeadProgress, Kind, WholeHead, looks_like};
 use super::super::length;
 use super::super::stream::Next;
-use super::{Answering, Asking, Desk, Exchange, Place};
+use super::{Exchange, ExchangeContext, Place, RequestState, ResponseState};
 
 impl Exchange {
     /// Takes what is next of the server's bytes; says how many of them were used. None: they wait
@@ -18,74 +18,79 @@ impl Exchange {
         &mut self,
         next: Next<'_>,
         at: Place,
-        desk: &mut Desk<'_>,
+        context: &mut ExchangeContext<'_>,
     ) -> u64 {
         match next {
-            Next::Bytes(bytes) => self.answer_bytes(bytes, at, desk) as u64,
+            Next::Bytes(bytes) => self.answer_bytes(bytes, at, context) as u64,
             Next::Missing(count) => {
-                self.answer_missing(count, at, desk);
+                self.answer_missing(count, at, context);
                 count
             }
         }
     }
 
-    fn answer_bytes(&mut self, bytes: &[u8], at: Place, desk: &mut Desk<'_>) -> usize {
+    fn answer_bytes(
+        &mut self,
+        bytes: &[u8],
+        at: Place,
+        context: &mut ExchangeContext<'_>,
+    ) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
-            used += match &mut self.answering {
-                Answering::Lost if looks_like(Kind::Response, rest) => {
-                    self.answering = Answering::Head { is_orphan: false };
+            used += match &mut self.responses {
+                ResponseState::Lost if looks_like(Kind::Response, rest) => {
+                    self.responses = ResponseState::Head { is_orphan: false };
                     0
                 }
-                Answering::Lost => {
-                    desk.counts.skipped_bytes += rest.len() as u64;
+                ResponseState::Lost => {
+                    context.counts.skipped_bytes += rest.len() as u64;
                     rest.len()
                 }
-                Answering::Head { .. } => {
+                ResponseState::Head { .. } => {
                     if self.response_begun.is_none()
-                        && !self.begin_response(rest, at.plus(used), desk)
+                        && !self.begin_response(rest, at.plus(used), context)
                     {
                         return used;
                     }
-                    self.answer_head(rest, at.plus(used), desk)
+                    self.answer_head(rest, at.plus(used), context)
                 }
-                Answering::Content { .. } => self.answer_content(rest, at.plus(used), desk),
-                Answering::Tunnel => {
+                ResponseState::Content { .. } => self.answer_content(rest, at.plus(used), context),
+                ResponseState::Tunnel => {
                     if let Some(transaction) = self.pending.front_mut() {
                         transaction.receive(rest.len() as u64, at.time_us);
                     }
                     rest.len()
                 }
-                Answering::Over => rest.len(),
+                ResponseState::Over => rest.len(),
             };
         }
         used
     }
 
     /// Bytes that were sent and not captured.
-    fn answer_missing(&mut self, count: u64, at: Place, desk: &mut Desk<'_>) {
-        match &mut self.answering {
-            Answering::Content {
+    fn answer_missing(&mut self, count: u64, at: Place, context: &mut ExchangeContext<'_>) {
+        match &mut self.responses {
+            ResponseState::Content {
                 reader, is_orphan, ..
             } if reader.content_ahead() >= count => {
                 reader.skip_content(count);
                 let (is_orphan, is_ended) = (*is_orphan, reader.is_ended());
                 self.receive(is_orphan, count, at.time_us);
                 if is_ended {
-                    self.complete(desk);
+                    self.complete(context);
                 }
             }
-            Answering::Tunnel => self.receive(false, count, at.time_us),
-            Answering::Over | Answering::Lost => {}
-            Answering::Content { is_orphan, .. } => {
+            ResponseState::Tunnel => self.receive(false, count, at.time_us),
+            ResponseState::Over | ResponseState::Lost => {}
+            ResponseState::Content { is_orphan, .. } => {
                 let is_orphan = *is_orphan;
-                desk.counts.framing_lost += 1;
-                self.lose_response(is_orphan, at.sequence, desk);
+                context.counts.framing_lost += 1;
+                self.lose_response(is_orphan, at.sequence, context);
             }
-            Answering::Head { .. } => {
+            ResponseState::Head { .. } => {
                 if !self.response_head.is_empty() {
-                    desk.counts.unreadable += 1;
+                    context.counts.unreadable += 1;
                 }
                 self.response_head.clear();
                 self.response_begun = None;
@@ -95,54 +100,59 @@ impl Exchange {
     }
 
     /// The thread of a response was lost within its content.
-    fn lose_response(&mut self, is_orphan: bool, since: u32, desk: &mut Desk<'_>) {
+    fn lose_response(&mut self, is_orphan: bool, since: u32, context: &mut ExchangeContext<'_>) {
         if !is_orphan && let Some(transaction) = self.take_front() {
             let (begun, row) = transaction.lose();
-            desk.window.finish(begun, row);
+            context.window.finish(begun, row);
         }
         self.lose_thread(since);
     }
 
     /// What follows is not known to be what, from this sequence number on.
     fn lose_thread(&mut self, since: u32) {
-        self.answering = Answering::Lost;
+        self.responses = ResponseState::Lost;
         self.lost_since.get_or_insert(since);
     }
 
     /// A head was found after the thread was lost at `since`. A client that does not pipeline has
     /// received all earlier responses when it asks: requests whose successor acknowledged more than
     /// what was read before, and no more than this head, were answered in between.
-    fn realign(&mut self, since: u32, head: u32, desk: &mut Desk<'_>) {
+    fn realign(&mut self, since: u32, head: u32, context: &mut ExchangeContext<'_>) {
         while let Some(next) = self.pending.get(1)
             && let Some(acknowledged) = next.acknowledgement
             && is_before(since, acknowledged)
             && !is_before(head, acknowledged)
         {
             if let Some(transaction) = self.take_front() {
-                desk.counts.unanswered += 1;
+                context.counts.unanswered += 1;
                 let (begun, row) = transaction.lose();
-                desk.window.finish(begun, row);
+                context.window.finish(begun, row);
             }
         }
     }
 
     /// Finds the request that is answered by what begins here. `false`: it may yet come.
-    fn begin_response(&mut self, bytes: &[u8], at: Place, desk: &mut Desk<'_>) -> bool {
+    fn begin_response(
+        &mut self,
+        bytes: &[u8],
+        at: Place,
+        context: &mut ExchangeContext<'_>,
+    ) -> bool {
         if let Some(since) = self.lost_since {
-            self.realign(since, at.sequence, desk);
+            self.realign(since, at.sequence, context);
         }
         let is_orphan = match self.pending.front() {
             Some(front) => at.acknowledgement.is_some_and(|acknowledged| {
                 is_before(acknowledged, front.head_end)
                     || (self.lost_since.is_some() && self.was_lost(acknowledged))
             }),
-            None if desk.is_impatient => true,
+            None if context.is_impatient => true,
             None => return false,
         };
         if !is_orphan {
             self.lost_since = None;
         }
-        self.answering = Answering::Head { is_orphan };
+        self.responses = ResponseState::Head { is_orphan };
         self.response_begun = Some(at);
         if !is_orphan
             && let Some(front) = self.pending.front_mut()
@@ -151,8 +161,8 @@ impl Exchange {
         {
             front.row.response_us = front.since(at.time_us);
             front.is_answered = true;
-            desk.counts.responses += 1;
-            self.begin_content(BodyLength::UntilClose, false, desk);
+            context.counts.responses += 1;
+            self.begin_content(BodyLength::UntilClose, false, context);
         }
         true
     }
@@ -164,23 +174,23 @@ impl Exchange {
             .is_some_and(|(from, to)| is_before(from, sequence) && !is_before(to, sequence))
     }
 
-    fn answer_head(&mut self, bytes: &[u8], at: Place, desk: &mut Desk<'_>) -> usize {
+    fn answer_head(&mut self, bytes: &[u8], at: Place, context: &mut ExchangeContext<'_>) -> usize {
         // of HTTP/0.9: there is none
-        if !matches!(self.answering, Answering::Head { .. }) {
+        if !matches!(self.responses, ResponseState::Head { .. }) {
             return 0;
         }
         let begun = *self.response_begun.get_or_insert(at);
         match self.response_head.feed(Kind::Response, bytes) {
-            Fed::More => bytes.len(),
-            Fed::Whole(whole, used) => {
+            HeadProgress::More => bytes.len(),
+            HeadProgress::Whole(whole, used) => {
                 self.response_begun = None;
-                desk.counts.mended += u64::from(whole.is_mended);
-                self.response(&whole, begun, at.time_us, desk);
+                context.counts.repaired += u64::from(whole.is_mended);
+                self.response(&whole, begun, at.time_us, context);
                 used
             }
-            Fed::Unreadable(_) => {
+            HeadProgress::Unreadable(_) => {
                 self.response_begun = None;
-                desk.counts.unreadable += 1;
+                context.counts.unreadable += 1;
                 self.lose_thread(at.sequence);
                 bytes.len()
             }
@@ -188,58 +198,74 @@ impl Exchange {
     }
 
     /// A response's head is whole.
-    fn response(&mut self, whole: &WholeHead, begun: Place, whole_us: i64, desk: &mut Desk<'_>) {
+    fn response(
+        &mut self,
+        whole: &WholeHead,
+        begun: Place,
+        whole_us: i64,
+        context: &mut ExchangeContext<'_>,
+    ) {
         let mut lines = LineBuffer::new();
         let parsed = parse_response(&whole.text, &HeadLimits::default(), &mut lines);
         let Ok(Progress::Complete { head, .. }) = parsed else {
-            desk.counts.unreadable += 1;
+            context.counts.unreadable += 1;
             self.lose_thread(begun.sequence);
             return;
         };
-        let is_orphan = matches!(self.answering, Answering::Head { is_orphan: true });
+        let is_orphan = matches!(self.responses, ResponseState::Head { is_orphan: true });
         if matches!(head.status, 100..200) && head.status != 101 {
-            desk.counts.interim += 1;
-            self.answering = Answering::Head { is_orphan: false };
+            context.counts.interim += 1;
+            self.responses = ResponseState::Head { is_orphan: false };
             return;
         }
         let front = self.pending.front_mut().filter(|_| !is_orphan);
         let Some(front) = front else {
-            desk.counts.orphans += 1;
-            self.begin_content(length::of_response(&head, Method::Get), true, desk);
+            context.counts.orphans += 1;
+            self.begin_content(length::of_response(&head, Method::Get), true, context);
             return;
         };
-        desk.counts.responses += 1;
-        front.answer(&head, whole.bytes, begun.time_us, whole_us, desk.hide);
+        context.counts.responses += 1;
+        front.answer(&head, whole.bytes, begun.time_us, whole_us, context.hide);
         let method = front.method;
         if is_tunnel(&head, method) {
-            self.asking = Asking::Tunnel;
-            self.answering = Answering::Tunnel;
+            self.requests = RequestState::Tunnel;
+            self.responses = ResponseState::Tunnel;
             return;
         }
-        if matches!(self.asking, Asking::Waiting) {
-            self.asking = Asking::Head;
+        if matches!(self.requests, RequestState::WaitingRow) {
+            self.requests = RequestState::Head;
         }
-        self.begin_content(length::of_response(&head, method), false, desk);
+        self.begin_content(length::of_response(&head, method), false, context);
     }
 
-    fn begin_content(&mut self, length: BodyLength, is_orphan: bool, desk: &mut Desk<'_>) {
+    fn begin_content(
+        &mut self,
+        length: BodyLength,
+        is_orphan: bool,
+        context: &mut ExchangeContext<'_>,
+    ) {
         let reader = BodyReader::new(length, HeadLimits::default());
         let is_ended = reader.is_ended();
         self.response_begun = None;
-        self.answering = Answering::Content {
+        self.responses = ResponseState::Content {
             reader: Box::new(reader),
             is_orphan,
             to_close: length == BodyLength::UntilClose,
         };
         if is_ended {
-            self.complete(desk);
+            self.complete(context);
         }
     }
 
-    fn answer_content(&mut self, bytes: &[u8], at: Place, desk: &mut Desk<'_>) -> usize {
-        let Answering::Content {
+    fn answer_content(
+        &mut self,
+        bytes: &[u8],
+        at: Place,
+        context: &mut ExchangeContext<'_>,
+    ) -> usize {
+        let ResponseState::Content {
             reader, is_orphan, ..
-        } = &mut self.answering
+        } = &mut self.responses
         else {
             return 0;
         };
@@ -250,8 +276,8 @@ impl Exchange {
                 BodyEvent::NeedMore | BodyEvent::End => (step.consumed, 0),
             },
             Err(_) => {
-                desk.counts.framing_lost += 1;
-                self.lose_response(is_orphan, at.sequence, desk);
+                context.counts.framing_lost += 1;
+                self.lose_response(is_orphan, at.sequence, context);
                 return bytes.len();
             }
         };
@@ -260,7 +286,7 @@ impl Exchange {
             self.receive(is_orphan, content, at.time_us);
         }
         if is_ended {
-            self.complete(desk);
+            self.complete(context);
         }
         used
     }
@@ -272,28 +298,28 @@ impl Exchange {
     }
 
     /// The response came to its end.
-    fn complete(&mut self, desk: &mut Desk<'_>) {
+    fn complete(&mut self, context: &mut ExchangeContext<'_>) {
         let is_orphan = matches!(
-            self.answering,
-            Answering::Content {
+            self.responses,
+            ResponseState::Content {
                 is_orphan: true,
                 ..
             }
         );
-        self.answering = Answering::Head { is_orphan: false };
+        self.responses = ResponseState::Head { is_orphan: false };
         if is_orphan {
             return;
         }
         let Some(transaction) = self.take_front() else {
             return;
         };
-        let is_asked = match &self.asking {
-            Asking::Content { begun, .. } => *begun != transaction.begun,
+        let is_asked = match &self.requests {
+            RequestState::Content { begun, .. } => *begun != transaction.begun,
             _ => true,
         };
         if is_asked {
             let (begun, row) = transaction.complete(true);
-            desk.window.finish(begun, row);
+            context.window.finish(begun, row);
         } else {
             self.answered_early = Some(transaction);
         }

@@ -6,64 +6,69 @@ use weir_wire::{
     parse_request,
 };
 
-use super::super::head::{Fed, Kind, WholeHead, looks_like};
+use super::super::head::{HeadProgress, Kind, WholeHead, looks_like};
 use super::super::length;
 use super::super::limits::{PENDING_BYTES_MAX, PENDING_MAX};
 use super::super::stream::Next;
 use super::super::transaction::{Transaction, is_persistent, upgrades, version};
-use super::{Answering, Asking, Desk, Exchange, Place};
-use crate::import::facts::{Asked, Named, request_facts};
+use super::{Exchange, ExchangeContext, Place, RequestState, ResponseState};
+use crate::import::facts::{RequestTarget, TargetForm, request_facts};
 use crate::{Row, TraceScheme, TraceVersion};
 
 impl Exchange {
     /// Takes what is next of the client's bytes; says how many of them were used. None: they wait
     /// for the server.
-    pub(in super::super) fn ask(&mut self, next: Next<'_>, at: Place, desk: &mut Desk<'_>) -> u64 {
+    pub(in super::super) fn ask(
+        &mut self,
+        next: Next<'_>,
+        at: Place,
+        context: &mut ExchangeContext<'_>,
+    ) -> u64 {
         match next {
-            Next::Bytes(bytes) => self.ask_bytes(bytes, at, desk) as u64,
-            Next::Missing(count) => self.ask_missing(count, at, desk),
+            Next::Bytes(bytes) => self.ask_bytes(bytes, at, context) as u64,
+            Next::Missing(count) => self.ask_missing(count, at, context),
         }
     }
 
-    fn ask_bytes(&mut self, bytes: &[u8], at: Place, desk: &mut Desk<'_>) -> usize {
+    fn ask_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ExchangeContext<'_>) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
-            used += match &mut self.asking {
-                Asking::Lost if looks_like(Kind::Request, rest) => {
-                    self.asking = Asking::Head;
+            used += match &mut self.requests {
+                RequestState::Lost if looks_like(Kind::Request, rest) => {
+                    self.requests = RequestState::Head;
                     0
                 }
-                Asking::Lost => {
-                    desk.counts.skipped_bytes += rest.len() as u64;
+                RequestState::Lost => {
+                    context.counts.skipped_bytes += rest.len() as u64;
                     rest.len()
                 }
-                Asking::Head => self.ask_head(rest, at.plus(used), desk),
-                Asking::Content { .. } => self.ask_content(rest, desk),
-                Asking::Waiting if desk.is_impatient => {
-                    self.asking = Asking::Lost;
+                RequestState::Head => self.ask_head(rest, at.plus(used), context),
+                RequestState::Content { .. } => self.ask_content(rest, context),
+                RequestState::WaitingRow if context.is_impatient => {
+                    self.requests = RequestState::Lost;
                     0
                 }
-                Asking::Waiting => return used,
-                Asking::Tunnel => {
+                RequestState::WaitingRow => return used,
+                RequestState::Tunnel => {
                     self.count_request_content(None, rest.len() as u64);
                     rest.len()
                 }
-                Asking::Over => rest.len(),
+                RequestState::Over => rest.len(),
             };
         }
         used
     }
 
     /// Bytes that were sent and not captured.
-    fn ask_missing(&mut self, count: u64, at: Place, desk: &mut Desk<'_>) -> u64 {
+    fn ask_missing(&mut self, count: u64, at: Place, context: &mut ExchangeContext<'_>) -> u64 {
         let lost = (
             at.sequence,
             at.plus(usize::try_from(count).unwrap_or(0)).sequence,
         );
-        match &mut self.asking {
-            Asking::Waiting if !desk.is_impatient => return 0,
-            Asking::Content {
+        match &mut self.requests {
+            RequestState::WaitingRow if !context.is_impatient => return 0,
+            RequestState::Content {
                 reader,
                 begun,
                 may_be_refused,
@@ -74,65 +79,67 @@ impl Exchange {
                 let is_ended = reader.is_ended();
                 self.count_request_content(Some(begun), count);
                 if is_ended {
-                    self.end_request(desk);
+                    self.end_request(context);
                 }
             }
-            Asking::Tunnel => self.count_request_content(None, count),
-            Asking::Over => {}
-            Asking::Head => {
+            RequestState::Tunnel => self.count_request_content(None, count),
+            RequestState::Over => {}
+            RequestState::Head => {
                 if !self.request_head.is_empty() {
-                    desk.counts.unreadable += 1;
+                    context.counts.unreadable += 1;
                 }
-                self.lose_requests(Some(lost), desk);
+                self.lose_requests(Some(lost), context);
             }
-            Asking::Content { .. } => {
-                desk.counts.framing_lost += 1;
-                self.lose_requests(Some(lost), desk);
+            RequestState::Content { .. } => {
+                context.counts.framing_lost += 1;
+                self.lose_requests(Some(lost), context);
             }
-            Asking::Lost | Asking::Waiting => self.lose_requests(Some(lost), desk),
+            RequestState::Lost | RequestState::WaitingRow => {
+                self.lose_requests(Some(lost), context)
+            }
         }
         count
     }
 
     /// What follows is not known to be what. `lost`: bytes among which there may have been
     /// requests.
-    fn lose_requests(&mut self, lost: Option<(u32, u32)>, desk: &mut Desk<'_>) {
-        self.asked_after_all(desk);
+    fn lose_requests(&mut self, lost: Option<(u32, u32)>, context: &mut ExchangeContext<'_>) {
+        self.asked_after_all(context);
         self.lost_requests = lost.or(self.lost_requests);
         if lost.is_some() {
             // the next one to be seen is not the connection's first, or nobody knows
             self.sequence = None;
             if let Some(opened) = self.opened.take() {
-                desk.window.forget(opened);
+                context.window.forget(opened);
             }
         }
         self.request_head.clear();
         self.request_begun = None;
-        self.asking = Asking::Lost;
+        self.requests = RequestState::Lost;
     }
 
-    fn ask_head(&mut self, bytes: &[u8], at: Place, desk: &mut Desk<'_>) -> usize {
+    fn ask_head(&mut self, bytes: &[u8], at: Place, context: &mut ExchangeContext<'_>) -> usize {
         let begun = *self.request_begun.get_or_insert(at);
         match self.request_head.feed(Kind::Request, bytes) {
-            Fed::More => bytes.len(),
-            Fed::Whole(whole, used) => {
+            HeadProgress::More => bytes.len(),
+            HeadProgress::Whole(whole, used) => {
                 self.request_begun = None;
-                desk.counts.mended += u64::from(whole.is_mended);
-                self.request(whole, begun, at.plus(used), desk);
+                context.counts.repaired += u64::from(whole.is_mended);
+                self.request(whole, begun, at.plus(used), context);
                 used
             }
-            Fed::Unreadable(_) => {
+            HeadProgress::Unreadable(_) => {
                 self.request_begun = None;
                 if self.sequence == Some(0) {
-                    desk.counts.not_http += 1;
-                    self.asking = Asking::Over;
-                    self.answering = Answering::Over;
+                    context.counts.not_http += 1;
+                    self.requests = RequestState::Over;
+                    self.responses = ResponseState::Over;
                     if let Some(opened) = self.opened.take() {
-                        desk.window.forget(opened);
+                        context.window.forget(opened);
                     }
                 } else {
-                    desk.counts.unreadable += 1;
-                    self.asking = Asking::Lost;
+                    context.counts.unreadable += 1;
+                    self.requests = RequestState::Lost;
                 }
                 bytes.len()
             }
@@ -140,7 +147,13 @@ impl Exchange {
     }
 
     /// A request's head is whole: it becomes a transaction.
-    fn request(&mut self, whole: WholeHead, begun: Place, end: Place, desk: &mut Desk<'_>) {
+    fn request(
+        &mut self,
+        whole: WholeHead,
+        begun: Place,
+        end: Place,
+        context: &mut ExchangeContext<'_>,
+    ) {
         let limits = HeadLimits::default();
         let mut lines = LineBuffer::new();
         let text = whole.text.clone();
@@ -154,7 +167,7 @@ impl Exchange {
                 fields: &[],
             },
         };
-        let mut transaction = self.transaction(&head, whole, begun, end.sequence, desk);
+        let mut transaction = self.transaction(&head, whole, begun, end.sequence, context);
         let method = transaction.method;
         let waits = method == Method::Connect || transaction.upgrades;
         let length = length::of_request(&head);
@@ -165,19 +178,19 @@ impl Exchange {
         let begun = transaction.begun;
         self.pending_bytes += transaction.head.len();
         self.pending.push_back(transaction);
-        desk.counts.requests += 1;
-        self.give_up_oldest(desk);
+        context.counts.requests += 1;
+        self.give_up_oldest(context);
         let reader = BodyReader::new(length, limits);
-        self.asking = if !reader.is_ended() {
-            Asking::Content {
+        self.requests = if !reader.is_ended() {
+            RequestState::Content {
                 reader: Box::new(reader),
                 begun,
                 may_be_refused: expects_continue,
             }
         } else if waits {
-            Asking::Waiting
+            RequestState::WaitingRow
         } else {
-            Asking::Head
+            RequestState::Head
         };
     }
 
@@ -187,10 +200,10 @@ impl Exchange {
         whole: WholeHead,
         begun: Place,
         head_end: u32,
-        desk: &mut Desk<'_>,
+        context: &mut ExchangeContext<'_>,
     ) -> Transaction {
         let opened = self.opened.take();
-        let begun_at = opened.unwrap_or_else(|| desk.window.begin(begun.time_us));
+        let begun_at = opened.unwrap_or_else(|| context.window.begin(begun.time_us));
         self.sequence = self.sequence.map(|sequence| sequence.saturating_add(1));
         let mut row = Box::new(Row {
             arrival_us: begun_at.0,
@@ -207,13 +220,13 @@ impl Exchange {
             request_content_bytes: Some(0),
             ..Row::default()
         });
-        let asked = Asked {
+        let asked = RequestTarget {
             method: head.method,
-            target: Named::Line(head.target),
+            target: TargetForm::Line(head.target),
             scheme: TraceScheme::Http,
             default_authority: &self.who.server,
         };
-        request_facts(&mut row, &asked, head.fields, desk.hide);
+        request_facts(&mut row, &asked, head.fields, context.hide);
         Transaction {
             begun: begun_at,
             row,
@@ -231,19 +244,19 @@ impl Exchange {
     }
 
     /// Keeps within the limits of what waits for responses.
-    fn give_up_oldest(&mut self, desk: &mut Desk<'_>) {
+    fn give_up_oldest(&mut self, context: &mut ExchangeContext<'_>) {
         while self.pending.len() > PENDING_MAX
             || (self.pending_bytes > PENDING_BYTES_MAX && self.pending.len() > 1)
         {
             let Some(oldest) = self.take_front() else {
                 return;
             };
-            desk.counts.overdue += 1;
+            context.counts.overdue += 1;
             let (begun, row) = oldest.lose();
-            desk.window.finish(begun, row);
+            context.window.finish(begun, row);
             // what it was part of has no transaction any more
-            match &mut self.answering {
-                Answering::Head { is_orphan } | Answering::Content { is_orphan, .. } => {
+            match &mut self.responses {
+                ResponseState::Head { is_orphan } | ResponseState::Content { is_orphan, .. } => {
                     *is_orphan = true;
                 }
                 _ => {}
@@ -258,12 +271,12 @@ impl Exchange {
         Some(front)
     }
 
-    fn ask_content(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> usize {
-        let Asking::Content {
+    fn ask_content(&mut self, bytes: &[u8], context: &mut ExchangeContext<'_>) -> usize {
+        let RequestState::Content {
             reader,
             begun,
             may_be_refused,
-        } = &mut self.asking
+        } = &mut self.requests
         else {
             return 0;
         };
@@ -276,8 +289,8 @@ impl Exchange {
             // §10.1.1), another request may be
             let is_refused = !self.pending.iter().any(waits);
             if is_refused && looks_like(Kind::Request, bytes) {
-                self.asked_after_all(desk);
-                self.asking = Asking::Head;
+                self.asked_after_all(context);
+                self.requests = RequestState::Head;
                 return 0;
             }
         }
@@ -287,26 +300,30 @@ impl Exchange {
                 BodyEvent::NeedMore | BodyEvent::End => (step.consumed, 0),
             },
             Err(_) => {
-                desk.counts.framing_lost += 1;
-                self.lose_requests(None, desk);
+                context.counts.framing_lost += 1;
+                self.lose_requests(None, context);
                 return bytes.len();
             }
         };
         let is_ended = reader.is_ended();
         self.count_request_content(Some(begun), content);
         if is_ended {
-            self.end_request(desk);
+            self.end_request(context);
         }
         used
     }
 
     /// The content of the request has come to its end.
-    fn end_request(&mut self, desk: &mut Desk<'_>) {
-        self.asked_after_all(desk);
+    fn end_request(&mut self, context: &mut ExchangeContext<'_>) {
+        self.asked_after_all(context);
         let waits = self.pending.back().is_some_and(|last| {
             !last.is_answered && (last.upgrades || last.method == Method::Connect)
         });
-        self.asking = if waits { Asking::Waiting } else { Asking::Head };
+        self.requests = if waits {
+            RequestState::WaitingRow
+        } else {
+            RequestState::Head
+        };
     }
 
     /// Counts content of the request that began so, or of the tunnel.

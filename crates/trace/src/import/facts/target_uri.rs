@@ -12,7 +12,7 @@ use crate::TraceScheme;
 
 /// What a source says about the target.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Named<'a> {
+pub(crate) enum TargetForm<'a> {
     /// A request target in any of its forms, as in a request line.
     Line(&'a str),
     /// A whole URI, as a log or an archive has it. It keeps its spelling but for the fragment:
@@ -22,11 +22,11 @@ pub(crate) enum Named<'a> {
 
 /// The request line and where it arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestTarget<'a> {
     /// The method as received.
     pub(crate) method: &'a str,
     /// The target.
-    pub(crate) target: Named<'a>,
+    pub(crate) target: TargetForm<'a>,
     /// The scheme where the target does not say it.
     pub(crate) scheme: TraceScheme,
     /// Host and port where neither the target nor `Host` says them: the server's address.
@@ -54,12 +54,12 @@ impl TargetUri {
     }
 }
 
-impl Asked<'_> {
+impl RequestTarget<'_> {
     /// The target URI; `fields` for `Host`.
     pub(crate) fn target_uri(&self, fields: &[FieldLine<'_>]) -> TargetUri {
         let raw = match self.target {
-            Named::Uri(uri) => return as_spelt(uri.split('#').next().unwrap_or_default()),
-            Named::Line(target) => target.split('#').next().unwrap_or_default(),
+            TargetForm::Uri(uri) => return as_spelt(uri.split('#').next().unwrap_or_default()),
+            TargetForm::Line(target) => target.split('#').next().unwrap_or_default(),
         };
         let method = Method::parse(self.method);
         let scheme = match self.scheme {

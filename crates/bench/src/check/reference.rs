@@ -10,7 +10,7 @@ const REMEMBERED_MAX: usize = 256;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Grounds<'s> {
+pub(crate) struct Reference<'s> {
     pub(crate) site: &'s Site,
     pub(crate) seed: u64,
     /// The time by the wall, kept by the driver.
@@ -20,7 +20,7 @@ pub(crate) struct Grounds<'s> {
     oldest: usize,
 }
 
-impl<'s> Grounds<'s> {
+impl<'s> Reference<'s> {
     pub(crate) fn new(site: &'s Site, seed: u64, faults: &'s [Fault], now: Timestamp) -> Self {
         Self {
             site,
@@ -44,7 +44,7 @@ impl<'s> Grounds<'s> {
 
     /// The target whose content begins so, among those asked for lately. Called when something is
     /// wrong, not before.
-    pub(super) fn who_has(&self, bytes: &[u8]) -> Option<Target> {
+    pub(super) fn target_with(&self, bytes: &[u8]) -> Option<Target> {
         // fewer could be alike by chance
         if bytes.len() < 8 {
             return None;

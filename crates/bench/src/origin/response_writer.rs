@@ -14,7 +14,7 @@ use weir_workload::Content;
 use super::counts::OriginCounts;
 use super::pace::Pace;
 use super::timer::Timer;
-use super::transmission::Then;
+use super::transmission::ConnectionAction;
 use super::worker::Worker;
 
 /// A peer that takes no byte for so long has gone.
@@ -22,7 +22,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// What is left of a response.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct ResponseWriter {
     /// The head, and behind it text of the origin's own, if that is the content.
     pub(super) head: Vec<u8>,
     /// The bytes of the head in `head`.
@@ -38,7 +38,7 @@ pub(super) struct Sending {
     pub(super) pace: Option<Pace>,
     /// From this offset on, this many bytes a second.
     pub(super) slow: Option<(u64, u64)>,
-    pub(super) then: Then,
+    pub(super) then: ConnectionAction,
     pub(super) phase: u8,
     /// Its place in the account of fetches, if there is one.
     pub(super) fetch: Option<usize>,
@@ -46,7 +46,7 @@ pub(super) struct Sending {
     pub(super) waits_since: Option<Instant>,
 }
 
-impl Sending {
+impl ResponseWriter {
     /// Is the kernel to have no more?
     fn is_over(&self) -> bool {
         self.head_sent == self.head.len() && self.at == self.to
@@ -69,8 +69,9 @@ impl Sending {
             self.begins = None;
         }
         while !self.is_over() {
-            let ledger = worker.shared.ledger.as_ref();
-            let write_bytes_max = ledger.map_or(u64::MAX, |ledger| ledger.options.write_bytes_max);
+            let fetch_log = worker.shared.fetch_log.as_ref();
+            let write_bytes_max =
+                fetch_log.map_or(u64::MAX, |fetch_log| fetch_log.options.write_bytes_max);
             let allowed = ready!(self.poll_allowed(timer, cx)).min(write_bytes_max);
             let mut output = worker.output.borrow_mut();
             let made = self.compose(allowed, &mut output);
@@ -79,8 +80,8 @@ impl Sending {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(written)) => {
                     let of_content = self.count(written, &mut counts);
-                    if let (Some(ledger), Some(fetch)) = (ledger, self.fetch) {
-                        ledger.with(|fetches| fetches.handed(fetch, of_content));
+                    if let (Some(fetch_log), Some(fetch)) = (fetch_log, self.fetch) {
+                        fetch_log.with(|fetches| fetches.handed(fetch, of_content));
                     }
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),

@@ -12,7 +12,7 @@ mod tally;
 
 use super::profile::Profile;
 use crate::Row;
-use crate::generator::measured::figure::{Figure, Quantity};
+use crate::generator::measurement::figure::{Figure, Quantity};
 use buckets::Buckets;
 use pools::Pools;
 use std::collections::HashMap;
@@ -21,10 +21,10 @@ use tally::{Causes, Tally};
 /// What was counted in the rows so far. Its memory grows with distinct targets, clients and
 /// servers.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct Measurement {
     rows: u64,
     bytes: u64,
-    targets: HashMap<u64, Seen>,
+    targets: HashMap<u64, TargetCounts>,
     hits: Ratio,
     hits_obeying_cookies: Ratio,
     tally: Tally,
@@ -37,7 +37,7 @@ pub struct Measured {
 
 /// What is known of a target.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct TargetCounts {
     requests: u32,
     cachable: bool,
     cachable_obeying_cookies: bool,
@@ -58,7 +58,7 @@ impl Ratio {
     }
 }
 
-impl Measured {
+impl Measurement {
     /// Nothing was counted.
     #[must_use]
     pub fn new() -> Self {

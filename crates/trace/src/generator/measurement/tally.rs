@@ -1,7 +1,7 @@
 //! What rows say, counted.
 
 use super::{percent, ratio};
-use crate::generator::measured::figure::Quantity;
+use crate::generator::measurement::figure::Quantity;
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceVersion};
 
 /// Why a row is not cachable, in PROXIM's words.
@@ -76,12 +76,12 @@ pub(super) struct Tally {
     with_lifetime: u64,
     older: u64,
     ends: Ends,
-    links: Links,
-    conditional: [Answered; 2],
+    links: ConnectionCounts,
+    conditional: [ConditionalCounts; 2],
 }
 
 #[derive(Clone, Debug, Default)]
-struct Answered {
+struct ConditionalCounts {
     asked: u64,
     not_modified: u64,
 }
@@ -98,7 +98,7 @@ struct Ends {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Links {
+struct ConnectionCounts {
     persistent: u64,
     new: u64,
     setup_us: u64,
@@ -260,7 +260,7 @@ impl Ends {
     }
 }
 
-impl Links {
+impl ConnectionCounts {
     fn add(&mut self, row: &Row) {
         self.persistent += u64::from(row.is_persistent_client == Some(true));
         self.new += u64::from(row.connection_sequence == Some(1));

@@ -1,12 +1,12 @@
 //! One class of sites: its pages, and what is owed to the class.
 
-use super::debt::{Debt, Mix};
-use super::pages::{Favour, PageNumber, Pages};
+use super::deficit::{Deficit, Mix};
+use super::pages::{PageNumber, Pages, SizePreference};
 use super::profile::Profile;
 use weir_workload::{Chance, Zipf};
 
 #[derive(Clone, Debug)]
-pub(super) struct Shelf {
+pub(super) struct SiteClass {
     pub(super) pages: Pages,
     /// Servers of new pages, by popularity.
     servers: Zipf,
@@ -14,18 +14,18 @@ pub(super) struct Shelf {
     /// None, reload, authorised: by requests of this class.
     pub(super) marks: Mix,
     /// Requests for what is made for each, by requests of this class.
-    pub(super) dynamic: Debt,
+    pub(super) dynamic: Deficit,
     /// Requests for what was asked for before, all cachable, by requests of the whole trace.
-    pub(super) hits: Debt,
+    pub(super) hits: Deficit,
     /// Their bytes, by bytes of the whole trace.
-    pub(super) hit_bytes: Option<Debt>,
+    pub(super) hit_bytes: Option<Deficit>,
     usual_hits: f64,
     /// So many pages are new before one is asked for again: else the first page would be the most
     /// popular by far.
     first: usize,
 }
 
-impl Shelf {
+impl SiteClass {
     pub(super) fn new(profile: &Profile, has_cookies: bool, requests: u64) -> Self {
         let class = profile.class(has_cookies);
         let asks = &profile.asks;
@@ -41,9 +41,9 @@ impl Shelf {
                 asks.reload,
                 asks.authorization,
             ]),
-            dynamic: Debt::new(class.dynamic),
-            hits: Debt::new(class.hits),
-            hit_bytes: class.hit_bytes.map(Debt::new),
+            dynamic: Deficit::new(class.dynamic),
+            hits: Deficit::new(class.hits),
+            hit_bytes: class.hit_bytes.map(Deficit::new),
             usual_hits,
             first: first_pages(pages * (1.0 - usual_hits)),
         }
@@ -63,10 +63,10 @@ impl Shelf {
     /// A page to ask for again, on this server if there is one. What is owed in bytes decides
     /// whether it is a large or a small one.
     pub(super) fn repeat(&self, server: Option<u32>, chance: &mut Chance) -> Option<PageNumber> {
-        let favour = match self.hit_bytes.map(|debt| debt.owed()) {
-            Some(owed) if owed < 0.0 => Favour::Small,
-            Some(owed) if owed > LARGE_FROM_BYTES => Favour::Large,
-            _ => Favour::None,
+        let favour = match self.hit_bytes.map(|deficit| deficit.deficit()) {
+            Some(deficit) if deficit < 0.0 => SizePreference::Small,
+            Some(deficit) if deficit > LARGE_FROM_BYTES => SizePreference::Large,
+            _ => SizePreference::None,
         };
         self.pages.repeat(server, favour, chance)
     }

@@ -16,12 +16,12 @@ use super::timers::NEVER_US;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(super) struct TimerFd {
     timer: OwnedFd,
     set_for_us: u64,
 }
 
-impl Alarm {
+impl TimerFd {
     /// # Errors
     /// No descriptor for a timer can be had.
     pub(super) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
@@ -56,7 +56,7 @@ impl Alarm {
     }
 
     /// It has rung: it is set for nothing now.
-    pub(super) fn rang(&mut self) {
+    pub(super) fn fired(&mut self) {
         self.set_for_us = NEVER_US;
     }
 }

@@ -42,7 +42,7 @@ impl Transaction<'_> {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Statistics {
     result: ClientResult,
     limits: ClientLimits,
     /// Of so many transactions one becomes a sample; 0: none.
@@ -58,7 +58,7 @@ pub(super) struct Ledger {
     cpu_at_second_s: f64,
 }
 
-impl Ledger {
+impl Statistics {
     pub(super) fn new(phases: &[PhasePlan], sample_every: u32, limits: ClientLimits) -> Self {
         let tallies = phases
             .iter()
@@ -219,10 +219,10 @@ impl Ledger {
             Outcome::Validated | Outcome::Forwarded => phase.response_time.miss.record(response_us),
             _ => {}
         }
-        if let Some(finding) = &conclusion.finding {
-            phase.counts.wrong.add(finding.kind);
+        if let Some(mismatch) = &conclusion.mismatch {
+            phase.counts.wrong.add(mismatch.kind);
         }
-        self.count_second(outcome, examination.received, conclusion.finding.is_some());
+        self.count_second(outcome, examination.received, conclusion.mismatch.is_some());
         self.sample(transaction, &conclusion);
         self.keep_refusal(transaction, outcome);
         self.keep_wrong_response(transaction, conclusion);
@@ -276,7 +276,7 @@ impl Ledger {
             status: examination.status,
             content_bytes: examination.received,
             outcome: conclusion.outcome,
-            is_wrong: conclusion.finding.is_some(),
+            is_wrong: conclusion.mismatch.is_some(),
         });
     }
 
@@ -309,7 +309,7 @@ impl Ledger {
     }
 
     fn keep_wrong_response(&mut self, transaction: Transaction<'_>, conclusion: Conclusion) {
-        let Some(finding) = conclusion.finding else {
+        let Some(mismatch) = conclusion.mismatch else {
             return;
         };
         if self.result.wrong_responses.len() >= self.limits.wrong_responses_max {
@@ -317,20 +317,20 @@ impl Ledger {
             return;
         }
         let examination = transaction.examination;
-        let asked = examination.asked();
+        let request = examination.request();
         let mut mark = Vec::new();
-        asked.id.write(&mut mark);
+        request.id.write(&mut mark);
         self.result.wrong_responses.push(WrongResponse {
-            kind: finding.kind,
+            kind: mismatch.kind,
             phase: transaction.order.ask.phase,
             at_us: transaction.ended_us,
             agent: transaction.agent,
-            server: asked.target.server,
-            number: asked.target.number,
+            server: request.target.server,
+            number: request.target.number,
             mark: String::from_utf8_lossy(&mark).into_owned(),
             version: examination.version(),
-            offset: finding.offset,
-            what: finding.what,
+            offset: mismatch.offset,
+            what: mismatch.what,
             head: String::from_utf8_lossy(&examination.head).into_owned(),
         });
     }
@@ -384,7 +384,7 @@ fn cpu_s() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Asked;
+    use crate::check::SentRequest;
     use weir_semantics::Timestamp;
     use weir_workload::{Ask, Target};
 
@@ -396,20 +396,20 @@ mod tests {
         }
     }
 
-    fn end(ledger: &mut Ledger, number: u64, outcome: Outcome) {
+    fn end(statistics: &mut Statistics, number: u64, outcome: Outcome) {
         let order = order(number);
-        let asked = Asked {
+        let request = SentRequest {
             target: order.ask.target,
             kind: order.ask.kind,
             method: order.ask.method,
             abort_at: None,
-            id: ledger.id(0, 0),
+            id: statistics.id(0, 0),
             at: Timestamp(0),
             modified_since: None,
         };
-        let examination = Examination::new(asked, Vec::new());
-        ledger.due(&order);
-        ledger.begun(&order, false, number);
+        let examination = Examination::new(request, Vec::new());
+        statistics.due(&order);
+        statistics.begun(&order, false, number);
         let transaction = Transaction {
             agent: 0,
             order: &order,
@@ -423,14 +423,14 @@ mod tests {
         };
         let conclusion = Conclusion {
             outcome,
-            finding: None,
+            mismatch: None,
             cross_check: None,
             condition_ignored: false,
         };
-        ledger.ended(transaction, conclusion);
+        statistics.ended(transaction, conclusion);
     }
 
-    fn ledger(sample_every: u32, samples_max: usize) -> Ledger {
+    fn statistics(sample_every: u32, samples_max: usize) -> Statistics {
         let phase = PhasePlan {
             name: "only".to_owned(),
             is_measured: true,
@@ -441,16 +441,16 @@ mod tests {
             samples_max,
             ..ClientLimits::default()
         };
-        Ledger::new(&[phase], sample_every, limits)
+        Statistics::new(&[phase], sample_every, limits)
     }
 
     #[test]
     fn request_samples_are_bounded_and_evenly_spaced_over_the_run() {
-        let mut ledger = ledger(2, 10);
+        let mut statistics = statistics(2, 10);
         for number in 0..1000 {
-            end(&mut ledger, number, Outcome::Hit);
+            end(&mut statistics, number, Outcome::Hit);
         }
-        let result = ledger.close();
+        let result = statistics.close();
         let at: Vec<u64> = result
             .samples
             .iter()
@@ -465,7 +465,7 @@ mod tests {
 
     #[test]
     fn errors_and_aborts_have_no_response_time() {
-        let mut ledger = ledger(0, 10);
+        let mut statistics = statistics(0, 10);
         for (number, outcome) in (0..).zip([
             Outcome::Hit,
             Outcome::Forwarded,
@@ -473,12 +473,12 @@ mod tests {
             Outcome::Error(ErrorKind::Timeout),
             Outcome::Aborted,
         ]) {
-            end(&mut ledger, number, outcome);
+            end(&mut statistics, number, outcome);
         }
         let order = order(9);
-        ledger.due(&order);
-        ledger.not_sent(&order, ErrorKind::QueueFull, 20);
-        let result = ledger.close();
+        statistics.due(&order);
+        statistics.not_sent(&order, ErrorKind::QueueFull, 20);
+        let result = statistics.close();
         let phase = &result.phases[0];
         assert!(phase.counts.is_balanced() && phase.offered == 6);
         let times = &phase.response_time;

@@ -27,7 +27,7 @@ pub(super) fn end_of_head(text: &[u8]) -> Option<usize> {
 }
 
 /// A whole head in a form that `weir-wire` reads, if there is any sense in it.
-pub(super) fn mended(head: &[u8], is_request: bool) -> Option<Vec<u8>> {
+pub(super) fn repaired(head: &[u8], is_request: bool) -> Option<Vec<u8>> {
     let mut lines = head
         .split(|&byte| byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
@@ -122,8 +122,8 @@ mod tests {
             "{}",
             head.escape_ascii()
         );
-        let mended = mended(head, is_request);
-        assert_eq!(mended.as_deref(), expected, "{}", head.escape_ascii());
+        let repaired = repaired(head, is_request);
+        assert_eq!(repaired.as_deref(), expected, "{}", head.escape_ascii());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A participant that answers.
 
 use super::message::{OriginResult, ServeTask, ToMaster, ToParticipant};
-use super::participant::{OriginRole, Post, out_of_turn};
+use super::participant::{MasterSession, OriginRole, out_of_turn};
 use super::plan::Approach;
 use crate::failure::Failure;
 use crate::origin::{self, OriginListen, OriginPlan};
@@ -22,8 +22,8 @@ const THREADS: &str = "weir-origin-";
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// Does what the master wants until the run is over.
-pub(super) fn serve(post: &Post<'_>, own: &OriginRole) -> Result<(), Failure> {
-    let task = match post.wait()? {
+pub(super) fn run(session: &MasterSession<'_>, own: &OriginRole) -> Result<(), Failure> {
+    let task = match session.wait()? {
         ToParticipant::Serve(task) => *task,
         // the run has ended before it began
         ToParticipant::Stop => return Ok(()),
@@ -31,7 +31,7 @@ pub(super) fn serve(post: &Post<'_>, own: &OriginRole) -> Result<(), Failure> {
     };
     let scenario = Scenario::parse("the scenario of the master", &task.scenario)
         .map_err(|error| Failure::usage("cannot serve", error))?;
-    let listen = listen(&task, scenario.origin.addresses, own.listen, post.near)?;
+    let listen = listen(&task, scenario.origin.addresses, own.listen, session.near)?;
     let connections_max = origin::connections_for(&scenario);
     let origin = origin::start(&OriginPlan {
         scenario: Arc::new(scenario),
@@ -44,32 +44,32 @@ pub(super) fn serve(post: &Post<'_>, own: &OriginRole) -> Result<(), Failure> {
     let servers = origin
         .servers()
         .iter()
-        .map(|&server| announced(server, post.near));
-    post.send(&ToMaster::Ready {
+        .map(|&server| announced(server, session.near));
+    session.send(&ToMaster::Ready {
         servers: servers.collect(),
         takes_us: 0,
     })?;
-    let Some(start_at) = post.wait_for_go()? else {
+    let Some(start_at) = session.wait_for_go()? else {
         return Ok(());
     };
     origin.begin(start_at);
     let mut load = OwnThreads::named(THREADS);
     loop {
-        match post.hear(SIGN_OF_LIFE)? {
+        match session.hear(SIGN_OF_LIFE)? {
             Some(ToParticipant::Stop) => break,
             Some(other) => return Err(out_of_turn(&other)),
             None => {}
         }
-        if post.interrupt.is_set() {
+        if session.interrupt.is_set() {
             return Err(Failure::outside("cannot go on", "interrupted"));
         }
         load.look();
         let requests = origin.counts().total().requests;
-        post.send(&ToMaster::Served { requests })?;
+        session.send(&ToMaster::Served { requests })?;
     }
     let load = load.load();
     let counts = origin.stop();
-    post.send(&ToMaster::Counted(Box::new(OriginResult { counts, load })))
+    session.send(&ToMaster::Counted(Box::new(OriginResult { counts, load })))
 }
 
 /// Where to listen: where the operator says, or else where the master has reached us.

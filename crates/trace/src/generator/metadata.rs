@@ -30,7 +30,7 @@ pub(super) struct Control {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Sayings {
+pub(super) struct Metadata {
     controls: Vec<Control>,
     dynamic: Vec<Control>,
     validators: Validators,
@@ -39,7 +39,7 @@ pub(super) struct Sayings {
     lifetime: Law,
 }
 
-impl Sayings {
+impl Metadata {
     pub(super) fn new(profile: &Profile) -> Self {
         let says = &profile.says;
         let hash = |vary: &Vary| Anonymiser::vary(vary.value.split(',').map(str::trim));

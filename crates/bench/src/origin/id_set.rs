@@ -19,18 +19,18 @@ const PHASES_MAX: u8 = 64;
 
 /// How a request's id was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum IdStatus {
     /// For the first time.
     First,
     /// Not for the first time.
-    Again,
+    Repeated,
     /// The id is outside of the run, or there is no room to remember it.
     Outside,
 }
 
 /// The ids seen.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct IdSet {
     /// By phase and share.
     phases: Vec<Vec<Share>>,
     shares: u32,
@@ -40,7 +40,7 @@ pub(super) struct Seen {
 /// The pages of one phase and share, by number.
 type Share = Vec<Option<Box<[u64; PAGE_WORDS]>>>;
 
-impl Seen {
+impl IdSet {
     /// For a run of so many participants.
     pub(super) const fn new(shares: u32) -> Self {
         Self {
@@ -51,16 +51,16 @@ impl Seen {
     }
 
     /// Notes the id.
-    pub(super) fn see(&mut self, id: Id) -> Sight {
+    pub(super) fn see(&mut self, id: Id) -> IdStatus {
         if id.phase >= PHASES_MAX || id.share >= self.shares || id.number >= NUMBERS {
-            return Sight::Outside;
+            return IdStatus::Outside;
         }
         let page = place(&mut self.phases, usize::from(id.phase));
         let page = place(page, index(u64::from(id.share)));
         let page = place(page, index(id.number / PAGE_BITS));
         if page.is_none() {
             if self.pages >= PAGES_MAX {
-                return Sight::Outside;
+                return IdStatus::Outside;
             }
             self.pages += 1;
         }
@@ -69,10 +69,10 @@ impl Seen {
         let word = &mut page[index(bit / 64)];
         let mask = 1 << (bit % 64);
         if *word & mask != 0 {
-            return Sight::Again;
+            return IdStatus::Repeated;
         }
         *word |= mask;
-        Sight::First
+        IdStatus::First
     }
 }
 
@@ -106,35 +106,38 @@ mod tests {
 
     #[test]
     fn id_outside_the_run_is_never_recorded() {
-        let mut seen = Seen::new(2);
+        let mut ids = IdSet::new(2);
         for outside in [
             id(PHASES_MAX, 0, 0),
             id(0, 2, 0),
             id(0, u32::MAX, 0),
             id(0, 0, NUMBERS),
         ] {
-            assert_eq!(seen.see(outside), Sight::Outside, "{outside:?}");
-            assert_eq!(seen.see(outside), Sight::Outside, "{outside:?}");
+            assert_eq!(ids.see(outside), IdStatus::Outside, "{outside:?}");
+            assert_eq!(ids.see(outside), IdStatus::Outside, "{outside:?}");
         }
-        assert_eq!(seen.see(id(PHASES_MAX - 1, 1, NUMBERS - 1)), Sight::First);
-        assert_eq!(seen.see(id(PHASES_MAX - 1, 1, NUMBERS - 1)), Sight::Again);
+        assert_eq!(ids.see(id(PHASES_MAX - 1, 1, NUMBERS - 1)), IdStatus::First);
+        assert_eq!(
+            ids.see(id(PHASES_MAX - 1, 1, NUMBERS - 1)),
+            IdStatus::Repeated
+        );
     }
 
     #[test]
     fn id_that_needs_a_page_beyond_the_limit_counts_as_outside() {
-        let mut seen = Seen::new(1);
+        let mut ids = IdSet::new(1);
         for page in 0..PAGES_MAX as u64 {
-            seen.pages = seen.pages.max(PAGES_MAX - 2);
+            ids.pages = ids.pages.max(PAGES_MAX - 2);
             let expected = if page < 2 {
-                Sight::First
+                IdStatus::First
             } else {
-                Sight::Outside
+                IdStatus::Outside
             };
-            assert_eq!(seen.see(id(0, 0, page * PAGE_BITS)), expected);
+            assert_eq!(ids.see(id(0, 0, page * PAGE_BITS)), expected);
         }
         assert_eq!(
-            seen.see(id(0, 0, 1)),
-            Sight::First,
+            ids.see(id(0, 0, 1)),
+            IdStatus::First,
             "on a page that is there"
         );
     }
@@ -142,13 +145,13 @@ mod tests {
     proptest! {
         #[test]
         fn bitmap_agrees_with_a_hash_set(
-            ids in prop::collection::vec((0_u8..3, 0_u32..3, prop_oneof![0_u64..70, 65_500_u64..65_600]), 0..300)
+            numbers in prop::collection::vec((0_u8..3, 0_u32..3, prop_oneof![0_u64..70, 65_500_u64..65_600]), 0..300)
         ) {
-            let (mut seen, mut set) = (Seen::new(3), HashSet::new());
-            for (phase, share, number) in ids {
+            let (mut ids, mut set) = (IdSet::new(3), HashSet::new());
+            for (phase, share, number) in numbers {
                 let id = id(phase, share, number);
-                let expected = if set.insert(id) { Sight::First } else { Sight::Again };
-                prop_assert_eq!(seen.see(id), expected);
+                let expected = if set.insert(id) { IdStatus::First } else { IdStatus::Repeated };
+                prop_assert_eq!(ids.see(id), expected);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::connections;
 use super::message::{AskTask, ClientsResult, ToMaster, ToParticipant};
-use super::participant::{ClientRole, Post, out_of_turn};
+use super::participant::{ClientRole, MasterSession, out_of_turn};
 use super::plan::Approach;
 use super::probe::probe;
 use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
@@ -26,11 +26,11 @@ const THREADS: &str = "weir-client-";
 const SECONDS_MAX: usize = 4096;
 
 /// How long threads and the master are looked away from.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Does what the master wants until the run is over.
-pub(super) fn ask(post: &Post<'_>, clients: &ClientRole) -> Result<(), Failure> {
-    let task = match post.wait()? {
+pub(super) fn run(session: &MasterSession<'_>, clients: &ClientRole) -> Result<(), Failure> {
+    let task = match session.wait()? {
         ToParticipant::Ask(task) => *task,
         // the run has ended before it began
         ToParticipant::Stop => return Ok(()),
@@ -49,11 +49,11 @@ pub(super) fn ask(post: &Post<'_>, clients: &ClientRole) -> Result<(), Failure> 
         .map_or(task.proxy, |namespace| namespace.near(0, task.proxy.port()));
     probe(proxy, task.approach, &task.servers)?;
     let (names, takes) = rehearse(&task, &scenario, clients.threads);
-    post.send(&ToMaster::Ready {
+    session.send(&ToMaster::Ready {
         servers: Vec::new(),
         takes_us: u64::try_from(takes.as_micros()).unwrap_or(u64::MAX),
     })?;
-    let Some(start_at) = post.wait_for_go()? else {
+    let Some(start_at) = session.wait_for_go()? else {
         return Ok(());
     };
     let has_links = scenario.clients.link.is_some();
@@ -65,13 +65,13 @@ pub(super) fn ask(post: &Post<'_>, clients: &ClientRole) -> Result<(), Failure> 
         namespace,
     )?;
     let mut load = OwnThreads::named(THREADS);
-    let mut result = run_threads(post, &plan, clients.threads, &mut load)?;
+    let mut result = run_threads(session, &plan, clients.threads, &mut load)?;
     let link_shaping = has_links.then(|| clients.shaping.into());
     let samples = match &clients.samples {
         None => None,
         Some((path, _)) => Some(write_samples(path, &mut result, &names)?),
     };
-    post.send(&ToMaster::Result(Box::new(ClientsResult {
+    session.send(&ToMaster::Result(Box::new(ClientsResult {
         phases: result.phases,
         series: result.series,
         wrong_responses: result.wrong_responses,
@@ -158,7 +158,7 @@ impl Feed for Pipe {
 type Done<'s> = ScopedJoinHandle<'s, Result<ClientResult, Failure>>;
 
 fn run_threads(
-    post: &Post<'_>,
+    session: &MasterSession<'_>,
     first: &ClientPlan,
     threads: u32,
     load: &mut OwnThreads,
@@ -181,7 +181,7 @@ fn run_threads(
                 }
             }
         }
-        let watched = watch(post, &running, stop, &passed_on, load);
+        let watched = watch(session, &running, stop, &passed_on, load);
         // whatever happened, threads end before this does
         stop.fetch_or(watched.is_err(), Ordering::Relaxed);
         let mut all = ClientResult::default();
@@ -195,14 +195,14 @@ fn run_threads(
             all.merge(result?);
         }
         watched?;
-        send_on(post, &passed_on)?;
+        send_on(session, &passed_on)?;
         Ok(all)
     })
 }
 
 /// Until all threads are through.
 fn watch(
-    post: &Post<'_>,
+    session: &MasterSession<'_>,
     running: &[Done<'_>],
     stop: &AtomicBool,
     seconds: &Receiver<SecondTally>,
@@ -210,15 +210,15 @@ fn watch(
 ) -> Result<(), Failure> {
     let mut looked = Instant::now();
     while !running.iter().all(ScopedJoinHandle::is_finished) {
-        match post.hear(GLANCE)? {
+        match session.hear(POLL_INTERVAL)? {
             None => {}
             Some(ToParticipant::Stop) => stop.store(true, Ordering::Relaxed),
             Some(other) => return Err(out_of_turn(&other)),
         }
-        if post.interrupt.is_set() {
+        if session.interrupt.is_set() {
             return Err(Failure::outside("cannot go on", "interrupted"));
         }
-        send_on(post, seconds)?;
+        send_on(session, seconds)?;
         if looked.elapsed() >= Duration::from_secs(1) {
             looked = Instant::now();
             load.look();
@@ -227,8 +227,8 @@ fn watch(
     Ok(())
 }
 
-fn send_on(post: &Post<'_>, seconds: &Receiver<SecondTally>) -> Result<(), Failure> {
+fn send_on(session: &MasterSession<'_>, seconds: &Receiver<SecondTally>) -> Result<(), Failure> {
     seconds
         .try_iter()
-        .try_for_each(|second| post.send(&ToMaster::Second { second }))
+        .try_for_each(|second| session.send(&ToMaster::Second { second }))
 }

@@ -17,15 +17,15 @@ use crate::mark::Id;
 
 /// What happens to one response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fate {
+pub(super) struct Impairment {
     /// From the request to the first byte of the response.
     pub(super) wait: Duration,
-    pub(super) spoil: Option<Spoil>,
+    pub(super) injected: Option<InjectedFault>,
 }
 
 /// Something that goes wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Spoil {
+pub(super) enum InjectedFault {
     /// The content is cut at this share of it.
     Abort(f64),
     /// A fault of the script, at its point.
@@ -34,7 +34,7 @@ pub(super) enum Spoil {
 
 /// A request, as far as its fate depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Circumstance {
+pub(super) struct RequestContext {
     pub(super) id: Option<Id>,
     pub(super) target: Target,
     /// Bytes of the content that goes back.
@@ -61,9 +61,9 @@ const SYN_REPEATED: Duration = Duration::from_secs(1);
 /// Keeps what is drawn here apart from what other rooms draw with the same seed.
 const STREAM: u64 = 0x6f72_6967_696e;
 
-impl Fate {
+impl Impairment {
     /// Drawn for a request.
-    pub(super) fn draw(origin: &Origin, seed: u64, request: &Circumstance) -> Self {
+    pub(super) fn draw(origin: &Origin, seed: u64, request: &RequestContext) -> Self {
         let key = request.id.map_or_else(|| request.target.digest(seed), key);
         let mut chance = Chance::new(seed ^ STREAM, key);
         let wait = duration(origin.latency.draw(&mut chance));
@@ -77,9 +77,9 @@ impl Fate {
                 && fault.targets.includes(request.target)
                 && (fault.from_s..until_s).contains(&request.elapsed_s)
         });
-        let spoil = match fault {
-            Some(fault) => Some(Spoil::Fault(fault.what, fault.at)),
-            None => (aborted.0 < origin.aborted_share).then_some(Spoil::Abort(aborted.1)),
+        let injected = match fault {
+            Some(fault) => Some(InjectedFault::Fault(fault.what, fault.at)),
+            None => (aborted.0 < origin.aborted_share).then_some(InjectedFault::Abort(aborted.1)),
         };
         let way = origin
             .link
@@ -87,13 +87,13 @@ impl Fate {
             .map_or(Duration::ZERO, |link| on_the_way(link, request, seed, key));
         Self {
             wait: wait.saturating_add(way).min(WAIT_MAX),
-            spoil,
+            injected,
         }
     }
 }
 
 /// What the server's link costs in time, its rate apart.
-fn on_the_way(link: &Link, request: &Circumstance, seed: u64, key: u64) -> Duration {
+fn on_the_way(link: &Link, request: &RequestContext, seed: u64, key: u64) -> Duration {
     // of its own stream, so that faults are the same with a link and without
     let mut chance = Chance::new(seed ^ STREAM, !key);
     let round_trip = 2 * duration(link.delay_ms / 1000.0).min(WAIT_MAX);

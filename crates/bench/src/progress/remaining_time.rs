@@ -6,7 +6,7 @@ use weir_workload::{PhasePlan, Scenario, Workload};
 
 /// What is known of the end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outlook {
+pub(super) struct RemainingTime {
     phases: Vec<PhasePlan>,
     /// Requests of the whole run, where the number decides when it ends.
     requests: Option<u64>,
@@ -16,7 +16,7 @@ pub(super) struct Outlook {
     phase_from_s: u32,
 }
 
-impl Outlook {
+impl RemainingTime {
     pub(super) fn of(scenario: &Scenario, seed: u64) -> Self {
         let requests = match &scenario.workload {
             Workload::Wpb(wpb) => {
@@ -87,28 +87,28 @@ mod tests {
 
     #[test]
     fn remaining_time_follows_deadline_duration_or_request_count() {
-        let mut open = Outlook {
+        let mut open = RemainingTime {
             phases: vec![phase(Some(5_000_000), None), phase(Some(9_000_000), None)],
-            ..Outlook::default()
+            ..RemainingTime::default()
         };
         assert_eq!(open.left(s(4)), Some(s(5)));
         assert_eq!(open.left(s(40)), Some(s(0)));
         open.see(&ended(0, 1, 1));
         assert_eq!(open.phase_name(1), "one");
 
-        let mut by_clock = Outlook {
+        let mut by_clock = RemainingTime {
             phases: vec![phase(None, None), phase(None, Some(10_000_000))],
-            ..Outlook::default()
+            ..RemainingTime::default()
         };
         assert_eq!(by_clock.left(s(1)), None);
         by_clock.see(&ended(3, 1, 1));
         by_clock.see(&ended(5, 1, 1));
         assert_eq!(by_clock.left(s(5)), Some(s(8)));
 
-        let mut by_number = Outlook {
+        let mut by_number = RemainingTime {
             phases: vec![phase(None, None)],
             requests: Some(400),
-            ..Outlook::default()
+            ..RemainingTime::default()
         };
         assert_eq!(by_number.left(s(1)), None);
         by_number.see(&ended(0, 0, 100));

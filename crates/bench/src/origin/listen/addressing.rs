@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// How a listening socket tells servers apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::origin) enum Door {
+pub(in crate::origin) enum Addressing {
     /// It is one server's.
     Server(u32),
     /// Each server has an address of its own, counted up from the first.
@@ -20,34 +20,34 @@ pub(in crate::origin) enum Door {
 
 /// How a connection tells servers apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::origin) enum Spot {
+pub(in crate::origin) enum ServerChoice {
     /// All requests are this server's.
     Server(u32),
     /// By the prefix of the path.
     Prefix,
 }
 
-impl Door {
+impl Addressing {
     /// For a connection to this address of ours; `None` if that is no server's.
-    pub(in crate::origin) fn spot(
+    pub(in crate::origin) fn choice(
         self,
         local: impl FnOnce() -> Option<SocketAddr>,
-    ) -> Option<Spot> {
+    ) -> Option<ServerChoice> {
         match self {
-            Self::Server(server) => Some(Spot::Server(server)),
-            Self::Prefix => Some(Spot::Prefix),
+            Self::Server(server) => Some(ServerChoice::Server(server)),
+            Self::Prefix => Some(ServerChoice::Prefix),
             Self::Addresses { first, servers } => {
                 let IpAddr::V4(local) = local()?.ip() else {
                     return None;
                 };
                 let server = u32::from(local).checked_sub(u32::from(first))?;
-                (server < servers).then_some(Spot::Server(server))
+                (server < servers).then_some(ServerChoice::Server(server))
             }
         }
     }
 }
 
-impl Spot {
+impl ServerChoice {
     /// The server, and the path without what named it.
     pub(in crate::origin) fn split(self, path: &[u8]) -> Option<(u32, &[u8])> {
         match self {
@@ -73,15 +73,15 @@ mod tests {
 
     #[test]
     fn local_address_maps_to_its_server_and_others_to_none() {
-        let door = Door::Addresses {
+        let addressing = Addressing::Addresses {
             first: Ipv4Addr::new(127, 0, 128, 0),
             servers: 300,
         };
         let check = |local: &str, expected: Option<u32>| {
             let local = SocketAddr::new(local.parse().expect("an address"), 80);
             assert_eq!(
-                door.spot(|| Some(local)),
-                expected.map(Spot::Server),
+                addressing.choice(|| Some(local)),
+                expected.map(ServerChoice::Server),
                 "{local}"
             );
         };
@@ -90,14 +90,17 @@ mod tests {
         check("127.0.129.44", None);
         check("127.0.127.255", None);
         check("::1", None);
-        assert_eq!(door.spot(|| None), None);
-        assert_eq!(Door::Server(7).spot(|| None), Some(Spot::Server(7)));
+        assert_eq!(addressing.choice(|| None), None);
+        assert_eq!(
+            Addressing::Server(7).choice(|| None),
+            Some(ServerChoice::Server(7))
+        );
     }
 
     #[test]
     fn server_prefix_is_accepted_only_in_its_exact_form() {
         let check = |path: &str, expected: Option<(u32, &str)>| {
-            let found = Spot::Prefix.split(path.as_bytes());
+            let found = ServerChoice::Prefix.split(path.as_bytes());
             assert_eq!(
                 found,
                 expected.map(|(server, path)| (server, path.as_bytes())),
@@ -118,6 +121,9 @@ mod tests {
         ] {
             check(path, None);
         }
-        assert_eq!(Spot::Server(3).split(b"/s1/a"), Some((3, &b"/s1/a"[..])));
+        assert_eq!(
+            ServerChoice::Server(3).split(b"/s1/a"),
+            Some((3, &b"/s1/a"[..]))
+        );
     }
 }

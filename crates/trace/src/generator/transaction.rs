@@ -2,15 +2,15 @@
 //! in order of arrival.
 
 use super::item::{Facet, chosen, kind_of};
+use super::metadata::{Lifetime, Metadata};
 use super::profile::Profile;
-use super::saying::{Lifetime, Sayings};
 use crate::{AbortedBy, RequestBit, Row, TraceMethod, TraceVersion};
 use std::cmp::Ordering;
 use weir_workload::{Chance, mix};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Resource {
     /// An item of a page.
     Item(u16),
     /// What is made for each request, by its place in the profile.
@@ -19,7 +19,7 @@ pub(super) enum Wanted {
 
 /// What the client says beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(super) struct RequestFlags {
     pub(super) cookie: bool,
     /// The response is the one that sets the cookie.
     pub(super) first_visit: bool,
@@ -30,7 +30,7 @@ pub(super) struct Marks {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub(super) struct Transaction {
     /// Since the trace began.
     pub(super) arrival_us: u64,
     /// Which was planned first, where two arrive at once.
@@ -40,8 +40,8 @@ pub(super) struct Planned {
     pub(super) target: u64,
     /// Hash of the page.
     pub(super) page: u64,
-    pub(super) wanted: Wanted,
-    pub(super) marks: Marks,
+    pub(super) resource: Resource,
+    pub(super) marks: RequestFlags,
     pub(super) kind: u8,
     pub(super) version: TraceVersion,
     pub(super) connection: u64,
@@ -58,13 +58,15 @@ pub(super) struct Planned {
     pub(super) persists: bool,
 }
 
-impl Planned {
+impl Transaction {
     /// The row of it. What a target always says follows from the hash of its page.
-    pub(super) fn row(&self, profile: &Profile, sayings: &Sayings) -> Row {
+    pub(super) fn row(&self, profile: &Profile, metadata: &Metadata) -> Row {
         let mut row = self.exchange(profile);
-        match self.wanted {
-            Wanted::Item(number) => self.say_item(number, profile, sayings, &mut row),
-            Wanted::Dynamic(place) => say_dynamic(usize::from(place), profile, sayings, &mut row),
+        match self.resource {
+            Resource::Item(number) => self.say_item(number, profile, metadata, &mut row),
+            Resource::Dynamic(place) => {
+                say_dynamic(usize::from(place), profile, metadata, &mut row)
+            }
         }
         let drawn = mix(self.target ^ mix(self.order));
         row.request_head_bytes =
@@ -125,15 +127,15 @@ impl Planned {
         }
     }
 
-    fn say_item(&self, number: u16, profile: &Profile, sayings: &Sayings, row: &mut Row) {
+    fn say_item(&self, number: u16, profile: &Profile, metadata: &Metadata, row: &mut Row) {
         let unit = |facet: Facet| facet.unit(self.page, number);
         row.has_query = Some(unit(Facet::Query) < profile.asks.query);
         if unit(Facet::SetCookie) < profile.says.set_cookie {
             row.has_set_cookie = Some(true);
         }
-        let (has_modified, has_etag) = sayings.validators(unit(Facet::Validators));
+        let (has_modified, has_etag) = metadata.validators(unit(Facet::Validators));
         if has_modified {
-            let age = sayings.age_s(self.target);
+            let age = metadata.age_s(self.target);
             row.last_modified_s = Some(profile.time.begins_s - age);
         }
         if has_etag {
@@ -145,20 +147,20 @@ impl Planned {
             let etag = RequestBit::IfNoneMatch.bit() * u32::from(has_etag);
             row.request_directives = row.request_directives.map(|bits| bits | modified | etag);
         }
-        if let Some((vary, names)) = sayings.vary(unit(Facet::Vary)) {
+        if let Some((vary, names)) = metadata.vary(unit(Facet::Vary)) {
             row.vary = Some(vary);
             // what browsers send in these fields differs little: a few kinds of browser
             let kinds = if names.contains("User-Agent") { 32 } else { 2 };
             row.variant = Some(mix(vary ^ (mix(self.client) % kinds)));
         }
-        let place = chosen(sayings.shares(), unit(Facet::CacheControl));
-        if let Some(control) = place.map(|place| sayings.control(place)) {
-            control.say(row, sayings.lifetime(self.target));
+        let place = chosen(metadata.shares(), unit(Facet::CacheControl));
+        if let Some(control) = place.map(|place| metadata.control(place)) {
+            control.say(row, metadata.lifetime(self.target));
         }
     }
 }
 
-fn say_dynamic(place: usize, profile: &Profile, sayings: &Sayings, row: &mut Row) {
+fn say_dynamic(place: usize, profile: &Profile, metadata: &Metadata, row: &mut Row) {
     let dynamic = &profile.dynamic[place];
     row.has_query = Some(dynamic.query);
     row.has_cgi_bin = Some(dynamic.cgi_bin);
@@ -167,7 +169,7 @@ fn say_dynamic(place: usize, profile: &Profile, sayings: &Sayings, row: &mut Row
         let mut chance = Chance::of(row.target);
         row.request_content_bytes = Some(FORM_BYTES + chance.below(FORM_BYTES * 4));
     }
-    sayings.dynamic(place).say(row, Lifetime::NONE);
+    metadata.dynamic(place).say(row, Lifetime::NONE);
 }
 
 /// A request or response head without anything special; ours.
@@ -185,22 +187,22 @@ fn low(word: u64, bits: u32) -> u32 {
     u32::try_from(word & mask).unwrap_or(0)
 }
 
-impl Ord for Planned {
+impl Ord for Transaction {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.arrival_us, self.order).cmp(&(other.arrival_us, other.order))
     }
 }
 
-impl PartialOrd for Planned {
+impl PartialOrd for Transaction {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Planned {
+impl PartialEq for Transaction {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Planned {}
+impl Eq for Transaction {}
