@@ -9,7 +9,7 @@
 use super::error::{TraceError, Wrong};
 use super::file::meta::Meta;
 use super::file::reader::{Reader, Rows};
-use super::file::writer::{GROUP_ROWS, Writer, Written};
+use super::file::writer::{GROUP_ROWS, WriteSummary, Writer};
 use super::row::Row;
 use crate::row::column::Columns;
 use std::cmp::Reverse;
@@ -183,7 +183,7 @@ impl ArrivalOrder {
     ///
     /// # Errors
     /// It cannot be written; then nothing is left of it.
-    pub fn finish(mut self, meta: Meta) -> Result<Written, TraceError> {
+    pub fn finish(mut self, meta: Meta) -> Result<WriteSummary, TraceError> {
         if self.run.is_none() && self.runs.is_empty() {
             // all of it is in memory
             let mut writer = Writer::create(&self.path, meta)?;
@@ -228,7 +228,7 @@ impl ArrivalOrder {
 }
 
 /// Merges runs; of one time, rows of an earlier run come first.
-fn merge(runs: &[Run], mut writer: Writer) -> Result<Written, TraceError> {
+fn merge(runs: &[Run], mut writer: Writer) -> Result<WriteSummary, TraceError> {
     let mut readings: Vec<Rows> = Vec::new();
     for run in runs {
         readings.push(Reader::open(&run.0)?.rows(Columns::ALL));

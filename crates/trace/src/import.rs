@@ -27,7 +27,7 @@ mod summary;
 
 pub use compressed::Compression;
 pub use damage::{Damage, Dropped, Place, reason};
-pub use format::{Format, Opened, Unreadable, open};
+pub use format::{Format, OpenSource, Unreadable, open};
 pub use heads::{Heads, NoRequest};
 pub use hide::Hide;
 pub use settings::{BadSite, MissingSize, Settings, Site};

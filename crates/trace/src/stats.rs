@@ -19,7 +19,7 @@ mod tests;
 mod times;
 mod words;
 
-pub use aborts::{Abort, Aborts, Ended, Lengths};
+pub use aborts::{Abort, Aborts, EndCounts, Lengths};
 pub use causes::{Cause, CauseShare, Causes, Reason, Storable};
 pub use connections::{Connections, Persistence};
 pub use infinite::{Infinite, Ratios};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_proxy::config::ByteSize;
 use weir_trace::import::{Damage, Format, MissingSize, Settings, Site, open};
-use weir_trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, Writer, Written};
+use weir_trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, WriteSummary, Writer};
 use weir_workload::output;
 
 /// The flags of `weir trace import`.
@@ -119,7 +119,7 @@ impl Sink {
         }
     }
 
-    fn finish(self, meta: Meta) -> Result<Written, TraceError> {
+    fn finish(self, meta: Meta) -> Result<WriteSummary, TraceError> {
         match self {
             Self::Arrival(order) => order.finish(meta),
             Self::Source(mut writer) => {

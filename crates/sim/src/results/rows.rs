@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_trace::{AbortedBy, Columns, Fault, Meta, Reader, Row, TraceError, Writer, Written};
+use weir_trace::{AbortedBy, Columns, Fault, Meta, Reader, Row, TraceError, WriteSummary, Writer};
 use weir_workload::output;
 
 /// Rows that are to be written when the run is over.
@@ -48,7 +48,7 @@ impl SimulatedRows {
     ///
     /// # Errors
     /// The trace cannot be read, or the rows or the results cannot be written.
-    pub fn write(mut self, trace: &Reader) -> Result<Written, TraceError> {
+    pub fn write(mut self, trace: &Reader) -> Result<WriteSummary, TraceError> {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = results.error.take() {
             return Err(failed(&self.path, &error));

@@ -36,7 +36,7 @@ pub struct Writer {
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     /// Rows.
     pub rows: u64,
     /// Bytes of the file.
@@ -161,7 +161,7 @@ impl Writer {
     ///
     /// # Errors
     /// It cannot be written, or not be renamed; then nothing is left of it.
-    pub fn finish(mut self) -> Result<Written, TraceError> {
+    pub fn finish(mut self) -> Result<WriteSummary, TraceError> {
         self.flush()?;
         let closed = self.close();
         let bytes = closed.map_err(|error| Wrong::outside(error).at(self.what.clone()))?;
@@ -170,7 +170,7 @@ impl Writer {
                 .commit()
                 .map_err(|error| Wrong::outside(error).at(self.what.clone()))?;
         }
-        Ok(Written {
+        Ok(WriteSummary {
             rows: self.rows,
             bytes,
         })

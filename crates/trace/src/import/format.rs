@@ -138,7 +138,7 @@ const SNIFF_BYTES: usize = 64 * 1024;
 const SNIFF_LINES_MAX: usize = 20;
 
 /// A source that was opened.
-pub struct Opened<'a> {
+pub struct OpenSource<'a> {
     /// How it was compressed.
     pub compression: Compression,
     /// What it is.
@@ -147,9 +147,9 @@ pub struct Opened<'a> {
     pub rows: Box<dyn Import + 'a>,
 }
 
-impl fmt::Debug for Opened<'_> {
+impl fmt::Debug for OpenSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened")
+        f.debug_struct("OpenSource")
             .field("compression", &self.compression)
             .field("format", &self.format)
             .finish_non_exhaustive()
@@ -165,7 +165,7 @@ pub fn open<'a>(
     source: impl Read + 'a,
     format: Option<Format>,
     settings: Settings<'a>,
-) -> Result<Opened<'a>, Unreadable> {
+) -> Result<OpenSource<'a>, Unreadable> {
     let mut source = BufReader::with_capacity(SNIFF_BYTES, source);
     let magic = match ahead(&mut source, MAGIC_BYTES) {
         (magic, None) => magic,
@@ -213,7 +213,7 @@ pub fn open<'a>(
             }
         }
     };
-    Ok(Opened {
+    Ok(OpenSource {
         compression,
         format,
         rows,

@@ -16,12 +16,12 @@ mod scan;
 use super::damage::{Damage, Dropped, Place, reason};
 use super::facts::{RequestTarget, TargetForm, request_facts, response_facts};
 use super::settings::{MissingSize, Settings};
-use super::{Import, asked};
+use super::{Import, request_line};
 use crate::import::logs::log::NoRow;
 use crate::import::logs::number::shown;
 use crate::{AbortedBy, Row, TraceScheme, TraceVersion};
 use entry::{Entry, Timings, field_lines};
-use scan::{Found, Scan};
+use scan::{Scan, ScanItem};
 use std::collections::HashMap;
 use std::io::BufRead;
 use weir_semantics::TargetedFields;
@@ -104,15 +104,15 @@ impl<'a, R: BufRead> Har<'a, R> {
         let responses = field_lines(&response.headers);
         if requests.is_empty() {
             // what nobody wrote down is not known
-            asked::fill(row, &request.method, request.url.as_bytes(), None, hide);
+            request_line::fill(row, &request.method, request.url.as_bytes(), None, hide);
         } else {
-            let asked = RequestTarget {
+            let request_line = RequestTarget {
                 method: &request.method,
                 target: TargetForm::Uri(&request.url),
                 scheme: TraceScheme::Https,
                 default_authority: "",
             };
-            request_facts(row, &asked, &requests, hide);
+            request_facts(row, &request_line, &requests, hide);
         }
         row.version = version(&response.http_version).or_else(|| version(&request.http_version));
         if let Some(status) = response.status_code() {
@@ -148,8 +148,8 @@ impl<R: BufRead> Iterator for Har<'_, R> {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_over {
             let (text, place) = match self.scan.next() {
-                Ok(Some(Found::Entry(text, place))) => (text, place),
-                Ok(Some(Found::TooLong(place))) => {
+                Ok(Some(ScanItem::Entry(text, place))) => (text, place),
+                Ok(Some(ScanItem::TooLong(place))) => {
                     let what = format!("it is longer than {} bytes", scan::ENTRY_BYTES_MAX);
                     return Some(Err(Damage::item(place, reason::TOO_LONG, what)));
                 }

@@ -63,7 +63,7 @@ impl Abort {
 
 /// Who ended transfers early, where the source says so itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Ended {
+pub struct EndCounts {
     /// Transfers that came to their end.
     pub nobody: u64,
     /// Those that the client left.
@@ -78,13 +78,13 @@ pub struct Aborts {
     /// Complete, aborted, overlong; `None` if no transfer has both lengths.
     pub by_length: Option<[Abort; 3]>,
     /// `None` if the trace does not say.
-    pub by_whom: Option<Ended>,
+    pub by_whom: Option<EndCounts>,
 }
 
 #[derive(Debug)]
 pub(super) struct Counter {
     by_length: [Abort; 3],
-    by_whom: Ended,
+    by_whom: EndCounts,
 }
 
 impl Default for Counter {
@@ -97,7 +97,7 @@ impl Default for Counter {
         };
         Self {
             by_length: Lengths::ALL.map(abort),
-            by_whom: Ended::default(),
+            by_whom: EndCounts::default(),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Counter {
         let transfers: u64 = self.by_length.iter().map(|abort| abort.transfers).sum();
         Aborts {
             by_length: (transfers > 0).then_some(self.by_length),
-            by_whom: (self.by_whom != Ended::default()).then_some(self.by_whom),
+            by_whom: (self.by_whom != EndCounts::default()).then_some(self.by_whom),
         }
     }
 }

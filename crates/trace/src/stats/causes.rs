@@ -87,9 +87,9 @@ fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
 
 /// The causes of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found(u8);
+pub(super) struct CauseSet(u8);
 
-impl Found {
+impl CauseSet {
     pub(super) const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -154,10 +154,10 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    pub(super) fn add(&mut self, row: &Row) -> Found {
+    pub(super) fn add(&mut self, row: &Row) -> CauseSet {
         let verdict = judge(row);
         let is_storable = verdict.map(|verdict| verdict.is_ok());
-        let mut found = Found::default();
+        let mut found = CauseSet::default();
         let mut is_said = false;
         for (index, cause) in Cause::ALL.iter().enumerate() {
             let said = cause.of(row);

@@ -13,8 +13,8 @@
 //! with three columns compute.
 
 use super::super::Row;
-use super::causes::Found;
-use super::population::Seen;
+use super::causes::CauseSet;
+use super::population::TargetCounts;
 use super::said::ratio;
 use crate::row::words::TraceMethod;
 use serde::Serialize;
@@ -74,7 +74,7 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    pub(super) fn add(&mut self, row: &Row, seen: &mut Seen, found: Found) {
+    pub(super) fn add(&mut self, row: &Row, seen: &mut TargetCounts, found: CauseSet) {
         let bytes = row.content_bytes().unwrap_or(0);
         let is_get = row.method.is_none_or(|method| method == TraceMethod::Get);
         let is_kept = is_get && row.status.is_none_or(is_kept_1998);

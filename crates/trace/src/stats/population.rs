@@ -52,7 +52,7 @@ const ZIPF_POINTS_MIN: usize = 5;
 
 /// What is remembered of a target.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TargetCounts {
     requests: u64,
     /// Size of the first row that has one, bytes.
     size: Option<u64>,
@@ -66,9 +66,9 @@ pub(super) struct Seen {
 /// Keys are hashes already, or numbers of a source that has no names: they are mixed, not hashed
 /// again.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mixed(u64);
+pub(super) struct MixHasher(u64);
 
-impl Hasher for Mixed {
+impl Hasher for MixHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -84,18 +84,18 @@ impl Hasher for Mixed {
     }
 }
 
-pub(super) type Numbers = HashSet<u64, BuildHasherDefault<Mixed>>;
+pub(super) type Numbers = HashSet<u64, BuildHasherDefault<MixHasher>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     clients: Numbers,
     servers: Numbers,
-    targets: HashMap<u64, Seen, BuildHasherDefault<Mixed>>,
+    targets: HashMap<u64, TargetCounts, BuildHasherDefault<MixHasher>>,
 }
 
 impl Counter {
     /// Counts a row, and gives what is remembered of its target.
-    pub(super) fn add(&mut self, row: &Row) -> &mut Seen {
+    pub(super) fn add(&mut self, row: &Row) -> &mut TargetCounts {
         self.clients.extend(row.client);
         self.servers.extend(row.server);
         let seen = self.targets.entry(row.target).or_default();

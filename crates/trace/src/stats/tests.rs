@@ -1,7 +1,7 @@
 //! Small traces reckoned by hand, and large ones by a naive twin.
 
 mod by_hand;
-mod twin;
+mod reference;
 
 use super::{Stats, Summary};
 use crate::Row;

@@ -260,7 +260,7 @@ fn malformed_header_sections_of_real_servers_are_readable() {
         rows[0].target_text.as_deref(),
         Some("http://a.example/a%20b")
     );
-    assert_eq!(import_talk(&talk).1.mended, 2);
+    assert_eq!(import_talk(&talk).1.repaired, 2);
 }
 
 #[test]

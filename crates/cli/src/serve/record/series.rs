@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use weir_measure::{Label as _, Unrecorded};
 use weir_proxy::record::{Finished, Recorder, Tally};
-use weir_trace::{Anonymiser, Row, TraceError, Writer, Written};
+use weir_trace::{Anonymiser, Row, TraceError, WriteSummary, Writer};
 
 /// Rows of a row group: what is held in memory until it is full, some 5 MB.
 const GROUP_ROWS: usize = 8 * 1024;
@@ -61,7 +61,7 @@ struct Open {
 struct Closing {
     path: PathBuf,
     rows: u64,
-    thread: JoinHandle<Result<Written, TraceError>>,
+    thread: JoinHandle<Result<WriteSummary, TraceError>>,
 }
 
 impl Open {
@@ -86,7 +86,7 @@ impl Open {
     }
 
     /// Writes the rest, and gives the file its name.
-    fn finish(mut self) -> Result<Written, TraceError> {
+    fn finish(mut self) -> Result<WriteSummary, TraceError> {
         while let Some(row) = self.window.pop() {
             self.writer.push(*row)?;
         }

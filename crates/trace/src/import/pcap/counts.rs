@@ -64,8 +64,8 @@ counts! {
     unanswered = "requests-without-response",
     /// Requests that were given up because too many waited for a response.
     overdue = "requests-given-up",
-    /// Heads that had to be mended before they could be read.
-    repaired = "heads-mended",
+    /// Heads that had to be repaired before they could be read.
+    repaired = "heads-repaired",
     /// Heads that could not be read, or not whole.
     unreadable = "heads-unreadable",
     /// Content whose end could not be found: its framing was lost or faulty.
@@ -88,7 +88,7 @@ impl Counts {
             "responses",
             "responses-interim",
             "requests-without-response",
-            "heads-mended",
+            "heads-repaired",
             "rows-out-of-order",
             "connections-refused",
         ];

@@ -11,7 +11,7 @@ use super::repair;
 pub(super) struct Head {
     text: Vec<u8>,
     arrival: Arrival,
-    /// `weir-wire` has refused it: its end is looked for, and then it is mended.
+    /// `weir-wire` has refused it: its end is looked for, and then it is repaired.
     refused: Option<HeadError>,
     /// Its first line is whole.
     has_line: bool,
@@ -31,8 +31,8 @@ pub(super) struct WholeHead {
     pub(super) text: Vec<u8>,
     /// How long it was as it came.
     pub(super) bytes: usize,
-    /// Whether it had to be mended.
-    pub(super) is_mended: bool,
+    /// Whether it had to be repaired.
+    pub(super) is_repaired: bool,
     /// Whether it is a request without a version.
     pub(super) is_http09: bool,
 }
@@ -122,7 +122,7 @@ impl Head {
             Ok(Some(_)) => Ok(Some(WholeHead {
                 text,
                 bytes,
-                is_mended: true,
+                is_repaired: true,
                 is_http09: false,
             })),
             Ok(None) => Err(error),
@@ -140,7 +140,7 @@ impl Head {
         WholeHead {
             text: self.text[..bytes].to_vec(),
             bytes,
-            is_mended: false,
+            is_repaired: false,
             is_http09,
         }
     }

@@ -1,6 +1,6 @@
 //! Small traces, reckoned by hand.
 
-use super::super::{Cause, Ended, Ratios, Share, text};
+use super::super::{Cause, EndCounts, Ratios, Share, text};
 use super::summary;
 use crate::{
     AbortedBy, Anonymisation, Meta, RequestBit, ResponseBit, Row, TraceMethod, TraceScheme,
@@ -291,7 +291,7 @@ fn response_without_content_is_not_counted_as_an_abort() {
     assert!((by_length[1].received_mean() - 40.0).abs() < 1e-12);
     assert_eq!(
         found.by_whom,
-        Some(Ended {
+        Some(EndCounts {
             nobody: 1,
             client: 1,
             server: 0

@@ -124,7 +124,7 @@ impl Exchange {
             HeadProgress::More => bytes.len(),
             HeadProgress::Whole(whole, used) => {
                 self.request_begun = None;
-                context.counts.repaired += u64::from(whole.is_mended);
+                context.counts.repaired += u64::from(whole.is_repaired);
                 self.request(whole, begun, at.plus(used), context);
                 used
             }

@@ -184,7 +184,7 @@ impl Exchange {
             HeadProgress::More => bytes.len(),
             HeadProgress::Whole(whole, used) => {
                 self.response_begun = None;
-                context.counts.repaired += u64::from(whole.is_mended);
+                context.counts.repaired += u64::from(whole.is_repaired);
                 self.response(&whole, begun, at.time_us, context);
                 used
             }
