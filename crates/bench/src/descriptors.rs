@@ -38,7 +38,7 @@ pub fn raise(wanted: u64) -> io::Result<u64> {
 pub fn raise_towards(wanted: u64) {
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     if raise(wanted).is_err() {
-        // up to the hard limit nobody is refused
+        // the hard limit is always allowed
         let _ = raise(hard);
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use weir_workload::output;
 
-/// FailureKind fault it is.
+/// The cause: usage or environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// The operator's: a scenario that cannot be used, an address that makes no sense. Nothing was
@@ -16,10 +16,10 @@ pub enum FailureKind {
     Outside,
 }
 
-/// A failure as it is told.
+/// A failure with cause and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// FailureKind fault it is.
+    /// The cause: usage or environment.
     pub kind: FailureKind,
     /// What could not be done: a fragment after `error: `.
     pub what: String,

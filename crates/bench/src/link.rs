@@ -16,9 +16,8 @@
 //!
 //! Deliberately absent: congestion control. On a long fast path a real sender needs round trips to
 //! reach the rate; here it has it at once. For links slower than a few Mbit/s that is little; for
-//! others, [`Namespace`] with the kernel's own shaper is the better tool.
-//!
-//! The state is pure: it is told the time, in microseconds since the start, and touches no socket.
+//! others, [`Namespace`] with the kernel's own shaper is the better tool. The state is pure: the
+//! caller passes the time, in microseconds since the start, and no socket is used.
 
 mod direction;
 mod namespace;
@@ -28,8 +27,8 @@ pub use namespace::Namespace;
 use weir_workload::{Chance, Link};
 
 /// The receive buffer of a client behind a link, in bytes, as it is asked of the kernel, which
-/// doubles it for its bookkeeping. What lies in it is read from the proxy and not yet "arrived":
-/// two packets, as a modem with a small buffer has.
+/// doubles it for its bookkeeping. Its bytes are read from the proxy and not yet "arrived": two
+/// packets, as a modem with a small buffer has.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 4096;
 
 /// The content of a packet, in bytes: Ethernet's 1500 less the heads of IP and TCP.

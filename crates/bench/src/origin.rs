@@ -120,7 +120,7 @@ pub fn start(plan: &OriginPlan) -> Result<OriginHandle, Failure> {
     start_as(plan, None)
 }
 
-/// With a ledger, targets describe their responses; else the scenario's site does.
+/// With a log of fetches, targets describe their responses; else the scenario's site does.
 fn start_as(plan: &OriginPlan, fetch_log: Option<FetchLog>) -> Result<OriginHandle, Failure> {
     let send_buffer_bytes = fetch_log
         .as_ref()
@@ -157,7 +157,7 @@ impl OriginHandle {
         self.shared.begin(at.into());
     }
 
-    /// All counts up to now. Whoever has received a response finds it counted.
+    /// All counts up to now. A response that a client has received is counted.
     #[must_use]
     pub fn counts(&self) -> OriginCounts {
         let mut sum = OriginCounts::default();

@@ -25,7 +25,7 @@ const WINDOW_S: u32 = 10;
 /// Where there is no terminal, a line comes every so often.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells of a run.
+/// Reports the progress of a run.
 pub struct Progress<'w> {
     out: &'w mut dyn Write,
     is_terminal: bool,
@@ -72,14 +72,14 @@ impl<'w> Progress<'w> {
         self.write(&format!("{text}\n"));
     }
 
-    /// What is done at the moment, where it can be taken back.
+    /// The current activity, where it can be overwritten.
     pub fn state(&mut self, text: &str) {
         if self.is_terminal {
             self.rewrite(text);
         }
     }
 
-    /// Somebody has come who takes part.
+    /// A participant has joined.
     pub(crate) fn joined(&mut self, name: &str) {
         self.state(&format!("{name} has joined"));
     }
@@ -89,7 +89,7 @@ impl<'w> Progress<'w> {
         self.remaining_time = RemainingTime::of(scenario, seed);
     }
 
-    /// The run starts then; so many threads will tell of each second.
+    /// The run starts then; so many threads will report each second.
     pub(crate) fn begin(&mut self, start_at: Instant, shares: u32) {
         self.start_at = Some(start_at);
         self.drawn = Some(start_at);
@@ -178,7 +178,7 @@ impl<'w> Progress<'w> {
     }
 
     fn write(&mut self, text: &str) {
-        // that nobody looks is no failure
+        // a terminal that is gone is no failure
         let _ = self
             .out
             .write_all(text.as_bytes())

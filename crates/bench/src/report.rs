@@ -1,5 +1,4 @@
-//! Records as a page to look at: who is better at what, then figures, then the numbers and where
-//! they come from.
+//! Records as a page: the best proxies, then figures, then the numbers and their sources.
 //!
 //! One HTML file that holds everything: drawings are SVG with text in it, there is no script, and
 //! nothing is fetched. It is drawn by `plotters`; each figure can be had as a file of its own too.

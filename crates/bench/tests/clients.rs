@@ -1,4 +1,4 @@
-//! Clients over real sockets: against the origin, proxies that lie, and servers that exact bytes
+//! Clients over real sockets: against the origin, proxies with faults, and servers that exact bytes
 //! are wanted from.
 
 mod support;

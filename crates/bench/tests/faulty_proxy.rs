@@ -1,5 +1,5 @@
-//! The faulty proxy sends what the test asks for, so that whoever tests a check
-//! with it tests the check.
+//! The faulty proxy sends what the test asks for, so that a test of a check with it tests the
+//! check.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The words by which a family of counters is divided.
+//! The labels of a family of counters.
 //!
 //! A label is a small closed enum: its values are known when we compile, so `/metrics` can never
 //! grow with what clients send. Where a decision has a word (RFC 9211 for verdicts), the same word
@@ -131,10 +131,10 @@ labels! {
         LineEnds = "line-ends",
         /// `Vary: *` can never be chosen again (§4.1).
         VaryStar = "vary-star",
-        /// Neither a lifetime nor a validator: storing it could never serve anybody.
+        /// Neither a lifetime nor a validator: it could never be used again.
         NoLifetime = "no-lifetime",
-        /// It answers a condition or a range of one request (412, 416, 417), and would be
-        /// everybody's.
+        /// It answers a condition or a range of one request (412, 416, 417), and would be served to
+        /// other clients.
         Conditional = "conditional",
         /// It sets a cookie without permission to share: neither `public` nor `s-maxage`.
         SetCookie = "set-cookie",
@@ -190,11 +190,11 @@ labels! {
         StopNotWorthIt = "stop-not-worth-it",
         /// It stops: the background budget has not so much left.
         StopNoBudget = "stop-no-budget",
-        /// It stops: it will not be stored, and nobody reads it.
+        /// It stops: it will not be stored, and no client reads it.
         StopNotKept = "stop-not-kept",
     }
 
-    /// Who made the response: the label of the response-time histogram.
+    /// The source of a response: the label of the response-time histogram.
     Source {
         /// A stored response, without asking the next hop first.
         Store = "store",
@@ -253,7 +253,7 @@ labels! {
         Idle = "idle",
         /// It waited for one that had carried requests before.
         Waited = "waited",
-        /// It was the first on one that was opened before anybody needed it.
+        /// It was the first on one that was opened before it was needed.
         Ahead = "ahead",
     }
 
@@ -263,7 +263,7 @@ labels! {
         NoneBusy = "none-busy",
         /// The configuration says to open one.
         Rule = "rule",
-        /// Nobody knew yet how long a set-up or an exchange takes.
+        /// No set-up or exchange had been measured yet.
         NotMeasured = "not-measured",
         /// A set-up is so quick that there is nothing to be gained.
         QuickSetUp = "quick-set-up",
@@ -275,7 +275,7 @@ labels! {
         Repetition = "repetition",
         /// For whichever comes first, it or a busy one.
         Race = "race",
-        /// Before anybody asked.
+        /// Before a request needed it.
         Ahead = "ahead",
         /// For a tunnel.
         Tunnel = "tunnel",
@@ -288,7 +288,7 @@ labels! {
         Sooner = "sooner",
         /// It opened one at the same time.
         Race = "race",
-        /// One was on its way that nobody else waited for.
+        /// One was being set up that no other request waited for.
         UnderWay = "under-way",
         /// As many connections to the next hop were open as may be.
         PerHopMax = "per-hop-max",

@@ -263,7 +263,7 @@ table! {
     ConnectionCacheExpiries, Counter, "weir_connection_cache_expiries_total", "connections";
     /// Idle next-hop connections closed to make room for others.
     ConnectionCacheEvictions, Counter, "weir_connection_cache_evictions_total", "connections";
-    /// Idle next-hop connections found closed, or with bytes nobody asked for.
+    /// Idle next-hop connections found closed, or with unexpected bytes.
     ConnectionCacheUnusable, Counter, "weir_connection_cache_unusable_total", "connections";
     /// Next-hop connections idle now.
     ConnectionCacheIdle, Gauge, "weir_connection_cache_idle", "connections";

@@ -1,4 +1,4 @@
-//! What people look at: figures as data and as SVG, colours, numbers with units, pages of HTML.
+//! Presentation: figures as data and as SVG, colours, numbers with units, pages of HTML.
 //!
 //! Pure: a page or a figure is a string that the caller writes. Nothing here refers to another
 //! host, so that a page can be read anywhere. The benchmark and the simulator draw with it;

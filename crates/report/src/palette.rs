@@ -1,9 +1,9 @@
-//! Colours: one a proxy, told apart by people with any colour vision, on light and on dark ground.
+//! Colours: one a proxy, distinct to people with any colour vision, on light and on dark ground.
 //!
 //! The series are those of Okabe and Ito (2008), which differ in lightness too. A drawing holds the
-//! colours for light ground; a style sheet exchanges each for its twin on dark ground, by the value
-//! of the attribute, so that the same drawing serves both, inside the page and as a file of its
-//! own.
+//! colours for light ground; a style sheet exchanges each for its counterpart on dark ground, by
+//! the value of the attribute, so that the same drawing serves both, inside the page and as a file
+//! of its own.
 
 use plotters::style::RGBColor;
 

@@ -1,8 +1,8 @@
-//! How fast a trace is written and read:
-//! `cargo run --release -p weir-trace --example trace_rate -- [ROWS]`.
+//! How fast a trace is written and read: `cargo run --release -p weir-trace --example trace_rate --
+//! [ROWS]`.
 //!
-//! Rows are what a proxy would record, three million unless told otherwise; targets are drawn from
-//! a tenth as many.
+//! Rows are what a proxy would record, three million by default; targets are drawn from a tenth as
+//! many.
 
 use std::error::Error;
 use std::time::Instant;

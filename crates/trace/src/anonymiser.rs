@@ -1,8 +1,9 @@
-//! Names become numbers before anything touches the disk.
+//! Replaces names by numbers before anything is written to disk.
 //!
 //! `SipHash` 2-4 under a secret key, each kind of name with a number of its own in front: equal
-//! names give equal numbers, and without the key nobody can try names until one fits. The policy's
-//! keys use the faster 1-3, whose digests nobody outside ever sees; these are given away.
+//! names give equal numbers, and without the key it is not possible to try names until one fits.
+//! The policy's keys use the faster 1-3, whose digests never leave the process; these are
+//! published.
 
 use super::error::{TraceError, Wrong};
 use super::file::meta::{Anonymisation, Meta};
@@ -46,8 +47,8 @@ impl Anonymiser {
         }
     }
 
-    /// Under a key that is forgotten when the program ends: nobody can hash the same names again,
-    /// us included.
+    /// Under a key that is forgotten when the program ends: the same names cannot be hashed again,
+    /// not even by us.
     ///
     /// # Errors
     /// The system gives no random bytes.

@@ -265,7 +265,7 @@ fn merge(runs: &[Run], mut writer: Writer) -> Result<WriteSummary, TraceError> {
 mod tests {
     use super::*;
 
-    /// Rows come at these times; of one time they are told apart by their number.
+    /// Rows come at these times; rows of one time differ by their number.
     fn check(times: &[i64], held_rows_max: usize) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");

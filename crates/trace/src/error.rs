@@ -40,7 +40,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// Why, before somebody says which file it was.
+/// The cause, before the caller adds the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) fault: Fault,

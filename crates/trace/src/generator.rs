@@ -1,11 +1,11 @@
-//! Synthetic traces, seeded, and calibrated to what is published of real ones that nobody has any
-//! more.
+//! Synthetic traces, seeded, and calibrated to what is published of real ones that no longer exist
+//! any more.
 //!
 //! A [`Profile`] is a file of constants with their sources. A [`Maker`] is the trace as an iterator
 //! of rows in order of arrival: clients begin sessions, go from page to page, and ask for the items
 //! of each page over few connections, so that requests come in the bursts that the reuse of
-//! connections depends on. A [`Measurement`] counts the rows again, by definitions that know nothing
-//! of the maker, and sets each number beside the published one.
+//! connections depends on. A [`Measurement`] counts the rows again, by definitions that know
+//! nothing of the maker, and sets each number beside the published one.
 //!
 //! What is published are shares that are not exclusive, and ratios of hits. They are met by a model
 //! with two classes of sites, with and without cookies: in each, the share of dynamic requests, of

@@ -1,9 +1,7 @@
-//! What was asked: traces, one row a transaction, in Parquet files.
-//!
-//! Whoever writes a trace (the live proxy, an importer, a generator) makes [`Row`]s and hands them
-//! to a [`Writer`]; whoever reads one (statistics, the simulator) gets them from a [`Reader`]. A
-//! field that the source does not say is `None`, and nothing here guesses it. `docs/trace.md` lists
-//! the columns.
+//! Traces of requests, one row a transaction, in Parquet files. The live proxy, importers and the
+//! generator make [`Row`]s and hand them to a [`Writer`]. Statistics and the simulator get them
+//! from a [`Reader`]. A field that the source does not say is `None`, and nothing here guesses it.
+//! `docs/trace.md` lists the columns.
 //!
 //! The file is Parquet, so that DuckDB, pandas and Polars read it as it is; through the crate's own
 //! column interface and not through Arrow, which would be as large as everything else here

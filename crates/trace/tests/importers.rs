@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// Found by the test above, where pieces and the whole were told apart.
+/// Found by the test above, where pieces and the whole differed.
 #[test]
 fn corruption_that_shows_before_or_after_the_first_row_is_reported() {
     let content = b"109 26 1\n".repeat(1879);

@@ -1,20 +1,20 @@
-//! One request that is to be made, before it is bytes on a wire.
+//! A request of a workload, before it is written in bytes.
 
 use crate::{Site, Target};
 
-/// One request of a stream: what is asked, how, and what the asker does with the answer.
+/// One request of a stream: target, method, condition, and what the client does with the response.
 ///
 /// It is a plain value: a client turns it into a request, a simulator into an event. Everything
-/// random about it was decided by the generator, so two askers that are given the same stream make
-/// the same requests.
+/// random about it was decided by the generator, so two clients with the same stream make the same
+/// requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
     /// Index into [`Scenario::phases`](crate::Scenario::phases): the phase that this request is
     /// counted in.
     pub phase: u8,
-    /// What is asked for.
+    /// The target.
     pub target: Target,
-    /// With a condition, by force, or plainly.
+    /// With a condition, as a reload, or plain.
     pub kind: AskKind,
     /// The method and, for a POST, the content's length.
     pub method: Method,
@@ -26,7 +26,7 @@ pub struct Ask {
     pub with_embedded: bool,
     /// Carry a `Cookie` field.
     pub cookie: bool,
-    /// Somebody asked for this target before, as far as the order of the stream says.
+    /// This target was requested before, by the order of the stream.
     pub was_asked_before: bool,
 }
 

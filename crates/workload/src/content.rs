@@ -1,6 +1,6 @@
-//! Content as a function of seed, target, version and offset, so that whoever knows what was asked
-//! can check every byte of the answer, of a part of it, or of one put together from parts, and
-//! nobody stores any.
+//! Content as a function of seed, target, version and offset, so that a client that knows its
+//! request can check every byte of the response, of a part of it, or of one put together from
+//! parts, and neither side stores any.
 //!
 //! A page of 4 KiB is a piece of one table of random bytes; where the piece begins is a hash of
 //! target, version and page. So bytes are made by the platform's copy and checked by its comparison

@@ -28,8 +28,8 @@ pub struct Law {
 
 impl Law {
     /// Draws a value: bytes, seconds, or a plain number, as [`dimension`](Law::dimension) says.
-    /// `normal` may draw less than zero, and whoever draws decides what that means; the others
-    /// never do.
+    /// `normal` may draw less than zero, and the caller decides what that means; the others never
+    /// do.
     pub fn draw(&self, chance: &mut Chance) -> f64 {
         self.shape.draw(chance)
     }

@@ -1,14 +1,14 @@
-//! What is asked: scenarios, the sites that answer them, and the content of every response, as
+//! Workloads: scenarios, the sites that answer them, and the content of every response, as
 //! functions of a seed.
 //!
 //! Nothing here opens a socket, reads a clock or keeps a response. A [`Scenario`] is a file that
 //! people write; a [`Site`] says, for a target and a time, what the right answer is; [`Content`]
-//! says which bytes it has. Whoever holds the scenario and the seed can therefore check every byte
-//! of an answer that somebody else made, on another machine, without having talked to it.
+//! says which bytes it has. With the scenario and the seed, a program can therefore check every
+//! byte of a response that another machine made, without having talked to it.
 //!
 //! That is why transcendental functions come from `libm` here and not from the platform, whose last
 //! digit depends on the version of its C library and on the processor: two machines would disagree
-//! about a length by a byte, and call each other liars.
+//! about a length by a byte, and report wrong content.
 
 mod ask;
 mod chance;

@@ -63,7 +63,7 @@ impl OutputFile {
         };
         output.file.set_len(0)?;
         if let Some(about) = replaced {
-            // who could read the old file can read the new one, and no one else
+            // the new file has the permissions of the old one
             output.file.set_permissions(about.permissions())?;
         }
         Ok(output)

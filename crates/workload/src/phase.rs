@@ -1,4 +1,4 @@
-//! The parts of a run that are counted apart.
+//! The phases of a run, which are counted apart.
 
 /// One phase of a run, in order. Every participant computes the same plan from the scenario and the
 /// seed.

@@ -39,7 +39,7 @@ pub struct RunFacts<'run> {
     pub seconds: f64,
     /// Bytes that clients received.
     pub fetched_bytes: u64,
-    /// The size of the proxy's cache, in bytes; `None`: nobody said.
+    /// The size of the proxy's cache, in bytes; `None`: it is not known.
     pub cache_bytes: Option<u64>,
 }
 

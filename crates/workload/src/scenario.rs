@@ -1,5 +1,4 @@
-//! A scenario: what is asked, of whom, by whom, in one file that a person can read, change and
-//! cite.
+//! A scenario: workload, origin and clients, in one file that a person can read, change and cite.
 
 mod built_in;
 mod check;
@@ -39,11 +38,11 @@ pub struct Scenario {
     /// How much shorter it is than the scenario it was made from: 1, or the product of the factors
     /// of [`Scenario::scaled`].
     pub scale: f64,
-    /// What is asked.
+    /// The workload.
     pub workload: Workload,
-    /// Who answers.
+    /// The servers.
     pub origin: Origin,
-    /// Who asks.
+    /// The clients.
     pub clients: Clients,
 }
 

@@ -1,5 +1,5 @@
-//! What is right to answer: a site knows, from scenario and seed, the spelling of every target and
-//! what it is at any time.
+//! The right responses: from scenario and seed, a site knows the spelling of every target and its
+//! representation at any time.
 //!
 //! It holds a few parameters and no target: whatever is asked about one is a function of (seed,
 //! target, time), drawn afresh from the target's own stream of chance. So a site of seven million
@@ -76,7 +76,7 @@ pub struct Described<'s> {
 }
 
 /// What a cache may take as a lifetime of its own where a response gives it nothing to go by, in
-/// seconds: Varnish 120, Squid none, nginx none; an hour accuses nobody.
+/// seconds: Varnish 120, Squid none, nginx none; an hour is above all of them.
 pub const HEURISTIC_LIFETIME_MIN_S: u64 = 3600;
 
 /// No content is longer, in bytes: 1 TiB. A law that draws more gives this.
@@ -219,8 +219,8 @@ impl Site {
         out.push(b'"');
     }
 
-    /// The version of the target that has this entity tag, which may be weak; nothing if it is
-    /// another target's or nobody's.
+    /// The version of the target that has this entity tag, which may be weak; `None` if it is
+    /// another target's or no target's.
     #[must_use]
     pub fn parse_entity_tag(&self, target: Target, tag: &[u8]) -> Option<u64> {
         let tag = tag.strip_prefix(b"W/").unwrap_or(tag);

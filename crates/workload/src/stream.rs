@@ -3,8 +3,8 @@
 //! The stream of a run is one function of the scenario and the seed. A closed loop is a set of
 //! agents that each make their next request when the last one has been answered; an open loop is
 //! one schedule in order of time, whatever the answers do. Several participants share a run by
-//! agents: each generates the whole schedule and keeps its own part, so nobody has to be told what
-//! the others have asked for.
+//! agents: each generates the whole schedule and keeps its own part, so participants need not
+//! exchange what they have requested.
 
 mod arrivals;
 mod clock;
@@ -28,7 +28,8 @@ use crate::{Chance, Scenario, Workload};
 pub struct Share {
     /// In `0..of`.
     pub index: u32,
-    /// How many participants share the run; 0 and 1 both mean that nobody does.
+    /// How many participants share the run; 0 and 1 both mean that one participant makes all
+    /// requests.
     pub of: u32,
 }
 
@@ -48,7 +49,7 @@ impl Share {
 pub struct Due {
     /// The scheduled start, in microseconds since the start of the run.
     pub at_us: u64,
-    /// Who asks: a robot's number, from 0.
+    /// The robot's number, from 0.
     pub agent: u32,
     /// What is asked.
     pub ask: Ask,

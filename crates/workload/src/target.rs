@@ -1,4 +1,4 @@
-//! What a request is for, without its spelling.
+//! The target of a request, without its spelling.
 
 use crate::chance::mix;
 

@@ -23,7 +23,7 @@ use crate::tally::{CrossCheck, ErrorKind, Outcome};
 /// way, in seconds.
 const SLACK_S: i64 = 2;
 
-/// What was asked, as far as it decides what is right to answer.
+/// The properties of a request that decide the right response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SentRequest {
     pub(crate) target: Target,
@@ -38,7 +38,7 @@ pub(crate) struct SentRequest {
     pub(crate) modified_since: Option<Timestamp>,
 }
 
-/// What is wrong with a response.
+/// How a response differs from the right one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     pub(crate) kind: WrongKind,
@@ -48,7 +48,7 @@ pub(crate) struct Mismatch {
     pub(crate) what: String,
 }
 
-/// What the examination came to.
+/// The result of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conclusion {
     pub(crate) outcome: Outcome,
@@ -316,8 +316,8 @@ impl Examination {
         false
     }
 
-    /// What is right of this version; `None` if it was not current at any time that would excuse
-    /// it.
+    /// The right representation of this version; `None` if it was not current at any time that
+    /// would allow it.
     fn truth<'s>(&self, reference: &Reference<'s>, version: u64) -> Option<Described<'s>> {
         let target = self.request.target;
         let now = reference.site.describe(target, reference.now);
@@ -328,7 +328,7 @@ impl Examination {
         if !reference.site.was_current(target, version, from, until) {
             return None;
         }
-        // of the moments that excuse it, one at which it was current
+        // of the times that allow it, one at which it was current
         [self.request.at, until, from]
             .into_iter()
             .map(|at| reference.site.describe(target, at))
@@ -501,7 +501,7 @@ fn part(length: u64, share: f32) -> u64 {
     (length as f64 * f64::from(share)) as u64
 }
 
-/// An examination beside what it is held against: looks at a response while it arrives.
+/// An examination with its reference: reads a response while it arrives.
 pub(crate) struct Inspector<'e, 'g> {
     pub(crate) examination: &'e mut Examination,
     pub(crate) reference: &'e Reference<'g>,

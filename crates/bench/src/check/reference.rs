@@ -1,14 +1,13 @@
-//! What responses are held against: the site, the time, and what the scenario lets the origin do
-//! wrong.
+//! The reference that responses are compared with: the site, the time, and the faults of the
+//! scenario.
 
 use weir_semantics::Timestamp;
 use weir_workload::{Content, Fault, FaultKind, Site, Target};
 
-/// How many targets that were asked for lately are remembered, to say whose content is in the wrong
-/// place.
+/// How many recent targets are remembered, to identify content in the wrong place.
 const REMEMBERED_MAX: usize = 256;
 
-/// See the module.
+/// The reference that responses are compared with.
 #[derive(Debug)]
 pub(crate) struct Reference<'s> {
     pub(crate) site: &'s Site,
@@ -32,7 +31,7 @@ impl<'s> Reference<'s> {
         }
     }
 
-    /// The target is asked for.
+    /// Remembers a requested target.
     pub(crate) fn remember(&mut self, target: Target) {
         if self.remembered.len() < REMEMBERED_MAX {
             self.remembered.push(target);
@@ -42,8 +41,7 @@ impl<'s> Reference<'s> {
         }
     }
 
-    /// The target whose content begins so, among those asked for lately. Called when something is
-    /// wrong, not before.
+    /// The recent target with content that begins so. Called only for wrong content.
     pub(super) fn target_with(&self, bytes: &[u8]) -> Option<Target> {
         // fewer could be alike by chance
         if bytes.len() < 8 {
@@ -58,8 +56,8 @@ impl<'s> Reference<'s> {
         })
     }
 
-    /// Does the scenario have the origin send a wrong length for this target? Then who passes it on
-    /// is not wrong.
+    /// Does the scenario have the origin send a wrong length for this target? Then a proxy that
+    /// passes it on is not wrong.
     pub(super) fn may_have_wrong_length(&self, target: Target) -> bool {
         self.may_have(target, FaultKind::WrongLength)
     }

@@ -1,4 +1,4 @@
-//! One agent, without sockets and clock: what is due goes in, what is to be started comes out.
+//! One agent, without sockets and clock: requests that are due go in, commands come out.
 //!
 //! A client of a closed loop and a robot of an open one differ in where their requests come from.
 //! Both have a queue of requests that are due, and a few connections; a request takes an idle
@@ -130,7 +130,7 @@ impl Agent {
     pub(crate) fn handle(&mut self, rules: &Rules, event: Event) -> Command {
         match event {
             Event::Due(order) => {
-                // who waits already goes first
+                // requests that wait already go first
                 if self.queue.is_empty()
                     && let Some(place) = self.place_for(rules, order.ask.target.server)
                 {

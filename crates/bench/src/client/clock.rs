@@ -39,22 +39,22 @@ impl Clock {
             .filter(|left| !left.is_zero())
     }
 
-    /// A moment of the run by the wall, microseconds since 1970.
+    /// A time of the run by the wall clock, microseconds since 1970.
     pub(super) fn wall_us(&self, at_us: u64) -> u64 {
         let at = self.start_by_wall + Duration::from_micros(at_us);
         u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// A moment of the run by the wall.
+    /// A time of the run by the wall clock.
     pub(super) fn by_wall(&self, at_us: u64) -> Timestamp {
         let at = self.start_by_wall + Duration::from_micros(at_us);
         Timestamp(i64::try_from(at.as_secs()).unwrap_or(i64::MAX))
     }
 }
 
-/// The two clocks at one moment, with the wall clock since 1970. The thread can be interrupted
-/// between two readings, so the closest of several is taken. The wall is read first: the run's wall
-/// clock may be behind that of a proxy by as much, and is never ahead of it.
+/// A reading of both clocks, with the wall clock since 1970. The thread can be interrupted between
+/// two readings, so the closest of several is taken. The wall is read first: the run's wall clock
+/// may be behind that of a proxy by as much, and is never ahead of it.
 fn both() -> (Instant, Duration) {
     let reading = || {
         let before = Instant::now();

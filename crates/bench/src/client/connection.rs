@@ -35,7 +35,7 @@ pub(crate) trait Inspect {
     /// The head of the final response, and its bytes.
     fn head(&mut self, head: &ResponseHead<'_, '_>, bytes: &[u8]);
 
-    /// Content, never empty. Broken off by who has seen enough.
+    /// Content, never empty. `Break` ends the exchange.
     fn content(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 }
 
@@ -97,7 +97,7 @@ pub(crate) enum Ending {
     },
     /// The inspector had seen enough.
     Aborted,
-    /// There is more to come than the response has: bytes that nobody asked for.
+    /// There is more to come than the response has: unexpected bytes.
     Surplus,
     /// What arrived is not HTTP; why.
     Unreadable(&'static str),
@@ -303,7 +303,7 @@ impl Connection {
             if (100..200).contains(&head.status) {
                 self.interim += 1;
                 if self.interim > INTERIM_MAX || head.status == 101 {
-                    return Err("interim responses without end, or a switch nobody asked for");
+                    return Err("endless interim responses, or an unrequested switch of protocols");
                 }
                 self.arrival = Arrival::new();
                 continue;

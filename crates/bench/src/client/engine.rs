@@ -175,7 +175,7 @@ impl<'r> Engine<'r> {
         self.reference.now = self.clock.by_wall(now_us);
     }
 
-    /// Requests whose time has come go to their robots.
+    /// Hands requests that are due to their agents.
     pub(super) fn start_due(&mut self, now_us: u64) {
         while let Some(due) = self.source.due(now_us) {
             self.statistics.came_to(due.at_us, now_us);
@@ -191,7 +191,7 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Wakes whose time has come.
+    /// Handles the timers that have expired.
     pub(super) fn wake_due(&mut self, now_us: u64) {
         while let Some((key, at_us)) = self.timers.due(now_us) {
             if self.slots[key].armed.is_for(at_us) {

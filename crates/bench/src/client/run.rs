@@ -105,7 +105,7 @@ impl Round<'_> {
         engine.outstanding() > 0 && now_us < self.drain_until_us
     }
 
-    /// Waits for sockets and clock, and tells the connections.
+    /// Waits for sockets and clock, and passes events to the connections.
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let engine = &mut self.engine;
         let next_us = engine

@@ -1,5 +1,4 @@
-//! One end of one connection with all that belongs to it: socket, state, examination, and what it
-//! waits for.
+//! A connection of an agent: socket, state, examination, and the event it waits for.
 
 use mio::net::TcpStream;
 
@@ -31,8 +30,8 @@ pub(super) enum Pause {
     },
 }
 
-/// See the module. There is one for each place of each agent, used again and again, so that a
-/// request allocates nothing.
+/// A connection slot. There is one for each place of each agent; it is reused, so that a request
+/// allocates nothing.
 #[derive(Debug)]
 pub(super) struct Slot {
     /// The agent's place among those of this thread, and the connection's among those of the agent.

@@ -1,4 +1,4 @@
-//! A clock that wakes a poll to the microsecond. The timeout of a poll has milliseconds, and a hit
+//! A timer that ends a poll to the microsecond. The timeout of a poll has milliseconds, and a hit
 //! takes a tenth of one.
 
 use std::io;
@@ -14,7 +14,7 @@ use rustix::time::{
 
 use super::timers::NEVER_US;
 
-/// See the module.
+/// A timer of the kernel.
 #[derive(Debug)]
 pub(super) struct TimerFd {
     timer: OwnedFd,
@@ -34,8 +34,8 @@ impl TimerFd {
         })
     }
 
-    /// Rings at this time; now is told to reckon how long that is. A time that it is set for
-    /// already costs nothing.
+    /// Sets the timer to this time; `now_us` gives the delay. Setting the same time again costs
+    /// nothing.
     ///
     /// # Errors
     /// The kernel does not take the time.
@@ -55,7 +55,7 @@ impl TimerFd {
         Ok(())
     }
 
-    /// It has rung: it is set for nothing now.
+    /// It has fired, and is not set any more.
     pub(super) fn fired(&mut self) {
         self.set_for_us = NEVER_US;
     }

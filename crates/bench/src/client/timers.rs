@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 /// Never.
 pub(super) const NEVER_US: u64 = u64::MAX;
 
-/// Wake-ups by key. One that is no longer wanted is not taken out: who is woken looks whether it
-/// was still waiting.
+/// Wake-ups by key. One that is no longer wanted is not taken out: its owner looks whether it was
+/// still waiting.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(u64, usize)>>,

@@ -21,7 +21,7 @@ use super::worker::{OriginState, Worker};
 /// Pause after a failed accept: being out of descriptors does not pass at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until it is told to stop; tells `ready` whether it began.
+/// Serves until `stop` is set; reports to `ready` whether it began.
 pub(super) fn run(
     shared: Arc<OriginState>,
     counts: Arc<Mutex<OriginCounts>>,
@@ -37,7 +37,7 @@ pub(super) fn run(
     let result = built.map(|runtime| {
         runtime.block_on(serve(Worker::new(shared, counts), listening, stop, ready));
     });
-    // whoever started the thread waits for the first word alone
+    // the thread that started this one waits for the first message only
     let _not_waiting = ready.try_send(result);
 }
 

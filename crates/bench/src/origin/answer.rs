@@ -1,5 +1,5 @@
-//! What is right to answer: status, fields and the part of the content, from what the site says of
-//! a target.
+//! The right response: status, fields and the part of the content, from the site's description of a
+//! target.
 
 use weir_semantics::{
     ByteRange, ContentRange, EntityTag, FieldLine, Method, Precondition, RangeOutcome, Validators,

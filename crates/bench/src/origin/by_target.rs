@@ -1,5 +1,5 @@
-//! An origin without a site: the target of a request describes its response, and the origin keeps
-//! an account of every fetch.
+//! An origin without a site: the target of a request describes its response, and the origin logs
+//! every fetch.
 //!
 //! ```text
 //! /weir/abort?size=20000000&rate=2000000     20 MB, 2 MB a second
@@ -194,7 +194,7 @@ pub(super) fn hash(target: &str) -> u64 {
     target.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The account of all fetches, and how it is kept.
+/// The log of all fetches, and its options.
 #[derive(Debug)]
 pub(super) struct FetchLog {
     pub(super) options: ByTarget,
@@ -209,7 +209,7 @@ impl FetchLog {
         }
     }
 
-    /// Reads or changes the account.
+    /// Reads or changes the log.
     pub(super) fn with<T>(&self, change: impl FnOnce(&mut Fetches) -> T) -> T {
         change(&mut lock(&self.fetches))
     }

@@ -30,7 +30,7 @@ use super::timer::Timer;
 use super::transmission::ConnectionAction;
 use super::worker::Worker;
 
-/// A response that hangs hangs no longer; then the connection is closed.
+/// How long a response hangs at most; then the connection is closed.
 pub(super) const HANG_MAX: Duration = Duration::from_secs(600);
 
 /// After the last response what the peer has sent meanwhile is read for so long: closing a socket
@@ -98,7 +98,7 @@ pub(super) async fn serve(
             let _gone_already = SockRef::from(&connection.stream).set_linger(Some(Duration::ZERO));
         }
     }
-    // before the socket is closed: whoever sees the end finds it counted
+    // before the socket is closed, so that a peer that sees the end finds it counted
     connection.settle_fetch();
     drop(open);
 }
@@ -377,8 +377,8 @@ impl Connection {
         }
     }
 
-    /// Says that nothing more comes, and lets what the peer has sent pass. Whoever wanted the
-    /// connection closed has sent all.
+    /// Says that nothing more comes, and lets what the peer has sent pass. A peer that asked to
+    /// close the connection has sent everything.
     async fn linger(&mut self) {
         if !self.peer_keeps && self.unread.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Which ids the origin has seen, a bit for each.
+//! The set of ids that the origin has received, a bit for each.
 
 use crate::mark::Id;
 
@@ -17,7 +17,7 @@ const PAGES_MAX: usize = 1 << 14;
 /// Phases that may have ids; a scenario has twelve at most.
 const PHASES_MAX: u8 = 64;
 
-/// How a request's id was known.
+/// Whether an id is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdStatus {
     /// For the first time.
@@ -28,7 +28,7 @@ pub(super) enum IdStatus {
     Outside,
 }
 
-/// The ids seen.
+/// The ids that were received.
 #[derive(Debug)]
 pub(super) struct IdSet {
     /// By phase and share.

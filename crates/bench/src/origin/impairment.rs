@@ -1,13 +1,13 @@
-//! What happens to a response by the scenario's will: how long it is waited for, whether it is cut,
-//! which fault it suffers.
+//! Impairments that the scenario asks for: how long a response is delayed, whether it is cut, which
+//! fault is injected.
 //!
-//! Everything is drawn from (seed, id), or (seed, target) where a request has no id: a replay meets
-//! the same fate, and so does the same request asked again. Only the spans of time in which faults
-//! hold depend on the clock.
+//! Everything is drawn from (seed, id), or (seed, target) where a request has no id: a replay has
+//! the same impairments, and so has the same request sent again. Only the spans of time in which
+//! faults hold depend on the clock.
 //!
 //! A server's link is part of it: its delay, its losses and a connection's set-up make a response
-//! later, its rate makes it slow. What a loss in the middle of the content costs is waited for
-//! before its beginning: whoever reads to the end sees the same time.
+//! later, its rate makes it slow. The time that a loss in the middle of the content costs is spent
+//! before its first byte: the last byte arrives at the same time.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use weir_workload::{BodyPoint, Chance, FaultKind, Link, Origin, Target};
 
 use crate::mark::Id;
 
-/// What happens to one response.
+/// The impairment of one response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Impairment {
     /// From the request to the first byte of the response.
@@ -23,7 +23,7 @@ pub(super) struct Impairment {
     pub(super) injected: Option<InjectedFault>,
 }
 
-/// Something that goes wrong on purpose.
+/// A fault that is injected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum InjectedFault {
     /// The content is cut at this share of it.
@@ -32,7 +32,7 @@ pub(super) enum InjectedFault {
     Fault(FaultKind, BodyPoint),
 }
 
-/// A request, as far as its fate depends on it.
+/// The properties of a request that decide its impairment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RequestContext {
     pub(super) id: Option<Id>,
@@ -58,7 +58,7 @@ const RETRANSMISSION: Duration = Duration::from_millis(200);
 /// Until a SYN is repeated (RFC 6298 §2).
 const SYN_REPEATED: Duration = Duration::from_secs(1);
 
-/// Keeps what is drawn here apart from what other rooms draw with the same seed.
+/// Keeps these draws apart from those of other crates with the same seed.
 const STREAM: u64 = 0x6f72_6967_696e;
 
 impl Impairment {
@@ -114,7 +114,8 @@ fn on_the_way(link: &Link, request: &RequestContext, seed: u64, key: u64) -> Dur
         way += round_trip + RETRANSMISSION;
     }
     if is_any_lost(packets, &mut chance) {
-        // packets that follow tell of the loss; behind the last one there is only the timeout
+        // duplicate acknowledgements of later packets report the loss; behind the last one there is
+        // only the timeout
         let timeout = if packets > 1 {
             Duration::ZERO
         } else {

@@ -37,7 +37,7 @@ pub enum OriginListen {
 /// (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// A socket, and how it tells servers apart.
+/// A listening socket, and how it identifies servers.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) socket: TcpListener,

@@ -1,5 +1,5 @@
-//! A cap on the speed of one response, which cannot be saved up: whoever was held back for a while
-//! is not given more later.
+//! A cap on the speed of one response, which cannot be saved up: a response that was held back for
+//! a while is not sent faster later.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Bytes that can be sent when somebody looks after each of these milliseconds.
+    /// Bytes that can be sent when it is polled after each of these milliseconds.
     fn sent(rate_bytes_per_s: u64, looks_ms: impl Iterator<Item = u64>) -> u64 {
         let start = Instant::now();
         let mut pace = Pace::new(rate_bytes_per_s, start);

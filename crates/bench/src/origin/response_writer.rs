@@ -1,5 +1,5 @@
-//! A response on its way: whose bytes are made as the socket takes them, so that a slow peer costs
-//! no memory.
+//! Writes a response: its bytes are made as the socket takes them, so that a slow peer costs no
+//! memory.
 
 use std::io;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use super::worker::Worker;
 /// A peer that takes no byte for so long has gone.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
-/// What is left of a response.
+/// The rest of a response.
 #[derive(Debug)]
 pub(super) struct ResponseWriter {
     /// The head, and behind it text of the origin's own, if that is the content.

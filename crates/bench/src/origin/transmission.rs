@@ -6,7 +6,7 @@ use weir_workload::{BodyPoint, FaultKind};
 use super::counts::PhaseCounts;
 use super::impairment::InjectedFault;
 
-/// What becomes of the connection behind the response.
+/// What happens to the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionAction {
     /// The next request is waited for.

@@ -16,10 +16,10 @@ use super::counts::OriginCounts;
 use super::id_set::{IdSet, IdStatus};
 use crate::mark::Id;
 
-/// Bytes lent to whoever reads, and as many to whoever writes: one buffer of each a thread.
+/// Bytes of a thread's read buffer, and of its write buffer.
 pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What all threads share.
+/// The state that all threads share.
 #[derive(Debug)]
 pub(super) struct OriginState {
     pub(super) scenario: Arc<Scenario>,
@@ -89,7 +89,7 @@ impl OriginState {
         *lock(&self.begins) = at;
     }
 
-    /// Seconds since the run began, or since the origin started if nobody said when the run does.
+    /// Seconds since the run began, or since the origin started if the run's start is not known.
     /// Negative before.
     pub(super) fn elapsed_s(&self, now: Instant) -> f64 {
         let begins = *lock(&self.begins);
@@ -114,7 +114,7 @@ impl Worker {
         }
     }
 
-    /// This thread's counts. Held over a write, so that nobody who has received what was written
+    /// This thread's counts. Held over a write, so that no peer that has received what was written
     /// reads counts without it.
     pub(super) fn counts(&self) -> MutexGuard<'_, OriginCounts> {
         lock(&self.counts)

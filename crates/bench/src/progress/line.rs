@@ -19,7 +19,7 @@ pub(super) struct Line {
     /// Since the start.
     pub(super) wrong: u64,
     pub(super) passed: Duration,
-    /// `None` where nobody knows.
+    /// `None` where it is not known.
     pub(super) left: Option<Duration>,
 }
 

@@ -1,21 +1,21 @@
 //! Compares the counts of clients and origin.
 //!
 //! A request that reached the origin must be found at the clients: as a response that bears its own
-//! mark, or as one whose end the client did not see (an error, an abort, a connection that closed
-//! and was tried again). What remains are requests whose response came from the store although the
-//! origin was asked: refreshes in the background (RFC 5861), or two fetches of one target that met.
-//! There can be no more of these than responses from the store.
+//! mark, or as one without an outcome there (an error, an abort, a connection that closed and was
+//! tried again). The rest are requests that the store answered although the origin received them:
+//! refreshes in the background (RFC 5861), or two fetches of one target that met. There can be no
+//! more of these than responses from the store.
 
 use crate::client::ClientResult;
 use crate::origin::{OriginCounts, PhaseCounts};
 use crate::tally::PhaseTally;
 
-/// What the comparison says.
+/// The result of the comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Audit {
     /// One sentence for each count that does not agree.
     pub(super) imbalances: Vec<String>,
-    /// What balances and is worth a sentence.
+    /// Agreeing counts that are worth a sentence.
     pub(super) notes: Vec<String>,
 }
 

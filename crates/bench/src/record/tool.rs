@@ -1,4 +1,4 @@
-//! Who measured.
+//! The tool that measured.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

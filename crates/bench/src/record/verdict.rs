@@ -1,8 +1,8 @@
 //! Whether a run is valid, and if not why not.
 //!
-//! A run is valid when its numbers are true: no response was wrong, client and origin counts agree, all took part to the
-//! end, and the generator kept its own time. What the numbers say of the proxy is no matter of
-//! validity, and neither are the rules of a benchmark: those stand beside it.
+//! A run is valid when its numbers are true: no response was wrong, client and origin counts agree,
+//! all took part to the end, and the generator kept its own time. Neither the proxy's results nor
+//! the rules of a benchmark decide whether a run is valid.
 
 use super::audit::audit;
 use crate::conduct::{RunOutcome, RunPlan};
@@ -12,7 +12,7 @@ use crate::usage::ThreadLoad;
 use std::time::Duration;
 use weir_measure::record::Rule;
 
-/// What speaks against the numbers, and what a reader should know.
+/// Reasons why a run is not valid, and warnings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) reasons: Vec<String>,
@@ -128,7 +128,7 @@ impl Verdict {
             + faulted.status;
         let unwanted = errors.saturating_sub(wanted);
         let share = share(unwanted, counts.requests);
-        // whoever interrupts a run leaves requests unfinished
+        // an interrupted run leaves requests unfinished
         if share > plan.errors_share_max && !gathered.is_interrupted {
             self.because(format!(
                 "{unwanted} of {} requests failed, which is {:.2} %; at most {:.2} % may: {words}.",
@@ -236,7 +236,7 @@ impl Verdict {
     }
 }
 
-/// What the first response said that was no answer.
+/// The first refusal's status and reason.
 fn first_refusal(gathered: &RunOutcome) -> String {
     let refusal = gathered.clients.first_refusal.as_ref();
     refusal.map_or_else(String::new, |refusal| {

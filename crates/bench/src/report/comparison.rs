@@ -1,4 +1,4 @@
-//! Who is compared with proxies: runs under equal conditions, by proxy.
+//! Comparisons: runs under equal conditions, by proxy.
 
 use super::conditions::Conditions;
 use super::source::RecordFile;

@@ -56,7 +56,7 @@ impl Conditions {
         }
     }
 
-    /// What is different with another run: a name and both values each; empty if they may be
+    /// The differences from another run: a name and both values each; empty if they may be
     /// compared.
     pub(super) fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What is read from a record: one number each, and which way is better.
+//! The metrics of a run: one number each, and which way is better.
 
 use super::comparison::{ProxyRuns, UNCACHED, clients, mean_us, result, together};
 use weir_measure::record::Record;
@@ -10,7 +10,7 @@ pub(super) struct Metric {
     pub(super) name: &'static str,
     pub(super) unit: Unit,
     pub(super) better: Better,
-    /// What the best of them did, for a sentence; empty where that is not worth one.
+    /// What the best proxy did, as part of a sentence; empty where that is not worth one.
     pub(super) praise: &'static str,
     pub(super) of: fn(&ProxyRuns<'_>, &Record) -> Option<f64>,
 }

@@ -85,7 +85,7 @@ fn head(html: &mut Html, comparisons: &[Comparison<'_>]) {
     html.close();
 }
 
-/// One scenario: what speaks against it, who is better at what, figures, numbers.
+/// One scenario: notices, the best proxies, figures, numbers.
 fn section(html: &mut Html, comparison: &Comparison<'_>, prefix: &str) -> Vec<Figure> {
     validity::write(html, comparison);
     summary::write(html, comparison);

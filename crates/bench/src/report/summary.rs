@@ -1,4 +1,4 @@
-//! Who is better at what: a sentence, and a table with the best of each row marked.
+//! The best proxies: a sentence, and a table with the best of each row marked.
 
 use super::comparison::{Comparison, ProxyRuns, clients, mean_us, result};
 use super::median_range::MedianRange;
@@ -6,7 +6,7 @@ use super::metric::{self, Better, Metric};
 use super::source::RecordFile;
 use weir_report::{Html, Unit, digits};
 
-/// What is this close to the best is as good: a repetition on a quiet machine moves more.
+/// A value this close to the best is as good: repetitions on a quiet machine differ more.
 const TIE: f64 = 0.02;
 
 /// The same where a run was not repeated, so that nothing says how far repetitions go: single runs
@@ -190,7 +190,7 @@ fn row(metric: Metric, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Row {
     Row { metric, cells }
 }
 
-/// Is the difference to the best one that repetitions, or the measurement itself, make as well?
+/// Is the difference to the best within that of repetitions, or of the measurement itself?
 fn is_as_good(unit: Unit, cell: &Cell, best: &Cell) -> bool {
     let apart = (cell.value - best.value).abs();
     if apart < cell.resolution.max(best.resolution) {

@@ -1,4 +1,4 @@
-//! What speaks against the numbers, before anybody reads them.
+//! Notices above the numbers: why they may be wrong.
 
 use super::comparison::{Comparison, clients};
 use super::source::RecordFile;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weir_measure::record::Record;
 use weir_report::{Html, count, digits};
 
-/// Above this load somebody else was working on the machine when a run began.
+/// Above this load other programs used the machine when a run began.
 const QUIET_LOAD: f64 = 0.5;
 
 /// Notices: runs that are not valid, a scaled scenario, warnings.

@@ -27,7 +27,7 @@ struct Disk {
     busy_ms: u64,
 }
 
-/// What happened between two moments.
+/// The use of the machine between two samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Interval {
     pub(super) cpu_share: f64,
@@ -61,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// What happened from `before` to this moment, which are `seconds` apart.
+    /// The use since `before`, `seconds` ago.
     pub(super) fn since(&self, before: &Self, seconds: f64) -> Interval {
         let all = self.cpu.all.saturating_sub(before.cpu.all);
         let share = |ticks: u64| {

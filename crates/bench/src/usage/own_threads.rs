@@ -144,21 +144,21 @@ mod tests {
             spinning.spawn_scoped(scope, spin).expect("a thread");
             is_ready.recv().expect("it has begun");
             let mut spinner = OwnThreads::named("spin-");
-            let mut nobody = OwnThreads::named("nobody-");
+            let mut others = OwnThreads::named("others-");
             let until = Instant::now() + Duration::from_millis(200);
             while Instant::now() < until {
                 std::thread::yield_now();
             }
             spinner.look();
-            nobody.look();
+            others.look();
             stop.store(true, Ordering::Relaxed);
             let load = spinner.load();
             // it may have had to share a processor: then it waited for it
             assert!(load.cpu_share + load.wait_share > 0.5, "{load:?}");
             assert_eq!(load.seconds, 1);
             assert!(load.memory_peak_bytes > 0);
-            let nobody = nobody.load();
-            assert!(nobody.cpu_share.abs() < f64::EPSILON && nobody.busy_seconds == 0);
+            let others = others.load();
+            assert!(others.cpu_share.abs() < f64::EPSILON && others.busy_seconds == 0);
         });
     }
 }

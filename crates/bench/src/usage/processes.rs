@@ -73,8 +73,8 @@ impl Processes {
             .iter()
             .map(|id| stats[id].own_ticks + stats[id].children_ticks)
             .sum::<u64>();
-        // what a child used is in its parent's sum once it was waited for; of one that nobody waits
-        // for the sum loses what it had used, and that second counts as idle
+        // what a child used is in its parent's sum once it was waited for; of one that no process
+        // waits for the sum loses what it had used, and that second counts as idle
         let before = self.last_ticks.replace(ticks).unwrap_or(ticks);
         self.so_far.cpu_ticks += ticks.saturating_sub(before);
         self.look_at_bytes(&tree, &stats);
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(second.cpu_ticks, 1 + 5 + 3);
         assert_eq!(second.read_bytes, 10 + 7);
 
-        // one that nobody waits for does not make the sum fall
+        // a zombie does not make the sum fall
         proc.remove(102);
         let third = processes.look().expect("it is there");
         assert_eq!((third.processes, third.cpu_ticks), (1, 9));
@@ -267,7 +267,7 @@ mod tests {
         proc.put(100, 1, 1, 0, 0);
         proc.put(101, 100, 1, 0, 0);
         fs::remove_file(proc.path().join("101/io")).expect("it was there");
-        // nobody has waited for it yet
+        // its parent has not waited for it yet
         let end = |id: u32| {
             let stat = proc.path().join(id.to_string()).join("stat");
             let text = fs::read_to_string(&stat).expect("it was put there");

@@ -141,7 +141,7 @@ fn watch(
     watched
 }
 
-/// Everything at one moment.
+/// One sample of all counters.
 #[derive(Debug)]
 struct UsageSample {
     at: Instant,
@@ -196,7 +196,7 @@ mod tests {
         let mut found = ProxyProcess::find(sleeper.id()).expect("it is there");
         found.look().expect("it is still there");
         sleeper.kill().expect("it is ours");
-        // nobody has waited for it: it has ended all the same
+        // its parent has not waited for it: it has ended all the same
         let until = Instant::now() + Duration::from_secs(20);
         let failure = loop {
             assert!(Instant::now() < until, "it does not end");

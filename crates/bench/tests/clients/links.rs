@@ -1,4 +1,4 @@
-//! Links: how long things take over them, and that what is not read stays with who sends.
+//! Links: how long transfers take, and that unread bytes stay with the sender.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -78,7 +78,7 @@ fn new_connection_pays_link_delay_four_times_a_persistent_one_twice() {
 
 /// Answers one request, for ever, and counts what the kernel has taken.
 fn send_for_ever(mut stream: TcpStream, counter: &Counter, stop_at: u64) {
-    // what lies on this side is not what is looked for
+    // bytes on this side do not count
     SockRef::from(&stream)
         .set_send_buffer_size(4096)
         .expect("a small buffer");

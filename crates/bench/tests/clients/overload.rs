@@ -78,8 +78,8 @@ fn requests_refused_by_a_full_queue_are_reported_as_errors() {
 
 #[test]
 fn slow_proxy_does_not_make_the_generator_late() {
-    // nobody answers: requests wait for their robots' connections, and the generator is in time all
-    // the same
+    // no response comes: requests wait for their robots' connections, and the generator is in time
+    // all the same
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let servers = vec![listener.local_addr().expect("its address"); 2];
     let scenario = web(&[

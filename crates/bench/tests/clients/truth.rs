@@ -136,7 +136,7 @@ fn each_client_connects_from_its_own_address() {
 
 #[test]
 fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
-    // a proxy that sends for ever what it stored first does not lie about targets that never change
+    // a proxy that always sends what it stored first is right about targets that never change
     let scenario = hits(&["workload.connections=2", "workload.targets=10"]);
     let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::Stale);

@@ -1,4 +1,4 @@
-//! What is answered to whom, content and status.
+//! Responses: status and content.
 
 use weir_bench::mark::{Id, ResponseMark};
 use weir_wire::Version;

@@ -36,7 +36,7 @@ impl Curl {
             command.env_remove(name).env_remove(name.to_uppercase());
         }
         command
-            // -q: not the file of whoever runs this
+            // -q: without the user's configuration file
             .args(["-q", "-sS", "--max-time"])
             .arg(PATIENCE.as_secs().to_string())
             .arg("-D")

@@ -1,4 +1,4 @@
-//! One end of a connection that says exactly what it is told to, and reads one message at a time.
+//! One end of a connection that sends exactly the given bytes, and reads one message at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

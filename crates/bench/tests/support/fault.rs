@@ -2,10 +2,10 @@
 
 use super::exchange::Reply;
 
-/// One way to lie. `None` of them is an honest proxy without a store.
+/// A fault of a proxy. `None` is a correct proxy without a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No lie: the response of the origin.
+    /// No fault: the response of the origin.
     None,
     /// The byte at this offset is another one; a shorter response is left as it is.
     WrongByte {
@@ -51,7 +51,7 @@ pub(crate) enum Fault {
 pub(crate) struct FaultyReply {
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: bool,
-    /// Is it another response than an honest proxy would have sent?
+    /// Does it differ from a correct proxy's response?
     pub(crate) is_faulty: bool,
 }
 

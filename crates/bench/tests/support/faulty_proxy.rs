@@ -25,9 +25,9 @@ pub(crate) struct FaultyProxy {
 #[derive(Debug)]
 struct ProxyState {
     fault: Fault,
-    /// Honest responses before the lie begins.
+    /// Correct responses before the fault begins.
     correct_before: u64,
-    /// After one lie the truth again.
+    /// Only one response is faulty.
     once: bool,
     sent_faulty: u64,
     asked: u64,

@@ -18,5 +18,5 @@ pub(crate) use scenario::{SEED, TestOrigin, date, faulty, hits, now, ports, targ
 
 use std::time::Duration;
 
-/// Longer than anything takes on a busy machine; whoever waits longer waits for ever.
+/// Longer than anything takes on a busy machine; a longer wait would never end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

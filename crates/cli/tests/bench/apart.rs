@@ -102,7 +102,7 @@ fn master_reports_how_many_origins_and_clients_are_missing() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(
-        said.contains("1 of 1 origins and 1 of 1 clients are missing; nobody came"),
+        said.contains("1 of 1 origins and 1 of 1 clients are missing; no participant joined"),
         "{said}"
     );
 }

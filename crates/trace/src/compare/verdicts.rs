@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Different verdicts that are told apart.
+/// Different verdicts that are counted apart.
 pub const VERDICTS_MAX: usize = 1000;
 
 /// How the requests of pairs were handled.

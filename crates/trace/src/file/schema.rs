@@ -11,7 +11,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescriptor, Type, TypePtr};
 use std::sync::Arc;
 
-/// Who wrote it, in the footer: only such files are sealed.
+/// The writer's name in the footer: only such files are sealed.
 pub(super) const WRITTEN_BY: &str = concat!("weir trace ", env!("CARGO_PKG_VERSION"));
 
 /// How [`WRITTEN_BY`] begins in every version.

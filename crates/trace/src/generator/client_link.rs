@@ -1,4 +1,4 @@
-//! What a client's transfers share.
+//! The link that a client's transfers share.
 
 use super::world::microseconds;
 

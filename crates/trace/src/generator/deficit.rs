@@ -1,12 +1,12 @@
-//! Shares that are kept.
+//! Shares that are met closely.
 //!
 //! A share drawn by independent chance is missed by luck, and by much where one popular page has a
-//! hundredth of all requests. So the chance is raised while too little was given and lowered while
-//! too much was: a share is off by its debt, which stays bounded while the trace grows.
+//! hundredth of all requests. So the chance is raised while the share is too low and lowered while
+//! it is too high: the deficit stays bounded while the trace grows.
 
 use weir_workload::Chance;
 
-/// How much of something was asked for and given; the unit (requests, bytes) is the caller's.
+/// The target and the actual amount of something; the unit (requests, bytes) is the caller's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deficit {
     share: f64,
@@ -23,7 +23,7 @@ impl Deficit {
         }
     }
 
-    /// The chance with which to give next, where `usual` is the one without a debt.
+    /// The chance of the next one, where `usual` is the chance without a deficit.
     pub(super) fn chance(&self, usual: f64) -> f64 {
         (usual + self.deficit() / SPAN).clamp(0.0, 1.0)
     }

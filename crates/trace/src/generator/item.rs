@@ -80,7 +80,7 @@ pub(super) fn size_factor(profile: &Profile, page: u64) -> f64 {
     profile.pages.size_factor.draw(&mut Chance::of(page))
 }
 
-/// Whether nobody asks for the page with this hash again.
+/// Whether the page with this hash is requested only once.
 pub(super) fn is_once(profile: &Profile, page: u64) -> bool {
     unit_of(mix(page ^ ONCE)) < profile.pages.once
 }

@@ -1,4 +1,4 @@
-//! A trace measured back: the definitions behind the comparison with what is published.
+//! Measures a generated trace, by the definitions of the published figures it is compared with.
 //!
 //! Cachable is what no cause of PROXIM's table forbids. A hit is a cachable request for a target
 //! that an earlier cachable request asked for: the cache has no limit, nothing in it changes or
@@ -18,8 +18,7 @@ use pools::Pools;
 use std::collections::HashMap;
 use tally::{Causes, Tally};
 
-/// What was counted in the rows so far. Its memory grows with distinct targets, clients and
-/// servers.
+/// The counts of the rows so far. Its memory grows with distinct targets, clients and servers.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
     rows: u64,
@@ -35,7 +34,7 @@ pub struct Measurement {
     servers: Pools,
 }
 
-/// What is known of a target.
+/// The requests for a target so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct TargetCounts {
     requests: u32,

@@ -1,4 +1,4 @@
-//! What responses say about themselves, read once from the profile's words.
+//! Metadata of responses, read once from the profile.
 
 use super::item::chosen;
 use super::profile::Profile;
@@ -11,7 +11,7 @@ use weir_workload::{CacheControl, Chance, Law, Validators, Vary};
 pub(super) struct Lifetime(pub(super) u32);
 
 impl Lifetime {
-    /// What is dynamic has none.
+    /// Dynamic content has none.
     pub(super) const NONE: Self = Self(0);
 }
 

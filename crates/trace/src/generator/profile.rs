@@ -15,7 +15,7 @@ pub struct Profile {
     pub about: String,
     /// Where its numbers come from.
     pub sources: Vec<String>,
-    /// How many requests a trace has unless told otherwise.
+    /// How many requests a trace has by default.
     pub requests: u64,
     pub(super) time: Time,
     pub(super) clients: Clients,
@@ -51,7 +51,7 @@ pub(super) struct Time {
     pub(super) peak_hour: f64,
 }
 
-/// Who.
+/// Clients.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Clients {
@@ -116,7 +116,7 @@ pub(super) struct PageLaw {
     /// Items embedded in a page.
     pub(super) embedded: Law,
     pub(super) embedded_max: u16,
-    /// The share of new pages that nobody asks for again.
+    /// The share of new pages that are requested only once.
     pub(super) once: f64,
     /// The factor of all sizes of a page, mean 1.
     pub(super) size_factor: Law,
@@ -142,7 +142,7 @@ pub(super) struct Class {
     pub(super) dynamic: f64,
     /// The factor of its sizes.
     pub(super) size_factor: f64,
-    /// The factor of the sizes of what nobody asks for again, beside that.
+    /// The factor of the sizes of pages that are requested once, beside that.
     pub(super) once_factor: f64,
 }
 
@@ -264,7 +264,7 @@ pub struct Published {
     pub value: f64,
     /// The greatest number that is known.
     pub most: Option<f64>,
-    /// Who says so.
+    /// The publication.
     pub source: String,
 }
 

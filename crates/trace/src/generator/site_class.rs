@@ -1,4 +1,4 @@
-//! One class of sites: its pages, and what is owed to the class.
+//! One class of sites: its pages, and the deficits of its shares.
 
 use super::deficit::{Deficit, Mix};
 use super::pages::{PageNumber, Pages, SizePreference};

@@ -229,7 +229,7 @@ fn check_words(row: &Row) {
     if row.status == Some(304) {
         assert_ne!(asks & conditional, 0, "{row:?}");
     }
-    // whoever asks whether it was modified since knows a date, and a tag is known of what has one
+    // a request with If-Modified-Since follows a response with a date
     assert!(
         asks & RequestBit::IfModifiedSince.bit() == 0 || row.last_modified_s.is_some(),
         "{row:?}"

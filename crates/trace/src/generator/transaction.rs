@@ -1,5 +1,5 @@
-//! A transaction that was planned and waits for its turn: pages are planned whole, and rows leave
-//! in order of arrival.
+//! A transaction that waits for its turn: pages are generated whole, and rows leave in order of
+//! arrival.
 
 use super::item::{Facet, chosen, kind_of};
 use super::metadata::{Lifetime, Metadata};
@@ -8,16 +8,16 @@ use crate::{AbortedBy, RequestBit, Row, TraceMethod, TraceVersion};
 use std::cmp::Ordering;
 use weir_workload::{Chance, mix};
 
-/// What is asked for.
+/// The kind of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resource {
     /// An item of a page.
     Item(u16),
-    /// What is made for each request, by its place in the profile.
+    /// Dynamic content, by its place in the profile.
     Dynamic(u8),
 }
 
-/// What the client says beside it.
+/// Properties of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RequestFlags {
     pub(super) cookie: bool,

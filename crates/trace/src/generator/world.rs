@@ -21,7 +21,7 @@ pub(super) struct World {
     pub(super) profile: Profile,
     pub(super) metadata: Metadata,
     pub(super) chance: Chance,
-    /// What was planned and has not left.
+    /// Transactions that were generated and have not left.
     pub(super) transaction: BinaryHeap<Reverse<Transaction>>,
     /// Without cookies, and with.
     site_classes: [SiteClass; 2],
@@ -32,7 +32,7 @@ pub(super) struct World {
     endings: Endings,
     limits: Limits,
     salt: u64,
-    /// How many transactions were planned.
+    /// How many transactions were generated.
     order: u64,
     /// How many connections were opened.
     connections: u64,
@@ -53,7 +53,7 @@ struct Visit {
     size_factor: f64,
 }
 
-/// What came of a page.
+/// The totals of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct PageTotals {
     bytes: f64,
@@ -147,7 +147,7 @@ impl World {
         };
         let site_class = &mut self.site_classes[usize::from(has_cookies)];
         let mark = site_class.marks.draw(&mut self.chance);
-        // who reloads has seen the page before, and what asks for a password is asked often
+        // a reload follows an earlier visit, and pages with a password are visited often
         let is_repeat = mark != 0 || site_class.is_repeat(&mut self.chance);
         let server = at.map(|site| site.server);
         let found = if is_repeat {

@@ -155,8 +155,8 @@ fn cut_off() -> io::Error {
     )
 }
 
-/// The decoder wraps what the source said; that the source ended is told apart from that it is no
-/// zstd.
+/// The decoder wraps what the source said; the end of the source is an error of its own, not that
+/// it is no zstd.
 fn read_error(error: &FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = cause {

@@ -1,4 +1,4 @@
-//! What could not be read, and what was left out.
+//! Damage in a source, and counts of what was left out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +30,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// An item that cannot be read: whose fault it is can be seen in the source, at `place`.
+/// An item that cannot be read, with its place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Where.

@@ -3,7 +3,7 @@
 //!
 //! The readings are those of `weir-semantics`, which the live cache uses too; only what it has no
 //! need to tell apart (which directives were written at all) is read here. A column is set when its
-//! head was seen, also to "no": `None` stays for heads nobody saw.
+//! head was seen, also to "no": `None` stays for heads that were not seen.
 
 mod directives;
 mod target_uri;
@@ -49,10 +49,10 @@ pub(crate) fn request_facts(
 }
 
 /// Sets what the final response's head says. What decided about storing goes into the columns of
-/// Cache-Control: one of the `targeted` fields, if whoever saw the response reads such fields (RFC
-/// 9213), so that a replay decides by the same. `request` are the field lines of the request, empty
-/// where only the response was seen; `now_s` is the time of the response, seconds since 1970, which
-/// places years of two digits.
+/// Cache-Control: one of the `targeted` fields, if the cache that saw the response reads such
+/// fields (RFC 9213), so that a replay decides by the same. `request` are the field lines of the
+/// request, empty where only the response was seen; `now_s` is the time of the response, seconds
+/// since 1970, which places years of two digits.
 pub(crate) fn response_facts(
     row: &mut Row,
     status: u16,

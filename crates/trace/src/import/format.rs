@@ -29,7 +29,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether packets were captured, whose addresses are known.
+    /// Whether it is a capture, which has addresses.
     #[must_use]
     pub const fn is_capture(self) -> bool {
         matches!(self, Self::Pcap | Self::Pcapng)
@@ -88,7 +88,7 @@ impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // it is read line by line: who knows it by its other name means the same
+        // it is read line by line: `ndjson` is another name of it
         if text == "combined" {
             return Ok(Self::Common);
         }
@@ -156,11 +156,10 @@ impl fmt::Debug for OpenSource<'_> {
     }
 }
 
-/// Begins to read: uncompresses, and tells the format unless it is given.
+/// Begins to read: decompresses, and recognises the format unless it is given.
 ///
 /// # Errors
-///
-/// It cannot be read, or nobody can tell what it is.
+/// It cannot be read, or its format cannot be recognised.
 pub fn open<'a>(
     source: impl Read + 'a,
     format: Option<Format>,
@@ -238,7 +237,7 @@ fn ahead(source: &mut impl BufRead, count: usize) -> (Vec<u8>, Option<io::Error>
 /// What follows the bytes that were looked at.
 enum Rest<'a> {
     Source(Box<dyn BufRead + 'a>),
-    /// It cannot be read on; who comes to the place is told.
+    /// It cannot be read on; the reader returns the error there.
     Failed(io::Error),
 }
 

@@ -103,7 +103,7 @@ impl<'a, R: BufRead> Har<'a, R> {
         let requests = field_lines(&request.headers);
         let responses = field_lines(&response.headers);
         if requests.is_empty() {
-            // what nobody wrote down is not known
+            // without header fields the request line alone is known
             request_line::fill(row, &request.method, request.url.as_bytes(), None, hide);
         } else {
             let request_line = RequestTarget {
@@ -122,7 +122,7 @@ impl<'a, R: BufRead> Har<'a, R> {
                 let targeted = &TargetedFields::none();
                 response_facts(row, status, &responses, targeted, &requests, now_s, hide);
                 if requests.is_empty() {
-                    // there were fields, and nobody knows which
+                    // there were fields that the archive does not have
                     row.variant = None;
                 }
                 row.is_persistent_client = persists(row.version, &requests, &responses);

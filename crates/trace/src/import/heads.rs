@@ -1,4 +1,4 @@
-//! The two heads of a transaction, as bytes, for whoever took part in it: the live proxy.
+//! The two heads of a transaction, as bytes, as the live proxy has them.
 //!
 //! All columns that heads decide are set as the importers set them, so that a recording and a
 //! capture of the same traffic agree.

@@ -2,8 +2,8 @@
 
 use crate::{Anonymisation, Anonymiser};
 
-/// Makes names into numbers, so that equal names get equal numbers and nobody can tell the names
-/// from them.
+/// Makes names into numbers, so that equal names get equal numbers and the numbers do not reveal
+/// the names.
 ///
 /// One value serves all sources that go into one trace: a client of one is the same client in the
 /// other.
@@ -54,7 +54,7 @@ impl Hide for Anonymiser {
     }
 }
 
-/// Bytes that are no text are told apart by their escapes, not taken for one another.
+/// Bytes that are not UTF-8 are escaped, so that different ones stay different.
 fn text(bytes: &[u8], hash: impl Fn(&str) -> u64) -> u64 {
     match std::str::from_utf8(bytes) {
         Ok(text) => hash(text),

@@ -1,5 +1,5 @@
 //! The importer of `oracleGeneral` ([`crate::oracle_general`]). A row's place is counted from 0.
-//! Ids are hidden like any other name: they may be somebody's.
+//! Ids are hidden like any other name: they may identify a person.
 
 use super::Import;
 use super::damage::{Damage, Dropped, Place, reason};

@@ -12,17 +12,12 @@
 //!   read in order.
 //! * **Loss.** A byte that was sent and not captured counts as received if the client acknowledged
 //!   it: sequence numbers say that it was there. Content may be missing so; heads may not, nor what
-//!   frames content: then the thread is lost until the next head. Bytes behind a hole that nobody
-//!   acknowledged, and bytes after the client's reset, were not received.
-//! * **Ends.** Complete content is aborted by nobody, however the connection ended. Otherwise it
-//!   was who closed or reset first; a client that had closed its side before the response began has
-//!   only said that it asks no more. Content that ends with the connection is complete if the
-//!   server closed first, in order. A tunnel ends; it is not aborted. If the capture ends first,
-//!   nobody knows: `None`.
+//!   frames content: then the framing is lost until the next head. Bytes behind a hole that was not acknowledged, and bytes after the client's reset, were not received.
+//! * **Ends.** Complete content is not aborted, however the connection ended. Otherwise the side that closed or reset first aborted it; a client that had closed its side before the response began has only said that it sends no more requests. Content that ends with the connection is complete if the
+//!   server closed first, in order. A tunnel ends; it is not aborted. If the capture ends first, that is not known: `None`.
 //! * **Connections** that began before the capture are joined at the first head. Their rows have no
 //!   `connection_sequence`.
-//! * **Responses** without a request become no row, as nobody knows what they are of; they are
-//!   counted.
+//! * **Responses** without a request become no row, as their target is not known; they are counted.
 //! * **Both sides of a proxy** in one capture give the rows of both, each transaction twice: once
 //!   from the client to the proxy, once from the proxy to the server, whose client is the proxy.
 //!   Told where the proxy is ([`Settings::proxy`]), [`open`](super::open) joins them.
@@ -92,7 +87,7 @@ const CONNECTION_BITS: u32 = 40;
 /// Set in the number of a connection that is not toward the proxy, where there is one.
 const IS_NEXT_HOP: u64 = 1 << (CONNECTION_BITS - 1);
 
-/// Who talks: client and server.
+/// The two ends: client and server.
 type Ends = (SocketAddr, SocketAddr);
 
 impl<'a, R: Read> Capture<'a, R> {
@@ -258,7 +253,7 @@ impl Flow<'_> {
         *self.held_bytes = others + connection.memory_bytes();
     }
 
-    /// The connection of a segment and who sent it; a new one, if it begins one.
+    /// The connection of a segment and its sender; a new connection, if the segment begins one.
     fn find(&mut self, segment: &Segment<'_>) -> Option<(Ends, Side)> {
         let known = [
             ((segment.from, segment.to), Side::Client),

@@ -1,4 +1,4 @@
-//! What a log's target says: for sources that have a request line and no heads.
+//! The target of a request line: for sources that have no heads.
 
 use super::hide::Hide;
 use super::settings::Site;
@@ -8,8 +8,8 @@ use crate::{Row, TraceMethod, TraceScheme};
 /// `cgi-bin`.
 ///
 /// The target's hash is that of its bytes as they stand (RFC 3986 has more spellings of the same
-/// URI; who logged it saw two), but for a fragment. One without authority is put behind the site's,
-/// if that was told.
+/// URI; the server that logged it saw two), but for a fragment. One without authority is put behind
+/// the site's, if that is known.
 pub(crate) fn fill(
     row: &mut Row,
     method: &str,

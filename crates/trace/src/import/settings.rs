@@ -10,7 +10,7 @@ use weir_semantics::Authority;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingSize {
     /// What the format says: the `-` of a Common log means that no content was sent, the -1 of a
-    /// HAR that nobody knows; anywhere else it is damage.
+    /// HAR that it is not known; anywhere else it is damage.
     #[default]
     AsTheFormatSays,
     /// Leave the item out and count it.

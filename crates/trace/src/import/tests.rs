@@ -3,7 +3,7 @@
 use super::*;
 use std::io::{BufReader, Read, Write};
 
-/// Hides nothing: whoever reads the test can see what was hashed.
+/// Hides nothing: a reader of the test sees what was hashed.
 pub(super) struct Open;
 
 impl Hide for Open {

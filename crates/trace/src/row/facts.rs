@@ -109,8 +109,7 @@ impl Row {
         let last = first.checked_add(length?.checked_sub(1)?)?;
         Some(ContentRange::Part {
             range: ByteRange { first, last },
-            // who asks for all from a place on, and is not given less, has been told where the end
-            // is
+            // a response to a range without an end goes up to the end of the whole
             complete_length: match self.complete_bytes {
                 Some(complete) => (complete > last).then_some(complete),
                 None => self.range_last.is_none().then_some(last.checked_add(1)?),

@@ -85,9 +85,9 @@ words! {
 }
 
 words! {
-    /// Who ended a transfer before its end.
+    /// The side that ended a transfer before its end.
     AbortedBy {
-        /// Nobody: it came to its end.
+        /// Not aborted: the transfer is complete.
         Nobody = "nobody",
         /// The client left.
         Client = "client",

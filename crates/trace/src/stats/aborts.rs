@@ -1,7 +1,7 @@
 //! Aborts as PROXIM inferred them: the length that was declared against what was received.
 //!
 //! Only responses with content count: not those to HEAD, nor 1xx, 204 and 304, whose Content-Length
-//! tells of what was not sent (RFC 9110 §8.6).
+//! is that of content that was not sent (RFC 9110 §8.6).
 
 use super::super::Row;
 use super::said::ratio;
@@ -61,7 +61,7 @@ impl Abort {
     }
 }
 
-/// Who ended transfers early, where the source says so itself.
+/// Transfers by the side that ended them, where the source says so itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EndCounts {
     /// Transfers that came to their end.

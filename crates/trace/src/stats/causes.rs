@@ -129,8 +129,8 @@ pub struct Causes {
 pub struct Storable {
     /// Storable, of those that are known.
     pub storable: Share,
-    /// The others by the first reason, in the order in which they are looked for; without those
-    /// nobody has.
+    /// The others by the first reason, in the order in which they are looked for, without those
+    /// that no response has.
     pub reasons: Vec<Reason>,
 }
 

@@ -2,11 +2,11 @@
 //!
 //! PROXIM's: a request **may use the cache** if it has none of the causes of
 //! [`Cause`](super::Cause). It **hits** if its target was kept before, and keeps it otherwise if
-//! the method is GET and the status one that caches of 1998 kept without being told to: 200, 203,
-//! 300, 301, 410 (RFC 2068 §13.4; 206 is left out). A method or status that the trace does not say
-//! counts as GET and 200. Nothing becomes stale or changes, as in the paper, whose cache is sized
-//! so that nothing is evicted. Ratios are of all requests, those that may not use the cache
-//! included, and of all bytes that clients received (else: that were declared).
+//! the method is GET and the status one that caches of 1998 stored by default: 200, 203, 300, 301,
+//! 410 (RFC 2068 §13.4; 206 is left out). A method or status that the trace does not say counts as
+//! GET and 200. Nothing becomes stale or changes, as in the paper, whose cache is sized so that
+//! nothing is evicted. Ratios are of all requests, those that may not use the cache included, and
+//! of all bytes that clients received (else: that were declared).
 //!
 //! K1: only GET with status 200 and content counts; the size of a target is that of its first such
 //! row, for every later row too. It asks nothing about causes, and is what simulators of traces

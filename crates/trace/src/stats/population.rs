@@ -1,4 +1,4 @@
-//! Who and what: different clients, servers and targets, and how requests spread over targets.
+//! The population: different clients, servers and targets, and how requests spread over targets.
 
 use super::super::Row;
 use super::said::{Quantity, Share, Spread};
@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use weir_workload::mix;
 
-/// Who and what.
+/// Clients, servers and targets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Population {
     /// Different clients; `None` if the trace does not say.

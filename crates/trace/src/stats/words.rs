@@ -5,7 +5,7 @@ use crate::row::words::{TraceMethod, TraceScheme, TraceVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Different words of one kind that are told apart; whatever else comes is counted as `others`.
+/// Different words of one kind that are counted apart; all further ones are `others`.
 pub const WORDS_MAX: usize = 1000;
 
 /// A word and how many rows have it.

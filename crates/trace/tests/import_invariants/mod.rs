@@ -102,7 +102,7 @@ fn read(
             break;
         }
         if items.len() == ITEMS_MAX {
-            // a few compressed bytes can be as many rows as anybody likes
+            // a few compressed bytes can be any number of rows
             return Ok((items, rows.dropped().clone()));
         }
     }

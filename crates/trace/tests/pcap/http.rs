@@ -6,7 +6,7 @@ use crate::invariants::hash;
 use crate::talk::{START_US, STEP_US, Side, Talk};
 use crate::{CONTENT, GET, OK, import_talk, import_talks};
 
-/// Method, status, content bytes and who ended it, of each row.
+/// Method, status, content bytes and the side that ended it, of each row.
 fn check(talk: &Talk, expected: &[(TraceMethod, u16, u64)]) -> Vec<Row> {
     let (rows, counts) = import_talk(talk);
     let said: Vec<_> = rows

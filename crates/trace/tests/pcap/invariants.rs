@@ -39,7 +39,7 @@ impl Hide for Open {
     }
 }
 
-/// FNV-1a: what is hashed here has nobody to hide from.
+/// FNV-1a: the test has nothing to hide.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -19,7 +19,7 @@ fn two() -> Talk {
     talk
 }
 
-/// `two` after `change`: status, content, who ended it, of both.
+/// `two` after `change`: status, content and the side that ended it, of both.
 fn check(
     change: impl FnOnce(&mut Vec<Segment>),
     expected: &[(Option<u16>, Option<u64>)],
@@ -72,7 +72,7 @@ fn lost_header_section_costs_only_its_own_transaction() {
         (counts.holes, counts.unanswered, counts.skipped_bytes),
         (1, 1, 10)
     );
-    // the request's: the response is nobody's, and the next pair is found again
+    // the request's: the response belongs to no request, and the next pair is found again
     let (rows, counts) = check(
         |segments| {
             segments.remove(place(segments, GET));
@@ -253,7 +253,7 @@ fn connection_joined_midway_has_rows_without_sequence_or_set_up_time() {
     assert!(rows.iter().all(|row| row.received_bytes == Some(10)));
     assert_eq!((counts.joined, counts.connections), (1, 0));
     assert_eq!(rows[0].request_us, Some(0));
-    // joined at a response: it is nobody's
+    // joined at a response: it belongs to no request
     let mut talk = Talk::joined(CLIENT, SERVER, 77, 88);
     talk.answer(&format!("{OK}{CONTENT}"))
         .ask(GET)
@@ -333,7 +333,7 @@ fn reused_address_and_port_pair_is_a_new_connection() {
 
 #[test]
 fn bytes_behind_a_missing_range_are_held_up_to_a_limit() {
-    // nobody acknowledges, and megabytes come: the hole is given up when more is held than may be
+    // no acknowledgement, and megabytes come: the hole is given up when more is held than may be
     let mut talk = Talk::open();
     talk.ask(GET).send(
         Side::Server,
@@ -346,7 +346,7 @@ fn bytes_behind_a_missing_range_are_held_up_to_a_limit() {
     let (rows, counts) = import_talk(&talk);
     assert_eq!(rows[0].received_bytes, Some(3_000_000));
     assert_eq!((rows[0].aborted_by, counts.holes), (None, 1));
-    // less than that is dropped at the end: nobody is known to have it
+    // less than that is dropped at the end: it is not known to be received
     talk.segments.truncate(500);
     let (rows, counts) = import_talk(&talk);
     assert_eq!((rows[0].received_bytes, counts.holes), (Some(0), 0));

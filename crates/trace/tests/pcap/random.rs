@@ -7,7 +7,7 @@ use crate::files::{Clock, ETHERNET, Writer, packets};
 use crate::talk::{Segment, Side, Talk};
 use crate::{import, invariants};
 
-/// One turn: who says what.
+/// One turn: a side and its bytes.
 type Turn = (Side, Vec<u8>);
 
 /// A conversation with everything in it that frames content.
@@ -53,7 +53,7 @@ fn sent(lengths: &[usize]) -> Talk {
 }
 
 /// The same segments, some twice and each up to `window` places from its own. The handshake stays
-/// where it is: nobody speaks before it.
+/// where it is: no side sends before it.
 fn stirred(talk: &Talk, window: usize, choices: &[u8]) -> Vec<Segment> {
     let mut choices = choices.iter().copied().cycle().map(usize::from);
     let mut choose = |below: usize| choices.next().unwrap() % below;

@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     pub(crate) data: Vec<u8>,
 }
 
-/// Who talks.
+/// The two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,

@@ -36,7 +36,7 @@ pub(crate) fn check(bytes: &[u8]) {
     }
 }
 
-/// Rows that are read of one file: a few bytes can be as many rows as anybody likes.
+/// Rows that are read of one file: a few bytes can be any number of rows.
 const ROWS_MAX: usize = 20_000;
 
 fn open(bytes: &[u8]) -> Option<Reader> {

@@ -1,4 +1,4 @@
-//! Values that are each of their kind and make no sense, alone or together.
+//! Checks the values of a scenario, alone and together.
 
 mod closed;
 mod polymix;
@@ -8,7 +8,7 @@ use super::{Clients, Link, Origin, Scenario, ScenarioError, Workload};
 use crate::law::{Dimension, Law, SHARES_SLACK};
 use std::fmt::{self, Display};
 
-/// What makes no sense. `Display` names the key.
+/// A value that is refused. `Display` names the key.
 #[derive(Debug)]
 pub(super) struct Invalid {
     pub(super) key_path: String,
@@ -94,7 +94,7 @@ fn check_clients(clients: &Clients) -> Checked {
 /// Clients, robots, agents or connections: what the owner of a PolyMix target has bits for.
 const AGENTS_MAX: u32 = 1 << 24;
 
-/// Servers: no more can be told apart by port.
+/// Servers: one has no more ports.
 const SERVERS_MAX: u32 = 1 << 16;
 
 /// Open connections an agent.

@@ -49,7 +49,7 @@ pub enum Http {
     Http11,
 }
 
-/// How participants are told apart by address.
+/// How participants differ by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Addresses {

@@ -31,7 +31,7 @@ fn with_one(scenario: &Scenario, assignment: &str) -> Result<Scenario, ScenarioE
         let text = text_with(scenario, &steps, value)
             .map_err(|what| refuse(format!("`{path}`: {what}")))?;
         file::read_unchecked(PLACE, &text).map_err(|error| ScenarioError {
-            // the place is one of a text that nobody has seen
+            // the place is one of a text that the user has not seen
             place: None,
             what: format!("`{assignment}`: {}", error.what),
             ..error

@@ -113,7 +113,7 @@ pub struct Validators {
     pub both: f64,
 }
 
-/// A `Vary` and who has it.
+/// A `Vary` and its share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vary {

@@ -15,16 +15,16 @@ pub(super) struct PolyMixSite {
 }
 
 /// What a [`Target::number`] of a PolyMix scenario says, from its highest bits to its lowest.
-/// Polygraph's worlds: what one robot first asked for stands in one row, so that anybody may ask
-/// for any of it again without a table.
+/// Polygraph's worlds: what one robot first asked for stands in one row, so that every robot may
+/// request any of it again without a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberParts {
     /// Its kind's place in the scenario's contents: 3 bits.
     pub kind: u8,
-    /// The robot that alone asks for it, 24 bits; none if everybody does.
+    /// The only robot that requests it, 24 bits; none if all robots do.
     pub owner: Option<u32>,
-    /// Its place in its world, from 0: 36 bits. What a page with the index i embeds has 16 i,
-    /// 16 i + 1, ...
+    /// Its place in its world, from 0: 36 bits. What a page with the index i embeds has 16 i, 16 i
+    /// + 1, ...
     pub index: u64,
 }
 
@@ -148,7 +148,7 @@ impl PolyMixSite {
 
     fn kind(&self, target: Target) -> &ContentType {
         let kind = usize::from(number_parts(target.number).kind);
-        // a number of no kind is nobody's; it is described as the last kind rather than not at all
+        // a number of no kind is in no request; it is described as the last kind
         &self.contents[kind.min(self.contents.len() - 1)]
     }
 }

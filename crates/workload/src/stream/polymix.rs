@@ -116,7 +116,7 @@ impl Robots {
         leg.seconds.is_none() && (self.fill.is_done() || self.since_s > FILL_S_MAX)
     }
 
-    /// Who the present arrival belongs to.
+    /// The robot of the present arrival.
     ///
     /// PolyMix-3 changes the rate of every robot; PolyMix-4 changes how many robots are active,
     /// here with the last of them at a part of its rate, so that the sum follows the line.

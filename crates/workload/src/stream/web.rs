@@ -2,10 +2,10 @@
 //! targets that are asked for once.
 //!
 //! Traces of content delivery networks have both a head of popular targets and a large share of
-//! targets that nobody asks for again; no Zipf law over a fixed set gives the second. So a request
-//! goes, with a given share, to a target that was never asked for and never will be again, and else
-//! to a rank of a Zipf-like law over a fixed number of targets. Numbers from 0 are the ranks in
-//! order of popularity; those asked for once follow.
+//! targets that are requested only once; no Zipf law over a fixed set gives the second. So a
+//! request goes, with a given share, to a target that was never asked for and never will be again,
+//! and else to a rank of a Zipf-like law over a fixed number of targets. Numbers from 0 are the
+//! ranks in order of popularity; those asked for once follow.
 
 use super::Due;
 use super::arrivals::Ramp;

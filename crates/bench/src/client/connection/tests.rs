@@ -140,7 +140,7 @@ fn interim_responses_are_skipped_and_endless_ones_are_unreadable() {
         &["Receive", "head 200", KEPT],
     );
     let endless = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(9);
-    let said = "Finish { ending: Unreadable(\"interim responses without end, or a switch nobody asked for\"), keep: false }";
+    let said = "Finish { ending: Unreadable(\"endless interim responses, or an unrequested switch of protocols\"), keep: false }";
     check_response(&[&endless], &[said]);
 }
 

@@ -100,7 +100,7 @@ impl Engine<'_> {
             return self.tell(key, Event::NotConnected(socket::why_not(&error)));
         }
         if let Err(error) = socket.peer_addr() {
-            // not there yet: the next event tells
+            // not connected yet: wait for the next event
             if error.kind() != io::ErrorKind::NotConnected {
                 self.tell(key, Event::NotConnected(socket::why_not(&error)));
             }

@@ -1,8 +1,8 @@
-//! Which server a request is for: known by where it was received, or by its path.
+//! How the server of a request is found: by the local address, or by the path.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// How a listening socket tells servers apart.
+/// How a listening socket identifies servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::origin) enum Addressing {
     /// It is one server's.
@@ -18,7 +18,7 @@ pub(in crate::origin) enum Addressing {
     Prefix,
 }
 
-/// How a connection tells servers apart.
+/// How a connection identifies servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::origin) enum ServerChoice {
     /// All requests are this server's.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pools {
-    /// When each connection of somebody is free again, microseconds.
+    /// When each connection of a client is free again, microseconds.
     free_us: HashMap<u64, Vec<i64>>,
     opened: u64,
 }

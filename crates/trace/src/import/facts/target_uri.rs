@@ -1,4 +1,4 @@
-//! What a request asks for, as one URI (RFC 9110 §7.1).
+//! The target URI of a request (RFC 9110 §7.1).
 //!
 //! The canonical form is that of `weir-semantics`, so that a trace and the live cache agree which
 //! targets are the same. What that refuses (and real clients sent all the same) still needs a name
@@ -15,8 +15,8 @@ use crate::TraceScheme;
 pub(crate) enum TargetForm<'a> {
     /// A request target in any of its forms, as in a request line.
     Line(&'a str),
-    /// A whole URI, as a log or an archive has it. It keeps its spelling but for the fragment:
-    /// whoever counts the different URIs of such a file finds the same number of targets.
+    /// A whole URI, as a log or an archive has it. It keeps its spelling but for the fragment, so
+    /// that a file with a number of different URIs has as many targets.
     Uri(&'a str),
 }
 

@@ -4,7 +4,7 @@ use super::super::Hide;
 use super::{RequestTarget, TargetForm, request_facts, response_facts};
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceScheme};
 
-/// Hides nothing: the hash is one everybody can compute.
+/// Hides nothing: the hash has no key.
 struct Open;
 
 impl Hide for Open {
@@ -295,7 +295,7 @@ fn directives_come_from_a_valid_targeted_field_else_from_cache_control() {
         ("Expires", "0"),
         ("CDN-Cache-Control", "private, max-age=60, stale-if-error=9"),
     ];
-    // whoever reads no targeted field decided by Cache-Control and Expires
+    // without targeted fields, Cache-Control and Expires decide
     let plain = response(200, &lines, &[]);
     let bits = ResponseBit::NoStore.bit() | ResponseBit::MaxAge.bit();
     assert_eq!(
@@ -314,7 +314,7 @@ fn directives_come_from_a_valid_targeted_field_else_from_cache_control() {
         (gateway.max_age_s, gateway.stale_if_error_s),
         (Some(60), Some(9))
     );
-    // and so does who replays the row
+    // and so does a replay of the row
     let said = gateway.response_facts().expect("a status").directives;
     assert!(said.private && !said.no_store && said.any);
     // also after a 304 that says something in Cache-Control alone

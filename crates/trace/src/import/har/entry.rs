@@ -189,7 +189,7 @@ impl Response {
         (is_type && text.len() <= MEDIA_TYPE_BYTES_MAX).then(|| text.to_ascii_lowercase())
     }
 
-    /// Who gave up, where that is said.
+    /// The side that aborted, where that is said.
     pub(super) fn gave_up(&self) -> Option<AbortedBy> {
         if self.status_code().is_none() && self.status_text == "Aborted" {
             return gave_up("Aborted");

@@ -13,7 +13,7 @@ pub(super) const ENTRY_BYTES_MAX: usize = 256 << 20;
 /// Bytes of a name, and of what is said about the program that wrote the archive.
 const SMALL_BYTES_MAX: usize = 64 * 1024;
 
-/// What was found.
+/// An entry that was found.
 pub(super) enum ScanItem {
     /// The text of an entry, and which one it is.
     Entry(Vec<u8>, Place),
@@ -222,7 +222,7 @@ impl<R: BufRead> Scan<R> {
     fn read_creator(&mut self) -> Result<(), Fault> {
         let mut text = Vec::new();
         if self.value(&mut text, SMALL_BYTES_MAX)? {
-            // who wrote it is not needed to read it
+            // its creator is not needed to read it
             self.creator = serde_json::from_slice(&text).unwrap_or_default();
         }
         Ok(())

@@ -125,8 +125,7 @@ impl<'a> Fields<'a> {
         })?;
         let elapsed_us = elapsed_ms.checked_mul(1000).filter(|_| negative.is_none());
         let arrival_us = elapsed_us.and_then(|us| end_us.checked_sub_unsigned(us));
-        // a clock that was set back makes it negative or longer than there are years: then nobody
-        // knows it
+        // a clock that was set back makes it negative or too long: then it is not known
         match arrival_us.filter(|&us| us >= 0) {
             Some(arrival_us) => {
                 row.arrival_us = arrival_us;
@@ -153,7 +152,8 @@ fn is_no_http(tag: &[u8], method: &[u8], url: &[u8]) -> bool {
         || url == b"-"
 }
 
-/// A marked tag says who gave up; an unmarked one says nothing, as older versions have no marks.
+/// A marked tag says which side aborted; an unmarked one says nothing, as older versions have no
+/// marks.
 fn aborted_by(tag: &[u8]) -> Option<AbortedBy> {
     if tag.ends_with(b"_ABORTED") || tag == b"ERR_CLIENT_ABORT" {
         Some(AbortedBy::Client)
@@ -164,7 +164,7 @@ fn aborted_by(tag: &[u8]) -> Option<AbortedBy> {
     }
 }
 
-/// Whether nobody was asked for it.
+/// Whether the request was answered without a next hop.
 fn is_without_next_hop(hierarchy: Option<&[u8]>) -> bool {
     hierarchy.is_some_and(|field| field.starts_with(b"NONE/") || field.starts_with(b"HIER_NONE/"))
 }

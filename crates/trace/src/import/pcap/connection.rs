@@ -9,7 +9,7 @@ use super::window::Window;
 use crate::import::Hide;
 use crate::import::pcap::packets::decode::Segment;
 
-/// What a connection needs of the import around it.
+/// The parts of the import that a connection uses.
 pub(super) struct ImportContext<'a> {
     pub(super) hide: &'a dyn Hide,
     pub(super) window: &'a mut Window,
@@ -44,8 +44,8 @@ pub(super) struct Connection {
     server: Stream,
     /// The client's SYN: its sequence number and time.
     syn: Option<(u32, i64)>,
-    /// A SYN-ACK with another sequence number than the server's: anybody can send one, so it counts
-    /// when the client acknowledges it.
+    /// A SYN-ACK with another sequence number than the server's: any host can send one, so it
+    /// counts when the client acknowledges it.
     rival: Option<Rival>,
     /// When the last packet came.
     latest_us: i64,
@@ -115,7 +115,7 @@ impl Beginning {
         }
     }
 
-    /// Who sent it.
+    /// The sender.
     pub(super) const fn side(self) -> Side {
         match self {
             Self::Syn | Self::Request => Side::Client,
@@ -472,7 +472,7 @@ impl Connection {
         let Some(bytes) = stream.hole_bytes() else {
             return false;
         };
-        // where only one direction is captured nobody acknowledges anything
+        // a capture of one direction has no acknowledgements
         if !all && other_was_seen && !stream.is_hole_acknowledged() {
             return false;
         }

@@ -46,10 +46,10 @@ counts! {
     holes = "holes",
     /// Bytes of data that were sent and not captured, in holes or behind the end of short packets.
     missing_bytes = "missing-bytes",
-    /// Bytes that were dropped at the end because they stood behind a hole that nobody
+    /// Bytes that were dropped at the end because they stood behind a hole that was not
     /// acknowledged.
     unacknowledged_bytes = "unacknowledged-bytes",
-    /// Bytes between a point where the thread was lost and the next head.
+    /// Bytes between a point where the framing was lost and the next head.
     skipped_bytes = "skipped-bytes",
     /// Requests: each became a row.
     requests = "requests",
@@ -57,8 +57,8 @@ counts! {
     responses = "responses",
     /// Interim responses, 100 and the like.
     interim = "responses-interim",
-    /// Final responses whose request was not seen. They become no row, as nobody knows what they
-    /// are of.
+    /// Final responses whose request was not seen. They become no row, as their target is not
+    /// known.
     orphans = "responses-without-request",
     /// Requests whose response was not seen.
     unanswered = "requests-without-response",

@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-/// Who talks.
+/// The two ends of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
     /// The client, hidden.
@@ -197,7 +197,7 @@ impl Exchange {
         slot.get_or_insert(time_us);
     }
 
-    /// Both have said that they are done, and one had the other's word when it did: who was first,
+    /// Both have sent a FIN, and one acknowledged the other's with its own: which was first,
     /// whatever the order of the packets.
     pub(super) fn server_closed_first(&mut self, is_so: bool) {
         self.closed.server_was_first = Some(is_so);

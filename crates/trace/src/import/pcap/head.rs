@@ -6,7 +6,7 @@ use weir_wire::{
 
 use super::repair;
 
-/// What is there of a head that is not whole.
+/// The part of a head that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     text: Vec<u8>,
@@ -37,14 +37,14 @@ pub(super) struct WholeHead {
     pub(super) is_http09: bool,
 }
 
-/// What came of a piece.
+/// How far a head is read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadProgress {
     /// All of it was used and the head is not whole.
     More,
     /// So many bytes of it were used.
     Whole(WholeHead, usize),
-    /// It is none.
+    /// It is no head.
     Unreadable(HeadError),
 }
 

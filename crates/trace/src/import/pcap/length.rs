@@ -1,4 +1,4 @@
-//! Where a message ends whose fields contradict each other.
+//! The length of a message with contradictory fields.
 //!
 //! `weir-wire` refuses such messages, as a proxy must. Here they have passed already, and what most
 //! recipients do decides (RFC 9112 §6.3): chunked wins over a length, one length may be repeated,

@@ -10,7 +10,7 @@ pub const CONNECTIONS_MAX: usize = 65_536;
 pub const HELD_BYTES_MAX: usize = 1024 * 1024;
 
 /// The most bytes that are held of all connections together, heads of requests that wait for their
-/// responses included. Who would hold more is given up.
+/// responses included. A connection that would hold more is given up.
 pub const TOTAL_HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// What a held piece costs beside its bytes: its place in a map, its times. So pieces of one byte

@@ -1,10 +1,10 @@
-//! A capture of both sides of a proxy: what its clients asked, each with what the proxy asked for
-//! it.
+//! A capture of both sides of a proxy: the requests of its clients, each with the proxy's own
+//! request for it.
 //!
-//! Nothing in the packets says which of the proxy's requests are for which of its clients'. We take
-//! one for the first of those for the same target and method that were under way when it went out
-//! and have none yet. What the proxy asks for itself (it validates what it has served already)
-//! belongs to nobody: it becomes no row and is counted.
+//! Nothing in the packets says which of the proxy's requests are for which of its clients'. We
+//! match one with the first of those for the same target and method that were under way when it was
+//! sent and have none yet. A request of the proxy's own (it validates what it has served already)
+//! belongs to no client: it becomes no row and is counted.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -143,8 +143,8 @@ fn requested_us(row: &Row) -> Option<i64> {
     row.arrival_us.checked_add_unsigned(row.request_us?)
 }
 
-/// When its client had the last byte; where nobody knows, it may be under way for as long as the
-/// capture lasts.
+/// When its client had the last byte; where that is not known, it may be under way for as long as
+/// the capture lasts.
 fn end_us(row: &Row) -> i64 {
     let end_us = row
         .last_byte_us

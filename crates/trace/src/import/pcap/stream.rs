@@ -2,7 +2,7 @@
 //!
 //! Places in it are offsets from its first byte, in 64 bits: sequence numbers wrap every 4 GiB.
 //! What was seen first of a byte counts; what comes again is ignored. A hole is not skipped here
-//! unless somebody says so.
+//! unless the caller says so.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,7 +37,7 @@ pub(super) enum Next<'a> {
     Missing(u64),
 }
 
-/// What came of a segment.
+/// How a segment's data relates to earlier data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentKind {
     /// There was something new in it, or nothing at all.
@@ -214,7 +214,7 @@ impl Stream {
         beyond.checked_sub(self.next).filter(|&bytes| bytes > 0)
     }
 
-    /// Whether the other side has what is missing here: then nobody sends it again.
+    /// Whether the other side has the missing bytes: then they are not sent again.
     pub(super) fn is_hole_acknowledged(&self) -> bool {
         match (self.hole_bytes(), self.acknowledged) {
             (Some(bytes), Some(acknowledged)) => acknowledged >= self.next + bytes,

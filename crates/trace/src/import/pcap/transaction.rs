@@ -12,7 +12,7 @@ use crate::import::Hide;
 use crate::import::facts::response_facts;
 use crate::{AbortedBy, Row, TraceVersion};
 
-/// A request, and what came of it so far.
+/// A request and its response so far.
 #[derive(Debug)]
 pub(super) struct Transaction {
     pub(super) begun: Begun,
@@ -21,8 +21,7 @@ pub(super) struct Transaction {
     /// The request's head, in a form that can be read again: a response's Vary may name any of its
     /// fields.
     pub(super) head: Vec<u8>,
-    /// The sequence number after the request's head: who has not acknowledged it does not answer
-    /// it.
+    /// The sequence number after the request's head: a response acknowledges it.
     pub(super) head_end: u32,
     /// What the request acknowledged of the responses: its own begins there or later.
     pub(super) acknowledgement: Option<u32>,
@@ -40,15 +39,15 @@ pub(super) struct Transaction {
     pub(super) received_at_close: Option<u64>,
 }
 
-/// Who ended a connection, and when, microseconds since 1970.
+/// When each side ended a connection, microseconds since 1970.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CloseTimes {
     pub(super) client_fin_us: Option<i64>,
     pub(super) client_rst_us: Option<i64>,
     pub(super) server_fin_us: Option<i64>,
     pub(super) server_rst_us: Option<i64>,
-    /// Who closed first, if acknowledgements say so: packets may have been captured in another
-    /// order.
+    /// Whether the server closed first, if acknowledgements say so: packets may have been captured
+    /// in another order.
     pub(super) server_was_first: Option<bool>,
 }
 
@@ -130,8 +129,7 @@ impl Transaction {
             &mut self.row,
             head.status,
             head.fields,
-            // what is on the wire was on its way to a browser, or to nobody knows what:
-            // Cache-Control alone is read
+            // the recipient may be a browser: Cache-Control alone is read
             &TargetedFields::none(),
             request,
             now_s,
@@ -162,7 +160,7 @@ impl Transaction {
     /// Its connection ended first. `to_close`: its content was to end with the connection.
     pub(super) fn break_off(mut self, closed: &CloseTimes, to_close: bool) -> (Begun, Box<Row>) {
         let by = self.ended_by(closed, to_close);
-        // who has closed altogether, which a reset afterwards shows, has received nothing since
+        // a side that closed both directions, which a later reset shows, has received nothing since
         if let (Some(AbortedBy::Client), Some(_), Some(bytes)) =
             (by, closed.client_rst_us, self.received_at_close)
         {
@@ -177,7 +175,7 @@ impl Transaction {
         (self.begun, self.row)
     }
 
-    /// Who ended it; `None` if nobody was seen to.
+    /// The side that ended it; `None` if that was not seen.
     fn ended_by(&self, closed: &CloseTimes, to_close: bool) -> Option<AbortedBy> {
         let server_us = closed.server_us();
         let Some(client_us) = closed.client_us() else {

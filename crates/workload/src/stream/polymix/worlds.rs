@@ -20,7 +20,7 @@ pub(super) struct Worlds {
 pub(super) struct Pick {
     pub(super) index: u64,
     pub(super) is_new: bool,
-    /// The robot whose world it is; `None`: everyone's.
+    /// The robot whose world it is; `None`: it is public.
     pub(super) owner: Option<u32>,
     /// The ids of the world's working set next to which another may be chosen instead.
     pub(super) first: u64,

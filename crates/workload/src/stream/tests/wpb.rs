@@ -191,7 +191,7 @@ fn spatial_locality_is_the_chance_to_request_the_same_server_again() {
         .map(|pair| pair[0].target.server == pair[1].target.server)
         .collect();
     let stays = pairs.iter().filter(|stays| **stays).count();
-    // who leaves may draw the same server again
+    // a client that aborts may draw the same server again
     expect_share("stays", stays, pairs.len(), 0.6 + 0.4 / 24.0);
 }
 

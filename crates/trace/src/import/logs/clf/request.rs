@@ -60,10 +60,9 @@ pub(super) struct Request<'a> {
 /// Bytes of a method; registered ones have at most 17.
 const METHOD_BYTES_MAX: usize = 32;
 
-/// `None` where it is no HTTP: nothing at all, a handshake of TLS, another protocol, noise.
-///
-/// A target with spaces in it was asked for by somebody, and answered: it is kept as it is. A `GET`
-/// without version is one of HTTP/0.9.
+/// `None` where it is no HTTP: nothing at all, a handshake of TLS, another protocol, noise. A
+/// target with spaces in it was requested and answered: it is kept as it is. A `GET` without
+/// version is one of HTTP/0.9.
 pub(super) fn parse(line: &[u8]) -> Option<Request<'_>> {
     let line = line.trim_ascii();
     let space = memchr::memchr(b' ', line)?;

@@ -32,7 +32,7 @@ pub(super) fn is_like_one(text: &[u8]) -> bool {
     matches!(text, [_, _, b'/', _, _, _, b'/', _, _, _, _, b':', ..])
 }
 
-/// Microseconds since 1970. Decimals of a second are read where a server was told to write them.
+/// Microseconds since 1970. Decimals of a second are read where the log has them.
 pub(super) fn read(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_at_checked("17/May/2015:10:05:03".len())?;
     let colons = [2, 6, 11, 14, 17].map(|at| date[at]);

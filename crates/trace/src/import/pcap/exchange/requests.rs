@@ -107,7 +107,7 @@ impl Exchange {
         self.asked_after_all(context);
         self.lost_requests = lost.or(self.lost_requests);
         if lost.is_some() {
-            // the next one to be seen is not the connection's first, or nobody knows
+            // the next one is not the connection's first, or that is not known
             self.sequence = None;
             if let Some(opened) = self.opened.take() {
                 context.window.forget(opened);

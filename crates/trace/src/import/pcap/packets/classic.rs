@@ -41,8 +41,8 @@ impl Classic {
         if major != 2 {
             return Err(Fault::Version(major, minor));
         }
-        // the upper bits say how long the frame check sequence is; it stands at the end, where
-        // nobody looks
+        // the upper bits say how long the frame check sequence is; it stands at the end, which is
+        // not read
         let link = Link::from_number(order.u32(&header, 16) & 0x0fff_ffff);
         Ok(Self {
             order,

@@ -63,11 +63,11 @@ pub(in crate::import::pcap) enum Fault {
     BlockLength { kind: u32, bytes: u32 },
     /// The two lengths of a block differ.
     BlockEnds { first: u32, second: u32 },
-    /// A section's byte order is not told by its header.
+    /// A section's header does not show its byte order.
     ByteOrder(u32),
     /// The file has packets before it says how they were captured.
     Interface(u32),
-    /// The file has more interfaces than anybody has.
+    /// The file has more interfaces than a machine has.
     Interfaces,
 }
 

@@ -11,9 +11,9 @@ use crate::import::pcap::packets::frame::Frame;
 pub(in crate::import::pcap) struct Segment<'a> {
     /// When it was captured, microseconds since 1970.
     pub(in crate::import::pcap) time_us: i64,
-    /// Who sent it.
+    /// The source address.
     pub(in crate::import::pcap) from: SocketAddr,
-    /// To whom.
+    /// The destination address.
     pub(in crate::import::pcap) to: SocketAddr,
     /// Its sequence number: that of the SYN, or of the first byte of data.
     pub(in crate::import::pcap) sequence: u32,

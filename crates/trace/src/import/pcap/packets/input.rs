@@ -10,7 +10,7 @@ pub(in crate::import::pcap) struct Input<R> {
     inner: BufReader<R>,
 }
 
-/// What came of a wish for bytes.
+/// The result of a read.
 #[derive(Debug)]
 pub(in crate::import::pcap) enum ReadResult {
     /// All of them.
