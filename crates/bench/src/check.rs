@@ -10,4 +10,4 @@ mod wrong_response;
 pub(crate) use examination::{Conclusion, Examination, Inspector, SentRequest};
 pub(crate) use reference::Reference;
 pub(crate) use refusal::refusal;
-pub use wrong_response::{HEAD_BYTES_MAX, WrongKind, WrongResponse};
+pub use wrong_response::{HEAD_BYTES_MAX, WrongKind};

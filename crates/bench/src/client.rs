@@ -1,9 +1,10 @@
-//! The clients: a thread with a loop over its sockets, and what its agents ask, check and count.
+//! The clients: a thread with an event loop, and agents that send requests, check responses and
+//! count.
 //!
 //! ```text
 //! schedule, or an agent of a closed loop --Ask--> Agent --Start--> Connection --Send--> socket
 //!                                                   ^                  |
-//!                                                   +----- Ended ------+--head, content--> Examination --> ledger
+//!                                                   +----- Ended ------+--head, content--> Examination --> statistics
 //! ```
 //!
 //! An agent (`agent.rs`) has a queue and a few connections and knows no time; a connection
@@ -31,29 +32,29 @@ mod timers;
 pub(crate) use connection::{Ending, Inspect};
 pub use run::run;
 
-use crate::check::WrongResponse;
 pub use crate::link::Namespace;
 use crate::tally::{Health, PhaseTally, Sample, SecondTally};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_measure::record::WrongResponse;
 use weir_workload::{Scenario, Share};
 
 /// What one thread of clients is to do.
 #[derive(Clone, Debug)]
 pub struct ClientPlan {
-    /// What is asked.
+    /// The workload.
     pub scenario: Arc<Scenario>,
     /// The seed of everything random.
     pub seed: u64,
-    /// Which of the agents are ours. Each thread has its own share.
+    /// The agents of this thread. Each thread has its own share.
     pub share: Share,
     /// The proxy, however it is spoken to; not used with [`Form::Direct`].
     pub proxy: SocketAddr,
     /// How requests are written.
     pub form: Form,
-    /// When the run starts: the same moment for all.
+    /// When the run starts: the same instant for all.
     pub start_at: Instant,
     /// Of so many transactions one is kept as a sample; 0 for none.
     pub sample_every: u32,
@@ -63,7 +64,7 @@ pub struct ClientPlan {
     pub limits: ClientLimits,
 }
 
-/// How requests are written, and to whom.
+/// How requests are written, and their recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// To a forward proxy, in absolute-form; the address of every server of the scenario as the
@@ -106,21 +107,23 @@ impl Default for ClientLimits {
     }
 }
 
-/// Who is told of the run while it goes on.
+/// Receives the seconds of a run while it goes on.
 pub trait Feed: Sync {
     /// A second is over. Called once a second by every thread of clients, between its work: be
     /// quick.
     fn second(&self, second: &SecondTally);
 }
 
-/// What one thread of clients brings home.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The result of one thread of clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ClientResult {
     /// By phase, in the order of the plan.
     pub phases: Vec<PhaseTally>,
     /// By second.
     pub series: Vec<SecondTally>,
-    /// Single transactions.
+    /// Single transactions; they stay on the machine where they were taken.
+    #[serde(skip)]
     pub samples: Vec<Sample>,
     /// Wrong responses, the first ones.
     pub wrong_responses: Vec<WrongResponse>,
@@ -141,7 +144,7 @@ pub struct Refusal {
 }
 
 impl ClientResult {
-    /// Adds what another thread or machine brought home. Samples are not put in order.
+    /// Adds the result of another thread or machine. Samples are not put in order.
     pub fn merge(&mut self, other: Self) {
         merge_by(&mut self.phases, other.phases, PhaseTally::merge);
         merge_seconds(&mut self.series, other.series);

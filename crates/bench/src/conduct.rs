@@ -1,7 +1,6 @@
-//! How a run is conducted: a master, one or more origins, one or more hosts of clients.
-//!
-//! The master waits until all have come, tells them what to do, starts them at one instant and
-//! gathers what they bring. `weir bench run` is the same with all roles in one process, over
+//! How a run is conducted: a master, one or more origins, one or more hosts of clients. The master
+//! waits until all participants have joined, sends them their tasks, starts them at one instant and
+//! gathers their results. `weir bench run` is the same with all roles in one process, over
 //! loopback: there is one way that a run goes, and every test of the short form is one of the long.
 //!
 //! Messages are lines of JSON over TCP, so that a run that hangs can be looked at with `tcpdump
@@ -24,10 +23,8 @@
 //!
 //! Clocks need not agree for the start: `go` counts from its arrival, less half of the round trip.
 //! They must agree to a second for the check of freshness, and a participant whose wall clock does
-//! not is refused.
-//!
-//! A participant that goes away, or says nothing for [`SILENCE_MAX`], ends the run: what the others
-//! have counted is kept, and the record says who was lost.
+//! not is refused. A participant that disconnects, or sends nothing for [`SILENCE_MAX`], ends the
+//! run: the counts of the others are kept, and the record names the lost one.
 //!
 //! Deliberately absent: authentication and encryption. Run it in a network where that is no matter.
 
@@ -52,15 +49,14 @@ pub use local::{LocalPlan, run};
 pub use master::{ExpectedParticipants, Master};
 pub use message::Role;
 pub use participant::{ClientRole, JoinSettings, OriginRole};
-pub use plan::{Approach, ERRORS_SHARE_MAX, RunPlan};
+pub use plan::{ERRORS_SHARE_MAX, RunPlan};
 pub use probe::ask_all;
 pub use run_outcome::{Participant, RunOutcome};
 pub use shaping::Shaping;
 
 use std::time::Duration;
 
-/// How long the master waits for participants to come, and a participant for its master, unless
-/// told otherwise.
+/// How long the master waits for participants, and a participant for its master, by default.
 pub const ARRIVAL_MAX: Duration = Duration::from_secs(60);
 
 /// How long a participant may prepare itself: the generator of a large scenario runs up to its last

@@ -1,17 +1,17 @@
 #![cfg_attr(not(test), no_std)]
-//! What we count.
+//! Counters, gauges and histograms.
 //!
 //! Every counter and gauge of the proxy is one row of the table in [`metric`]: its Rust name, its
 //! Prometheus name, its unit, its label and its explanation. What is shown on `/metrics`, what the
 //! documents print and what the code counts are therefore the same thing.
 //!
-//! The main choice: each worker owns a block of numbers ([`Counters`]) that nobody else writes, and
-//! the blocks are summed when somebody asks ([`Snapshot`]). Counting is then a plain load, add and
+//! The main choice: each worker owns a block of numbers ([`Counters`]) that no other thread writes,
+//! and the blocks are summed on request ([`Snapshot`]). Counting is then a plain load, add and
 //! store of memory that no other core touches; a shared counter bumped by eight cores would cost
 //! more than a whole hit.
 //!
-//! The result file of a benchmark run ([`record`]) is here too: what another program reads back is
-//! a schema, and a schema belongs to neither the one who writes it nor the one who draws it.
+//! The result file of a benchmark run ([`record`]) is here too: other programs read it, so its
+//! schema belongs neither to the program that writes it nor to the one that draws it.
 //!
 //! Deliberately absent: any text format (that is `proxy`'s admin), labels with unbounded values
 //! (hosts, clients, targets: those belong in the access log), and any clock.
@@ -21,6 +21,7 @@ extern crate alloc;
 pub mod counters;
 pub mod histogram;
 pub mod label;
+pub mod merge;
 pub mod metric;
 pub mod quantile;
 pub mod record;
@@ -33,5 +34,6 @@ pub use label::{
     OpenReason, ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
     WaitReason,
 };
+pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
 pub use snapshot::Snapshot;

@@ -1,7 +1,6 @@
-//! How a response can be wrong, and what is kept of one that is.
+//! Kinds of wrong responses.
 
 use crate::tally::kinds;
-use serde::{Deserialize, Serialize};
 
 kinds! {
     /// How a response can be wrong. The first that is found counts; a response is wrong once.
@@ -12,8 +11,8 @@ kinds! {
         ShortBody = "short-body",
         /// There is more content than there is.
         LongBody = "long-body",
-        /// The version was not current at any moment that would excuse it, or a validator is that
-        /// of another version.
+        /// The version was not current at any time that would allow it, or a validator is that of
+        /// another version.
         StaleVersion = "stale-version",
         /// It is the content, or has the entity tag, of another target.
         Swapped = "swapped",
@@ -24,35 +23,6 @@ kinds! {
         /// It cannot be read as HTTP.
         Unreadable = "unreadable",
     }
-}
-
-/// A wrong response, with what is needed to believe it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WrongResponse {
-    /// How it is wrong.
-    pub kind: WrongKind,
-    /// The place of the phase in the plan.
-    pub phase: u8,
-    /// When it was found, in microseconds since the start.
-    pub at_us: u64,
-    /// Who asked.
-    pub agent: u32,
-    /// The server of the target that was asked for.
-    pub server: u32,
-    /// Its number there.
-    pub number: u64,
-    /// The request's mark.
-    pub mark: String,
-    /// The version the response claims to be; `None` without a mark.
-    pub version: Option<u64>,
-    /// Where in the content; `None` if it is not about the content.
-    pub offset: Option<u64>,
-    /// What should be there and what is.
-    pub what: String,
-    /// The head of the response as it was received, at most [`HEAD_BYTES_MAX`] of it, what is no
-    /// text replaced.
-    pub head: String,
 }
 
 /// The most bytes that are kept of the head of a wrong response.

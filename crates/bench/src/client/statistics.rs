@@ -1,19 +1,20 @@
-//! The book of one thread of clients: what was begun, what became of it, by phase and by second.
+//! The statistics of one thread of clients: requests and outcomes, by phase and by second.
 
 use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
-use weir_workload::{AskKind, Method, PhasePlan};
+use weir_measure::record::WrongResponse;
+use weir_workload::{AskKind, Method, PhasePlan, Site};
 
 use super::agent::Order;
 use super::{ClientLimits, ClientResult, Refusal};
-use crate::check::{Conclusion, Examination, WrongResponse, refusal};
+use crate::check::{Conclusion, Examination, refusal};
 use crate::mark::Id;
 use crate::tally::{
     BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, RequestKind, Sample,
     SecondTally,
 };
 
-/// What is told of a transaction that has ended. Times are in microseconds since the start.
+/// A transaction that has ended. Times are in microseconds since the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transaction<'t> {
     pub(super) agent: u32,
@@ -40,7 +41,7 @@ impl Transaction<'_> {
     }
 }
 
-/// See the module.
+/// The statistics of one thread.
 #[derive(Debug)]
 pub(super) struct Statistics {
     result: ClientResult,
@@ -182,7 +183,12 @@ impl Statistics {
     }
 
     /// A transaction has ended.
-    pub(super) fn ended(&mut self, transaction: Transaction<'_>, conclusion: Conclusion) {
+    pub(super) fn ended(
+        &mut self,
+        transaction: Transaction<'_>,
+        conclusion: Conclusion,
+        site: &Site,
+    ) {
         let Transaction {
             order, examination, ..
         } = transaction;
@@ -225,7 +231,7 @@ impl Statistics {
         self.count_second(outcome, examination.received, conclusion.mismatch.is_some());
         self.sample(transaction, &conclusion);
         self.keep_refusal(transaction, outcome);
-        self.keep_wrong_response(transaction, conclusion);
+        self.keep_wrong_response(transaction, conclusion, site);
     }
 
     fn count_second(&mut self, outcome: Outcome, content_bytes: u64, is_wrong: bool) {
@@ -308,7 +314,12 @@ impl Statistics {
         }
     }
 
-    fn keep_wrong_response(&mut self, transaction: Transaction<'_>, conclusion: Conclusion) {
+    fn keep_wrong_response(
+        &mut self,
+        transaction: Transaction<'_>,
+        conclusion: Conclusion,
+        site: &Site,
+    ) {
         let Some(mismatch) = conclusion.mismatch else {
             return;
         };
@@ -316,22 +327,24 @@ impl Statistics {
             self.result.health.wrong_responses_dropped += 1;
             return;
         }
-        let examination = transaction.examination;
+        let (examination, phase) = (transaction.examination, transaction.order.ask.phase);
         let request = examination.request();
-        let mut mark = Vec::new();
-        request.id.write(&mut mark);
+        let (mut id, mut path) = (Vec::new(), Vec::new());
+        request.id.write(&mut id);
+        site.write_path(request.target, &mut path);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.result.wrong_responses.push(WrongResponse {
-            kind: mismatch.kind,
-            phase: transaction.order.ask.phase,
-            at_us: transaction.ended_us,
-            agent: transaction.agent,
+            kind: mismatch.kind.to_string(),
+            at_s: transaction.ended_us as f64 / 1e6,
+            phase: self.result.phases[usize::from(phase)].name.clone(),
+            id: text(&id),
             server: request.target.server,
             number: request.target.number,
-            mark: String::from_utf8_lossy(&mark).into_owned(),
+            path: text(&path),
             version: examination.version(),
             offset: mismatch.offset,
-            what: mismatch.what,
-            head: String::from_utf8_lossy(&examination.head).into_owned(),
+            detail: mismatch.what,
+            head: text(&examination.head),
         });
     }
 
@@ -366,8 +379,8 @@ impl Statistics {
         self.second.phase = phase;
     }
 
-    /// Closes the book. What is left of a second is in the series as the last one, and in no
-    /// judgement about the generator.
+    /// Ends the statistics. The rest of a second is the last one of the series, and does not count
+    /// for the generator's health.
     pub(super) fn close(mut self) -> ClientResult {
         let cpu_share = cpu_s() - self.cpu_at_second_s;
         self.close_second(cpu_share);
@@ -386,7 +399,7 @@ mod tests {
     use super::*;
     use crate::check::SentRequest;
     use weir_semantics::Timestamp;
-    use weir_workload::{Ask, Target};
+    use weir_workload::{Ask, Scenario, Target};
 
     fn order(number: u64) -> Order {
         Order {
@@ -427,7 +440,8 @@ mod tests {
             cross_check: None,
             condition_ignored: false,
         };
-        statistics.ended(transaction, conclusion);
+        let scenario = Scenario::built_in("wpb").expect("it is built in");
+        statistics.ended(transaction, conclusion, &Site::new(&scenario, 0));
     }
 
     fn statistics(sample_every: u32, samples_max: usize) -> Statistics {

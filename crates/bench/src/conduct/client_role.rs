@@ -1,9 +1,8 @@
-//! A participant that asks.
+//! A participant that runs clients.
 
 use super::connections;
 use super::message::{AskTask, ClientsResult, ToMaster, ToParticipant};
 use super::participant::{ClientRole, MasterSession, out_of_turn};
-use super::plan::Approach;
 use super::probe::probe;
 use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
 use crate::failure::Failure;
@@ -17,18 +16,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
+use weir_measure::record::Mode;
 use weir_workload::{Scenario, Share};
 
 /// Names of our threads begin with it.
 const THREADS: &str = "weir-client-";
 
-/// Seconds of threads that are not sent on yet. The master misses what is beyond; results do not.
+/// Seconds of threads that wait to be sent. Later ones are dropped for the master's progress line,
+/// not for results.
 const SECONDS_MAX: usize = 4096;
 
-/// How long threads and the master are looked away from.
+/// How often threads and the master are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Does what the master wants until the run is over.
+/// Runs the master's task until the run is over.
 pub(super) fn run(session: &MasterSession<'_>, clients: &ClientRole) -> Result<(), Failure> {
     let task = match session.wait()? {
         ToParticipant::Ask(task) => *task,
@@ -42,12 +43,12 @@ pub(super) fn run(session: &MasterSession<'_>, clients: &ClientRole) -> Result<(
         .map_err(|error| Failure::outside("cannot ask", error))?;
     let namespace = clients
         .shaping
-        .namespace(&scenario, task.approach, task.proxy)?;
+        .namespace(&scenario, task.mode, task.proxy)?;
     // through its link, where the kernel makes it
     let proxy = namespace
         .as_ref()
         .map_or(task.proxy, |namespace| namespace.near(0, task.proxy.port()));
-    probe(proxy, task.approach, &task.servers)?;
+    probe(proxy, task.mode, &task.servers)?;
     let (names, takes) = rehearse(&task, &scenario, clients.threads);
     session.send(&ToMaster::Ready {
         servers: Vec::new(),
@@ -72,11 +73,7 @@ pub(super) fn run(session: &MasterSession<'_>, clients: &ClientRole) -> Result<(
         Some((path, _)) => Some(write_samples(path, &mut result, &names)?),
     };
     session.send(&ToMaster::Result(Box::new(ClientsResult {
-        phases: result.phases,
-        series: result.series,
-        wrong_responses: result.wrong_responses,
-        first_refusal: result.first_refusal,
-        health: result.health,
+        clients: result,
         load: load.load(),
         samples,
         link_shaping,
@@ -117,13 +114,13 @@ fn plan(
     namespace: Option<Arc<Namespace>>,
 ) -> Result<ClientPlan, Failure> {
     let servers = task.servers.clone();
-    if servers.is_empty() && task.approach != Approach::Gateway {
+    if servers.is_empty() && task.mode != Mode::Gateway {
         return Err(Failure::outside("cannot ask", "the origin has no server"));
     }
-    let form = match task.approach {
-        Approach::Forward => Form::Forward { servers },
-        Approach::Direct => Form::Direct { servers },
-        Approach::Gateway => Form::Gateway {
+    let form = match task.mode {
+        Mode::Forward => Form::Forward { servers },
+        Mode::Direct => Form::Direct { servers },
+        Mode::Gateway => Form::Gateway {
             authority: task.proxy.to_string(),
         },
     };

@@ -1,11 +1,11 @@
-//! The wish to end, from the terminal or from whoever started us.
+//! A request to end the run, by a signal or by the caller.
 
 use crate::failure::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Set once somebody wants the run to end; shared by all who wait.
+/// Set once the run is to end; all waiting threads share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     flag: Arc<AtomicBool>,
@@ -41,7 +41,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Somebody wants the run to end.
+    /// Asks the run to end.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! A message is a line.
+//! Messages as lines of JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -84,8 +84,7 @@ impl LineWriter {
 }
 
 impl Drop for LineWriter {
-    /// Ends both directions: readers here and there are told, who would keep the connection open
-    /// otherwise.
+    /// Ends both directions, so that readers on both sides see the end.
     fn drop(&mut self) {
         let stream = self
             .stream

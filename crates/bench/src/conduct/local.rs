@@ -4,7 +4,7 @@ use super::connections;
 use super::interrupt::Interrupt;
 use super::master::{ExpectedParticipants, Master};
 use super::participant::{ClientRole, JoinSettings, OriginRole};
-use super::plan::{Approach, RunPlan};
+use super::plan::RunPlan;
 use super::run_outcome::RunOutcome;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -12,14 +12,15 @@ use crate::usage::ProxyProcess;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::SystemTime;
+use weir_measure::record::Mode;
 use weir_workload::{Addresses, Chance};
 
-/// What takes part.
+/// The participants of a local run.
 #[derive(Clone, Debug)]
 pub struct LocalPlan {
-    /// Who asks.
+    /// The clients.
     pub clients: ClientRole,
-    /// Who answers. It listens on the address that the proxy is reached from, unless it says where.
+    /// The origin. It listens on the address that the proxy is reached from, unless it says where.
     pub origin: OriginRole,
     /// The version of the program.
     pub version: String,
@@ -63,7 +64,7 @@ pub fn run(
             .spawn_scoped(scope, || run_clients.run_clients(&local.clients, &never))
             .map_err(no_thread)?;
         let gathered = master.conduct(plan, interrupt, progress);
-        // what they failed with they have told the master
+        // they have reported their failures to the master
         let _ = (origin.join(), clients.join());
         gathered.map(|gathered| RunOutcome {
             is_one_process: true,
@@ -92,7 +93,7 @@ fn reached_from(proxy: Option<SocketAddr>) -> io::Result<Option<SocketAddr>> {
 /// may still hold what an origin of an earlier run sent, and ports are given out again: the same
 /// URL with other content would pass for a wrong one.
 fn own_loopback(plan: &RunPlan) -> Option<SocketAddr> {
-    if plan.approach == Approach::Gateway || plan.scenario.origin.addresses != Addresses::One {
+    if plan.mode == Mode::Gateway || plan.scenario.origin.addresses != Addresses::One {
         return None;
     }
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! The master: who takes part, when it starts, when it is over.
+//! The master: it admits participants, starts the run and ends it.
 
 use super::interrupt::Interrupt;
 use super::message::{Hello, PROTOCOL, Role, ToMaster};
@@ -13,7 +13,7 @@ use crate::usage::ProxyProcess;
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-/// How many are waited for.
+/// The participants that the master waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedParticipants {
     /// Hosts of servers, at least 1.
@@ -34,7 +34,7 @@ impl Default for ExpectedParticipants {
     }
 }
 
-/// How long the master looks away from its socket, its signals and its clock.
+/// How often the master looks at its sockets, its signals and its clock.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A master that can be joined.
@@ -73,15 +73,15 @@ impl Master {
     /// Conducts the run. Once it has started, this returns what there is, whatever happens.
     ///
     /// # Errors
-    /// There is no process of the plan's id, not all came, somebody could not prepare, or it was
-    /// interrupted before the start.
+    /// There is no process of the plan's id, not all came, a participant could not prepare, or it
+    /// was interrupted before the start.
     pub fn conduct(
         self,
         plan: &RunPlan,
         interrupt: &Interrupt,
         progress: &mut Progress<'_>,
     ) -> Result<RunOutcome, Failure> {
-        // before anybody is waited for
+        // before the wait for participants
         let process = plan.proxy_pid.map(ProxyProcess::find).transpose()?;
         let mut pool = ParticipantPool::new();
         self.assemble(&mut pool, interrupt, progress)?;
@@ -220,7 +220,7 @@ impl Master {
             .map(|index| pool.name(index))
             .collect();
         let came = match came.as_slice() {
-            [] => "nobody came".to_owned(),
+            [] => "no participant joined".to_owned(),
             came => format!("there are {}", came.join(", ")),
         };
         Failure::outside(

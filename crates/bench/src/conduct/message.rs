@@ -1,27 +1,25 @@
-//! What is said, each way.
+//! Messages between master and participants.
 
-use super::plan::Approach;
-use crate::check::WrongResponse;
-use crate::client::Refusal;
+use crate::client::ClientResult;
 use crate::failure::{Failure, FailureKind};
 use crate::origin::OriginCounts;
-use crate::tally::{Health, PhaseTally, SecondTally};
+use crate::tally::SecondTally;
 use crate::usage::ThreadLoad;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
-use weir_measure::record::{Host, LinkShaping};
+use weir_measure::record::{Host, LinkShaping, Mode};
 
 /// The version of this protocol. Participants of another are refused.
-pub(super) const PROTOCOL: u32 = 3;
+pub(super) const PROTOCOL: u32 = 4;
 
 /// What a participant does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It answers.
+    /// It serves the site.
     Origin,
-    /// It asks.
+    /// It sends requests.
     Clients,
 }
 
@@ -55,7 +53,7 @@ pub(super) enum ToMaster {
         /// What it saw.
         second: SecondTally,
     },
-    /// An origin's sign of life.
+    /// An origin's keep-alive message.
     Served {
         /// Requests up to now.
         requests: u64,
@@ -77,7 +75,7 @@ pub(super) enum ToMaster {
     },
 }
 
-/// Who has come.
+/// The introduction of a participant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Hello {
@@ -97,19 +95,15 @@ pub(super) struct Hello {
     pub(super) wall_ms: i64,
 }
 
-/// A result of clients without samples, which stay where they were taken.
+/// The result of a participant that runs clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientsResult {
-    pub(super) phases: Vec<PhaseTally>,
-    pub(super) series: Vec<SecondTally>,
-    pub(super) wrong_responses: Vec<WrongResponse>,
-    pub(super) first_refusal: Option<Refusal>,
-    pub(super) health: Health,
+    pub(super) clients: ClientResult,
     pub(super) load: ThreadLoad,
     /// The file of samples that was written.
     pub(super) samples: Option<String>,
-    /// Who made its links slow; `None` where there are none.
+    /// What shaped its links; `None` where there are none.
     pub(super) link_shaping: Option<LinkShaping>,
 }
 
@@ -155,7 +149,7 @@ pub(super) struct ServeTask {
     /// All threads of all clients.
     pub(super) shares: u32,
     /// How the proxy is spoken to: a gateway's origin has one address.
-    pub(super) approach: Approach,
+    pub(super) mode: Mode,
 }
 
 /// What clients are to do.
@@ -170,7 +164,7 @@ pub(super) struct AskTask {
     /// All threads of all clients.
     pub(super) shares: u32,
     pub(super) proxy: SocketAddr,
-    pub(super) approach: Approach,
+    pub(super) mode: Mode,
     /// The address of every server; empty for a gateway.
     pub(super) servers: Vec<SocketAddr>,
 }

@@ -1,14 +1,14 @@
-//! A participant that answers.
+//! A participant that runs origins.
 
 use super::message::{OriginResult, ServeTask, ToMaster, ToParticipant};
 use super::participant::{MasterSession, OriginRole, out_of_turn};
-use super::plan::Approach;
 use crate::failure::Failure;
 use crate::origin::{self, OriginListen, OriginPlan};
 use crate::usage::OwnThreads;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use weir_measure::record::Mode;
 use weir_workload::{Addresses, Scenario};
 
 /// The first address of servers that have one each, as Polygraph numbers them: robots from
@@ -18,10 +18,10 @@ const FIRST_SERVER: Ipv4Addr = Ipv4Addr::new(127, 0, 128, 0);
 /// Names of the origin's threads begin with it.
 const THREADS: &str = "weir-origin-";
 
-/// Between two signs of life.
+/// Between two keep-alive messages.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
-/// Does what the master wants until the run is over.
+/// Runs the master's task until the run is over.
 pub(super) fn run(session: &MasterSession<'_>, own: &OriginRole) -> Result<(), Failure> {
     let task = match session.wait()? {
         ToParticipant::Serve(task) => *task,
@@ -80,7 +80,7 @@ fn listen(
     near: IpAddr,
 ) -> Result<OriginListen, Failure> {
     let what = "cannot serve";
-    if task.approach == Approach::Gateway {
+    if task.mode == Mode::Gateway {
         return Ok(OriginListen::Gateway(
             wanted.unwrap_or(SocketAddr::new(near, 0)),
         ));
@@ -126,32 +126,29 @@ fn announced(server: SocketAddr, near: IpAddr) -> SocketAddr {
 mod tests {
     use super::*;
 
-    fn task(approach: Approach) -> ServeTask {
+    fn task(mode: Mode) -> ServeTask {
         ServeTask {
             scenario: String::new(),
             seed: 1,
             shares: 1,
-            approach,
+            mode,
         }
     }
 
     #[test]
     fn origin_listens_on_the_wanted_or_the_nearest_reachable_address() {
-        let check = |approach,
-                     addresses,
-                     wanted: Option<&str>,
-                     near: &str,
-                     expected: Option<OriginListen>| {
-            let wanted = wanted.map(|wanted| wanted.parse().expect("an address"));
-            let near = near.parse().expect("an address");
-            let found = listen(&task(approach), addresses, wanted, near);
-            assert_eq!(
-                found.ok(),
-                expected,
-                "{approach:?} {addresses:?} {wanted:?} {near}"
-            );
-        };
-        let (forward, gateway) = (Approach::Forward, Approach::Gateway);
+        let check =
+            |mode, addresses, wanted: Option<&str>, near: &str, expected: Option<OriginListen>| {
+                let wanted = wanted.map(|wanted| wanted.parse().expect("an address"));
+                let near = near.parse().expect("an address");
+                let found = listen(&task(mode), addresses, wanted, near);
+                assert_eq!(
+                    found.ok(),
+                    expected,
+                    "{mode:?} {addresses:?} {wanted:?} {near}"
+                );
+            };
+        let (forward, gateway) = (Mode::Forward, Mode::Gateway);
         let ports = |address: [u8; 4], first| {
             Some(OriginListen::Ports {
                 address: IpAddr::from(address),

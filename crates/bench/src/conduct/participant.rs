@@ -1,4 +1,4 @@
-//! Those who take part: the same code in a process of its own and on a thread of `weir bench run`.
+//! Participants: the same code in a process of its own and on a thread of `weir bench run`.
 
 use super::interrupt::Interrupt;
 use super::line::{self, LineReader, LineWriter};
@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How a master is found.
+/// How a participant joins its master.
 #[derive(Clone, Debug)]
 pub struct JoinSettings {
     /// Where it listens.
     pub master: SocketAddr,
-    /// What we call ourselves; one name for one participant.
+    /// The participant's name, one for each participant.
     pub name: String,
     /// The version of the program.
     pub version: String,
@@ -26,18 +26,18 @@ pub struct JoinSettings {
     pub within: Duration,
 }
 
-/// What clients bring along.
+/// The settings of a participant that runs clients.
 #[derive(Clone, Debug)]
 pub struct ClientRole {
     /// At least 1; each is a loop of its own.
     pub threads: u32,
     /// Where single requests are written to, and of how many one.
     pub samples: Option<(PathBuf, u32)>,
-    /// Who makes links slow, where the scenario has any.
+    /// What shapes links, where the scenario has any.
     pub shaping: Shaping,
 }
 
-/// What an origin brings along.
+/// The settings of a participant that runs origins.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginRole {
     /// At least 1.
@@ -70,7 +70,7 @@ impl JoinSettings {
     /// Takes part as clients until the run is over.
     ///
     /// # Errors
-    /// The master does not come, refuses us or goes away, or we cannot do what it wants.
+    /// The master cannot be reached, refuses us or disconnects, or we cannot do its task.
     pub fn run_clients(&self, clients: &ClientRole, interrupt: &Interrupt) -> Result<(), Failure> {
         let session = self.join(Role::Clients, clients.threads, interrupt)?;
         let done = client_role::run(&session, clients);
@@ -144,7 +144,7 @@ impl JoinSettings {
 /// Messages of the master that are not looked at yet.
 const MESSAGES_MAX: usize = 16;
 
-/// A participant's place in the run.
+/// A participant's connection to its master.
 #[derive(Debug)]
 pub(super) struct MasterSession<'i> {
     writer: LineWriter,
@@ -211,10 +211,10 @@ impl MasterSession<'_> {
         }
     }
 
-    /// Tells the master of a failure of ours.
+    /// Reports a failure to the master.
     fn finish(self, done: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = &done {
-            // it may be the master who has gone
+            // the master may be gone
             let _ = self.writer.send(&ToMaster::from(failure.clone()));
         }
         done

@@ -1,4 +1,4 @@
-//! Everybody who has connected to the master, and what they say.
+//! The connections to the master, and the messages they bring.
 
 use super::line::{self, LineReader, LineWriter};
 use super::message::{Hello, Role, ToMaster, ToParticipant};
@@ -7,11 +7,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// Connections that are looked at; whoever comes later is closed. Far more than anybody has
-/// machines.
+/// Connections at most; later ones are closed. Far more than a test bed has machines.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Those who take part, and those who have not said who they are.
+/// The participants, and connections that have not sent their hello.
 #[derive(Debug)]
 pub(super) struct ParticipantPool {
     members: Vec<Member>,
@@ -24,10 +23,10 @@ pub(super) struct ParticipantPool {
 pub(super) struct Member {
     writer: LineWriter,
     pub(super) address: SocketAddr,
-    /// Once it said who it is and was let in.
+    /// Once it sent its hello and was admitted.
     pub(super) hello: Option<Hello>,
     pub(super) last_heard: Instant,
-    /// It has ended, or was told to go.
+    /// It has ended, or was refused.
     pub(super) is_gone: bool,
 }
 
@@ -35,7 +34,7 @@ pub(super) struct Member {
 #[derive(Debug)]
 pub(super) enum PoolEvent {
     Said(Box<ToMaster>),
-    /// It will say no more, and why.
+    /// The connection has ended, and why.
     Gone(String),
 }
 
@@ -49,7 +48,7 @@ impl ParticipantPool {
         }
     }
 
-    /// Lets in who has connected to a listener that does not block.
+    /// Accepts the connections of a non-blocking listener.
     pub(super) fn accept(&mut self, listener: &TcpListener) -> io::Result<()> {
         loop {
             match listener.accept() {
@@ -82,7 +81,7 @@ impl ParticipantPool {
         Ok(())
     }
 
-    /// What is said next, if anything is within that time.
+    /// The next message, if one comes within that time.
     pub(super) fn hear(&mut self, within: Duration) -> Option<(usize, PoolEvent)> {
         let (from, heard) = self.heard.recv_timeout(within).ok()?;
         self.members[from].last_heard = Instant::now();
@@ -102,13 +101,13 @@ impl ParticipantPool {
     pub(super) fn refuse(&mut self, index: usize, why: &str) {
         let why = why.to_owned();
         let member = &mut self.members[index];
-        // whoever is gone needs no answer
+        // a closed connection needs no answer
         let _ = member.writer.send(&ToParticipant::Refused { why });
         member.hello = None;
         member.is_gone = true;
     }
 
-    /// The admitted of this role who are still there, in the order they came.
+    /// The admitted participants of this role, in the order in which they joined.
     pub(super) fn members(&self, role: Role) -> Vec<usize> {
         let has_role = |member: &Member| {
             let hello = member.hello.as_ref();
@@ -140,14 +139,14 @@ impl ParticipantPool {
     }
 }
 
-/// Passes on what is said until there is no more.
+/// Passes on messages until the connection ends.
 fn listen(mut lines: LineReader, index: usize, sender: &Sender<(usize, PoolEvent)>) {
     loop {
         let (heard, is_last) = match lines.read() {
             Ok(message) => (PoolEvent::Said(Box::new(message)), false),
             Err(error) => (PoolEvent::Gone(error.to_string()), true),
         };
-        // nobody listens any more when the run is over
+        // the receiver is gone when the run is over
         if sender.send((index, heard)).is_err() || is_last {
             return;
         }

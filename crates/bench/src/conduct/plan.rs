@@ -1,34 +1,11 @@
-//! What a run is to be.
+//! The plan of a run.
 
-use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_measure::record::Mode;
 use weir_workload::Scenario;
 
-/// How the proxy is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Approach {
-    /// In absolute-form.
-    Forward,
-    /// In origin-form, the server's number as the first segment of the path.
-    Gateway,
-    /// Not at all: clients ask the origin.
-    Direct,
-}
-
-impl From<Approach> for Mode {
-    fn from(approach: Approach) -> Self {
-        match approach {
-            Approach::Forward => Self::Forward,
-            Approach::Gateway => Self::Gateway,
-            Approach::Direct => Self::Direct,
-        }
-    }
-}
-
-/// What a run is to be, whoever takes part.
+/// What a run measures, and how.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// As it is run: scaled, with all its keys set.
@@ -40,8 +17,8 @@ pub struct RunPlan {
     /// Its address; `None` for a direct run.
     pub proxy: Option<SocketAddr>,
     /// How it is spoken to.
-    pub approach: Approach,
-    /// It was told to keep what it fetches.
+    pub mode: Mode,
+    /// It is configured to cache.
     pub is_caching: bool,
     /// The size of its cache, if the operator knows: a rule of WPB is about it.
     pub cache_bytes: Option<u64>,
@@ -56,7 +33,7 @@ pub struct RunPlan {
     pub command: String,
 }
 
-/// [`RunPlan::errors_share_max`] unless told otherwise. The cache-offs took a run with a tenth of
-/// it for a bad one; the Wisconsin benchmark reports errors as a result, and a proxy that refuses
+/// The default of [`RunPlan::errors_share_max`]. The cache-offs took a run with a tenth of it for a
+/// bad one; the Wisconsin benchmark reports errors as a result, and a proxy that refuses
 /// connections should still have a record that is true.
 pub const ERRORS_SHARE_MAX: f64 = 0.01;

@@ -1,13 +1,14 @@
 //! One request before the run: does the proxy answer, and does it ask the origin? A run against a
 //! proxy that is not there, or that refuses everything, would have nothing but errors.
 
-use super::plan::{Approach, RunPlan};
+use super::plan::RunPlan;
 use crate::check::refusal;
 use crate::failure::Failure;
 use crate::mark::{self, ResponseMark};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+use weir_measure::record::Mode;
 use weir_wire::{HeadLimits, LineBuffer, Progress, parse_response};
 
 /// How long the proxy may take to accept, and to send each part of its response.
@@ -26,16 +27,12 @@ const HEAD_LIMITS: HeadLimits = HeadLimits {
 ///
 /// # Errors
 /// It does not accept, does not answer, refuses, or answers without asking the origin.
-pub(super) fn probe(
-    proxy: SocketAddr,
-    approach: Approach,
-    servers: &[SocketAddr],
-) -> Result<(), Failure> {
-    let request = match (approach, servers.first()) {
+pub(super) fn probe(proxy: SocketAddr, mode: Mode, servers: &[SocketAddr]) -> Result<(), Failure> {
+    let request = match (mode, servers.first()) {
         // the origin is in this program's hands
-        (Approach::Direct, _) | (Approach::Forward, None) => return Ok(()),
-        (Approach::Gateway, _) => request(&format!("/s0{PATH}"), &proxy.to_string()),
-        (Approach::Forward, Some(server)) => {
+        (Mode::Direct, _) | (Mode::Forward, None) => return Ok(()),
+        (Mode::Gateway, _) => request(&format!("/s0{PATH}"), &proxy.to_string()),
+        (Mode::Forward, Some(server)) => {
             request(&format!("http://{server}{PATH}"), &server.to_string())
         }
     };

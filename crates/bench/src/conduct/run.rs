@@ -22,9 +22,9 @@ pub(super) struct Run<'r> {
     interrupt: &'r Interrupt,
     /// The proxy's, if it is to be watched.
     process: Option<ProxyProcess>,
-    /// Who has still to bring a result.
+    /// The participants whose result is outstanding.
     outstanding: HashSet<usize>,
-    /// When all were told to stop, if the run is ended early.
+    /// When the master sent `stop` to all, if the run is ended early.
     stopped_at: Option<Instant>,
     /// What has to be done between `go` and the start.
     preparation: Duration,
@@ -83,7 +83,7 @@ impl<'r> Run<'r> {
             scenario: self.plan.scenario.to_toml(),
             seed: self.plan.seed,
             shares: self.shares(),
-            approach: self.plan.approach,
+            mode: self.plan.mode,
         }));
         for &origin in &origins {
             self.tell(origin, &task)?;
@@ -123,7 +123,7 @@ impl<'r> Run<'r> {
                 first_share,
                 shares,
                 proxy,
-                approach: self.plan.approach,
+                mode: self.plan.mode,
                 servers: servers.clone(),
             };
             first_share += self.threads(member);
@@ -161,8 +161,8 @@ impl<'r> Run<'r> {
         Ok(ready)
     }
 
-    /// Waits until each of them has said what `is_it` accepts. Before the start whoever leaves ends
-    /// the run.
+    /// Waits until each of them has sent a message that `is_it` accepts. Before the start, a
+    /// participant that leaves ends the run.
     fn until_all(
         &mut self,
         members: &[usize],
@@ -282,7 +282,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Hears one thing, and looks who has fallen silent.
+    /// Handles one message, and looks for participants that are silent.
     fn step(&mut self, gathered: &mut RunOutcome, progress: &mut Progress<'_>) {
         match self.pool.hear(POLL_INTERVAL) {
             Some((from, PoolEvent::Said(message))) => self.take(from, *message, gathered, progress),
@@ -331,7 +331,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Whoever has brought a result may leave; others end the run.
+    /// A participant with a result may leave; others end the run.
     fn lose(&mut self, member: usize, why: &str, gathered: &mut RunOutcome) {
         if self.outstanding.remove(&member) {
             let name = self.pool.name(member);
@@ -372,7 +372,7 @@ impl<'r> Run<'r> {
             self.stopped_at = Some(Instant::now());
         }
         for member in self.pool.members(role) {
-            // who is gone is noticed by its reader
+            // its reader notices a closed connection
             let _ = self.pool.send(member, &ToParticipant::Stop);
         }
     }

@@ -1,4 +1,4 @@
-//! What a run has brought.
+//! The outcome of a run.
 
 use super::message::{ClientsResult, OriginResult, Role};
 use crate::client::ClientResult;
@@ -14,7 +14,7 @@ pub struct RunOutcome {
     pub started: SystemTime,
     /// From the start to the last result of clients.
     pub seconds: f64,
-    /// Who took part, origins first.
+    /// The participants, origins first.
     pub participants: Vec<Participant>,
     /// What the clients saw, without samples.
     pub clients: ClientResult,
@@ -30,17 +30,17 @@ pub struct RunOutcome {
     pub usage_warnings: Vec<String>,
     /// Files of samples.
     pub samples: Vec<String>,
-    /// Who made the clients' links slow; `None` where there are none.
+    /// What shaped the clients' links; `None` where there are none.
     pub link_shaping: Option<LinkShaping>,
-    /// Who was lost, when and how: a sentence each.
+    /// Participants that were lost, when and how: a sentence each.
     pub lost: Vec<String>,
-    /// Somebody ended it.
+    /// It was interrupted.
     pub is_interrupted: bool,
     /// All roles were threads of one process.
     pub is_one_process: bool,
 }
 
-/// Who took part.
+/// A participant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Participant {
     /// What it did.
@@ -74,20 +74,13 @@ impl RunOutcome {
         }
     }
 
-    /// Those who have this role.
+    /// The participants of this role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Participant> {
         self.participants.iter().filter(move |one| one.role == role)
     }
 
     pub(super) fn add_clients(&mut self, result: ClientsResult) {
-        self.clients.merge(ClientResult {
-            phases: result.phases,
-            series: result.series,
-            samples: Vec::new(),
-            wrong_responses: result.wrong_responses,
-            first_refusal: result.first_refusal,
-            health: result.health,
-        });
+        self.clients.merge(result.clients);
         worst(&mut self.client_load, &result.load);
         if let Some(theirs) = result.link_shaping {
             let before = self.link_shaping;

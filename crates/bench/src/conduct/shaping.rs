@@ -1,16 +1,15 @@
-//! Who makes the clients' links as slow as they are.
+//! How the clients' links are shaped.
 
-use super::plan::Approach;
 use crate::failure::Failure;
 use crate::link::Namespace;
 use std::net::{SocketAddr, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_measure::record::LinkShaping;
+use weir_measure::record::{LinkShaping, Mode};
 use weir_workload::Scenario;
 
-/// Who makes the clients' links as slow as the scenario says.
+/// What shapes the clients' links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shaping {
     /// The clients themselves, by reading slowly from small receive buffers. Needs no privileges.
@@ -63,7 +62,7 @@ impl Shaping {
     pub(super) fn namespace(
         self,
         scenario: &Scenario,
-        approach: Approach,
+        mode: Mode,
         proxy: SocketAddr,
     ) -> Result<Option<Arc<Namespace>>, Failure> {
         let Some(link) = scenario
@@ -75,7 +74,7 @@ impl Shaping {
             return Ok(None);
         };
         let what = "cannot shape by a namespace";
-        if approach == Approach::Direct {
+        if mode == Mode::Direct {
             let cause = "the origin listens on loopback, which a namespace cannot reach";
             return Err(
                 Failure::usage(what, cause).with_hint("measure a proxy, or use `--shape user`")

@@ -1,4 +1,4 @@
-//! What the origin was asked and what it sent, by phase.
+//! What the origin received and sent, by phase.
 //!
 //! A request belongs to the phase its id names. One without an id, which a proxy made for itself,
 //! belongs to the newest phase that any id has named. Counts are never taken back, so two looks at
@@ -6,6 +6,7 @@
 //! to one of them.
 
 use serde::{Deserialize, Serialize};
+use weir_measure::merge_fields;
 
 /// All that an origin has counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,28 +87,6 @@ pub struct FaultCounts {
 }
 
 impl OriginCounts {
-    /// Adds what another thread or another origin of the same run has counted.
-    pub fn merge(&mut self, other: &Self) {
-        // whoever adds a field is told here
-        let Self {
-            phases,
-            connections_open,
-            accept_failures,
-            stray_connections,
-            waiting_connections,
-        } = self;
-        if phases.len() < other.phases.len() {
-            phases.resize_with(other.phases.len(), PhaseCounts::default);
-        }
-        for (phase, added) in phases.iter_mut().zip(&other.phases) {
-            phase.merge(added);
-        }
-        *connections_open += other.connections_open;
-        *accept_failures += other.accept_failures;
-        *stray_connections += other.stray_connections;
-        *waiting_connections += other.waiting_connections;
-    }
-
     /// All phases together.
     #[must_use]
     pub fn total(&self) -> PhaseCounts {
@@ -129,50 +108,6 @@ impl OriginCounts {
 }
 
 impl PhaseCounts {
-    /// Adds what was counted elsewhere.
-    pub fn merge(&mut self, other: &Self) {
-        let Self {
-            requests,
-            distinct,
-            repeated,
-            without_id,
-            head_requests,
-            post_requests,
-            received_content_bytes,
-            content_bytes,
-            head_bytes,
-            ok,
-            partial,
-            not_modified,
-            not_found,
-            other: other_status,
-            aborted,
-            faulted,
-            left,
-            connections_opened,
-            connection_requests_max,
-        } = self;
-        *requests += other.requests;
-        *distinct += other.distinct;
-        *repeated += other.repeated;
-        *without_id += other.without_id;
-        *head_requests += other.head_requests;
-        *post_requests += other.post_requests;
-        *received_content_bytes += other.received_content_bytes;
-        *content_bytes += other.content_bytes;
-        *head_bytes += other.head_bytes;
-        *ok += other.ok;
-        *partial += other.partial;
-        *not_modified += other.not_modified;
-        *not_found += other.not_found;
-        *other_status += other.other;
-        *aborted += other.aborted;
-        faulted.merge(&other.faulted);
-        *left += other.left;
-        *connections_opened += other.connections_opened;
-        *connection_requests_max = (*connection_requests_max).max(other.connection_requests_max);
-    }
-
     /// Requests on one connection in the mean; `None` without a connection.
     #[must_use]
     pub fn connection_requests_mean(&self) -> Option<f64> {
@@ -193,29 +128,26 @@ impl PhaseCounts {
 }
 
 impl FaultCounts {
-    /// Adds what was counted elsewhere.
-    pub fn merge(&mut self, other: &Self) {
-        let Self {
-            cut,
-            reset,
-            hang,
-            slow,
-            wrong_length,
-            status,
-        } = self;
-        *cut += other.cut;
-        *reset += other.reset;
-        *hang += other.hang;
-        *slow += other.slow;
-        *wrong_length += other.wrong_length;
-        *status += other.status;
-    }
-
     /// All kinds together.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.cut + self.reset + self.hang + self.slow + self.wrong_length + self.status
     }
+}
+
+merge_fields! {
+    OriginCounts { sum {
+        phases, connections_open, accept_failures, stray_connections, waiting_connections,
+    } }
+    PhaseCounts {
+        sum {
+            requests, distinct, repeated, without_id, head_requests, post_requests,
+            received_content_bytes, content_bytes, head_bytes, ok, partial, not_modified, not_found,
+            other, aborted, faulted, left, connections_opened,
+        }
+        max { connection_requests_max }
+    }
+    FaultCounts { sum { cut, reset, hang, slow, wrong_length, status } }
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use super::phases::{phases, series, total};
 use super::tool::tool;
 use super::verdict::verdict;
-use crate::check::WrongResponse;
 use crate::conduct::{Role, RunOutcome, RunPlan};
 use std::collections::BTreeMap;
-use weir_measure::record::{self, FORMAT, Generator, Host, Record, Rule, Subject, VERSION};
-use weir_workload::{RunFacts, Site, Target, Workload, check_rules};
+use weir_measure::record::{
+    FORMAT, Generator, Host, Record, Rule, Subject, VERSION, WrongResponse,
+};
+use weir_workload::{RunFacts, Workload, check_rules};
 
 /// Wrong responses that a record holds; all of them are counted.
 const WRONG_RESPONSES_MAX: usize = 100;
@@ -42,7 +43,7 @@ pub fn write_up(plan: &RunPlan, gathered: &RunOutcome, version: &str) -> Record 
         series: series(&clients.series),
         usage: gathered.usage.clone(),
         generator: generator(gathered),
-        wrong_responses: wrong_responses(plan, gathered),
+        wrong_responses: wrong_responses(gathered),
         samples: (!gathered.samples.is_empty()).then(|| gathered.samples.join(" ")),
     }
 }
@@ -88,7 +89,7 @@ fn subject(plan: &RunPlan) -> Subject {
         proxy: plan
             .proxy
             .map_or_else(String::new, |proxy| proxy.to_string()),
-        mode: plan.approach.into(),
+        mode: plan.mode,
         is_caching: plan.is_caching && plan.proxy.is_some(),
     }
 }
@@ -162,40 +163,12 @@ fn generator(gathered: &RunOutcome) -> Generator {
     }
 }
 
-fn wrong_responses(plan: &RunPlan, gathered: &RunOutcome) -> Vec<record::WrongResponse> {
-    if gathered.clients.wrong_responses.is_empty() {
-        return Vec::new();
-    }
-    let site = Site::new(&plan.scenario, plan.seed);
-    let mut wrong: Vec<&WrongResponse> = gathered.clients.wrong_responses.iter().collect();
-    wrong.sort_by_key(|wrong| wrong.at_us);
-    let found = wrong.into_iter().take(WRONG_RESPONSES_MAX);
-    found
-        .map(|wrong| recorded(wrong, &site, gathered))
-        .collect()
-}
-
-fn recorded(wrong: &WrongResponse, site: &Site, gathered: &RunOutcome) -> record::WrongResponse {
-    let phase = gathered.clients.phases.get(usize::from(wrong.phase));
-    let target = Target {
-        server: wrong.server,
-        number: wrong.number,
-    };
-    let mut path = Vec::new();
-    site.write_path(target, &mut path);
-    record::WrongResponse {
-        kind: wrong.kind.to_string(),
-        at_s: float(wrong.at_us) / 1e6,
-        phase: phase.map_or_else(String::new, |phase| phase.name.clone()),
-        id: wrong.mark.clone(),
-        server: wrong.server,
-        number: wrong.number,
-        path: String::from_utf8_lossy(&path).into_owned(),
-        version: wrong.version,
-        offset: wrong.offset,
-        detail: wrong.what.clone(),
-        head: wrong.head.clone(),
-    }
+/// The first of all participants.
+fn wrong_responses(gathered: &RunOutcome) -> Vec<WrongResponse> {
+    let mut wrong = gathered.clients.wrong_responses.clone();
+    wrong.sort_by(|one, two| one.at_s.total_cmp(&two.at_s));
+    wrong.truncate(WRONG_RESPONSES_MAX);
+    wrong
 }
 
 #[expect(

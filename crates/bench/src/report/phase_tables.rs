@@ -116,7 +116,7 @@ fn origin_cells(phase: &Phase) -> [String; 10] {
 fn kinds(html: &mut Html, record: &Record) {
     let mut all = std::collections::BTreeMap::<&str, KindSide>::new();
     for (kind, side) in record.measured().flat_map(|phase| &phase.client.by_kind) {
-        all.entry(kind).or_default().add(side);
+        all.entry(kind).or_default().merge(side);
     }
     if all.is_empty() {
         return;

@@ -3,6 +3,7 @@
 use super::counts::{Counts, kinds};
 use super::outcome::Outcome;
 use serde::{Deserialize, Serialize};
+use weir_measure::merge_fields;
 use weir_workload::{Ask, AskKind, Method};
 
 kinds! {
@@ -49,7 +50,7 @@ pub struct ByKind {
     pub validated: Counts<RequestKind>,
     /// With what the origin sent.
     pub forwarded: Counts<RequestKind>,
-    /// With 304, from whomever.
+    /// With 304, from the proxy or the origin.
     pub not_modified: Counts<RequestKind>,
 }
 
@@ -65,15 +66,10 @@ impl ByKind {
             Outcome::Error(_) | Outcome::Aborted => {}
         }
     }
+}
 
-    /// Adds all of another's.
-    pub fn merge(&mut self, other: &Self) {
-        self.ended.merge(&other.ended);
-        self.hits.merge(&other.hits);
-        self.validated.merge(&other.validated);
-        self.forwarded.merge(&other.forwarded);
-        self.not_modified.merge(&other.not_modified);
-    }
+merge_fields! {
+    ByKind { sum { ended, hits, validated, forwarded, not_modified } }
 }
 
 #[cfg(test)]

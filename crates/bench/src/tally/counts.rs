@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use weir_measure::Merge;
 
 /// An enum whose variants are counted.
 pub trait Kind: Copy + 'static {
@@ -52,19 +53,20 @@ impl<K: Kind> Counts<K> {
         self.counts.iter().sum()
     }
 
-    /// Adds all of another's.
-    pub fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
-            *mine += theirs;
-        }
-    }
-
     /// The words and counts of those that were seen.
     pub fn seen(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         K::ALL
             .iter()
             .map(|kind| (kind.as_str(), self.of(*kind)))
             .filter(|(_, count)| *count > 0)
+    }
+}
+
+impl<K> Merge for Counts<K> {
+    fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *mine += theirs;
+        }
     }
 }
 

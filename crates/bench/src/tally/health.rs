@@ -3,6 +3,7 @@
 
 use super::LinkTime;
 use serde::{Deserialize, Serialize};
+use weir_measure::merge_fields;
 
 /// A request that is sent so much later than it should be, in microseconds, is late.
 pub const LATE_US: u64 = 10_000;
@@ -19,7 +20,7 @@ pub const BUSY_SECONDS_SHARE_MAX: f64 = 0.10;
 
 /// All links together may be slower than they are called by this share: as far as two runs of the
 /// Wisconsin benchmark differed that were otherwise alike (Almeida and Cao 1998, table 1: 0.6 and 2
-/// % without caching). What is less cannot be told from chance.
+/// % without caching). Less is within chance.
 pub const LINK_SLOWER_SHARE_MAX: f64 = 0.02;
 
 /// No single link may be slower by more than this share, whatever the others do: its client would
@@ -82,7 +83,7 @@ impl Health {
         self.cpu_s / self.seconds as f64
     }
 
-    /// Why the run is not valid on the generator's account; empty if it kept up. Each is a whole
+    /// Why the run is not valid because of the generator; empty if it kept up. Each is a whole
     /// sentence.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
@@ -159,24 +160,6 @@ impl Health {
             self.link_slowest_share = self.link_slowest_share.max(time.late_share());
         }
     }
-
-    /// Adds what another thread or machine says.
-    pub fn merge(&mut self, other: &Self) {
-        self.scheduled += other.scheduled;
-        self.late += other.late;
-        self.late_max_us = self.late_max_us.max(other.late_max_us);
-        self.links.merge(&other.links);
-        self.link_slowest_share = self.link_slowest_share.max(other.link_slowest_share);
-        self.queue_max = self.queue_max.max(other.queue_max);
-        self.queue_full += other.queue_full;
-        self.out_of_sockets += other.out_of_sockets;
-        self.seconds += other.seconds;
-        self.busy_seconds += other.busy_seconds;
-        self.cpu_s += other.cpu_s;
-        self.connections_max += other.connections_max;
-        self.samples_dropped += other.samples_dropped;
-        self.wrong_responses_dropped += other.wrong_responses_dropped;
-    }
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -184,6 +167,16 @@ fn share(part: u64, whole: u64) -> f64 {
         return 0.0;
     }
     part as f64 / whole as f64
+}
+
+merge_fields! {
+    Health {
+        sum {
+            scheduled, late, links, queue_full, out_of_sockets, seconds, busy_seconds, cpu_s,
+            connections_max, samples_dropped, wrong_responses_dropped,
+        }
+        max { late_max_us, link_slowest_share, queue_max }
+    }
 }
 
 #[cfg(test)]

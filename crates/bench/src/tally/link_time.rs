@@ -1,6 +1,7 @@
 //! How much slower a link was than it is called.
 
 use serde::{Deserialize, Serialize};
+use weir_measure::merge_fields;
 
 /// The pauses that a link made, or many links.
 ///
@@ -37,13 +38,10 @@ impl LinkTime {
         }
         self.late_us as f64 / self.planned_us as f64
     }
+}
 
-    /// Adds what another says.
-    pub fn merge(&mut self, other: &Self) {
-        self.turns += other.turns;
-        self.planned_us += other.planned_us;
-        self.late_us += other.late_us;
-    }
+merge_fields! {
+    LinkTime { sum { turns, planned_us, late_us } }
 }
 
 #[cfg(test)]

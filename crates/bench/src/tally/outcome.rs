@@ -28,7 +28,7 @@ kinds! {
     ErrorKind {
         /// The connection was refused.
         ConnectRefused = "connect-refused",
-        /// No connection within the time allowed: nobody is there, or the listen queue was full all
+        /// No connection within the time allowed: no host answers, or the listen queue was full all
         /// the time.
         ConnectTimeout = "connect-timeout",
         /// No connection for another reason, such as no route or no free port.
@@ -53,8 +53,8 @@ kinds! {
         /// The scenario has the origin do something wrong, and this is it: a wrong length, a
         /// status.
         OriginFault = "origin-fault",
-        /// The response bears no mark of the origin: it is somebody else's, or the mark was taken
-        /// off.
+        /// The response bears no mark of the origin: it is not from the origin, or the mark was
+        /// removed.
         Unmarked = "unmarked",
         /// The agent's queue was at its limit; the request was never sent.
         QueueFull = "queue-full",

@@ -1,8 +1,9 @@
-//! What one phase amounts to on the clients' side.
+//! The clients' counts and times of one phase.
 
 use super::request_counts::RequestCounts;
 use super::times::Times;
 use serde::{Deserialize, Serialize};
+use weir_measure::merge_fields;
 
 /// A phase, as the clients saw it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,7 +20,7 @@ pub struct PhaseTally {
     pub from_us: Option<u64>,
     /// When its last request ended, in microseconds since the start.
     pub until_us: u64,
-    /// What became of its requests.
+    /// The outcomes of its requests.
     pub counts: RequestCounts,
     /// From the scheduled start (open loop), or from the end of the one before (closed loop), to
     /// the last byte. Errors and aborted ones are not in it, neither are 304s.
@@ -71,14 +72,8 @@ impl PhaseTally {
     }
 }
 
-impl ResponseTimes {
-    /// Adds all of another's.
-    pub fn merge(&mut self, other: &Self) {
-        self.all.merge(&other.all);
-        self.hit.merge(&other.hit);
-        self.miss.merge(&other.miss);
-        self.connect.merge(&other.connect);
-    }
+merge_fields! {
+    ResponseTimes { sum { all, hit, miss, connect } }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::counts::Counts;
 use super::outcome::{CrossCheck, ErrorKind, Outcome};
 use crate::check::WrongKind;
 use serde::{Deserialize, Serialize};
+use weir_measure::merge_fields;
 
 /// What became of the requests of a phase, or of a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,16 +15,16 @@ pub struct RequestCounts {
     /// Requests that were begun, whatever became of them. One that is repeated on a fresh
     /// connection counts once.
     pub requests: u64,
-    /// ResponseMark with content that another request brought: it bears another's mark.
+    /// Answered with content that another request brought: it bears another's mark.
     pub hits: u64,
     /// Of those, the ones that waited for another request's fetch: the origin began to answer after
     /// they were sent.
     pub collapsed: u64,
-    /// ResponseMark with stored content after the origin was asked whether it is current.
+    /// Answered with stored content after the origin validated it.
     pub validated: u64,
-    /// ResponseMark with what the origin sent for this request.
+    /// Answered with what the origin sent for this request.
     pub forwarded: u64,
-    /// ResponseMark with 304, from whomever.
+    /// Answered with 304, by the proxy or the origin.
     pub not_modified: u64,
     /// Of those, the ones for which the origin was asked: they bear their own mark.
     pub not_modified_forwarded: u64,
@@ -107,34 +108,15 @@ impl RequestCounts {
     pub fn is_balanced(&self) -> bool {
         self.requests == self.ended()
     }
+}
 
-    /// Adds all of another's.
-    pub fn merge(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.hits += other.hits;
-        self.collapsed += other.collapsed;
-        self.validated += other.validated;
-        self.forwarded += other.forwarded;
-        self.not_modified += other.not_modified;
-        self.not_modified_forwarded += other.not_modified_forwarded;
-        self.errors.merge(&other.errors);
-        self.aborted += other.aborted;
-        self.wrong.merge(&other.wrong);
-        self.condition_ignored += other.condition_ignored;
-        self.reload_ignored += other.reload_ignored;
-        self.cache_status.merge(&other.cache_status);
-        self.by_kind.merge(&other.by_kind);
-        self.could_hit += other.could_hit;
-        self.could_hit_content_bytes += other.could_hit_content_bytes;
-        self.content_bytes += other.content_bytes;
-        self.failed_content_bytes += other.failed_content_bytes;
-        self.hit_content_bytes += other.hit_content_bytes;
-        self.sent_content_bytes += other.sent_content_bytes;
-        self.connections_opened += other.connections_opened;
-        self.connections_reused += other.connections_reused;
-        self.connections_slow += other.connections_slow;
-        self.repeated += other.repeated;
-    }
+merge_fields! {
+    RequestCounts { sum {
+        requests, hits, collapsed, validated, forwarded, not_modified, not_modified_forwarded,
+        errors, aborted, wrong, condition_ignored, reload_ignored, cache_status, by_kind, could_hit,
+        could_hit_content_bytes, content_bytes, failed_content_bytes, hit_content_bytes,
+        sent_content_bytes, connections_opened, connections_reused, connections_slow, repeated,
+    } }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Single transactions with all their times, for who wants to see more than a distribution.
+//! Single transactions with all their times.
 
 use super::outcome::Outcome;
 use weir_workload::Target;
@@ -8,9 +8,9 @@ use weir_workload::Target;
 pub struct Sample {
     /// The place of the phase in the plan.
     pub phase: u8,
-    /// Who asked.
+    /// The agent's number.
     pub agent: u32,
-    /// For what.
+    /// The target.
     pub target: Target,
     /// The method.
     pub method: &'static str,

@@ -1,7 +1,7 @@
-//! What one second amounts to: the time series and the progress line are made of these.
+//! The counts of one second, for the time series and the progress line.
 
 use serde::{Deserialize, Serialize};
-use weir_measure::quantile;
+use weir_measure::{merge_fields, quantile};
 
 /// One second of the run, as one thread of clients, or several merged, saw it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,30 +46,16 @@ impl SecondTally {
         let counts = self.response_time_us.iter().copied();
         quantile::rank(counts, total, share).map_or(0, |rank| rank.value)
     }
+}
 
-    /// Adds what another thread or machine saw of the same second.
-    pub fn merge(&mut self, other: &Self) {
-        self.phase = self.phase.max(other.phase);
-        self.offered += other.offered;
-        self.requests += other.requests;
-        self.responses += other.responses;
-        self.hits += other.hits;
-        self.errors += other.errors;
-        self.wrong += other.wrong;
-        self.content_bytes += other.content_bytes;
-        self.hit_content_bytes += other.hit_content_bytes;
-        self.connections_open += other.connections_open;
-        self.queued += other.queued;
-        self.cpu_share = self.cpu_share.max(other.cpu_share);
-        for (us, count) in &other.response_time_us {
-            match self
-                .response_time_us
-                .binary_search_by_key(us, |pair| pair.0)
-            {
-                Ok(at) => self.response_time_us[at].1 += count,
-                Err(at) => self.response_time_us.insert(at, (*us, *count)),
-            }
+merge_fields! {
+    SecondTally {
+        sum {
+            offered, requests, responses, hits, errors, wrong, content_bytes, hit_content_bytes,
+            connections_open, queued, response_time_us,
         }
+        max { phase, cpu_share }
+        keep { at_s }
     }
 }
 

@@ -4,9 +4,10 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weir_measure::Merge;
 
-/// The longest time that is told from longer ones, in microseconds: an hour. Nobody waits for a
-/// response that long.
+/// The longest time that is recorded exactly, in microseconds: an hour. No client waits that long
+/// for a response.
 pub const LONGEST_US: u64 = 3_600_000_000;
 
 /// Significant digits: a value is kept to a thousandth of itself.
@@ -62,16 +63,6 @@ impl Times {
         self.max_us = self.max_us.max(us);
     }
 
-    /// Adds all of another's.
-    pub fn merge(&mut self, other: &Self) {
-        for (us, count) in other.pairs() {
-            self.histogram.saturating_record_n(us, count);
-        }
-        self.sum_us = self.sum_us.saturating_add(other.sum_us);
-        self.min_us = self.min_us.min(other.min_us);
-        self.max_us = self.max_us.max(other.max_us);
-    }
-
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -118,6 +109,17 @@ impl Times {
         self.histogram
             .iter_recorded()
             .map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+}
+
+impl Merge for Times {
+    fn merge(&mut self, other: &Self) {
+        for (us, count) in other.pairs() {
+            self.histogram.saturating_record_n(us, count);
+        }
+        self.sum_us = self.sum_us.saturating_add(other.sum_us);
+        self.min_us = self.min_us.min(other.min_us);
+        self.max_us = self.max_us.max(other.max_us);
     }
 }
 

@@ -31,7 +31,7 @@ fn check(fault: Fault, expected: &[WrongKind]) -> ClientResult {
         result.wrong_responses[0]
     );
     assert!(
-        !result.wrong_responses[0].what.is_empty() && !result.wrong_responses[0].mark.is_empty()
+        !result.wrong_responses[0].detail.is_empty() && !result.wrong_responses[0].id.is_empty()
     );
     result
 }
@@ -44,7 +44,7 @@ fn wrong_byte_is_detected_at_its_offset() {
             result
                 .wrong_responses
                 .iter()
-                .all(|fault| fault.offset == Some(offset as u64))
+                .all(|wrong| wrong.offset == Some(offset as u64))
         );
     }
 }
@@ -66,7 +66,7 @@ fn long_content_is_detected() {
 #[test]
 fn wrong_content_length_is_detected() {
     check(Fault::WrongLength { by: 1 }, &[WrongKind::WrongLength]);
-    // what goes beyond may come a moment later: then it is a body that ends too early
+    // surplus bytes may come later: then the body ends too early
     check(
         Fault::WrongLength { by: -1 },
         &[WrongKind::WrongLength, WrongKind::ShortBody],
@@ -77,7 +77,9 @@ fn wrong_content_length_is_detected() {
 fn response_of_another_target_is_detected() {
     let result = check(Fault::Swapped, &[WrongKind::Swapped]);
     assert!(
-        result.wrong_responses[0].what.contains("another target's"),
+        result.wrong_responses[0]
+            .detail
+            .contains("another target's"),
         "{:?}",
         result.wrong_responses[0]
     );

@@ -11,14 +11,14 @@ use weir_workload::{Scenario, Share};
 
 use crate::support::{SEED, TestOrigin};
 
-/// Nobody looks.
+/// Ignores the seconds.
 struct NullFeed;
 
 impl Feed for NullFeed {
     fn second(&self, _: &SecondTally) {}
 }
 
-/// Somebody remembers.
+/// Keeps the seconds.
 #[derive(Default)]
 pub(crate) struct SecondsLog(pub(crate) Mutex<Vec<SecondTally>>);
 
@@ -113,7 +113,7 @@ pub(crate) fn total(result: &ClientResult) -> RequestCounts {
     total
 }
 
-/// An address that nobody is at.
+/// An address without a listener.
 pub(crate) fn nowhere() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 1))
 }

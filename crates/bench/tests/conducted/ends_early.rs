@@ -110,7 +110,7 @@ impl ByHand {
 
 fn hello() -> serde_json::Value {
     serde_json::json!({
-        "message": "hello", "protocol": 3, "role": "clients", "name": "by-hand", "version": "0", "threads": 1,
+        "message": "hello", "protocol": 4, "role": "clients", "name": "by-hand", "version": "0", "threads": 1,
         "host": {"cpu": "", "cores": 1, "kernel": "", "memory_bytes": 0, "load_average": 0.0},
         "wall_ms": jiff::Timestamp::now().as_millisecond(),
     })
@@ -195,7 +195,7 @@ fn unsuitable_or_surplus_participant_is_refused_with_a_reason() {
             let mut by_hand = ByHand::join(address, &hello);
             scope.spawn(move || {
                 let mut line = String::new();
-                // the one that is let in is told nothing until the end
+                // the admitted one receives nothing until the end
                 let _ = by_hand.lines.read_line(&mut line);
                 let _ = sender.send(line);
             });

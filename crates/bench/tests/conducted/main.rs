@@ -1,5 +1,5 @@
 //! Whole runs: master, origin and clients with real sockets, through proxies that tell the truth
-//! and proxies that lie.
+//! and proxies with faults.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,12 +14,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use support::{Fault, FaultyProxy};
 use weir_bench::conduct::{
-    Approach, ClientRole, ERRORS_SHARE_MAX, Interrupt, LocalPlan, OriginRole, RunOutcome, RunPlan,
-    Shaping,
+    ClientRole, ERRORS_SHARE_MAX, Interrupt, LocalPlan, OriginRole, RunOutcome, RunPlan, Shaping,
 };
 use weir_bench::failure::Failure;
 use weir_bench::progress::Progress;
 use weir_bench::record;
+use weir_measure::record::Mode;
 use weir_measure::record::Record;
 use weir_workload::Scenario;
 
@@ -32,9 +32,9 @@ fn plan(scenario: Scenario, proxy: Option<SocketAddr>) -> RunPlan {
         seed: SEED,
         label: "a proxy".into(),
         proxy,
-        approach: match proxy {
-            Some(_) => Approach::Forward,
-            None => Approach::Direct,
+        mode: match proxy {
+            Some(_) => Mode::Forward,
+            None => Mode::Direct,
         },
         is_caching: true,
         cache_bytes: None,
@@ -113,7 +113,7 @@ fn run_without_a_proxy_has_no_hits_and_counts_every_request() {
     }
     assert_eq!(record.total.response_time.all.count, 80);
     assert_eq!(record.parameters["clients"].to_bits(), 4.0_f64.to_bits());
-    // five rules, and a run of a moment on one machine breaks most of them
+    // five rules, and a short run on one machine breaks most of them
     assert_eq!(record.rules.len(), 5);
     assert!(record.rules.iter().any(|rule| !rule.holds));
 }
@@ -136,7 +136,7 @@ fn run_through_a_gateway_is_valid_and_forwards_every_request() {
         .expect("a free port");
     let faulty_proxy = FaultyProxy::gateway(port, Fault::None);
     let plan = RunPlan {
-        approach: Approach::Gateway,
+        mode: Mode::Gateway,
         ..plan(support::wpb(&[]), Some(faulty_proxy.address()))
     };
     let mut local = local(1);

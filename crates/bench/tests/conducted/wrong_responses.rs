@@ -1,11 +1,11 @@
-//! Every lie of a proxy makes the run invalid, and is named.
+//! Every wrong response of a proxy makes the run invalid, and is named.
 
 use super::support::{self, Fault, FaultyProxy};
 use super::{plan, run};
 use weir_bench::report::{self, RecordFile};
 use weir_measure::record::Record;
 
-/// One lie in a Wisconsin benchmark: found once, and called by its name.
+/// One fault in a Wisconsin benchmark: found once, with the name of its kind.
 #[track_caller]
 fn check(fault: Fault, kind: &str) {
     let faulty_proxy = FaultyProxy::forward(Fault::None);

@@ -8,7 +8,8 @@ use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_bench::conduct::{Approach, ClientRole, LocalPlan, OriginRole, RunPlan};
+use weir_bench::conduct::{ClientRole, LocalPlan, OriginRole, RunPlan};
+use weir_measure::record::Mode;
 use weir_workload::{Scenario, Workload};
 
 /// The scenario of that name, changed as the flags say, not scaled yet.
@@ -130,10 +131,10 @@ pub(super) fn run_plan(
         let cause = format!("{} is no share from 0 to 1", about.errors_max);
         return Err(usage("cannot use `--errors-max`", cause));
     }
-    let approach = match (proxy, is_gateway) {
-        (None, _) => Approach::Direct,
-        (Some(_), true) => Approach::Gateway,
-        (Some(_), false) => Approach::Forward,
+    let mode = match (proxy, is_gateway) {
+        (None, _) => Mode::Direct,
+        (Some(_), true) => Mode::Gateway,
+        (Some(_), false) => Mode::Forward,
     };
     let proxy = proxy.map(resolve).transpose()?;
     let default = if proxy.is_none() { "origin" } else { "proxy" };
@@ -142,7 +143,7 @@ pub(super) fn run_plan(
         seed,
         label: about.label.clone().unwrap_or_else(|| default.into()),
         proxy,
-        approach,
+        mode,
         is_caching: !about.uncached,
         cache_bytes: about.cache_bytes.map(|size| size.bytes()),
         proxy_pid: about.proxy_pid,

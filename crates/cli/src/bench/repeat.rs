@@ -4,7 +4,8 @@ use super::failure;
 use crate::messages::{Exit, Failure};
 use clap::Args;
 use std::process::Command;
-use weir_bench::conduct::{Approach, RunPlan};
+use weir_bench::conduct::RunPlan;
+use weir_measure::record::Mode;
 
 /// How often everything is measured.
 #[derive(Clone, Debug, Args)]
@@ -45,7 +46,7 @@ impl RepeatFlags {
         &self,
         plans: impl IntoIterator<Item = &'p RunPlan>,
     ) -> Result<(), Failure> {
-        let is_gateway = |plan: &&RunPlan| plan.is_caching && plan.approach == Approach::Gateway;
+        let is_gateway = |plan: &&RunPlan| plan.is_caching && plan.mode == Mode::Gateway;
         if self.repeat == 1 || self.before_each.is_some() {
             return Ok(());
         }

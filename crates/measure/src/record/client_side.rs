@@ -1,5 +1,6 @@
 //! What the clients saw of a phase.
 
+use crate::merge_fields;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ pub struct ClientSide {
     pub validated: u64,
     /// Responses that the origin gave to this request.
     pub forwarded: u64,
-    /// 304 to a conditional request of ours, whoever answered it.
+    /// 304 to a conditional request of ours, from the proxy or the origin.
     pub not_modified: u64,
     /// Of those, the ones for which the origin was asked. `None` in records of versions that did
     /// not count them.
@@ -77,41 +78,6 @@ impl ClientSide {
         self.errors.values().sum()
     }
 
-    /// Adds another phase's counts.
-    pub fn add(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.hits += other.hits;
-        self.collapsed += other.collapsed;
-        self.validated += other.validated;
-        self.forwarded += other.forwarded;
-        self.not_modified += other.not_modified;
-        // a sum with an unknown part is unknown
-        self.not_modified_forwarded = self
-            .not_modified_forwarded
-            .zip(other.not_modified_forwarded)
-            .map(|(one, two)| one + two);
-        self.aborted += other.aborted;
-        self.content_bytes += other.content_bytes;
-        self.failed_content_bytes += other.failed_content_bytes;
-        self.hit_content_bytes += other.hit_content_bytes;
-        self.could_hit += other.could_hit;
-        self.could_hit_content_bytes += other.could_hit_content_bytes;
-        self.connections_opened += other.connections_opened;
-        self.connections_reused += other.connections_reused;
-        for (kind, count) in &other.errors {
-            *self.errors.entry(kind.clone()).or_default() += count;
-        }
-        for (kind, count) in &other.wrong {
-            *self.wrong.entry(kind.clone()).or_default() += count;
-        }
-        for (kind, side) in &other.by_kind {
-            self.by_kind.entry(kind.clone()).or_default().add(side);
-        }
-        self.cache_status.agree += other.cache_status.agree;
-        self.cache_status.disagree += other.cache_status.disagree;
-        self.cache_status.absent += other.cache_status.absent;
-    }
-
     /// Wrong responses of all kinds.
     #[must_use]
     pub fn wrong_count(&self) -> u64 {
@@ -131,19 +97,8 @@ pub struct KindSide {
     pub validated: u64,
     /// Answered by the origin.
     pub forwarded: u64,
-    /// Answered with 304, by whomever.
+    /// Answered with 304, by the proxy or the origin.
     pub not_modified: u64,
-}
-
-impl KindSide {
-    /// Adds another's.
-    pub const fn add(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.hits += other.hits;
-        self.validated += other.validated;
-        self.forwarded += other.forwarded;
-        self.not_modified += other.not_modified;
-    }
 }
 
 /// `Cache-Status` (RFC 9211) or `X-Cache` of a response compared with the origin's mark in it.
@@ -155,6 +110,16 @@ pub struct CacheStatusAgreement {
     pub disagree: u64,
     /// The response has neither field.
     pub absent: u64,
+}
+
+merge_fields! {
+    ClientSide { sum {
+        requests, hits, collapsed, validated, forwarded, not_modified, not_modified_forwarded,
+        errors, aborted, wrong, content_bytes, failed_content_bytes, hit_content_bytes, could_hit,
+        could_hit_content_bytes, by_kind, connections_opened, connections_reused, cache_status,
+    } }
+    KindSide { sum { requests, hits, validated, forwarded, not_modified } }
+    CacheStatusAgreement { sum { agree, disagree, absent } }
 }
 
 #[cfg(test)]

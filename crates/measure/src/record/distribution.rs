@@ -1,7 +1,7 @@
 //! Times as they are kept in a record: every bucket that is not empty, so that nothing is lost when
 //! records are merged.
 
-use crate::quantile;
+use crate::{Merge, quantile};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -44,9 +44,10 @@ impl Histogram {
     pub fn mean_us(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
+}
 
-    /// Adds another's values.
-    pub fn merge(&mut self, other: &Self) {
+impl Merge for Histogram {
+    fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }
@@ -58,23 +59,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.sum += other.sum;
-        let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let (mut ours, mut theirs) = (self.buckets.as_slice(), other.buckets.as_slice());
-        while let (Some(&one), Some(&two)) = (ours.first(), theirs.first()) {
-            if one.0 == two.0 {
-                merged.push((one.0, one.1 + two.1));
-                (ours, theirs) = (&ours[1..], &theirs[1..]);
-            } else if one.0 < two.0 {
-                merged.push(one);
-                ours = &ours[1..];
-            } else {
-                merged.push(two);
-                theirs = &theirs[1..];
-            }
-        }
-        merged.extend_from_slice(ours);
-        merged.extend_from_slice(theirs);
-        self.buckets = merged;
+        self.buckets.merge(&other.buckets);
     }
 }
 

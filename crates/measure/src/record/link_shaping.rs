@@ -1,9 +1,9 @@
-//! Who made the clients' links as slow as they are.
+//! How the clients' links were shaped.
 
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// Who made the clients' links as slow as the scenario says.
+/// What shaped the clients' links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkShaping {

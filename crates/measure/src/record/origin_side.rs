@@ -1,5 +1,6 @@
 //! What the origin saw of a phase.
 
+use crate::merge_fields;
 use serde::{Deserialize, Serialize};
 
 /// Requests by the mark they carry; the mark names the phase.
@@ -24,16 +25,9 @@ pub struct OriginSide {
     pub connections_opened: u64,
 }
 
-impl OriginSide {
-    /// Adds another phase's counts.
-    pub const fn add(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.distinct += other.distinct;
-        self.repeated += other.repeated;
-        self.without_id += other.without_id;
-        self.content_bytes += other.content_bytes;
-        self.not_modified += other.not_modified;
-        self.aborted += other.aborted;
-        self.connections_opened += other.connections_opened;
-    }
+merge_fields! {
+    OriginSide { sum {
+        requests, distinct, repeated, without_id, content_bytes, not_modified, aborted,
+        connections_opened,
+    } }
 }

@@ -1,6 +1,7 @@
 //! The counts of a phase: what the clients saw and what the origin saw.
 
 use super::{ClientSide, Histogram, OriginSide};
+use crate::merge_fields;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ impl Phase {
     /// 1 - (origin requests + failed requests that did not reach the origin) / client requests: the
     /// share of requests that were answered and that the origin was spared. Without failed requests
     /// that is the formula of the Wisconsin Proxy Benchmark. A failed request is never a hit.
-    /// `None` if nothing was answered. Negative if the proxy asks for more than it is asked.
+    /// `None` if nothing was answered. Negative if the proxy sends more requests than it receives.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         if self.client.answered() + self.client.aborted == 0 {
@@ -59,19 +60,6 @@ impl Phase {
         let own = client.forwarded + client.validated + not_modified;
         let unseen = self.origin.distinct.saturating_sub(own);
         client.error_count().saturating_sub(unseen)
-    }
-
-    /// Adds another phase: its counts and its times.
-    pub fn add(&mut self, other: &Self) {
-        self.seconds += other.seconds;
-        self.offered_requests += other.offered_requests;
-        self.client.add(&other.client);
-        self.origin.add(&other.origin);
-        let (ours, theirs) = (&mut self.response_time, &other.response_time);
-        ours.all.merge(&theirs.all);
-        ours.hit.merge(&theirs.hit);
-        ours.miss.merge(&theirs.miss);
-        ours.connect.merge(&theirs.connect);
     }
 
     /// The share of the requests that a cache without limits could have answered from what it had:
@@ -115,6 +103,14 @@ pub struct ResponseTime {
     pub miss: Histogram,
     /// Of setting up connections to the proxy.
     pub connect: Histogram,
+}
+
+merge_fields! {
+    Phase {
+        sum { seconds, offered_requests, client, origin, response_time }
+        keep { name, is_measured }
+    }
+    ResponseTime { sum { all, hit, miss, connect } }
 }
 
 fn spared(origin: u64, client: u64) -> Option<f64> {
@@ -205,7 +201,7 @@ mod tests {
         one.client.by_kind.insert("plain".into(), kind);
         one.origin.not_modified = 2;
         let mut sum = one.clone();
-        sum.add(&one);
+        sum.merge(&one);
         assert_eq!((sum.client.requests, sum.client.collapsed), (200, 6));
         assert_eq!(sum.client.not_modified_forwarded, Some(2));
         assert_eq!((sum.origin.distinct, sum.origin.not_modified), (160, 4));
@@ -213,7 +209,7 @@ mod tests {
         assert_eq!(sum.offered_hit_ratio(), one.offered_hit_ratio());
         assert_eq!(sum.hit_ratio(), one.hit_ratio());
         one.client.not_modified_forwarded = None;
-        sum.add(&one);
+        sum.merge(&one);
         assert_eq!(sum.client.not_modified_forwarded, None);
     }
 

@@ -13,7 +13,7 @@ pub struct Record {
     pub format: String,
     /// [`VERSION`](super::VERSION).
     pub version: u32,
-    /// Who measured, and how it was called.
+    /// The tool that measured, and its command line.
     pub tool: Tool,
     /// When the run began: RFC 3339, in UTC.
     pub started: String,
@@ -21,7 +21,7 @@ pub struct Record {
     pub seconds: f64,
     /// The machine of the clients (of the first participant, if there were several).
     pub host: Host,
-    /// Versions of what took part, by its name: the proxy's, as it was told or as it says in
+    /// Versions of what took part, by its name: the proxy's, as it was given or as it says in
     /// `Server` or `Via`.
     pub versions: BTreeMap<String, String>,
     /// The seed of the request streams and of all content.
@@ -36,8 +36,8 @@ pub struct Record {
     pub subject: Subject,
     /// What was varied between runs of one sweep, by its name: `clients`.
     pub parameters: BTreeMap<String, f64>,
-    /// Who made the clients' links; `None` where they have none of their own, and in records from
-    /// before this field.
+    /// What shaped the clients' links; `None` where they have none of their own, and in records
+    /// from before this field.
     #[serde(default)]
     pub link_shaping: Option<LinkShaping>,
     /// Nothing speaks against the numbers.
@@ -81,7 +81,7 @@ impl Record {
         for phase in self.measured() {
             match &mut all {
                 None => all = Some(phase.clone()),
-                Some(sum) => sum.add(phase),
+                Some(sum) => sum.merge(phase),
             }
         }
         all.unwrap_or_else(|| self.total.clone())
@@ -94,7 +94,7 @@ impl Record {
     }
 }
 
-/// Who measured.
+/// The tool that measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     /// `weir bench`.

@@ -1,4 +1,4 @@
-//! What was measured.
+//! The subject of a measurement.
 
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,8 @@ pub struct Subject {
     pub proxy: String,
     /// How it was spoken to.
     pub mode: Mode,
-    /// Whether it was told to keep what it fetches. `false` for a run with caching off, and for a
-    /// direct one.
+    /// Whether it was configured to cache. `false` for a run with caching off, and for a direct
+    /// one.
     pub is_caching: bool,
 }
 
@@ -21,7 +21,7 @@ pub struct Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Absolute-form (RFC 9112 §3.2.2): the client is told to use it.
+    /// Absolute-form (RFC 9112 §3.2.2): the client is configured to use it.
     Forward,
     /// Origin-form: it stands in front of the origin.
     Gateway,

@@ -137,7 +137,8 @@ impl Engine<'_> {
             head_us: slot.head_us,
             ended_us: at_us,
         };
-        self.statistics.ended(transaction, conclusion);
+        self.statistics
+            .ended(transaction, conclusion, self.reference.site);
         self.outstanding -= 1;
         if self.is_over {
             return;
