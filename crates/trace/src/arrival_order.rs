@@ -11,6 +11,7 @@ use super::file::meta::Meta;
 use super::file::reader::{Reader, Rows};
 use super::file::writer::{GROUP_ROWS, WriteSummary, Writer};
 use super::row::Row;
+use crate::ordered::ordered_by;
 use crate::row::column::Columns;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,31 +50,11 @@ struct BufferedRow {
     row: Box<Row>,
 }
 
-impl BufferedRow {
-    const fn key(&self) -> (u64, i64, u64) {
-        (self.run, self.arrival_us, self.number)
-    }
-}
-
-impl PartialEq for BufferedRow {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for BufferedRow {}
-
-impl PartialOrd for BufferedRow {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for BufferedRow {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
+ordered_by!(BufferedRow, |row: &Self| (
+    row.run,
+    row.arrival_us,
+    row.number
+));
 
 /// A file with rows in order; it is removed when it is not needed any more.
 #[derive(Debug)]

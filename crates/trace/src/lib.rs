@@ -17,6 +17,7 @@ mod file;
 pub mod generator;
 pub mod import;
 pub mod oracle_general;
+mod ordered;
 mod row;
 pub mod stats;
 #[cfg(test)]

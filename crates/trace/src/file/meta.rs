@@ -1,6 +1,7 @@
 //! What a trace says about itself, in the metadata of its file.
 
 use crate::error::Wrong;
+use crate::row::words::words;
 use parquet::file::metadata::KeyValue;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,25 +32,16 @@ pub struct Meta {
     pub dropped: BTreeMap<String, u64>,
 }
 
-/// What became of clients, servers, targets and entity tags.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Anonymisation {
-    /// Only keyed hashes of them are there.
-    #[default]
-    Keyed,
-    /// Targets are there as text; hashes are of no key.
-    None,
-}
-
-impl Anonymisation {
-    /// As it is spelt.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Keyed => "keyed",
-            Self::None => "none",
-        }
+words! {
+    /// How clients, servers, targets and entity tags are hidden.
+    #[derive(Default, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    Anonymisation {
+        /// Only keyed hashes of them are there.
+        #[default]
+        Keyed = "keyed",
+        /// Targets are there as text; hashes are of no key.
+        None = "none",
     }
 }
 

@@ -1,12 +1,12 @@
-//! The trace as an iterator: sessions begin, ask for pages, and what they ask leaves in order of
-//! arrival.
+//! The trace as an iterator: sessions begin and request pages, and rows leave in order of arrival.
 
 use super::profile::Profile;
 use super::session::Session;
 use super::transaction::Transaction;
 use super::world::{World, microseconds};
 use crate::Row;
-use std::cmp::{Ordering, Reverse};
+use crate::ordered::ordered_by;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Makes the rows of a trace, in order of arrival: the same for the same profile, number of
@@ -132,26 +132,26 @@ impl Maker {
         }
     }
 
-    /// Nothing planned later can arrive before this.
+    /// No transaction that is generated later arrives before this.
     fn until_us(&self) -> u64 {
         let next_page_us = self.sessions.peek().map(|Reverse(due)| due.at_us);
         next_page_us.map_or(self.begins_us, |at_us| at_us.min(self.begins_us))
     }
 
-    /// Sessions that go on, and transactions that were planned and have not left.
+    /// Sessions that go on, and transactions that have not left.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        self.sessions.len() + self.world.transaction.len()
+        self.sessions.len() + self.world.pending.len()
     }
 
     fn leave(&mut self) -> Option<Transaction> {
         loop {
             let until_us = self.until_us();
-            let first = self.world.transaction.peek();
+            let first = self.world.pending.peek();
             if first.is_some_and(|Reverse(transaction)| transaction.arrival_us <= until_us) {
                 return self
                     .world
-                    .transaction
+                    .pending
                     .pop()
                     .map(|Reverse(transaction)| transaction);
             }
@@ -178,22 +178,4 @@ impl Iterator for Maker {
 /// Sessions at the beginning; a bound on what a profile with a mistake can cost.
 const SESSIONS_MAX: u64 = 1_000_000;
 
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at_us, self.number).cmp(&(other.at_us, other.number))
-    }
-}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Due {}
+ordered_by!(Due, |due: &Self| (due.at_us, due.number));

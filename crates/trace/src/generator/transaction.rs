@@ -4,8 +4,8 @@
 use super::item::{Facet, chosen, kind_of};
 use super::metadata::{Lifetime, Metadata};
 use super::profile::Profile;
+use crate::ordered::ordered_by;
 use crate::{AbortedBy, RequestBit, Row, TraceMethod, TraceVersion};
-use std::cmp::Ordering;
 use weir_workload::{Chance, mix};
 
 /// The kind of resource.
@@ -33,7 +33,7 @@ pub(super) struct RequestFlags {
 pub(super) struct Transaction {
     /// Since the trace began.
     pub(super) arrival_us: u64,
-    /// Which was planned first, where two arrive at once.
+    /// The order of generation, where two arrive at once.
     pub(super) order: u64,
     pub(super) client: u64,
     pub(super) server: u64,
@@ -63,9 +63,9 @@ impl Transaction {
     pub(super) fn row(&self, profile: &Profile, metadata: &Metadata) -> Row {
         let mut row = self.exchange(profile);
         match self.resource {
-            Resource::Item(number) => self.say_item(number, profile, metadata, &mut row),
+            Resource::Item(number) => self.describe_item(number, profile, metadata, &mut row),
             Resource::Dynamic(place) => {
-                say_dynamic(usize::from(place), profile, metadata, &mut row)
+                describe_dynamic(usize::from(place), profile, metadata, &mut row)
             }
         }
         let drawn = mix(self.target ^ mix(self.order));
@@ -127,7 +127,7 @@ impl Transaction {
         }
     }
 
-    fn say_item(&self, number: u16, profile: &Profile, metadata: &Metadata, row: &mut Row) {
+    fn describe_item(&self, number: u16, profile: &Profile, metadata: &Metadata, row: &mut Row) {
         let unit = |facet: Facet| facet.unit(self.page, number);
         row.has_query = Some(unit(Facet::Query) < profile.asks.query);
         if unit(Facet::SetCookie) < profile.says.set_cookie {
@@ -160,7 +160,7 @@ impl Transaction {
     }
 }
 
-fn say_dynamic(place: usize, profile: &Profile, metadata: &Metadata, row: &mut Row) {
+fn describe_dynamic(place: usize, profile: &Profile, metadata: &Metadata, row: &mut Row) {
     let dynamic = &profile.dynamic[place];
     row.has_query = Some(dynamic.query);
     row.has_cgi_bin = Some(dynamic.cgi_bin);
@@ -187,22 +187,7 @@ fn low(word: u64, bits: u32) -> u32 {
     u32::try_from(word & mask).unwrap_or(0)
 }
 
-impl Ord for Transaction {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.arrival_us, self.order).cmp(&(other.arrival_us, other.order))
-    }
-}
-
-impl PartialOrd for Transaction {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Transaction {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Transaction {}
+ordered_by!(Transaction, |transaction: &Self| (
+    transaction.arrival_us,
+    transaction.order
+));

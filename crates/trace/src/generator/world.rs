@@ -1,4 +1,4 @@
-//! Everything that a page visited by a client changes, and the transactions that it becomes.
+//! The state that a visit to a page changes, and the transactions that it becomes.
 
 use super::client_link::Arrival;
 use super::connections::Limits;
@@ -22,7 +22,7 @@ pub(super) struct World {
     pub(super) metadata: Metadata,
     pub(super) chance: Chance,
     /// Transactions that were generated and have not left.
-    pub(super) transaction: BinaryHeap<Reverse<Transaction>>,
+    pub(super) pending: BinaryHeap<Reverse<Transaction>>,
     /// Without cookies, and with.
     site_classes: [SiteClass; 2],
     classes: Mix,
@@ -38,7 +38,7 @@ pub(super) struct World {
     connections: u64,
 }
 
-/// A page as one client asks for it.
+/// A page as one client requests it.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     page: Page,
@@ -48,7 +48,7 @@ struct Visit {
     server: u64,
     site: Site,
     marks: RequestFlags,
-    /// PageRequest for before, all of it cachable but for cookies.
+    /// Requested before, all of it cachable but for cookies.
     is_hit: bool,
     size_factor: f64,
 }
@@ -91,7 +91,7 @@ impl World {
         Self {
             metadata: Metadata::new(profile),
             chance: Chance::new(seed, MAIN),
-            transaction: BinaryHeap::new(),
+            pending: BinaryHeap::new(),
             site_classes: [false, true].map(|has| SiteClass::new(profile, has, requests)),
             classes: Mix::new([profile.plain.share, profile.cookie.share]),
             dynamics: Mix::new(profile.dynamic_shares()),
@@ -115,7 +115,7 @@ impl World {
         self.name(Name::Client, number)
     }
 
-    /// The session asks for a page at `at_us`; the answer is when the last of it has come.
+    /// The session requests a page at `at_us`; returns when the last of it has arrived.
     pub(super) fn visit(&mut self, session: &mut Session, at_us: u64) -> u64 {
         let visit = self.choose(session);
         session.site = Some(visit.site);
@@ -127,17 +127,17 @@ impl World {
             let (transaction, end_us) = self.plan(session, &visit, one, ready_us);
             ends_us = ends_us.max(end_us);
             if number == 0 {
-                // what is embedded is known when the document is there
+                // embedded items are known when the document is there
                 ready_us = end_us;
             }
             received.add(&transaction);
-            self.transaction.push(Reverse(transaction));
+            self.pending.push(Reverse(transaction));
         }
-        self.account(&visit, asked.len() as f64, received);
+        self.count(&visit, asked.len() as f64, received);
         ends_us
     }
 
-    /// Which page, and what the client says with it.
+    /// Chooses a page and the properties of its requests.
     fn choose(&mut self, session: &Session) -> Visit {
         let stays = self.chance.is(self.profile.sites.stay);
         let at = session.site.filter(|_| stays);
@@ -159,7 +159,7 @@ impl World {
             Some(number) => number,
             None => self.new_page(has_cookies, server),
         };
-        self.shelve(has_cookies, number, found.is_some(), mark == 0);
+        self.decide_reuse(has_cookies, number, found.is_some(), mark == 0);
         let page = self.site_classes[usize::from(has_cookies)]
             .pages
             .page(number);
@@ -212,7 +212,13 @@ impl World {
 
     /// Decides whether the page may be copied from now on. What was not cachable when it was asked
     /// for may not: that the next request for it is a hit would not be true.
-    fn shelve(&mut self, has_cookies: bool, number: PageNumber, is_old: bool, is_cachable: bool) {
+    fn decide_reuse(
+        &mut self,
+        has_cookies: bool,
+        number: PageNumber,
+        is_old: bool,
+        is_cachable: bool,
+    ) {
         let hash = self.name(Name::Page(has_cookies), u64::from(number));
         let law = &self.profile.pages;
         let is_once = item::is_once(&self.profile, hash);
@@ -248,7 +254,7 @@ impl World {
         }
     }
 
-    /// What is asked for: the page's items, and between them what is made for each request.
+    /// The requests of a page: its items, and dynamic content between them.
     fn requests(&mut self, visit: &Visit) -> Vec<PageRequest> {
         let class = usize::from(visit.site.has_cookies);
         let mut asked = Vec::with_capacity(usize::from(visit.page.embedded) + 4);
@@ -421,8 +427,8 @@ impl World {
             .unwrap_or(TraceVersion::Http10)
     }
 
-    /// What was asked and given is written down.
-    fn account(&mut self, visit: &Visit, requests: f64, received: PageTotals) {
+    /// Counts the requests and bytes of a visit.
+    fn count(&mut self, visit: &Visit, requests: f64, received: PageTotals) {
         let class = usize::from(visit.site.has_cookies);
         self.classes.count(class, requests);
         self.versions.count(visit.site.version, requests);

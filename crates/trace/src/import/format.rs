@@ -5,27 +5,29 @@ use super::logs::{clf, squid, webcachesim};
 use super::settings::Settings;
 use super::{Import, har, oracle_general, pcap};
 use crate::import::logs::number::{shown, unix_us, unsigned};
+use crate::row::words::words;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::str::FromStr;
 
-/// A format that is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Squid's own access log.
-    Squid,
-    /// The Common log of Apache, nginx and many others, and the Combined one, line by line.
-    Common,
-    /// The HTTP Archive of browsers, 1.1 and 1.2.
-    Har,
-    /// libCacheSim's records of 24 bytes.
-    OracleGeneral,
-    /// webcachesim's lines: time, id, size.
-    Webcachesim,
-    /// A packet capture of libpcap.
-    Pcap,
-    /// A packet capture in the newer form.
-    Pcapng,
+words! {
+    /// A format that is read, by its name on the command line.
+    Format {
+        /// Squid's own access log.
+        Squid = "squid",
+        /// The Common log of Apache, nginx and many others, and the Combined one, line by line.
+        Common = "common",
+        /// The HTTP Archive of browsers, 1.1 and 1.2.
+        Har = "har",
+        /// libCacheSim's records of 24 bytes.
+        OracleGeneral = "oracle-general",
+        /// webcachesim's lines: time, id, size.
+        Webcachesim = "webcachesim",
+        /// A packet capture of libpcap.
+        Pcap = "pcap",
+        /// A packet capture in the newer form.
+        Pcapng = "pcapng",
+    }
 }
 
 impl Format {
@@ -33,31 +35,6 @@ impl Format {
     #[must_use]
     pub const fn is_capture(self) -> bool {
         matches!(self, Self::Pcap | Self::Pcapng)
-    }
-
-    /// All of them.
-    pub const ALL: &'static [Self] = &[
-        Self::Squid,
-        Self::Common,
-        Self::Har,
-        Self::OracleGeneral,
-        Self::Webcachesim,
-        Self::Pcap,
-        Self::Pcapng,
-    ];
-
-    /// Its name on the command line.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Squid => "squid",
-            Self::Common => "common",
-            Self::Har => "har",
-            Self::OracleGeneral => "oracle-general",
-            Self::Webcachesim => "webcachesim",
-            Self::Pcap => "pcap",
-            Self::Pcapng => "pcapng",
-        }
     }
 
     /// By its beginning: the first 64 KiB of it, `is_all` if that is the whole source.
@@ -92,8 +69,7 @@ impl FromStr for Format {
         if text == "combined" {
             return Ok(Self::Common);
         }
-        let found = Self::ALL.iter().find(|format| format.as_str() == text);
-        found.copied().ok_or_else(|| {
+        Self::from_word(text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|format| format.as_str()).collect();
             format!("`{text}` is none of {}", names.join(", "))
         })

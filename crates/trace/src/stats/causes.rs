@@ -4,57 +4,34 @@
 use super::super::Row;
 use super::said::Share;
 use crate::row::directives::{REQUEST_FIELD, RequestBit};
-use crate::row::words::TraceMethod;
+use crate::row::words::{TraceMethod, words};
 use serde::Serialize;
 use weir_semantics::{NotStorable, storable};
 
-/// A cause for which the caches of 1998 did not keep a response (section 3 of the paper, and
-/// `http-1998` of `weir serve`). A request can have several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// The request has Cookie, or the response Set-Cookie.
-    Cookie,
-    /// The target has a `?`.
-    Query,
-    /// The request has Cache-Control, or `Pragma: no-cache`.
-    ClientCacheControl,
-    /// The target has `cgi-bin`.
-    CgiBin,
-    /// The method is neither GET nor HEAD.
-    Method,
-    /// The request has Authorization.
-    Authorization,
-    /// The response has Cache-Control, Expires or `Pragma: no-cache`.
-    ServerCacheControl,
+words! {
+    /// A cause for which the caches of 1998 did not keep a response (section 3 of the paper, and
+    /// `http-1998` of `weir serve`), as the paper names it. A request can have several.
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    Cause {
+        /// The request has Cookie, or the response Set-Cookie.
+        Cookie = "cookie present",
+        /// The target has a `?`.
+        Query = "URL has ?",
+        /// The request has Cache-Control, or `Pragma: no-cache`.
+        ClientCacheControl = "client Cache-Control",
+        /// The target has `cgi-bin`.
+        CgiBin = "URL has cgi-bin",
+        /// The method is neither GET nor HEAD.
+        Method = "not GET or HEAD",
+        /// The request has Authorization.
+        Authorization = "Authorization",
+        /// The response has Cache-Control, Expires or `Pragma: no-cache`.
+        ServerCacheControl = "server Cache-Control",
+    }
 }
 
 impl Cause {
-    /// All, in the order of the paper's table.
-    pub const ALL: &'static [Self] = &[
-        Self::Cookie,
-        Self::Query,
-        Self::ClientCacheControl,
-        Self::CgiBin,
-        Self::Method,
-        Self::Authorization,
-        Self::ServerCacheControl,
-    ];
-
-    /// As the paper names it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cookie => "cookie present",
-            Self::Query => "URL has ?",
-            Self::ClientCacheControl => "client Cache-Control",
-            Self::CgiBin => "URL has cgi-bin",
-            Self::Method => "not GET or HEAD",
-            Self::Authorization => "Authorization",
-            Self::ServerCacheControl => "server Cache-Control",
-        }
-    }
-
     /// Whether a row has it; `None` if the trace does not say. Of a cause with two sides one that
     /// is known will do: a request that was never answered has no Set-Cookie.
     #[must_use]

@@ -2,31 +2,20 @@
 //! trace.
 
 use crate::generator::profile::Published;
+use crate::row::words::words;
 use serde::Deserialize;
 
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Hundredths.
-    Percent,
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
-    /// Requests.
-    Requests,
-}
-
-impl Unit {
-    /// As it stands behind a number.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Percent => "%",
-            Self::Bytes => "B",
-            Self::Seconds => "s",
-            Self::Requests => "requests",
-        }
+words! {
+    /// What a number counts, as it stands behind the number.
+    Unit {
+        /// Hundredths.
+        Percent = "%",
+        /// Bytes.
+        Bytes = "B",
+        /// Seconds.
+        Seconds = "s",
+        /// Requests.
+        Requests = "requests",
     }
 }
 

@@ -16,7 +16,7 @@ macro_rules! counts {
             /// All of them by name, zeros included.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 let named = [$(($word, self.$name),)+];
-                let not_tcp = NotTcp::ALL.map(NotTcp::as_str).into_iter().zip(self.not_tcp);
+                let not_tcp = NotTcp::ALL.iter().map(|reason| reason.as_str()).zip(self.not_tcp);
                 named.into_iter().chain(not_tcp)
             }
         }

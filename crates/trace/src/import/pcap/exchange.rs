@@ -105,7 +105,7 @@ enum RequestState {
         may_be_refused: bool,
     },
     /// Nothing, until it is known whether it becomes a tunnel.
-    WaitingRow,
+    Waiting,
     Tunnel,
     /// Nothing that is HTTP.
     Over,

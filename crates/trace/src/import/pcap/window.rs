@@ -4,11 +4,12 @@
 //! began before it, or when too many wait ([`ROWS_HELD_MAX`]): one long download does not hold up a
 //! whole trace.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::limits::ROWS_HELD_MAX;
 use crate::Row;
+use crate::ordered::ordered_by;
 
 /// A place in the order: when something began, and a number that makes it unique.
 pub(super) type Begun = (i64, u64);
@@ -72,22 +73,4 @@ impl Window {
     }
 }
 
-impl PartialEq for WaitingRow {
-    fn eq(&self, other: &Self) -> bool {
-        self.begun == other.begun
-    }
-}
-
-impl Eq for WaitingRow {}
-
-impl PartialOrd for WaitingRow {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for WaitingRow {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.begun.cmp(&other.begun)
-    }
-}
+ordered_by!(WaitingRow, |row: &Self| row.begun);

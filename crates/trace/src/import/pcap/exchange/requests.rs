@@ -45,11 +45,11 @@ impl Exchange {
                 }
                 RequestState::Head => self.ask_head(rest, at.plus(used), context),
                 RequestState::Content { .. } => self.ask_content(rest, context),
-                RequestState::WaitingRow if context.is_impatient => {
+                RequestState::Waiting if context.is_impatient => {
                     self.requests = RequestState::Lost;
                     0
                 }
-                RequestState::WaitingRow => return used,
+                RequestState::Waiting => return used,
                 RequestState::Tunnel => {
                     self.count_request_content(None, rest.len() as u64);
                     rest.len()
@@ -67,7 +67,7 @@ impl Exchange {
             at.plus(usize::try_from(count).unwrap_or(0)).sequence,
         );
         match &mut self.requests {
-            RequestState::WaitingRow if !context.is_impatient => return 0,
+            RequestState::Waiting if !context.is_impatient => return 0,
             RequestState::Content {
                 reader,
                 begun,
@@ -94,9 +94,7 @@ impl Exchange {
                 context.counts.framing_lost += 1;
                 self.lose_requests(Some(lost), context);
             }
-            RequestState::Lost | RequestState::WaitingRow => {
-                self.lose_requests(Some(lost), context)
-            }
+            RequestState::Lost | RequestState::Waiting => self.lose_requests(Some(lost), context),
         }
         count
     }
@@ -188,7 +186,7 @@ impl Exchange {
                 may_be_refused: expects_continue,
             }
         } else if waits {
-            RequestState::WaitingRow
+            RequestState::Waiting
         } else {
             RequestState::Head
         };
@@ -320,7 +318,7 @@ impl Exchange {
             !last.is_answered && (last.upgrades || last.method == Method::Connect)
         });
         self.requests = if waits {
-            RequestState::WaitingRow
+            RequestState::Waiting
         } else {
             RequestState::Head
         };

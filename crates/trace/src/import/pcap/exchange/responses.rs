@@ -232,7 +232,7 @@ impl Exchange {
             self.responses = ResponseState::Tunnel;
             return;
         }
-        if matches!(self.requests, RequestState::WaitingRow) {
+        if matches!(self.requests, RequestState::Waiting) {
             self.requests = RequestState::Head;
         }
         self.begin_content(length::of_response(&head, method), false, context);

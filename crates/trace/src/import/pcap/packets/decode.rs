@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::row::words::words;
 use etherparse::{IpNumber, LaxIpSlice, LenSource, TcpHeaderSlice};
 
 use crate::import::pcap::packets::frame::Frame;
@@ -31,53 +32,25 @@ pub(in crate::import::pcap) struct Segment<'a> {
     pub(in crate::import::pcap) cut_bytes: u32,
 }
 
-/// Why a packet brought no segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotTcp {
-    /// The link type of its interface is none that is read here.
-    LinkType,
-    /// It has no IP in it (ARP, spanning tree, ...), or in a way that is not read here.
-    NotIp,
-    /// PPP with compressed TCP headers (RFC 1144).
-    CompressedHeader,
-    /// A fragment: what it carries is not put together.
-    Fragment,
-    /// IP, but not TCP.
-    NotTcp,
-    /// It ends within its headers.
-    Truncated,
-    /// A header contradicts itself.
-    Malformed,
-    /// The file does not say when it was captured.
-    NoTime,
-}
-
-impl NotTcp {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::LinkType,
-        Self::NotIp,
-        Self::CompressedHeader,
-        Self::Fragment,
-        Self::NotTcp,
-        Self::Truncated,
-        Self::Malformed,
-        Self::NoTime,
-    ];
-
-    /// As it is counted.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LinkType => "packet-link-type",
-            Self::NotIp => "packet-not-ip",
-            Self::CompressedHeader => "packet-compressed-header",
-            Self::Fragment => "packet-fragment",
-            Self::NotTcp => "packet-not-tcp",
-            Self::Truncated => "packet-truncated-in-headers",
-            Self::Malformed => "packet-malformed",
-            Self::NoTime => "packet-without-time",
-        }
+words! {
+    /// Why a packet brought no segment.
+    NotTcp {
+        /// The link type of its interface is none that is read here.
+        LinkType = "packet-link-type",
+        /// It has no IP in it (ARP, spanning tree, ...), or in a way that is not read here.
+        NotIp = "packet-not-ip",
+        /// PPP with compressed TCP headers (RFC 1144).
+        CompressedHeader = "packet-compressed-header",
+        /// A fragment: what it carries is not put together.
+        Fragment = "packet-fragment",
+        /// IP, but not TCP.
+        NotTcp = "packet-not-tcp",
+        /// It ends within its headers.
+        Truncated = "packet-truncated-in-headers",
+        /// A header contradicts itself.
+        Malformed = "packet-malformed",
+        /// The file does not say when it was captured.
+        NoTime = "packet-without-time",
     }
 }
 
