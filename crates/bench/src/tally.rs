@@ -16,8 +16,7 @@ mod second;
 mod times;
 
 pub use by_kind::{ByKind, RequestKind};
-pub(crate) use counts::kinds;
-pub use counts::{Counts, Kind};
+pub use counts::Counts;
 pub use health::{
     BUSY_SECONDS_SHARE_MAX, BUSY_SHARE, Health, LATE_SHARE_MAX, LATE_US, LINK_JUDGED_US,
     LINK_SLOWER_SHARE_MAX, LINK_SLOWEST_SHARE_MAX,

@@ -29,6 +29,7 @@ pub trait Label: Copy + Sized + 'static {
 }
 
 /// Declares label enums; adding a value is one line.
+#[macro_export]
 macro_rules! labels {
     ($(
         $(#[$outer:meta])*
@@ -40,10 +41,16 @@ macro_rules! labels {
 
         impl $name {
             /// How many values there are.
-            pub const COUNT: usize = <Self as Label>::ALL.len();
+            pub const COUNT: usize = <Self as $crate::Label>::ALL.len();
         }
 
-        impl Label for $name {
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str($crate::Label::word(*self))
+            }
+        }
+
+        impl $crate::Label for $name {
             const ALL: &'static [Self] = &[$( Self::$variant, )+];
             const WORDS: &'static [&'static str] = &[$( $word, )+];
             const ABOUT: &'static [&'static str] = &[$( concat!($($doc),+), )+];

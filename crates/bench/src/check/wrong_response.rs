@@ -1,8 +1,8 @@
 //! Kinds of wrong responses.
 
-use crate::tally::kinds;
+use weir_measure::labels;
 
-kinds! {
+labels! {
     /// How a response can be wrong. The first that is found counts; a response is wrong once.
     WrongKind {
         /// A byte of the content is not what it should be.

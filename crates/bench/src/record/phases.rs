@@ -3,9 +3,10 @@
 use crate::client::ClientResult;
 use crate::origin::{OriginCounts, PhaseCounts};
 use crate::tally::{
-    ByKind, Counts, CrossCheck, Kind, PhaseTally, RequestCounts, RequestKind, SecondTally, Times,
+    ByKind, Counts, CrossCheck, PhaseTally, RequestCounts, RequestKind, SecondTally, Times,
 };
 use std::collections::BTreeMap;
+use weir_measure::Label;
 use weir_measure::record::{
     CacheStatusAgreement, ClientSide, Histogram, KindSide, OriginSide, Phase, ResponseTime, Second,
 };
@@ -107,7 +108,7 @@ fn origin_side(counts: &PhaseCounts) -> OriginSide {
     }
 }
 
-fn by_word<K: Kind>(counts: &Counts<K>) -> BTreeMap<String, u64> {
+fn by_word<K: Label>(counts: &Counts<K>) -> BTreeMap<String, u64> {
     let seen = counts.seen();
     seen.map(|(word, count)| (word.to_owned(), count)).collect()
 }

@@ -9,7 +9,7 @@
 //! Row groups are of bounded size, so that a reader need not hold the file.
 
 use crate::failure::Failure;
-use crate::tally::{Kind as _, Outcome, Sample};
+use crate::tally::{Outcome, Sample};
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -21,6 +21,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use weir_measure::Label as _;
 use weir_workload::output::{self, OutputFile};
 
 /// The columns. `optional` ones are null where there is nothing: a connection that was there, a
@@ -117,7 +118,7 @@ fn write_rows(
     required::<Int64Type>(group, rows, |sample| time(sample.content_bytes))?;
     required::<ByteArrayType>(group, rows, |sample| text(outcome(sample.outcome)))?;
     let error = |sample: &Sample| match sample.outcome {
-        Outcome::Error(kind) => Some(text(kind.as_str())),
+        Outcome::Error(kind) => Some(text(kind.word())),
         _ => None,
     };
     optional::<ByteArrayType>(group, rows, error)?;

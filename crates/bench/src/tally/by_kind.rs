@@ -1,12 +1,12 @@
 //! What became of requests of each kind.
 
-use super::counts::{Counts, kinds};
+use super::counts::Counts;
 use super::outcome::Outcome;
 use serde::{Deserialize, Serialize};
-use weir_measure::merge_fields;
+use weir_measure::{labels, merge_fields};
 use weir_workload::{Ask, AskKind, Method};
 
-kinds! {
+labels! {
     /// How something was asked for.
     RequestKind {
         /// `GET` without a condition.

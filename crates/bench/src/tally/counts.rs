@@ -5,19 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use weir_measure::Merge;
-
-/// An enum whose variants are counted.
-pub trait Kind: Copy + 'static {
-    /// All variants, in the order of [`index`](Self::index).
-    const ALL: &'static [Self];
-
-    /// The place of this variant in [`ALL`](Self::ALL).
-    fn index(self) -> usize;
-
-    /// The word for it in records and messages.
-    fn as_str(self) -> &'static str;
-}
+use weir_measure::{Label, Merge};
 
 /// More variants than any of our enums has.
 const KINDS_MAX: usize = 20;
@@ -30,7 +18,7 @@ pub struct Counts<K> {
     kind: PhantomData<K>,
 }
 
-impl<K: Kind> Counts<K> {
+impl<K: Label> Counts<K> {
     /// Counts one.
     pub fn add(&mut self, kind: K) {
         self.add_many(kind, 1);
@@ -57,7 +45,7 @@ impl<K: Kind> Counts<K> {
     pub fn seen(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         K::ALL
             .iter()
-            .map(|kind| (kind.as_str(), self.of(*kind)))
+            .map(|kind| (kind.word(), self.of(*kind)))
             .filter(|(_, count)| *count > 0)
     }
 }
@@ -79,75 +67,29 @@ impl<K> Default for Counts<K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for Counts<K> {
+impl<K: Label> fmt::Debug for Counts<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.seen()).finish()
     }
 }
 
-impl<K: Kind> Serialize for Counts<K> {
+impl<K: Label> Serialize for Counts<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.seen())
     }
 }
 
-impl<'de, K: Kind> Deserialize<'de> for Counts<K> {
+impl<'de, K: Label> Deserialize<'de> for Counts<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut counts = Self::default();
         for (word, count) in BTreeMap::<String, u64>::deserialize(deserializer)? {
-            let kind = K::ALL.iter().find(|kind| kind.as_str() == word);
+            let kind = K::from_word(&word);
             let kind = kind.ok_or_else(|| D::Error::custom(format!("unknown kind `{word}`")))?;
-            counts.add_many(*kind, count);
+            counts.add_many(kind, count);
         }
         Ok(counts)
     }
 }
-
-/// Declares an enum whose variants are counted, each with its word.
-macro_rules! kinds {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $crate::tally::Kind for $name {
-            const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            fn index(self) -> usize {
-                self as usize
-            }
-
-            fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-
-        impl ::std::fmt::Display for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str($crate::tally::Kind::as_str(*self))
-            }
-        }
-
-        impl ::serde::Serialize for $name {
-            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str($crate::tally::Kind::as_str(*self))
-            }
-        }
-
-        impl<'de> ::serde::Deserialize<'de> for $name {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = <::std::string::String as ::serde::Deserialize>::deserialize(deserializer)?;
-                let kind = <Self as $crate::tally::Kind>::ALL.iter().copied();
-                kind.into_iter()
-                    .find(|kind| $crate::tally::Kind::as_str(*kind) == word)
-                    .ok_or_else(|| ::serde::de::Error::custom(format!("unknown kind `{word}`")))
-            }
-        }
-    };
-}
-pub(crate) use kinds;
 
 #[cfg(test)]
 mod tests {
@@ -155,7 +97,7 @@ mod tests {
     use crate::check::WrongKind;
     use crate::tally::{CrossCheck, ErrorKind};
 
-    fn check<K: Kind + fmt::Debug>() {
+    fn check<K: Label + fmt::Debug>() {
         assert!(K::ALL.len() <= KINDS_MAX);
         let mut counts = Counts::<K>::default();
         for (place, kind) in K::ALL.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! How a request ends.
 
-use super::counts::kinds;
+use weir_measure::labels;
 
 /// How a request ends, by the origin's marks and not by the proxy's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Outcome {
     Aborted,
 }
 
-kinds! {
+labels! {
     /// Why a request has no answer that could be used.
     ErrorKind {
         /// The connection was refused.
@@ -63,7 +63,7 @@ kinds! {
     }
 }
 
-kinds! {
+labels! {
     /// What `Cache-Status` or `X-Cache` says, beside the marks.
     CrossCheck {
         /// The same.

@@ -122,7 +122,7 @@ merge_fields! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Kind as _;
+    use weir_measure::Label as _;
 
     #[test]
     fn every_outcome_enters_exactly_one_account() {
