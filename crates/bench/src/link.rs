@@ -24,6 +24,7 @@ mod namespace;
 
 use direction::Direction;
 pub use namespace::Namespace;
+use weir_workload::whole;
 use weir_workload::{Chance, Link};
 
 /// The receive buffer of a client behind a link, in bytes, as it is asked of the kernel, which
@@ -194,13 +195,8 @@ impl Line {
 }
 
 /// Not negative, and an hour at most.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to what an integer holds"
-)]
 fn microseconds(ms: f64) -> u64 {
-    (ms.clamp(0.0, 3_600_000.0) * 1000.0).round() as u64
+    whole((ms.clamp(0.0, 3_600_000.0) * 1000.0).round())
 }
 
 #[cfg(test)]

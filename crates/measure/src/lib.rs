@@ -24,6 +24,7 @@ pub mod label;
 pub mod merge;
 pub mod metric;
 pub mod quantile;
+pub mod ratio;
 pub mod record;
 pub mod snapshot;
 
@@ -36,4 +37,5 @@ pub use label::{
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
+pub use ratio::{float, ratio, share};
 pub use snapshot::Snapshot;

@@ -14,6 +14,7 @@ mod ask;
 mod chance;
 mod content;
 mod law;
+mod number;
 pub mod output;
 mod phase;
 mod rules;
@@ -27,6 +28,7 @@ pub use ask::{Ask, AskKind, Method};
 pub use chance::{Chance, mix, unit_of};
 pub use content::Content;
 pub use law::{Dimension, Law, LawError};
+pub use number::{WholeNumber, microseconds, whole};
 pub use phase::PhasePlan;
 pub use rules::{RuleOutcome, RunFacts, check as check_rules};
 pub use scenario::{

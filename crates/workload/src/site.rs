@@ -17,6 +17,7 @@ use crate::UnixSeconds;
 use crate::chance::{Chance, mix, unit_of};
 use crate::content::Content;
 use crate::law::Law;
+use crate::number::whole;
 use crate::scenario::{Scenario, Workload};
 use crate::target::Target;
 use hits::HitsSite;
@@ -304,10 +305,5 @@ impl Property {
 
 /// A drawn size as bytes.
 fn length(law: &Law, chance: &mut Chance) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a cast from float saturates, and then the limit holds"
-    )]
-    let drawn = law.draw(chance) as u64;
-    drawn.min(LENGTH_BYTES_MAX)
+    whole::<u64>(law.draw(chance)).min(LENGTH_BYTES_MAX)
 }

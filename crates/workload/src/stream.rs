@@ -7,7 +7,6 @@
 //! exchange what they have requested.
 
 mod arrivals;
-mod clock;
 mod harmonic;
 mod hits;
 mod polymix;

@@ -489,16 +489,11 @@ fn lifetime_beyond_change_s(described: &Described<'_>) -> u64 {
 }
 
 /// So much of the content; the whole of it where there is nothing to leave out.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a length is no longer than it, and no byte in particular is meant"
-)]
 fn part(length: u64, share: f32) -> u64 {
     if length == 0 {
         return u64::MAX;
     }
-    (length as f64 * f64::from(share)) as u64
+    weir_workload::whole(length as f64 * f64::from(share))
 }
 
 /// An examination with its reference: reads a response while it arrives.

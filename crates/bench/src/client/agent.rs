@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use weir_workload::whole;
 use weir_workload::{Ask, Chance, Law};
 
 /// A request that is due.
@@ -223,13 +224,8 @@ impl Agent {
 }
 
 /// A draw as a number of requests: whole, and at least 1.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to what the integer holds"
-)]
 fn uses(draw: f64) -> u32 {
-    draw.clamp(1.0, f64::from(u32::MAX)) as u32
+    whole(draw.max(1.0))
 }
 
 #[cfg(test)]

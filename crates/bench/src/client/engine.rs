@@ -28,6 +28,7 @@ use super::{ClientPlan, Form};
 use crate::check::Reference;
 use crate::link::{Line, MADE_GOOD_US};
 use crate::tally::{ErrorKind, LinkTime};
+use weir_workload::microseconds;
 
 /// What is read at once where no link says less, in bytes.
 const SCRATCH_BYTES: usize = 65_536;
@@ -385,13 +386,8 @@ impl Member {
 const TASKS_A_TURN: usize = 64;
 
 /// Not negative, and a year at most.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to what an integer holds"
-)]
 fn seconds_to_us(seconds: f64) -> u64 {
-    (seconds.clamp(0.0, 31_536_000.0) * 1e6) as u64
+    microseconds(seconds.clamp(0.0, 31_536_000.0))
 }
 
 /// The token of a connection is its place among the parties.

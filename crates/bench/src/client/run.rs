@@ -16,6 +16,7 @@ use super::timers::NEVER_US;
 use super::{ClientPlan, ClientResult, Feed, Form};
 use crate::descriptors;
 use crate::failure::Failure;
+use weir_workload::microseconds;
 
 /// Readiness that is taken from the kernel at once.
 const EVENTS_MAX: usize = 1024;
@@ -138,13 +139,8 @@ impl Round<'_> {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast from float saturates"
-)]
 fn drain_us(plan: &ClientPlan) -> u64 {
-    (plan.limits.drain_s * 1e6) as u64
+    microseconds(plan.limits.drain_s)
 }
 
 /// Descriptors beside those of agents: the poll, the timer, and what the rest of the process has.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use weir_workload::{BodyPoint, Chance, FaultKind, Link, Origin, Target};
 
 use crate::mark::Id;
+use weir_workload::whole;
 
 /// The impairment of one response.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,13 +145,7 @@ pub(super) fn requests_max(origin: &Origin, seed: u64, number: u64) -> u64 {
     };
     let mut chance = Chance::new(seed ^ STREAM, !number);
     let drawn = law.draw(&mut chance);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates, and whatever is not one at least is one"
-    )]
-    let requests = drawn as u64;
-    requests.max(1)
+    whole(drawn.max(1.0))
 }
 
 /// Different for all requests of a run of fewer than 2^40 requests a share and 2^16 shares.

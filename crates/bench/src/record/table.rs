@@ -1,6 +1,7 @@
 //! A record as a table for a terminal.
 
 use std::fmt::Write as _;
+use weir_measure::float;
 use weir_measure::record::{Histogram, Mode, Phase, Record};
 
 /// The phases of a run, and whether it is valid.
@@ -138,9 +139,8 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(none, |share| format!("{:.2} %", 100.0 * share))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an hour is far below 2^53 us")]
 fn quantile(times: &Histogram, quantile: f64) -> String {
-    time(times.quantile_us(quantile).map(|us| us as f64))
+    time(times.quantile_us(quantile).map(float))
 }
 
 fn time(us: Option<f64>) -> String {

@@ -11,6 +11,7 @@ use crate::tally::{BUSY_SECONDS_SHARE_MAX, CrossCheck, RequestCounts};
 use crate::usage::ThreadLoad;
 use std::time::Duration;
 use weir_measure::record::Rule;
+use weir_measure::share;
 
 /// Reasons why a run is not valid, and warnings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -251,15 +252,4 @@ fn words(counts: &RequestCounts) -> String {
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();
     words.join(", ")
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a share is compared with a limit of a few digits"
-)]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        return 0.0;
-    }
-    part as f64 / whole as f64
 }

@@ -5,6 +5,7 @@ use super::tool::tool;
 use super::verdict::verdict;
 use crate::conduct::{Role, RunOutcome, RunPlan};
 use std::collections::BTreeMap;
+use weir_measure::float;
 use weir_measure::record::{
     FORMAT, Generator, Host, Record, Rule, Subject, VERSION, WrongResponse,
 };
@@ -169,12 +170,4 @@ fn wrong_responses(gathered: &RunOutcome) -> Vec<WrongResponse> {
     wrong.sort_by(|one, two| one.at_s.total_cmp(&two.at_s));
     wrong.truncate(WRONG_RESPONSES_MAX);
     wrong
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "seconds, bytes and rates of a run are far below 2^53"
-)]
-const fn float(count: u64) -> f64 {
-    count as f64
 }

@@ -6,6 +6,7 @@
 //! whether there are links at all, since the modem experiment compares just that.
 
 use std::collections::BTreeMap;
+use weir_measure::float;
 use weir_measure::record::{Host, Record};
 
 /// Keys of a scenario that a sweep varies.
@@ -138,12 +139,8 @@ fn between(
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "bytes of memory are far below 2^53"
-)]
 fn is_near(one: u64, two: u64) -> bool {
-    let (one, two) = (one as f64, two as f64);
+    let (one, two) = (float(one), float(two));
     (one - two).abs() <= one.max(two) * MEMORY_TOLERANCE
 }
 

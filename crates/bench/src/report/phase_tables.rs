@@ -3,6 +3,7 @@
 
 use super::comparison::Comparison;
 use super::table::written;
+use weir_measure::ratio;
 use weir_measure::record::{Histogram, KindSide, OriginSide, Phase, Record};
 use weir_report::{Html, Unit, count, digits, float};
 
@@ -178,8 +179,4 @@ fn a_second(unit: Unit, phase: &Phase, sum: u64) -> String {
 /// So many for each.
 fn each(sum: u64, of: u64) -> String {
     ratio(sum, of).map_or_else(|| "–".to_owned(), digits)
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| float(part) / float(whole))
 }

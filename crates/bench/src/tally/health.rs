@@ -3,7 +3,7 @@
 
 use super::LinkTime;
 use serde::{Deserialize, Serialize};
-use weir_measure::merge_fields;
+use weir_measure::{merge_fields, share};
 
 /// A request that is sent so much later than it should be, in microseconds, is late.
 pub const LATE_US: u64 = 10_000;
@@ -160,13 +160,6 @@ impl Health {
             self.link_slowest_share = self.link_slowest_share.max(time.late_share());
         }
     }
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        return 0.0;
-    }
-    part as f64 / whole as f64
 }
 
 merge_fields! {

@@ -1,7 +1,7 @@
 //! How much slower a link was than it is called.
 
 use serde::{Deserialize, Serialize};
-use weir_measure::merge_fields;
+use weir_measure::{merge_fields, share};
 
 /// The pauses that a link made, or many links.
 ///
@@ -33,10 +33,7 @@ impl LinkTime {
     /// What came on top, as a share of what was planned; 0 for a link that held nothing up.
     #[must_use]
     pub fn late_share(&self) -> f64 {
-        if self.planned_us == 0 {
-            return 0.0;
-        }
-        self.late_us as f64 / self.planned_us as f64
+        share(self.late_us, self.planned_us)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Processors and disks of the whole machine.
 
-use super::proc_file::float;
 use std::fs;
 use std::path::Path;
+use weir_measure::float;
 
 /// The machine's counters at one moment; only differences mean something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 //! A thread that is busy all the time is late; one that waits for a processor is late as well, and
 //! looks idle. The kernel counts both (`schedstat`).
 
-use super::proc_file::{float, named_numbers};
+use super::proc_file::named_numbers;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs;
 use std::time::Instant;
+use weir_measure::float;
 
 /// A second in which a thread used more of a core than this counts as a busy one.
 const BUSY_SHARE: f64 = 0.95;

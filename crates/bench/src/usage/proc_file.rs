@@ -53,14 +53,6 @@ pub fn named_numbers(text: &str) -> HashMap<&str, u64> {
         .collect()
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "ticks and bytes of a run are far below 2^53"
-)]
-pub(super) const fn float(number: u64) -> f64 {
-    number as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,13 @@
 //! One entry a second, beside the run.
 
 use super::machine::Machine;
-use super::proc_file::{TICKS_PER_S, float};
+use super::proc_file::TICKS_PER_S;
 use super::processes::{Processes, Totals};
 use crate::failure::Failure;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use weir_measure::float;
 use weir_measure::record::UsageSecond;
 
 /// The most seconds that are kept: more than two days, beyond any scenario.

@@ -1,7 +1,7 @@
 //! Times as they are kept in a record: every bucket that is not empty, so that nothing is lost when
 //! records are merged.
 
-use crate::{Merge, quantile};
+use crate::{Merge, quantile, ratio};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -37,12 +37,8 @@ impl Histogram {
 
     /// The mean, microseconds. `None` without a value.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a mean is read with a few digits"
-    )]
     pub fn mean_us(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+        ratio(self.sum, self.count)
     }
 }
 

@@ -1,5 +1,6 @@
 //! How well the generator kept its own time.
 
+use crate::ratio;
 use serde::{Deserialize, Serialize};
 
 /// The health of the clients and of the origin of a run, the worst of all participants.
@@ -42,12 +43,7 @@ impl Generator {
     /// By how much all clients' links together were slower than they are called: a share; `None`
     /// without links.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "microseconds of all links of a run are far below 2^53"
-    )]
     pub fn links_slower_share(&self) -> Option<f64> {
-        (self.links_planned_us > 0)
-            .then(|| self.links_late_us as f64 / self.links_planned_us as f64)
+        ratio(self.links_late_us, self.links_planned_us)
     }
 }

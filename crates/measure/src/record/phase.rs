@@ -1,7 +1,7 @@
 //! The counts of a phase: what the clients saw and what the origin saw.
 
 use super::{ClientSide, Histogram, OriginSide};
-use crate::merge_fields;
+use crate::{float, merge_fields, ratio};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -115,18 +115,6 @@ merge_fields! {
 
 fn spared(origin: u64, client: u64) -> Option<f64> {
     ratio(origin, client).map(|ratio| 1.0 - ratio)
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| float(part) / float(whole))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts stay far below 2^53, and a ratio is read with three digits"
-)]
-const fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::deficit::Deficit;
 use super::profile::Ends;
 use weir_workload::Chance;
+use weir_workload::whole;
 
 /// How one transfer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +79,7 @@ impl Endings {
 const PATIENCE: f64 = 50.0;
 
 fn cut(bytes: u64, share: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "not negative, and a cast from float saturates"
-    )]
-    let cut = (bytes as f64 * share) as u64;
-    cut
+    whole(bytes as f64 * share)
 }
 
 #[cfg(test)]

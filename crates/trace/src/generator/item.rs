@@ -98,13 +98,7 @@ pub(super) fn kind_of(profile: &Profile, kind: u8) -> &Kind {
 
 /// Whole bytes, at least one.
 pub(super) fn whole(bytes: f64, most: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at least 1, and a cast from float saturates"
-    )]
-    let bytes = bytes.min(most).max(1.0) as u64;
-    bytes
+    weir_workload::whole(bytes.min(most).max(1.0))
 }
 
 fn kind_number(profile: &Profile, page: u64, number: u16) -> u8 {
@@ -121,13 +115,7 @@ fn kind_number(profile: &Profile, page: u64, number: u16) -> u8 {
 fn third_party(profile: &Profile, page: u64, number: u16) -> u32 {
     let unit = unit_of(mix(mix(page) ^ mix(u64::from(number))));
     let drawn = libm::exp(unit * libm::log1p(f64::from(profile.sites.third_parties)));
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at least 1 and at most one more than the number of third parties"
-    )]
-    let drawn = drawn as u32;
-    drawn - 1
+    weir_workload::whole::<u32>(drawn) - 1
 }
 
 /// The place of the share that `unit` falls into; nothing where it is beyond their sum.

@@ -8,6 +8,7 @@ use crate::Row;
 use crate::ordered::ordered_by;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use weir_workload::whole;
 
 /// Makes the rows of a trace, in order of arrival: the same for the same profile, number of
 /// requests and seed, on every machine.
@@ -63,12 +64,7 @@ impl Maker {
         let clients = &self.world.profile.clients;
         let think_s = clients.think.mean().unwrap_or(0.0);
         let going_on = mean_per_s * think_s * clients.pages_a_session * self.swing(0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "not negative, and a cast from float saturates"
-        )]
-        let going_on = (going_on as u64).min(SESSIONS_MAX);
+        let going_on = whole::<u64>(going_on).min(SESSIONS_MAX);
         for _ in 0..going_on {
             let at_us = microseconds(self.world.chance.unit() * think_s);
             self.begin(at_us);
@@ -79,12 +75,7 @@ impl Maker {
         let clients = &self.world.profile.clients;
         let (population, skew) = (f64::from(clients.population), clients.skew);
         let drawn = population * libm::pow(self.world.chance.unit(), skew);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at least 0 and below the population"
-        )]
-        let client = self.world.client(drawn as u64);
+        let client = self.world.client(whole(drawn));
         self.begun += 1;
         self.sessions.push(Reverse(Due {
             at_us,

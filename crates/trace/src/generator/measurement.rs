@@ -17,6 +17,7 @@ use buckets::Buckets;
 use pools::Pools;
 use std::collections::HashMap;
 use tally::{Causes, Tally};
+use weir_measure::ratio;
 
 /// The counts of the rows so far. Its memory grows with distinct targets, clients and servers.
 #[derive(Clone, Debug, Default)]
@@ -173,8 +174,4 @@ const SERVER_IDLE_US: i64 = 30_000_000;
 
 fn percent(part: u64, whole: u64) -> Option<f64> {
     ratio(part, whole).map(|share| share * 100.0)
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -4,6 +4,7 @@ use super::item::chosen;
 use super::profile::Profile;
 use crate::{Anonymiser, ResponseBit, Row};
 use weir_semantics::{DeltaSeconds, ResponseDirectives};
+use weir_workload::whole;
 use weir_workload::{CacheControl, Chance, Law, Validators, Vary};
 
 /// A freshness lifetime in seconds, where one is given.
@@ -91,24 +92,14 @@ impl Metadata {
 
     /// How long before the trace a target was modified, whole seconds.
     pub(super) fn age_s(&self, target: u64) -> i64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a cast from float saturates, and then the limit holds"
-        )]
-        let age = self.age.draw(&mut Chance::of(target ^ AGE)) as i64;
+        let age: i64 = whole(self.age.draw(&mut Chance::of(target ^ AGE)));
         age.clamp(0, AGE_MAX_S)
     }
 
     /// The lifetime that a target gives.
     pub(super) fn lifetime(&self, target: u64) -> Lifetime {
         let mut chance = Chance::of(target ^ LIFETIME);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "not negative, and a cast from float saturates"
-        )]
-        let drawn = self.lifetime.draw(&mut chance) as u32;
-        Lifetime(drawn)
+        Lifetime(whole(self.lifetime.draw(&mut chance)))
     }
 }
 

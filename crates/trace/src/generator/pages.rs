@@ -11,6 +11,7 @@
 //! discrimination (PolyMix-4).
 
 use weir_workload::Chance;
+use weir_workload::whole;
 
 /// A page's place among those of its class.
 pub(super) type PageNumber = u32;
@@ -138,13 +139,7 @@ impl Pages {
         let ago = if chance.is(RECENT) {
             // log-uniform in [1, count + 1)
             let ago = libm::exp(chance.unit() * libm::log1p(count as f64));
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "at least 1 and at most the number of requests"
-            )]
-            let ago = ago as usize;
-            ago.min(count)
+            whole::<usize>(ago).min(count)
         } else {
             1 + index(chance.below(count as u64))
         };

@@ -2,6 +2,7 @@
 
 use crate::generator::measurement::figure::Quantity;
 use serde::Deserialize;
+use weir_workload::whole;
 use weir_workload::{CacheControl, Law, Validators, Vary};
 
 /// The constants of a kind of trace. Those that come with the program are known by
@@ -307,13 +308,7 @@ impl Profile {
 
     /// How many servers a class has.
     pub(super) fn servers(&self, has_cookies: bool) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of a number of 32 bits"
-        )]
-        let servers = (f64::from(self.sites.servers) * self.class(has_cookies).share) as u32;
-        servers.max(1)
+        whole((f64::from(self.sites.servers) * self.class(has_cookies).share).max(1.0))
     }
 
     /// The share of each kind of dynamic request in all of them.

@@ -3,6 +3,7 @@
 use super::deficit::{Deficit, Mix};
 use super::pages::{PageNumber, Pages, SizePreference};
 use super::profile::Profile;
+use weir_workload::whole;
 use weir_workload::{Chance, Zipf};
 
 #[derive(Clone, Debug)]
@@ -74,13 +75,7 @@ impl SiteClass {
 
 /// A fifth of the new pages to be, at most a hundred.
 fn first_pages(new: f64) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and 100"
-    )]
-    let first = (new / 5.0).clamp(1.0, 100.0) as usize;
-    first
+    whole((new / 5.0).clamp(1.0, 100.0))
 }
 
 /// What is owed before large pages are favoured: some dozen pages, so that small and large ones do

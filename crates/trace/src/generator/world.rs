@@ -14,6 +14,7 @@ use super::transaction::{RequestFlags, Resource, Transaction};
 use crate::TraceVersion;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use weir_workload::whole;
 use weir_workload::{Chance, mix};
 
 #[derive(Clone, Debug)]
@@ -191,12 +192,7 @@ impl World {
     fn new_page(&mut self, has_cookies: bool, server: Option<u32>) -> PageNumber {
         let law = &self.profile.pages;
         let drawn = law.embedded.draw(&mut self.chance);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "not negative, and a cast from float saturates"
-        )]
-        let embedded = (drawn as u16).min(law.embedded_max);
+        let embedded = whole::<u16>(drawn).min(law.embedded_max);
         let number = self.site_classes[usize::from(has_cookies)].pages.count() as u64;
         let hash = self.name(Name::Page(has_cookies), number);
         let factor = self.size_factor(has_cookies, hash);
@@ -481,13 +477,7 @@ enum Name {
 
 /// Whole microseconds, none for what is less than nothing.
 pub(super) fn microseconds(seconds: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "not negative, and a cast from float saturates"
-    )]
-    let whole = (seconds.clamp(0.0, SECONDS_MAX) * 1e6) as u64;
-    whole
+    weir_workload::microseconds(seconds.clamp(0.0, SECONDS_MAX))
 }
 
 /// Ten days: no wait in a trace is longer.

@@ -26,6 +26,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use weir_semantics::TargetedFields;
 use weir_semantics::{ConnectionOptions, FieldLine};
+use weir_workload::whole;
 
 /// Connections of one archive whose requests are counted; an archive of a day of browsing has a few
 /// thousand.
@@ -194,12 +195,7 @@ const MS_MAX: f64 = 1e12;
 /// Milliseconds to microseconds; `None` for what is not known or cannot be.
 fn us(ms: Option<f64>) -> Option<u64> {
     let ms = ms.filter(|ms| (0.0..=MS_MAX).contains(ms))?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and 10^15, checked above"
-    )]
-    Some((ms * 1000.0).round() as u64)
+    Some(whole((ms * 1000.0).round()))
 }
 
 /// `HTTP/1.1`, `http/2.0`, `h2`, `h3-29`; `None` for `unknown` and the like.

@@ -4,9 +4,9 @@
 //! is that of content that was not sent (RFC 9110 §8.6).
 
 use super::super::Row;
-use super::said::ratio;
 use crate::row::words::{AbortedBy, TraceMethod};
 use serde::Serialize;
+use weir_measure::share;
 
 /// How lengths compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,13 +51,13 @@ impl Abort {
     /// Mean length that was declared, bytes.
     #[must_use]
     pub fn declared_mean(&self) -> f64 {
-        ratio(self.declared_bytes, self.transfers)
+        share(self.declared_bytes, self.transfers)
     }
 
     /// Mean length that was received, bytes.
     #[must_use]
     pub fn received_mean(&self) -> f64 {
-        ratio(self.received_bytes, self.transfers)
+        share(self.received_bytes, self.transfers)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::super::Row;
 use super::population::Numbers;
-use super::said::{Share, ratio};
+use super::said::Share;
 use serde::Serialize;
+use weir_measure::share;
 
 /// Both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -58,7 +59,7 @@ impl Side {
             persistent: self.persistent.finish(),
             reused: self.reused.finish(),
             connections: is_said.then_some(connections),
-            requests_per_connection: is_said.then(|| ratio(self.requests, connections)),
+            requests_per_connection: is_said.then(|| share(self.requests, connections)),
         }
     }
 }

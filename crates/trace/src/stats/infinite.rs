@@ -15,9 +15,9 @@
 use super::super::Row;
 use super::causes::CauseSet;
 use super::population::TargetCounts;
-use super::said::ratio;
 use crate::row::words::TraceMethod;
 use serde::Serialize;
+use weir_measure::share;
 
 /// Hits of a cache, by request and by byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -45,13 +45,13 @@ impl Ratios {
     /// Hits of requests, from 0 to 1.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
-        ratio(self.hits, self.requests)
+        share(self.hits, self.requests)
     }
 
     /// Bytes of hits, of all bytes, from 0 to 1; `None` where there are none.
     #[must_use]
     pub fn byte_hit_ratio(&self) -> Option<f64> {
-        (self.bytes > 0).then(|| ratio(self.hit_bytes, self.bytes))
+        (self.bytes > 0).then(|| share(self.hit_bytes, self.bytes))
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use weir_workload::mix;
+use weir_workload::whole;
 
 /// Clients, servers and targets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -152,7 +153,7 @@ fn zipf_exponent(requests: &[u64]) -> Option<f64> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     let (mut from, mut width) = (0, 1.0_f64);
     while from < often {
-        let to = (from + whole(width)).min(often);
+        let to = (from + whole::<usize>(width)).min(often);
         // the middle of the bin on a logarithmic scale, and the mean of what is in it
         let rank = ((from as f64 + 1.0) * to as f64).sqrt();
         let mean = requests[from..to].iter().sum::<u64>() as f64 / (to - from) as f64;
@@ -175,15 +176,6 @@ fn zipf_exponent(requests: &[u64]) -> Option<f64> {
         .map(|(x, _)| (x - mean_x) * (x - mean_x))
         .sum();
     (variance > 0.0).then(|| -covariance / variance)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a width of at least 1, which saturates"
-)]
-const fn whole(width: f64) -> usize {
-    width as usize
 }
 
 #[cfg(test)]

@@ -29,17 +29,8 @@ impl Share {
     /// From 0 to 1.
     #[must_use]
     pub fn share(self) -> f64 {
-        ratio(self.yes, self.said)
+        weir_measure::share(self.yes, self.said)
     }
-}
-
-/// `part` of `whole`, from 0 to 1; 0 of nothing.
-#[expect(clippy::cast_precision_loss, reason = "it is shown with four digits")]
-pub(super) fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        return 0.0;
-    }
-    part as f64 / whole as f64
 }
 
 /// How a quantity is spread. Mean, least and greatest are exact; quantiles are within 0.1 %.

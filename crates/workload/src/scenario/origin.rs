@@ -4,6 +4,7 @@ use super::clients::{Addresses, Http};
 use super::link::Link;
 use super::text::{As, Bytes, Seconds, Share, as_text, is_zero};
 use crate::law::{Dimension, Law, Quantity};
+use crate::number::whole;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -151,11 +152,7 @@ impl BodyPoint {
     pub fn of(self, length: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.min(length),
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "a share of a length is no longer than it, and no byte in particular is meant"
-            )]
-            Self::Share(share) => ((length as f64 * share) as u64).min(length),
+            Self::Share(share) => whole::<u64>(length as f64 * share).min(length),
         }
     }
 

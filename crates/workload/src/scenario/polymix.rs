@@ -3,6 +3,7 @@
 
 use super::text::{As, Bytes, Seconds, Share, as_text};
 use crate::law::{Dimension, Law, Quantity};
+use crate::number::whole;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -105,11 +106,7 @@ impl PolyMix {
             * self.working_set_s
             * self.working_set_miss_share
             * self.fillable_share;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a cast from float saturates, and 2^64 targets are more than are asked for"
-        )]
-        (targets.round().max(1.0) as u64)
+        whole(targets.round().max(1.0))
     }
 
     /// A load as a share of the peak's, 0 to 1.
@@ -124,11 +121,7 @@ impl PolyMix {
 }
 
 fn count(number: f64) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a cast from float saturates, and the scenario is refused before"
-    )]
-    (number.round().max(1.0) as u32)
+    whole(number.round().max(1.0))
 }
 
 /// What changes when the load does.

@@ -2,6 +2,7 @@
 //! [`Scenario::scaled`].
 
 use super::{Hits, PolyMix, Scenario, Web, Workload, Wpb};
+use crate::number::whole;
 use crate::scenario::polymix::LifeCycle;
 
 pub(super) fn scaled(scenario: &Scenario, factor: f64) -> Scenario {
@@ -55,12 +56,8 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "at least 1, and a cast from float saturates"
-)]
 fn count(number: f64) -> u64 {
-    number.round().max(1.0) as u64
+    whole(number.round().max(1.0))
 }
 
 fn small_count(number: f64) -> u32 {

@@ -5,6 +5,7 @@
 //! one) reads and writes that.
 
 use crate::law::{Dimension, Quantity};
+use crate::number::whole;
 use serde::de::{self, Deserializer, Visitor};
 use serde::ser::Serializer;
 use std::fmt;
@@ -65,12 +66,8 @@ impl Number for f64 {
 }
 
 impl Number for u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "between 0 and 2^53, checked when it was read"
-    )]
     fn from_base(value: f64) -> Self {
-        value.round() as Self
+        whole(value.round())
     }
 
     fn to_base(&self) -> Option<f64> {

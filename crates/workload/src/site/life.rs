@@ -8,6 +8,7 @@
 
 use crate::UnixSeconds;
 use crate::chance::{Chance, mix, unit_of};
+use crate::number::whole;
 use crate::scenario::LifeCycle;
 
 /// When the versions of one target begin.
@@ -36,11 +37,7 @@ impl Life {
     /// The version at this time; before 1970 the one of its first second.
     pub(super) fn version(&self, at: UnixSeconds) -> u64 {
         let at = UnixSeconds(at.0.max(0));
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "seconds since 1970 are far from 2^53, and the cycle's number is not negative after two are added"
-        )]
-        let near = ((at.0 as f64 - self.birth) / self.length + 2.0).max(0.0) as u64;
+        let near: u64 = whole((at.0 as f64 - self.birth) / self.length + 2.0);
         // a modification is at most half a cycle from its place
         (near.saturating_sub(1)..=near + 1)
             .rev()
@@ -50,16 +47,9 @@ impl Life {
 
     /// The first second of a version.
     pub(super) fn begins(&self, version: u64) -> UnixSeconds {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a version far beyond any time begins never, and a cast from float saturates"
-        )]
-        let second = {
-            let place = unit_of(mix(self.hash ^ mix(version))) - 0.5;
-            let cycles = version as f64 - 2.0 + self.variance * place;
-            (self.birth + cycles * self.length).floor() as i64
-        };
-        UnixSeconds(second)
+        let place = unit_of(mix(self.hash ^ mix(version))) - 0.5;
+        let cycles = version as f64 - 2.0 + self.variance * place;
+        UnixSeconds(whole((self.birth + cycles * self.length).floor()))
     }
 
     /// The first second after a version.

@@ -7,6 +7,7 @@
 use super::life::Life;
 use super::{Described, HEURISTIC_LIFETIME_MIN_S, Property, length, path};
 use crate::UnixSeconds;
+use crate::number::whole;
 use crate::scenario::{CacheControl, Web, WebContent};
 use crate::target::Target;
 use weir_semantics::{DeltaSeconds, ResponseDirectives};
@@ -119,15 +120,9 @@ impl WebSite {
 
     /// Whole seconds.
     fn lifetime_s(&self, seed: u64, target: Target) -> u64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a cast from float saturates, and then the limit holds"
-        )]
-        let drawn = self
-            .web
-            .lifetime
-            .draw(&mut Property::Lifetime.chance(seed, target)) as u64;
-        drawn.min(u64::from(DeltaSeconds::MAX.as_secs()))
+        let mut chance = Property::Lifetime.chance(seed, target);
+        whole::<u64>(self.web.lifetime.draw(&mut chance))
+            .min(u64::from(DeltaSeconds::MAX.as_secs()))
     }
 
     /// Whether there is a `Last-Modified`, and an `ETag`.

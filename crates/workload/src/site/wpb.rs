@@ -4,6 +4,7 @@
 use super::{Described, Property, length, path};
 use crate::UnixSeconds;
 use crate::law::Law;
+use crate::number::whole;
 use crate::scenario::Wpb;
 use crate::target::Target;
 
@@ -16,11 +17,7 @@ pub(super) struct WpbSite {
 
 impl WpbSite {
     pub(super) fn new(wpb: &Wpb) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a time is from 0 to a hundred years"
-        )]
-        let expires_after_s = wpb.expires_after_s as u64;
+        let expires_after_s = whole(wpb.expires_after_s);
         Self {
             sizes: wpb.sizes.clone(),
             expires_after_s,

@@ -4,8 +4,8 @@
 //! been answered to itself before and may be answered from the store: no barrier between the
 //! connections is needed. They begin at different places of the round.
 
-use super::clock::microseconds;
 use crate::ask::Ask;
+use crate::number::microseconds;
 use crate::phase::PhasePlan;
 use crate::{Chance, Hits, Target};
 

@@ -31,9 +31,9 @@ use worlds::{Pick, Worlds};
 
 use super::Due;
 use super::arrivals::Ramp;
-use super::clock::microseconds;
 use crate::ask::Ask;
 use crate::chance::mix;
+use crate::number::{microseconds, whole};
 use crate::phase::PhasePlan;
 use crate::{Chance, PolyMix, RampBy, Scenario, Site, Target};
 
@@ -121,7 +121,7 @@ impl Robots {
     /// PolyMix-3 changes the rate of every robot; PolyMix-4 changes how many robots are active,
     /// here with the last of them at a part of its rate, so that the sum follows the line.
     fn robot(&mut self, load: Ramp) -> usize {
-        let robots = as_number(self.owed.len());
+        let robots = self.owed.len() as f64;
         let active = match self.ramp_by {
             RampBy::Rate => robots,
             RampBy::Robots => robots * load.at(self.since_s),
@@ -235,17 +235,7 @@ impl Iterator for Robots {
 /// where the longest fills on record took hours. Only a scenario that fills nothing gets there.
 const FILL_S_MAX: f64 = 60.0 * 86_400.0;
 
-#[expect(clippy::cast_precision_loss, reason = "robots are far fewer than 2^53")]
-fn as_number(robots: usize) -> f64 {
-    robots as f64
-}
-
 /// A place among `count`, from a number that may have been rounded up to it.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of a float saturates, and the place is bounded"
-)]
 fn as_place(place: f64, count: usize) -> usize {
-    (place as usize).min(count - 1)
+    whole::<usize>(place).min(count - 1)
 }

@@ -9,10 +9,10 @@
 
 use super::Due;
 use super::arrivals::Ramp;
-use super::clock::microseconds;
 use super::zipf::Zipf;
 use crate::ask::{Ask, AskKind, Method};
 use crate::chance::mix;
+use crate::number::microseconds;
 use crate::phase::PhasePlan;
 use crate::{Chance, Scenario, Target, Web};
 

@@ -6,6 +6,7 @@
 //! and bound, without a table, and with little more than one try a draw.
 
 use crate::Chance;
+use crate::number::whole;
 
 /// A Zipf-like law over the ranks `1..=n`.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl Zipf {
     #[must_use]
     pub fn new(ranks: u64, exponent: f64) -> Self {
         let ranks = ranks.max(1);
-        let last = as_number(ranks);
+        let last = ranks as f64;
         Self {
             ranks,
             last,
@@ -49,7 +50,7 @@ impl Zipf {
             let is_taken = rank - wanted <= self.squeeze
                 || at >= area(rank + 0.5, self.exponent) - height(rank, self.exponent);
             if is_taken {
-                return as_rank(rank).min(self.ranks);
+                return whole::<u64>(rank).min(self.ranks);
             }
         }
     }
@@ -94,23 +95,6 @@ fn shrink(x: f64) -> f64 {
 
 /// Where the quotients lose their digits and the first terms of their series are exact enough.
 const SERIES_BELOW: f64 = 1e-8;
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "ranks stay far below 2^53: they count targets"
-)]
-fn as_number(ranks: u64) -> f64 {
-    ranks as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to the ranks, whole, and at least 1"
-)]
-fn as_rank(rank: f64) -> u64 {
-    rank as u64
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Quantiles of positive numbers without keeping them: counts in buckets a hundredth wide.
 
 use weir_measure::quantile;
+use weir_workload::whole;
 
 /// Counts by size.
 #[derive(Clone, Debug, Default)]
@@ -12,12 +13,7 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(super) fn add(&mut self, value: f64) {
         let above = libm::log(value.max(LEAST) / LEAST) * STEPS;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "not negative, and cut at the limit"
-        )]
-        let place = (above as usize).min(PLACES_MAX - 1);
+        let place = whole::<usize>(above).min(PLACES_MAX - 1);
         if self.counts.len() <= place {
             self.counts.resize(place + 1, 0);
         }

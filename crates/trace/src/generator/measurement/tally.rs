@@ -1,8 +1,9 @@
 //! What rows say, counted.
 
-use super::{percent, ratio};
+use super::percent;
 use crate::generator::measurement::figure::Quantity;
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceVersion};
+use weir_measure::ratio;
 
 /// Why a row is not cachable, in PROXIM's words.
 #[derive(Clone, Copy, Debug, Default)]

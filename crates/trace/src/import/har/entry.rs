@@ -6,6 +6,7 @@ use crate::AbortedBy;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use weir_semantics::{FieldLine, is_token};
+use weir_workload::whole;
 
 /// One request and what came of it.
 #[derive(Deserialize)]
@@ -220,12 +221,7 @@ fn bytes(number: Option<f64>) -> Option<u64> {
     // beyond this, whole numbers are not exact
     const BYTES_MAX: f64 = 9_007_199_254_740_992.0;
     let number = number.filter(|number| (0.0..=BYTES_MAX).contains(number))?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and 2^53, checked above"
-    )]
-    (number.fract() == 0.0).then_some(number as u64)
+    (number.fract() == 0.0).then(|| whole(number))
 }
 
 /// A number, or a text that is one; anything else is not known.

@@ -1,5 +1,7 @@
 //! Numbers as they are read.
 
+use weir_measure::float;
+
 /// In groups of three, from five digits on.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -31,18 +33,16 @@ pub(super) fn bytes(number: f64) -> String {
 }
 
 /// The same of a whole number.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(crate) fn whole_bytes(number: u64) -> String {
-    bytes(number as f64)
+    bytes(float(number))
 }
 
 /// Megabytes of 10^6 bytes, whole, as in the paper; less than ten of them with digits that count.
-#[expect(clippy::cast_precision_loss, reason = "a few digits are shown")]
 pub(super) fn megabytes(number: u64) -> String {
     if number >= 10_000_000 {
         return count(number.saturating_add(500_000) / 1_000_000);
     }
-    digits(number as f64 / 1e6)
+    digits(float(number) / 1e6)
 }
 
 /// A time in microseconds.
@@ -55,17 +55,15 @@ pub(super) fn time(us: f64) -> String {
 }
 
 /// The same of a whole number.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(crate) fn whole_time(us: u64) -> String {
-    time(us as f64)
+    time(float(us))
 }
 
 /// A long time in microseconds.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(super) fn span(us: u64) -> String {
-    let seconds = us as f64 / 1e6;
+    let seconds = float(us) / 1e6;
     match seconds {
-        seconds if seconds < 120.0 => time(us as f64),
+        seconds if seconds < 120.0 => time(float(us)),
         seconds if seconds < 7200.0 => format!("{} minutes", digits(seconds / 60.0)),
         seconds if seconds < 172_800.0 => format!("{} hours", digits(seconds / 3600.0)),
         seconds => format!("{} days", digits(seconds / 86_400.0)),

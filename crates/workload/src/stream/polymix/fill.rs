@@ -2,6 +2,7 @@
 //! freezes the working set.
 
 use crate::PolyMix;
+use crate::number::whole;
 
 /// Counters of fill, and their goals.
 ///
@@ -57,14 +58,8 @@ impl Fill {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "a goal needs no last byte, and a cast of a float saturates"
-)]
 fn times(bytes: u64, factor: f64) -> u64 {
-    (bytes as f64 * factor) as u64
+    whole(bytes as f64 * factor)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! but the hot set stays 1 % of the working set when a run is scaled down to a few ids a server.
 
 use crate::Chance;
+use crate::number::whole;
 
 /// How repeated ids are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -93,14 +94,8 @@ impl World {
 }
 
 /// How many ids are hot among `count`: at least one, at most all.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "a share of a count far below 2^53"
-)]
 fn hot_width(count: u64, popularity: Popularity) -> u64 {
-    let width = (count as f64 * popularity.hot_set_share).round() as u64;
+    let width: u64 = whole((count as f64 * popularity.hot_set_share).round());
     width.clamp(1, count.max(1))
 }
 
