@@ -32,7 +32,7 @@ type Checked = Result<(), Invalid>;
 
 pub(super) fn check(scenario: &Scenario) -> Checked {
     visible("name", &scenario.name)?;
-    number("scale", scenario.scale, 1e-9, 1e9)?;
+    range("scale", scenario.scale, 1e-9, 1e9)?;
     match &scenario.workload {
         Workload::Wpb(wpb) => closed::check_wpb(wpb)?,
         Workload::PolyMix(polymix) => polymix::check(polymix)?,
@@ -50,23 +50,21 @@ fn check_origin(origin: &Origin) -> Checked {
         origin.requests_per_connection.as_ref(),
     )?;
     above_zero("origin.idle_timeout", origin.idle_timeout_s)?;
-    if origin.rate_bytes_per_s == Some(0) {
-        return refuse(
-            "origin.rate",
-            "is zero",
-            "leave it out where content is to be sent as fast as it is taken",
-        );
-    }
+    require(
+        origin.rate_bytes_per_s != Some(0),
+        "origin.rate",
+        "is zero",
+        "leave it out where content is to be sent as fast as it is taken",
+    )?;
     for (index, fault) in origin.faults.iter().enumerate() {
         let key = |name: &str| format!("origin.faults[{index}].{name}");
         above_zero(&key("share"), fault.share)?;
-        if fault.until_s.is_some_and(|until| until <= fault.from_s) {
-            return refuse(
-                key("until"),
-                "is not after `from`",
-                "leave it out where the fault is to last",
-            );
-        }
+        require(
+            fault.until_s.is_none_or(|until| until > fault.from_s),
+            key("until"),
+            "is not after `from`",
+            "leave it out where the fault is to last",
+        )?;
     }
     link("origin.link", origin.link.as_ref())
 }
@@ -109,73 +107,55 @@ const RATE_MAX: f64 = 1e7;
 /// Entries of any list.
 const ENTRIES_MAX: usize = 64;
 
-fn refuse<T>(
-    key_path: impl Into<String>,
+/// Refuses the value of a key unless `holds`.
+fn require(
+    holds: bool,
+    key: impl Into<String>,
     what: impl Into<String>,
     hint: impl Into<String>,
-) -> Result<T, Invalid> {
+) -> Checked {
+    if holds {
+        return Ok(());
+    }
     Err(Invalid {
-        key_path: key_path.into(),
+        key_path: key.into(),
         what: what.into(),
         hint: hint.into(),
     })
 }
 
-fn count(key: &str, found: u32, most: u32) -> Checked {
-    if (1..=most).contains(&found) {
-        return Ok(());
-    }
-    refuse(
-        key,
-        format!("is {found}"),
-        format!("it is from 1 to {most}"),
-    )
+/// A number that is not one is in no range.
+fn range<N: PartialOrd + Display>(key: &str, found: N, least: N, most: N) -> Checked {
+    let hint = format!("it is from {least} to {most}");
+    let holds = (least..=most).contains(&found);
+    require(holds, key, format!("is {found}"), hint)
 }
 
-fn number(key: &str, found: f64, least: f64, most: f64) -> Checked {
-    // written so that what is not a number is refused
-    if (least..=most).contains(&found) {
-        return Ok(());
-    }
-    refuse(
-        key,
-        format!("is {found}"),
-        format!("it is from {least} to {most}"),
-    )
+fn count(key: &str, found: u32, most: u32) -> Checked {
+    range(key, found, 1, most)
 }
 
 fn above_zero(key: &str, found: f64) -> Checked {
-    if found > 0.0 {
-        return Ok(());
-    }
-    refuse(key, "is zero", "it is more than zero")
+    require(found > 0.0, key, "is zero", "it is more than zero")
 }
 
 fn rate(key: &str, found: f64) -> Checked {
     above_zero(key, found)?;
-    number(key, found, 0.0, RATE_MAX)
+    range(key, found, 0.0, RATE_MAX)
 }
 
 fn law(key: &str, found: &Law, dimension: Dimension) -> Checked {
-    if found.is_of(dimension) {
-        return Ok(());
-    }
     let what = format!("is `{found}`, which draws something else");
-    refuse(
-        key,
-        what,
-        format!("its values are each {}", dimension.example()),
-    )
+    let hint = format!("its values are each {}", dimension.example());
+    require(found.is_of(dimension), key, what, hint)
 }
 
 /// Requests a connection: none is no law for a connection.
 fn requests(key: &str, found: Option<&Law>) -> Checked {
     let Some(found) = found else { return Ok(()) };
     law(key, found, Dimension::Plain)?;
-    if found.minimum() >= 1.0 {
-        return Ok(());
-    }
-    refuse(
+    require(
+        found.minimum() >= 1.0,
         key,
         format!("is `{found}`, which may draw less than 1"),
         "a connection is for one request at least, as with `zipf(16)`",
@@ -185,10 +165,8 @@ fn requests(key: &str, found: Option<&Law>) -> Checked {
 /// Shares of one whole.
 fn whole(key: &str, shares: impl Iterator<Item = f64>) -> Checked {
     let sum: f64 = shares.sum();
-    if (sum - 1.0).abs() <= SHARES_SLACK {
-        return Ok(());
-    }
-    refuse(
+    require(
+        (sum - 1.0).abs() <= SHARES_SLACK,
         key,
         format!("has shares that add up to {:.3} %", sum * 100.0),
         "they add up to 100 %",
@@ -198,10 +176,8 @@ fn whole(key: &str, shares: impl Iterator<Item = f64>) -> Checked {
 /// Shares that leave something, or nothing, to the rest.
 fn part(key: &str, shares: impl Iterator<Item = f64>) -> Checked {
     let sum: f64 = shares.sum();
-    if sum <= 1.0 + SHARES_SLACK {
-        return Ok(());
-    }
-    refuse(
+    require(
+        sum <= 1.0 + SHARES_SLACK,
         key,
         format!("and what it excludes add up to {:.3} %", sum * 100.0),
         "together they are at most 100 %",
@@ -209,23 +185,16 @@ fn part(key: &str, shares: impl Iterator<Item = f64>) -> Checked {
 }
 
 fn entries(key: &str, found: usize, most: usize) -> Checked {
-    if (1..=most).contains(&found) {
-        return Ok(());
-    }
-    refuse(
-        key,
-        format!("has {found} entries"),
-        format!("it has from 1 to {most}"),
-    )
+    let hint = format!("it has from 1 to {most}");
+    let what = format!("has {found} entries");
+    require((1..=most).contains(&found), key, what, hint)
 }
 
 /// Text that may stand in a field: no control could end the line.
 fn visible(key: &str, text: &str) -> Checked {
     let is_visible = |byte: u8| (b' '..=b'~').contains(&byte);
-    if !text.trim().is_empty() && text.bytes().all(is_visible) {
-        return Ok(());
-    }
-    refuse(
+    require(
+        !text.trim().is_empty() && text.bytes().all(is_visible),
         key,
         "is empty or has characters that are not printable ASCII",
         "it is one line of printable ASCII",
@@ -235,29 +204,29 @@ fn visible(key: &str, text: &str) -> Checked {
 /// What a path may end in.
 fn extension(key: &str, text: &str) -> Checked {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    match text.strip_prefix('.') {
-        Some(rest) if !rest.is_empty() && rest.len() <= 16 && rest.bytes().all(is_plain) => Ok(()),
-        _ => refuse(
-            key,
-            format!("is `{}`", text.escape_debug()),
-            "a dot and 1 to 16 letters, digits or underscores, as in `.html`",
-        ),
-    }
+    let is_extension =
+        |rest: &str| !rest.is_empty() && rest.len() <= 16 && rest.bytes().all(is_plain);
+    require(
+        text.strip_prefix('.').is_some_and(is_extension),
+        key,
+        format!("is `{}`", text.escape_debug()),
+        "a dot and 1 to 16 letters, digits or underscores, as in `.html`",
+    )
 }
 
 fn link(key: &str, found: Option<&Link>) -> Checked {
     let Some(found) = found else { return Ok(()) };
-    let rates = [("down", found.down_bits_per_s), ("up", found.up_bits_per_s)];
-    if let Some((name, _)) = rates.into_iter().find(|(_, rate)| *rate == Some(0)) {
-        return refuse(
+    for (name, rate) in [("down", found.down_bits_per_s), ("up", found.up_bits_per_s)] {
+        require(
+            rate != Some(0),
             format!("{key}.{name}"),
             "is zero",
             "leave it out where the link is as fast as the machine",
-        );
+        )?;
     }
-    number(&format!("{key}.delay"), found.delay_ms, 0.0, DELAY_MS_MAX)?;
+    range(&format!("{key}.delay"), found.delay_ms, 0.0, DELAY_MS_MAX)?;
     // all packets lost is no link
-    number(&format!("{key}.loss"), found.loss, 0.0, LOSS_MAX)
+    range(&format!("{key}.loss"), found.loss, 0.0, LOSS_MAX)
 }
 
 /// The longest delay of a link, one way: to the moon and back takes 2.6 s.

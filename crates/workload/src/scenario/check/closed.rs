@@ -1,6 +1,6 @@
 //! The closed loops: WPB and hits.
 
-use super::{AGENTS_MAX, Checked, SERVERS_MAX, above_zero, count, law, number};
+use super::{AGENTS_MAX, Checked, SERVERS_MAX, above_zero, count, law, range};
 use crate::law::Dimension;
 use crate::scenario::{Hits, Wpb};
 
@@ -14,7 +14,7 @@ pub(super) fn check_wpb(wpb: &Wpb) -> Checked {
     count("workload.servers", wpb.servers, SERVERS_MAX)?;
     law("workload.sizes", &wpb.sizes, Dimension::Bytes)?;
     if let Some(exponent) = wpb.popularity {
-        number("workload.popularity", exponent, 0.0, EXPONENT_MAX)?;
+        range("workload.popularity", exponent, 0.0, EXPONENT_MAX)?;
     }
     match &wpb.path_bytes {
         Some(path_bytes) => law("workload.path_bytes", path_bytes, Dimension::Bytes),

@@ -1,8 +1,8 @@
 //! PolyMix: contents and schedule.
 
 use super::{
-    AGENTS_MAX, Checked, ENTRIES_MAX, SERVERS_MAX, above_zero, entries, extension, law, number,
-    part, rate, refuse, visible, whole,
+    AGENTS_MAX, Checked, ENTRIES_MAX, SERVERS_MAX, above_zero, entries, extension, law, part,
+    range, rate, require, visible, whole,
 };
 use crate::law::Dimension;
 use crate::scenario::{ContentType, LifeCycle, Load, PolyMix, PolyPhase};
@@ -21,7 +21,7 @@ pub(super) fn check(polymix: &PolyMix) -> Checked {
         [polymix.post_share, polymix.head_share].into_iter(),
     )?;
     law("workload.post_size", &polymix.post_size, Dimension::Bytes)?;
-    number("workload.fill_factor", polymix.fill_factor, 0.0, 1000.0)?;
+    range("workload.fill_factor", polymix.fill_factor, 0.0, 1000.0)?;
     above_zero("workload.working_set_time", polymix.working_set_s)?;
     above_zero("workload.hot_set_share", polymix.hot_set_share)?;
     check_contents(&polymix.contents)?;
@@ -32,42 +32,37 @@ fn check_rates(polymix: &PolyMix) -> Checked {
     rate("workload.peak_rate_per_s", polymix.peak_rate_per_s)?;
     rate("workload.fill_rate_per_s", polymix.fill_rate_per_s)?;
     rate("workload.robot_rate_per_s", polymix.robot_rate_per_s)?;
-    if polymix.fill_rate_per_s > polymix.peak_rate_per_s {
-        return refuse(
-            "workload.fill_rate_per_s",
-            "is more than the peak",
-            "it is at most `peak_rate_per_s`",
-        );
-    }
+    require(
+        polymix.fill_rate_per_s <= polymix.peak_rate_per_s,
+        "workload.fill_rate_per_s",
+        "is more than the peak",
+        "it is at most `peak_rate_per_s`",
+    )?;
     let robots = polymix.peak_rate_per_s / polymix.robot_rate_per_s;
-    if robots > f64::from(AGENTS_MAX) {
-        return refuse(
-            "workload.peak_rate_per_s",
-            format!("needs {robots:.0} robots"),
-            format!("at most {AGENTS_MAX} make up the peak"),
-        );
-    }
-    number(
+    require(
+        robots <= f64::from(AGENTS_MAX),
+        "workload.peak_rate_per_s",
+        format!("needs {robots:.0} robots"),
+        format!("at most {AGENTS_MAX} make up the peak"),
+    )?;
+    range(
         "workload.servers_per_robot",
         polymix.servers_per_robot,
         0.0,
         1000.0,
     )?;
-    if polymix.servers() > SERVERS_MAX {
-        return refuse(
-            "workload.servers_base",
-            format!("makes {} servers", polymix.servers()),
-            format!("there are at most {SERVERS_MAX}"),
-        );
-    }
-    if polymix.small_bias_reach > REACH_MAX {
-        return refuse(
-            "workload.small_bias_reach",
-            format!("is {}", polymix.small_bias_reach),
-            format!("it is at most {REACH_MAX}"),
-        );
-    }
-    Ok(())
+    require(
+        polymix.servers() <= SERVERS_MAX,
+        "workload.servers_base",
+        format!("makes {} servers", polymix.servers()),
+        format!("there are at most {SERVERS_MAX}"),
+    )?;
+    require(
+        polymix.small_bias_reach <= REACH_MAX,
+        "workload.small_bias_reach",
+        format!("is {}", polymix.small_bias_reach),
+        format!("it is at most {REACH_MAX}"),
+    )
 }
 
 fn check_contents(contents: &[ContentType]) -> Checked {
@@ -77,13 +72,12 @@ fn check_contents(contents: &[ContentType]) -> Checked {
         contents.iter().map(|content| content.share),
     )?;
     let embedded = contents.iter().filter(|content| !content.direct).count();
-    if embedded > 1 || embedded == contents.len() {
-        return refuse(
-            "workload.contents",
-            format!("has {embedded} kinds that are not direct"),
-            "at most one kind is only embedded, and one is asked for itself",
-        );
-    }
+    require(
+        embedded <= 1 && embedded < contents.len(),
+        "workload.contents",
+        format!("has {embedded} kinds that are not direct"),
+        "at most one kind is only embedded, and one is asked for itself",
+    )?;
     for (index, content) in contents.iter().enumerate() {
         let key = |name: &str| format!("workload.contents[{index}].{name}");
         visible(&key("name"), &content.name)?;
@@ -94,11 +88,10 @@ fn check_contents(contents: &[ContentType]) -> Checked {
         if let Some(embeds) = &content.embeds {
             law(&key("embeds"), embeds, Dimension::Plain)?;
             let is_few = embeds.maximum().is_some_and(|most| most <= EMBEDDED_MAX);
-            if !is_few || !content.direct || embedded == 0 {
-                let hint =
-                    format!("a direct kind embeds at most {EMBEDDED_MAX} of the kind that is not");
-                return refuse(key("embeds"), format!("is `{embeds}`"), hint);
-            }
+            let hint =
+                format!("a direct kind embeds at most {EMBEDDED_MAX} of the kind that is not");
+            let holds = is_few && content.direct && embedded > 0;
+            require(holds, key("embeds"), format!("is `{embeds}`"), hint)?;
         }
     }
     Ok(())
@@ -106,7 +99,7 @@ fn check_contents(contents: &[ContentType]) -> Checked {
 
 pub(super) fn life_cycle(key: &str, cycle: &LifeCycle) -> Checked {
     law(&format!("{key}.length"), &cycle.length, Dimension::Seconds)?;
-    number(
+    range(
         &format!("{key}.variance"),
         cycle.variance,
         0.0,
@@ -121,62 +114,49 @@ fn check_phases(polymix: &PolyMix) -> Checked {
     for (index, phase) in phases.iter().enumerate() {
         let key = |name: &str| format!("workload.phases[{index}].{name}");
         visible(&key("name"), &phase.name)?;
-        if !names.insert(phase.name.as_str()) {
-            return refuse(
-                key("name"),
-                format!("is `{}` a second time", phase.name),
-                "reports tell phases apart by their names",
-            );
-        }
+        require(
+            names.insert(phase.name.as_str()),
+            key("name"),
+            format!("is `{}` a second time", phase.name),
+            "reports tell phases apart by their names",
+        )?;
         check_phase(&key, polymix, phase)?;
     }
-    if phases
-        .iter()
-        .filter(|phase| phase.seconds.is_none())
-        .count()
-        > 1
-    {
-        return refuse(
-            "workload.phases",
-            "has two without a duration",
-            "the cache is filled once: give all but one a `duration`",
-        );
-    }
-    if !phases.iter().any(|phase| phase.measured) {
-        return refuse(
-            "workload.phases",
-            "has none that is measured",
-            "say `measured = true` where results are read from",
-        );
-    }
-    Ok(())
+    let endless = phases.iter().filter(|phase| phase.seconds.is_none());
+    require(
+        endless.count() <= 1,
+        "workload.phases",
+        "has two without a duration",
+        "the cache is filled once: give all but one a `duration`",
+    )?;
+    require(
+        phases.iter().any(|phase| phase.measured),
+        "workload.phases",
+        "has none that is measured",
+        "say `measured = true` where results are read from",
+    )
 }
 
 fn check_phase(key: &dyn Fn(&str) -> String, polymix: &PolyMix, phase: &PolyPhase) -> Checked {
-    number(&key("recurrence"), phase.recurrence, 0.0, 1.0)?;
-    number(&key("special"), phase.special, 0.0, 1.0)?;
+    range(&key("recurrence"), phase.recurrence, 0.0, 1.0)?;
+    range(&key("special"), phase.special, 0.0, 1.0)?;
     match phase.seconds {
         Some(seconds) => above_zero(&key("duration"), seconds)?,
-        // nothing would ever be asked, and the goal never met
-        None if polymix.load_share(phase.load) <= 0.0 => {
-            return refuse(
-                key("load"),
-                "is nothing",
-                "the phase that fills the cache needs a load",
-            );
-        }
-        None => {}
+        // else no request would be made, and the goal never met
+        None => require(
+            polymix.load_share(phase.load) > 0.0,
+            key("load"),
+            "is nothing",
+            "the phase that fills the cache needs a load",
+        )?,
     }
     for load in phase.load_from.iter().chain([&phase.load]) {
-        if let Load::Robots(robots) = load
-            && *robots > polymix.robots()
-        {
-            return refuse(
-                key("load"),
-                format!("is `{load}`"),
-                format!("there are {} robots", polymix.robots()),
-            );
-        }
+        require(
+            !matches!(load, Load::Robots(robots) if *robots > polymix.robots()),
+            key("load"),
+            format!("is `{load}`"),
+            format!("there are {} robots", polymix.robots()),
+        )?;
     }
     Ok(())
 }

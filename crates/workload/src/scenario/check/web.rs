@@ -4,7 +4,7 @@ use super::closed::EXPONENT_MAX;
 use super::polymix::life_cycle;
 use super::{
     AGENTS_MAX, Checked, ENTRIES_MAX, SERVERS_MAX, above_zero, count, entries, extension, law,
-    number, part, rate, refuse, visible, whole,
+    part, range, rate, require, visible, whole,
 };
 use crate::law::Dimension;
 use crate::scenario::{CacheControl, Validators, Vary, Web, WebContent};
@@ -13,14 +13,8 @@ pub(super) fn check(web: &Web) -> Checked {
     count("workload.agents", web.agents, AGENTS_MAX)?;
     rate("workload.rate_per_s", web.rate_per_s)?;
     count("workload.servers", web.servers, SERVERS_MAX)?;
-    if !(1..=TARGETS_MAX).contains(&web.targets) {
-        return refuse(
-            "workload.targets",
-            format!("is {}", web.targets),
-            format!("it is from 1 to {TARGETS_MAX}"),
-        );
-    }
-    number(
+    range("workload.targets", web.targets, 1, TARGETS_MAX)?;
+    range(
         "workload.zipf_exponent",
         web.zipf_exponent,
         0.0,
@@ -65,25 +59,23 @@ fn check_directives(controls: &[CacheControl]) -> Checked {
         if !control.directives.is_empty() {
             visible(&key, &control.directives)?;
         }
-        if control.max_age && control.directives.contains("max-age") {
-            return refuse(
-                key,
-                "has a `max-age` of its own",
-                "leave it out, or take `max_age = true` away",
-            );
-        }
+        require(
+            !control.max_age || !control.directives.contains("max-age"),
+            key,
+            "has a `max-age` of its own",
+            "leave it out, or take `max_age = true` away",
+        )?;
     }
     Ok(())
 }
 
 fn check_vary(vary: &[Vary]) -> Checked {
-    if vary.len() > ENTRIES_MAX {
-        return refuse(
-            "workload.vary",
-            format!("has {} entries", vary.len()),
-            format!("it has at most {ENTRIES_MAX}"),
-        );
-    }
+    require(
+        vary.len() <= ENTRIES_MAX,
+        "workload.vary",
+        format!("has {} entries", vary.len()),
+        format!("it has at most {ENTRIES_MAX}"),
+    )?;
     part("workload.vary", vary.iter().map(|vary| vary.share))?;
     for (index, vary) in vary.iter().enumerate() {
         visible(&format!("workload.vary[{index}].value"), &vary.value)?;
@@ -93,14 +85,11 @@ fn check_vary(vary: &[Vary]) -> Checked {
 
 fn check_validators(shares: &Validators) -> Checked {
     let with_any = shares.last_modified + shares.etag - shares.both;
-    if shares.both <= shares.last_modified.min(shares.etag) && with_any <= 1.0 {
-        return Ok(());
-    }
-    let hint = "`both` is at most either, and what has one at most 100 %";
-    refuse(
+    require(
+        shares.both <= shares.last_modified.min(shares.etag) && with_any <= 1.0,
         "workload.validators.both",
         "does not go together with the others",
-        hint,
+        "`both` is at most either, and what has one at most 100 %",
     )
 }
 
