@@ -89,6 +89,19 @@ mod tests {
     }
 
     #[test]
+    fn draws_of_a_stream_do_not_depend_on_draws_of_another() {
+        let mut alone = Chance::new(7, 1);
+        let (mut one, mut other) = (Chance::new(7, 1), Chance::new(7, 2));
+        for draws in [0, 1, 5, 2, 0, 9] {
+            for _ in 0..draws {
+                other.word();
+            }
+            assert_eq!(one.word(), alone.word());
+            assert_ne!(other.word(), alone.clone().word());
+        }
+    }
+
+    #[test]
     fn draws_of_a_seed_and_stream_equal_the_pinned_numbers() {
         // changes only when records made before can no longer be replayed
         let mut chance = Chance::new(1, 2);

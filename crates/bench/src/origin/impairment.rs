@@ -161,3 +161,35 @@ fn duration(seconds: f64) -> Duration {
         Duration::ZERO
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_workload::Scenario;
+
+    const CONNECTIONS: u32 = 20_000;
+
+    #[test]
+    fn requests_of_a_connection_follow_the_law() {
+        let mut scenario = Scenario::built_in("wpb").expect("it is built in");
+        scenario
+            .set("origin.requests_per_connection=zipf(16)")
+            .expect("a law");
+        let mut counts = [0_u32; 17];
+        for number in 0..u64::from(CONNECTIONS) {
+            let requests = requests_max(&scenario.origin, 7, number);
+            counts[usize::try_from(requests).expect("at most 16")] += 1;
+        }
+        assert_eq!(counts[0], 0);
+        // P(k) = ln((k + 1) / k) / ln 17
+        for (k, count) in (1_u32..).zip(&counts[1..]) {
+            let expected = (f64::from(k + 1) / f64::from(k)).ln() / 17_f64.ln();
+            let share = f64::from(*count) / f64::from(CONNECTIONS);
+            let deviation = (expected * (1.0 - expected) / f64::from(CONNECTIONS)).sqrt();
+            assert!(
+                (share - expected).abs() < 4.0 * deviation,
+                "{k}: {share} instead of {expected}"
+            );
+        }
+    }
+}

@@ -48,9 +48,26 @@ mod tests {
             assert!(first.is_pending());
             for ms in [1, 5, 20] {
                 poll_fn(|cx| timer.poll_at(at(ms), cx)).await;
-                let late = Instant::now() - at(ms);
+                let now = Instant::now();
+                assert!(now >= at(ms), "{ms}: {:?} early", at(ms) - now);
+                let late = now - at(ms);
                 assert!(late < Duration::from_secs(30), "{late:?}");
             }
+        });
+    }
+
+    #[test]
+    fn timer_moved_to_a_later_deadline_does_not_fire_at_the_earlier_one() {
+        let runtime = Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(async {
+            let start = Instant::now();
+            let mut timer = Timer::default();
+            let soon = start + Duration::from_millis(5);
+            let first = poll_fn(|cx| Poll::Ready(timer.poll_at(soon, cx))).await;
+            assert!(first.is_pending() || Instant::now() >= soon);
+            let later = start + Duration::from_millis(40);
+            poll_fn(|cx| timer.poll_at(later, cx)).await;
+            assert!(Instant::now() >= later);
         });
     }
 }

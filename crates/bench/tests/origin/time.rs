@@ -15,10 +15,25 @@ fn timed(served: &TestOrigin, number: u64) -> Duration {
     took
 }
 
+/// Every request takes at least `least`, and one of many no longer than `most`: a busy machine
+/// makes some of them longer.
+fn check_time(served: &TestOrigin, least: Duration, most: Duration) {
+    let is_short = |number| {
+        let took = timed(served, number);
+        assert!(took >= least, "{took:?} < {least:?}");
+        took <= most
+    };
+    assert!((0..50).any(is_short), "all took longer than {most:?}");
+}
+
 #[test]
-fn response_waits_for_the_configured_latency() {
+fn response_waits_for_the_configured_latency_and_no_longer() {
     let served = TestOrigin::new(hits(&["origin.latency=constant(150ms)"]));
-    assert!(timed(&served, 0) >= Duration::from_millis(150));
+    check_time(
+        &served,
+        Duration::from_millis(150),
+        Duration::from_millis(250),
+    );
 }
 
 #[test]
@@ -53,8 +68,9 @@ fn latency_varies_between_targets_and_repeats_for_each_one() {
 }
 
 #[test]
-fn requests_with_zero_latency_are_all_answered() {
+fn requests_with_zero_latency_are_all_answered_at_once() {
     let served = TestOrigin::new(hits(&["origin.latency=constant(0s)"]));
+    check_time(&served, Duration::ZERO, Duration::from_millis(20));
     let mut wire = served.wire();
     let line = format!("GET {} HTTP/1.1", served.path(target(0)));
     for _ in 0..200 {
@@ -63,10 +79,14 @@ fn requests_with_zero_latency_are_all_answered() {
 }
 
 #[test]
-fn response_is_not_faster_than_the_configured_rate() {
+fn response_is_as_fast_as_the_configured_rate() {
     let served = TestOrigin::new(hits(&["origin.rate=40KB", "workload.size=constant(20KB)"]));
     // the first fiftieth of a second's worth comes at once
-    assert!(timed(&served, 0) >= Duration::from_millis(460));
+    check_time(
+        &served,
+        Duration::from_millis(460),
+        Duration::from_millis(700),
+    );
 }
 
 #[test]
@@ -74,7 +94,11 @@ fn server_link_delay_applies_to_connection_set_up_and_exchange() {
     let link = "origin.link={ delay = \"30ms\", loss = \"0%\" }";
     let served = TestOrigin::new(hits(&[link]));
     // set-up and exchange: two round trips
-    assert!(timed(&served, 0) >= Duration::from_millis(120));
+    check_time(
+        &served,
+        Duration::from_millis(120),
+        Duration::from_millis(200),
+    );
     let line = format!("GET {} HTTP/1.1", served.path(target(0)));
     let mut wire = served.wire();
     wire.ask(&[&line, "Host: a"]);

@@ -6,7 +6,7 @@ use weir_trace::import::pcap::Capture;
 use weir_trace::import::{Damage, Place, Settings};
 
 use crate::files::{Clock, ETHERNET, FRAMINGS, Packet, RAW, Writer, cut, packets};
-use crate::invariants::Open;
+use crate::invariants::OPEN;
 use crate::talk::{START_US, Talk};
 use crate::{CONTENT, GET, OK, import};
 
@@ -30,7 +30,7 @@ fn expected(talk: &Talk) -> Vec<Row> {
 /// Reads a damaged file: its rows, and each fault with its packet.
 fn damaged(file: &[u8]) -> (Vec<Row>, Vec<(u64, String)>) {
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
-    for next in Capture::new(file, &Settings::new(&Open)) {
+    for next in Capture::new(file, &Settings::new(&OPEN)) {
         match next {
             Ok(row) => rows.push(row),
             Err(damaged) => faults.push((packet(&damaged), damaged.what)),

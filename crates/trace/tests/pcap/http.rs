@@ -2,7 +2,7 @@
 
 use weir_trace::{AbortedBy, Row, TraceMethod, TraceVersion};
 
-use crate::invariants::hash;
+use crate::invariants::OPEN;
 use crate::talk::{START_US, STEP_US, Side, Talk};
 use crate::{CONTENT, GET, OK, import_talk, import_talks};
 
@@ -73,8 +73,8 @@ fn row_times_are_those_of_its_packets() {
             .collect::<Vec<_>>(),
         [Some(1), Some(2)]
     );
-    assert_eq!(rows[0].client, Some(hash(b"192.0.2.7")));
-    assert_eq!(rows[0].server, Some(hash(b"http://a.example:80")));
+    assert_eq!(rows[0].client, Some(OPEN.client("192.0.2.7")));
+    assert_eq!(rows[0].server, Some(OPEN.server("http", "a.example:80")));
     assert_eq!(rows[0].target_text.as_deref(), Some("http://a.example/a"));
     assert_eq!(rows[0].request_head_bytes, Some(36));
     assert_eq!(rows[0].response_head_bytes, Some(39));

@@ -22,12 +22,12 @@ use weir_trace::import::Settings;
 use weir_trace::import::pcap::{Capture, Counts};
 
 use files::{ETHERNET, Writer, packets};
-use invariants::Open;
+use invariants::OPEN;
 use talk::Talk;
 
 /// The rows of a capture that is in order, and what was counted.
 fn import(file: &[u8]) -> (Vec<Row>, Counts) {
-    let mut capture = Capture::new(file, &Settings::new(&Open));
+    let mut capture = Capture::new(file, &Settings::new(&OPEN));
     let rows: Vec<Row> = capture.by_ref().map(Result::unwrap).collect();
     (rows, capture.counts())
 }

@@ -8,7 +8,7 @@ use weir_trace::Row;
 use weir_trace::import::{Import, Settings, open};
 
 use crate::files::{ETHERNET, Writer, packets};
-use crate::invariants::Open;
+use crate::invariants::OPEN;
 use crate::talk::{Segment, Talk};
 use crate::{CONTENT, GET, OK};
 
@@ -21,7 +21,7 @@ fn import(source: impl std::io::Read, proxy: &str) -> (Vec<Row>, Box<dyn Import>
     source.read_to_end(&mut bytes).unwrap();
     let settings = Settings {
         proxy: Some(proxy.parse().unwrap()),
-        ..Settings::new(&Open)
+        ..Settings::new(&OPEN)
     };
     let mut rows = open(std::io::Cursor::new(bytes), None, settings)
         .unwrap()
@@ -119,7 +119,7 @@ fn real_capture_shows_the_requests_forwarded_in_the_squid_log() {
     let capture = File::open(data.join("devcap.pcap.gz")).unwrap();
     let (rows, capture) = import(capture, "127.0.0.1:41328");
     let log = File::open(data.join("devcap.access.log.gz")).unwrap();
-    let log = open(log, None, Settings::new(&Open)).unwrap().rows;
+    let log = open(log, None, Settings::new(&OPEN)).unwrap().rows;
     let logged: Vec<Row> = log.map(Result::unwrap).collect();
     assert_eq!((rows.len(), logged.len()), (150, 150));
     assert_eq!(count(capture.met(), "requests-forwarded"), 142);

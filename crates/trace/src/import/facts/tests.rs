@@ -1,40 +1,12 @@
 use weir_semantics::{FieldLine, TargetedFields, Timestamp};
 
-use super::super::Hide;
+use super::super::Hide as _;
+use super::super::tests::Open;
 use super::{RequestTarget, TargetForm, request_facts, response_facts};
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceScheme};
 
-/// Hides nothing: the hash has no key.
-struct Open;
-
-impl Hide for Open {
-    fn client(&self, address: &[u8]) -> u64 {
-        hash(address)
-    }
-
-    fn server(&self, origin: &[u8]) -> u64 {
-        hash(origin)
-    }
-
-    fn target(&self, uri: &[u8]) -> u64 {
-        hash(uri)
-    }
-
-    fn value(&self, bytes: &[u8]) -> u64 {
-        hash(bytes)
-    }
-
-    fn variant(&self, said: &[(&str, Vec<u8>)]) -> u64 {
-        hash(format!("{said:?}").as_bytes())
-    }
-
-    fn keeps_names(&self) -> bool {
-        true
-    }
-}
-
 fn hash(bytes: &[u8]) -> u64 {
-    twox_hash::XxHash3_64::oneshot(bytes)
+    Open.value(bytes)
 }
 
 fn fields<'a>(lines: &'a [(&'a str, &'a str)]) -> Vec<FieldLine<'a>> {

@@ -161,6 +161,7 @@ mod tests {
     fn world_takes_at_most_32_bytes() {
         // the crate's promise: seven million ids take no more room than seven
         assert!(size_of::<World>() <= 32);
+        assert!(!std::mem::needs_drop::<World>(), "it owns no heap memory");
     }
 
     #[test]
