@@ -124,7 +124,7 @@ macro_rules! columns {
 }
 
 columns! {
-    "when" {
+    "times" {
         arrival_us: i64, "time",
             "When the transaction began: the SYN of a connection's first request, else its request.";
         setup_us: Option<u64>, "us",
@@ -142,7 +142,7 @@ columns! {
         next_hop_response_us: Option<u64>, "us",
             "From request to response head at the next hop.";
     }
-    "who" {
+    "client, connection and server" {
         client: Option<u64>, "hash",
             "The client: hash of its address.";
         connection: Option<u64>, "number",
@@ -154,11 +154,11 @@ columns! {
         server: Option<u64>, "hash",
             "The server: hash of scheme, host and port.";
     }
-    "what was asked" {
+    "request" {
         target: u64, "hash",
             "Hash of the target URI, whole, fragment removed. With 100 million different ones the odds of one collision are 3 in 10 000.";
         target_text: Option<String>, "",
-            "The target URI itself; only where the maker of the trace was told to keep it.";
+            "The target URI itself; only in a trace that keeps targets.";
         method: Option<TraceMethod>, "word",
             "The method.";
         scheme: Option<TraceScheme>, "word",
@@ -184,7 +184,7 @@ columns! {
         variant: Option<u64>, "hash",
             "Hash of the request fields that the response's Vary names, each with what the request says in it; two rows with the same `vary` and the same hash ask for one variant.";
     }
-    "what the response says" {
+    "response" {
         status: Option<u16>, "",
             "The final status code.";
         has_set_cookie: Option<bool>, "",
@@ -232,7 +232,7 @@ columns! {
         request_content_bytes: Option<u64>, "bytes",
             "Content of the request.";
     }
-    "how it ended" {
+    "end" {
         aborted_by: Option<AbortedBy>, "word",
             "Who ended the transfer early.";
         is_persistent_client: Option<bool>, "",

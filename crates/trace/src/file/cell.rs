@@ -50,141 +50,83 @@ impl<V: Value> Cell for Option<V> {
     }
 }
 
-/// The time of arrival: the only signed number that is always there.
-impl Cell for i64 {
-    type Physical = Int64Type;
-    const TYPE: ColumnType = ColumnType::Time;
-    const IS_OPTIONAL: bool = false;
+/// Implements [`Cell`] for a type that is always there.
+macro_rules! required_cells {
+    ($($(#[$about:meta])* $name:ty: $physical:ty, $type:ident, $put:expr, $take:expr;)+) => { $(
+        $(#[$about])*
+        impl Cell for $name {
+            type Physical = $physical;
+            const TYPE: ColumnType = ColumnType::$type;
+            const IS_OPTIONAL: bool = false;
 
-    fn put(&self) -> Option<Self> {
-        Some(*self)
-    }
+            fn put(&self) -> Option<<Self::Physical as DataType>::T> {
+                Some($put(*self))
+            }
 
-    fn take(value: Option<&Self>) -> Result<Self, String> {
-        value.copied().ok_or_else(null)
-    }
+            fn take(value: Option<&<Self::Physical as DataType>::T>) -> Result<Self, String> {
+                let null = || "is null, which it must not be".to_owned();
+                value.map(|value| $take(*value)).ok_or_else(null)
+            }
+        }
+    )+ };
 }
 
-/// The target: the only unsigned number that is always there.
-impl Cell for u64 {
-    type Physical = Int64Type;
-    const TYPE: ColumnType = ColumnType::Uint64;
-    const IS_OPTIONAL: bool = false;
-
-    fn put(&self) -> Option<i64> {
-        Some(self.cast_signed())
-    }
-
-    fn take(value: Option<&i64>) -> Result<Self, String> {
-        value.map(|value| value.cast_unsigned()).ok_or_else(null)
-    }
+required_cells! {
+    /// The time of arrival: the only signed number that is always there.
+    i64: Int64Type, Time, |number| number, |number| number;
+    /// The target: the only unsigned number that is always there.
+    u64: Int64Type, Uint64, u64::cast_signed, i64::cast_unsigned;
 }
 
-fn null() -> String {
-    "is null, which it must not be".into()
+/// Implements [`Value`]: physical and logical type, to Parquet and back.
+macro_rules! values {
+    ($($name:ty: $physical:ty, $type:ident, $put:expr, $take:expr;)+) => { $(
+        impl Value for $name {
+            type Physical = $physical;
+            const TYPE: ColumnType = ColumnType::$type;
+
+            fn put(&self) -> <Self::Physical as DataType>::T {
+                $put(self)
+            }
+
+            fn take(value: &<Self::Physical as DataType>::T) -> Result<Self, String> {
+                $take(value)
+            }
+        }
+    )+ };
 }
 
-impl Value for u64 {
-    type Physical = Int64Type;
-    const TYPE: ColumnType = ColumnType::Uint64;
-
-    fn put(&self) -> i64 {
-        self.cast_signed()
-    }
-
-    fn take(value: &i64) -> Result<Self, String> {
-        Ok(value.cast_unsigned())
-    }
+values! {
+    u64: Int64Type, Uint64, |number: &Self| number.cast_signed(), |value: &i64| Ok(value.cast_unsigned());
+    i64: Int64Type, Int64, |number: &Self| *number, |value: &Self| Ok(*value);
+    u32: Int32Type, Uint32, |number: &Self| number.cast_signed(), |value: &i32| Ok(value.cast_unsigned());
+    u16: Int32Type, Uint16, |number: &Self| i32::from(*number), bits_16;
+    bool: BoolType, Bool, |truth: &Self| *truth, |value: &Self| Ok(*value);
+    String: ByteArrayType, Text, |text: &Self| ByteArray::from(text.as_bytes().to_vec()),
+        |value: &ByteArray| text(value).map(str::to_owned);
 }
 
-impl Value for i64 {
-    type Physical = Int64Type;
-    const TYPE: ColumnType = ColumnType::Int64;
-
-    fn put(&self) -> Self {
-        *self
-    }
-
-    fn take(value: &Self) -> Result<Self, String> {
-        Ok(*value)
-    }
-}
-
-impl Value for u32 {
-    type Physical = Int32Type;
-    const TYPE: ColumnType = ColumnType::Uint32;
-
-    fn put(&self) -> i32 {
-        self.cast_signed()
-    }
-
-    fn take(value: &i32) -> Result<Self, String> {
-        Ok(value.cast_unsigned())
-    }
-}
-
-impl Value for u16 {
-    type Physical = Int32Type;
-    const TYPE: ColumnType = ColumnType::Uint16;
-
-    fn put(&self) -> i32 {
-        i32::from(*self)
-    }
-
-    fn take(value: &i32) -> Result<Self, String> {
-        Self::try_from(*value).map_err(|_| format!("is {value}, which does not fit 16 bits"))
-    }
-}
-
-impl Value for bool {
-    type Physical = BoolType;
-    const TYPE: ColumnType = ColumnType::Bool;
-
-    fn put(&self) -> Self {
-        *self
-    }
-
-    fn take(value: &Self) -> Result<Self, String> {
-        Ok(*value)
-    }
-}
-
-impl Value for String {
-    type Physical = ByteArrayType;
-    const TYPE: ColumnType = ColumnType::Text;
-
-    fn put(&self) -> ByteArray {
-        ByteArray::from(self.as_bytes().to_vec())
-    }
-
-    fn take(value: &ByteArray) -> Result<Self, String> {
-        text(value).map(str::to_owned)
-    }
+fn bits_16(value: &i32) -> Result<u16, String> {
+    u16::try_from(*value).map_err(|_| format!("is {value}, which does not fit 16 bits"))
 }
 
 fn text(value: &ByteArray) -> Result<&str, String> {
     str::from_utf8(value.data()).map_err(|error| format!("is not UTF-8: {error}"))
 }
 
+/// Implements [`Value`] for enums of words.
 macro_rules! word_values {
-    ($($name:ident)+) => {$(
-        impl Value for $name {
-            type Physical = ByteArrayType;
-            const TYPE: ColumnType = ColumnType::Text;
-
-            fn put(&self) -> ByteArray {
-                ByteArray::from(Bytes::from_static(self.as_str().as_bytes()))
-            }
-
-            fn take(value: &ByteArray) -> Result<Self, String> {
+    ($($name:ident)+) => { values! { $(
+        $name: ByteArrayType, Text,
+            |word: &Self| ByteArray::from(Bytes::from_static(word.as_str().as_bytes())),
+            |value: &ByteArray| {
                 let word = text(value)?;
                 Self::from_word(word).ok_or_else(|| {
                     let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
                     format!("is `{word}`, not one of {}", known.join(", "))
                 })
-            }
-        }
-    )+};
+            };
+    )+ } };
 }
 
 word_values!(TraceMethod TraceScheme TraceVersion AbortedBy);

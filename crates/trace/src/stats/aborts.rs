@@ -65,7 +65,8 @@ impl Abort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EndCounts {
     /// Transfers that came to their end.
-    pub nobody: u64,
+    #[serde(rename = "nobody")]
+    pub complete: u64,
     /// Those that the client left.
     pub client: u64,
     /// Those that the next hop cut.
@@ -106,7 +107,7 @@ impl Counter {
     pub(super) fn add(&mut self, row: &Row) {
         match row.aborted_by {
             None => {}
-            Some(AbortedBy::Nobody) => self.by_whom.nobody += 1,
+            Some(AbortedBy::Nobody) => self.by_whom.complete += 1,
             Some(AbortedBy::Client) => self.by_whom.client += 1,
             Some(AbortedBy::Server) => self.by_whom.server += 1,
         }

@@ -53,7 +53,7 @@ fn listed(words: &[Word]) -> String {
 
 fn population(table: &mut Table, population: &Population) {
     let number = |number: Option<u64>| number.map_or_else(|| ABSENT.into(), count);
-    table.title("Who and what");
+    table.title("Clients, servers and targets");
     table.fact("clients", &number(population.clients));
     table.fact("servers", &number(population.servers));
     let once = Share {
@@ -242,11 +242,12 @@ fn aborts(table: &mut Table, aborts: &Aborts) {
     let by_whom = aborts.by_whom.map_or_else(
         || ABSENT.to_owned(),
         |ended| {
-            let [nobody, client, server] = [ended.nobody, ended.client, ended.server].map(count);
-            format!("nobody {nobody}, client {client}, server {server}")
+            let [complete, client, server] =
+                [ended.complete, ended.client, ended.server].map(count);
+            format!("client {client}, server {server}; {complete} not aborted")
         },
     );
-    table.rows(&[vec!["ended early by".to_owned(), by_whom]]);
+    table.rows(&[vec!["aborted by".to_owned(), by_whom]]);
 }
 
 fn persistence(table: &mut Table, summary: &Summary) {

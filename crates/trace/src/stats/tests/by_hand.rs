@@ -292,7 +292,7 @@ fn response_without_content_is_not_counted_as_an_abort() {
     assert_eq!(
         found.by_whom,
         Some(EndCounts {
-            nobody: 1,
+            complete: 1,
             client: 1,
             server: 0
         })
