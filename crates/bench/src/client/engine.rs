@@ -2,8 +2,8 @@
 //! machines, and their commands back.
 //!
 //! Everything that decides is elsewhere and pure ([`Agent`], [`Connection`], [`Examination`],
-//! [`Line`]); everything that counts is in the [`Statistics`]. Here are the sockets, edge-triggered: a
-//! socket is read until it has no more, or the link says later.
+//! [`Line`]); everything that counts is in the [`Statistics`]. Here are the sockets,
+//! edge-triggered: a socket is read until it has no more, or the link says later.
 
 mod exchange;
 mod traffic;

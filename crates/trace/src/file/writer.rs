@@ -15,8 +15,8 @@ use std::sync::Arc;
 use weir_workload::output::OutputFile;
 
 /// Rows of a row group: what a reader needs to take in at once, and what a writer holds until it is
-/// full. ColumnInfo 40 MB of rows while they are collected; `DuckDB` and pyarrow make groups of twice
-/// and sixteen times that.
+/// full. ColumnInfo 40 MB of rows while they are collected; `DuckDB` and pyarrow make groups of
+/// twice and sixteen times that.
 pub const GROUP_ROWS: usize = 64 * 1024;
 
 /// Takes rows and writes them, a row group at a time. Dropped before [`Writer::finish`], nothing is

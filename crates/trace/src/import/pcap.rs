@@ -12,9 +12,13 @@
 //!   read in order.
 //! * **Loss.** A byte that was sent and not captured counts as received if the client acknowledged
 //!   it: sequence numbers say that it was there. Content may be missing so; heads may not, nor what
-//!   frames content: then the framing is lost until the next head. Bytes behind a hole that was not acknowledged, and bytes after the client's reset, were not received.
-//! * **Ends.** Complete content is not aborted, however the connection ended. Otherwise the side that closed or reset first aborted it; a client that had closed its side before the response began has only said that it sends no more requests. Content that ends with the connection is complete if the
-//!   server closed first, in order. A tunnel ends; it is not aborted. If the capture ends first, that is not known: `None`.
+//!   frames content: then the framing is lost until the next head. Bytes behind a hole that was not
+//!   acknowledged, and bytes after the client's reset, were not received.
+//! * **Ends.** Complete content is not aborted, however the connection ended. Otherwise the side
+//!   that closed or reset first aborted it; a client that had closed its side before the response
+//!   began has only said that it sends no more requests. Content that ends with the connection is
+//!   complete if the server closed first, in order. A tunnel ends; it is not aborted. If the
+//!   capture ends first, that is not known: `None`.
 //! * **Connections** that began before the capture are joined at the first head. Their rows have no
 //!   `connection_sequence`.
 //! * **Responses** without a request become no row, as their target is not known; they are counted.

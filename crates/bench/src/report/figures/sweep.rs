@@ -29,8 +29,8 @@ pub(in crate::report) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The mean response time of the result phase, all proxies in one figure; with and without caching on one
-/// scale.
+/// The mean response time of the result phase, all proxies in one figure; with and without caching
+/// on one scale.
 fn compared(comparison: &Comparison<'_>) -> [Figure; 2] {
     let phase = comparison
         .runs()
