@@ -20,6 +20,7 @@ mod times;
 mod words;
 
 pub use aborts::{Abort, Aborts, EndCounts, Lengths};
+pub(crate) use causes::CauseSet;
 pub use causes::{Cause, CauseShare, Causes, Reason, Storable};
 pub use connections::{Connections, Persistence};
 pub use infinite::{Infinite, Ratios};

@@ -37,8 +37,8 @@ pub use scenario::{
     ScenarioError, Validators, Vary, Web, WebContent, Workload, Wpb,
 };
 pub use site::{
-    Described, Embedded, HEURISTIC_LIFETIME_MIN_S, LENGTH_BYTES_MAX, NumberParts, Site, number,
-    number_parts,
+    Embedded, HEURISTIC_LIFETIME_MIN_S, LENGTH_BYTES_MAX, NumberParts, Representation, Site,
+    number, number_parts,
 };
 pub use stream::{ClosedAgent, Due, Schedule, Share, Stream, Zipf};
 pub use target::Target;

@@ -43,9 +43,9 @@ enum Kind {
     Hits(HitsSite),
 }
 
-/// What a target is at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described<'s> {
+/// The representation of a target at a time (RFC 9110 §3.2), and its metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Representation<'s> {
     /// Which [`Content`] it has. Grows with time.
     pub version: u64,
     /// Bytes of content.
@@ -132,9 +132,9 @@ impl Site {
         (server < self.servers && written == path).then_some(target)
     }
 
-    /// What the target is at a time.
+    /// The representation of the target at a time.
     #[must_use]
-    pub fn describe(&self, target: Target, at: UnixSeconds) -> Described<'_> {
+    pub fn describe(&self, target: Target, at: UnixSeconds) -> Representation<'_> {
         match &self.kind {
             Kind::Wpb(site) => site.describe(self.seed, target, at),
             Kind::PolyMix(site) => site.describe(self.seed, target, at),

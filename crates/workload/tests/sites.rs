@@ -8,8 +8,8 @@ use weir_semantics::{
     ResponseFacts, freshness_lifetime, storable, write_http_date,
 };
 use weir_workload::{
-    Described, HEURISTIC_LIFETIME_MIN_S, Scenario, Site, Target, UnixSeconds, Workload, number,
-    number_parts,
+    HEURISTIC_LIFETIME_MIN_S, Representation, Scenario, Site, Target, UnixSeconds, Workload,
+    number, number_parts,
 };
 
 /// 1 June 2026, 12:00 UTC.
@@ -345,7 +345,7 @@ fn storable_polymix_response_is_fresh_exactly_until_it_changes() {
 }
 
 /// What the fields of a description say by RFC 9111, read by other eyes than those that made it.
-fn directives(described: &Described<'_>) -> ResponseDirectives {
+fn directives(described: &Representation<'_>) -> ResponseDirectives {
     let mut said = ResponseDirectives::default();
     if let Some(text) = described.cache_control {
         said.add_line(text.as_bytes());
@@ -360,10 +360,10 @@ fn directives(described: &Described<'_>) -> ResponseDirectives {
 fn web_2026_fields_have_the_shares_of_their_sources() {
     let site = site("web-2026", 1);
     // a share of 20 000 in per cent: four standard deviations are at most 1.4
-    let described: Vec<Described<'_>> = (0..20_000)
+    let described: Vec<Representation<'_>> = (0..20_000)
         .map(|number| site.describe(Target { server: 0, number }, NOW))
         .collect();
-    let check = |what: &str, expected: f64, is: &dyn Fn(&Described<'_>) -> bool| {
+    let check = |what: &str, expected: f64, is: &dyn Fn(&Representation<'_>) -> bool| {
         let count = described.iter().filter(|described| is(described)).count();
         let found = f64::from(u32::try_from(count).unwrap()) / 200.0;
         assert!(
@@ -371,7 +371,7 @@ fn web_2026_fields_have_the_shares_of_their_sources() {
             "{what}: {found} %, not {expected} %"
         );
     };
-    let says = |described: &Described<'_>, word: &str| {
+    let says = |described: &Representation<'_>, word: &str| {
         let text = described.cache_control.unwrap_or("");
         text.split(", ")
             .any(|directive| directive.split('=').next() == Some(word))
@@ -412,7 +412,7 @@ fn http_date(at: UnixSeconds) -> String {
 }
 
 /// The response as a shared cache reads it.
-fn facts(described: &Described<'_>) -> ResponseFacts {
+fn facts(described: &Representation<'_>) -> ResponseFacts {
     let mut fields = vec![("Date", http_date(NOW))];
     let max_age = described
         .max_age_s

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use weir_semantics::{FieldLine, ResponseDirectives, Timestamp, parse_http_date};
 use weir_wire::ResponseHead;
-use weir_workload::{AskKind, Content, Described, Method, Target};
+use weir_workload::{AskKind, Content, Method, Representation, Target};
 
 use super::cache_status::Claim;
 use super::reference::Reference;
@@ -318,7 +318,7 @@ impl Examination {
 
     /// The right representation of this version; `None` if it was not current at any time that
     /// would allow it.
-    fn truth<'s>(&self, reference: &Reference<'s>, version: u64) -> Option<Described<'s>> {
+    fn truth<'s>(&self, reference: &Reference<'s>, version: u64) -> Option<Representation<'s>> {
         let target = self.request.target;
         let now = reference.site.describe(target, reference.now);
         if now.version == version {
@@ -337,7 +337,11 @@ impl Examination {
     }
 
     /// From when to when a version may have been current for a right answer now.
-    fn excuse(&self, reference: &Reference<'_>, now: &Described<'_>) -> (Timestamp, Timestamp) {
+    fn excuse(
+        &self,
+        reference: &Reference<'_>,
+        now: &Representation<'_>,
+    ) -> (Timestamp, Timestamp) {
         let beyond = i64::try_from(lifetime_beyond_change_s(now)).unwrap_or(i64::MAX);
         let from = self
             .request
@@ -469,7 +473,7 @@ impl<'a> Fields<'a> {
 /// How long after a change a response may still be used that was sent before it, in seconds.
 /// `Expires` at the time of the change leaves nothing; `max-age` goes on from when the response was
 /// sent (RFC 9111 §4.2.1), and RFC 5861 beyond that.
-fn lifetime_beyond_change_s(described: &Described<'_>) -> u64 {
+fn lifetime_beyond_change_s(described: &Representation<'_>) -> u64 {
     let mut directives = ResponseDirectives::default();
     if let Some(line) = described.cache_control {
         directives.add_line(line.as_bytes());

@@ -6,7 +6,7 @@ use weir_semantics::{
     evaluate, if_range_holds, line_named, select, write_http_date,
 };
 use weir_wire::{Version, write};
-use weir_workload::{Content, Described, Site, Target, UnixSeconds};
+use weir_workload::{Content, Representation, Site, Target, UnixSeconds};
 
 use super::by_target;
 use super::request_facts::RequestFacts;
@@ -18,7 +18,7 @@ pub(super) struct Answer<'s> {
     source: Source<'s>,
     pub(super) at: UnixSeconds,
     pub(super) status: u16,
-    pub(super) described: Described<'s>,
+    pub(super) described: Representation<'s>,
     /// The part of the content that the response has, half-open; empty in a 304 and a 416.
     pub(super) from: u64,
     pub(super) to: u64,
@@ -60,7 +60,7 @@ impl<'s> Answer<'s> {
     /// The right one at this time.
     pub(super) fn new(
         source: Source<'s>,
-        described: Described<'s>,
+        described: Representation<'s>,
         request: (Method, &[FieldLine<'_>]),
         at: UnixSeconds,
         is_conditional: bool,
@@ -272,7 +272,7 @@ fn end(
     write::end_of_head(out);
 }
 
-fn write_cache_control(about: &Described<'_>, out: &mut Vec<u8>) {
+fn write_cache_control(about: &Representation<'_>, out: &mut Vec<u8>) {
     if about.cache_control.is_none() && about.max_age_s.is_none() {
         return;
     }

@@ -17,7 +17,7 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_workload::{Content, Described, Scenario, Target, UnixSeconds};
+use weir_workload::{Content, Representation, Scenario, Target, UnixSeconds};
 
 use super::worker::lock;
 use super::{OriginHandle, OriginListen, OriginPlan};
@@ -140,13 +140,11 @@ impl ResponseSpec {
         Some(spec)
     }
 
-    pub(super) fn described(&self) -> Described<'static> {
-        Described {
-            version: 0,
+    pub(super) fn described(&self) -> Representation<'static> {
+        Representation {
             length: self.size_bytes,
             content_type: "application/octet-stream",
             modified: Some(LAST_MODIFIED),
-            expires: None,
             cache_control: Some(if self.is_storable {
                 "public"
             } else {
@@ -154,11 +152,9 @@ impl ResponseSpec {
             }),
             max_age_s: self.is_storable.then_some(MAX_AGE_S),
             etag: true,
-            vary: None,
-            set_cookie: false,
             storable: self.is_storable,
             freshness_lifetime_s: if self.is_storable { MAX_AGE_S } else { 0 },
-            changes_at: None,
+            ..Representation::default()
         }
     }
 }

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use weir_bench::origin::OriginListen;
 use weir_semantics::Timestamp;
-use weir_workload::{Described, Scenario, Target, Workload, number};
+use weir_workload::{Representation, Scenario, Target, Workload, number};
 
 use crate::support::{Reply, TestOrigin, date, now, target, web, wpb};
 
 /// Asks for the target, and again if the second changed meanwhile: then it is not known which one
 /// was meant.
-fn ask<'s>(served: &'s TestOrigin, target: Target) -> (Reply, Described<'s>, Timestamp) {
+fn ask<'s>(served: &'s TestOrigin, target: Target) -> (Reply, Representation<'s>, Timestamp) {
     let line = format!("GET /s{}{} HTTP/1.1", target.server, served.path(target));
     loop {
         let mut wire = served.wire();

@@ -13,10 +13,11 @@ mod tally;
 use super::profile::Profile;
 use crate::Row;
 use crate::generator::measurement::figure::{Figure, Quantity};
+use crate::stats::CauseSet;
 use buckets::Buckets;
 use pools::Pools;
 use std::collections::HashMap;
-use tally::{Causes, Tally};
+use tally::Tally;
 use weir_measure::ratio;
 
 /// The counts of the rows so far. Its memory grows with distinct targets, clients and servers.
@@ -68,7 +69,7 @@ impl Measurement {
     /// Counts a row; rows come in order of arrival.
     pub fn add(&mut self, row: &Row) {
         let bytes = row.received_bytes.or(row.declared_bytes).unwrap_or(0);
-        let causes = Causes::of(row);
+        let causes = CauseSet::of(row);
         self.rows += 1;
         self.bytes += bytes;
         self.look_up(row.target, causes, bytes);
@@ -79,10 +80,10 @@ impl Measurement {
         self.time(row);
     }
 
-    fn look_up(&mut self, target: u64, causes: Causes, bytes: u64) {
+    fn look_up(&mut self, target: u64, causes: CauseSet, bytes: u64) {
         let seen = self.targets.entry(target).or_default();
         seen.requests = seen.requests.saturating_add(1);
-        let (cachable, obeying) = (!causes.any_but_cookie(), !causes.any());
+        let (cachable, obeying) = (causes.without_cookies().is_empty(), causes.is_empty());
         self.hits.add(cachable && seen.cachable, bytes);
         self.hits_obeying_cookies
             .add(obeying && seen.cachable_obeying_cookies, bytes);

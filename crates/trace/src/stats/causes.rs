@@ -62,17 +62,29 @@ fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     }
 }
 
-/// The causes of one row.
+/// The causes that one row is known to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct CauseSet(u8);
+pub(crate) struct CauseSet(u8);
 
 impl CauseSet {
-    pub(super) const fn is_empty(self) -> bool {
+    /// Those of a row.
+    pub(crate) fn of(row: &Row) -> Self {
+        let found = Cause::ALL
+            .iter()
+            .filter(|cause| cause.of(row) == Some(true));
+        Self(found.fold(0, |bits, cause| bits | 1 << *cause as u8))
+    }
+
+    pub(crate) const fn has(self, cause: Cause) -> bool {
+        self.0 & (1 << cause as u8) != 0
+    }
+
+    pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// The same with cookies ignored.
-    pub(super) const fn without_cookies(self) -> Self {
+    pub(crate) const fn without_cookies(self) -> Self {
         Self(self.0 & !(1 << Cause::Cookie as u8))
     }
 }
@@ -134,14 +146,13 @@ impl Counter {
     pub(super) fn add(&mut self, row: &Row) -> CauseSet {
         let verdict = judge(row);
         let is_storable = verdict.map(|verdict| verdict.is_ok());
-        let mut found = CauseSet::default();
+        let found = CauseSet::of(row);
         let mut is_said = false;
         for (index, cause) in Cause::ALL.iter().enumerate() {
             let said = cause.of(row);
             self.each[index].add(said);
             is_said |= said.is_some();
-            if said == Some(true) {
-                found.0 |= 1 << *cause as u8;
+            if found.has(*cause) {
                 self.each_storable[index].add(is_storable);
             }
         }

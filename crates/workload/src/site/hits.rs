@@ -1,6 +1,6 @@
 //! A few targets that never change and may be kept for a year.
 
-use super::{Described, Property, length, path};
+use super::{Property, Representation, length, path};
 use crate::UnixSeconds;
 use crate::law::Law;
 use crate::scenario::Hits;
@@ -22,21 +22,17 @@ impl HitsSite {
         length(&self.size, &mut Property::Length.chance(seed, target))
     }
 
-    pub(super) fn describe(&self, seed: u64, target: Target) -> Described<'_> {
-        Described {
-            version: 0,
+    pub(super) fn describe(&self, seed: u64, target: Target) -> Representation<'_> {
+        Representation {
             length: self.length(seed, target),
             content_type: "application/octet-stream",
             modified: Some(MODIFIED),
-            expires: None,
             cache_control: Some("public"),
             max_age_s: Some(YEAR_S),
             etag: true,
-            vary: None,
-            set_cookie: false,
             storable: true,
             freshness_lifetime_s: YEAR_S,
-            changes_at: None,
+            ..Representation::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 //! servers remember nothing.
 
 use super::life::Life;
-use super::{Described, Property, length, path};
+use super::{Property, Representation, length, path};
 use crate::UnixSeconds;
 use crate::scenario::{ContentType, PolyMix};
 use crate::target::Target;
@@ -118,13 +118,18 @@ impl PolyMixSite {
         Life::new(cycle, Property::Life.chance(seed, target))
     }
 
-    pub(super) fn describe(&self, seed: u64, target: Target, at: UnixSeconds) -> Described<'_> {
+    pub(super) fn describe(
+        &self,
+        seed: u64,
+        target: Target,
+        at: UnixSeconds,
+    ) -> Representation<'_> {
         let life = self.life(seed, target);
         let version = life.version(at);
         let (modified, changes_at) = (life.begins(version), life.ends(version));
         let storable = self.is_storable(seed, target);
         let left = u64::try_from(changes_at.0.saturating_sub(at.0)).unwrap_or(0);
-        Described {
+        Representation {
             version,
             length: self.length(seed, target),
             content_type: &self.kind(target).media_type,

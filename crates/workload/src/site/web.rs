@@ -5,7 +5,7 @@
 //! not how they go together.
 
 use super::life::Life;
-use super::{Described, HEURISTIC_LIFETIME_MIN_S, Property, length, path};
+use super::{HEURISTIC_LIFETIME_MIN_S, Property, Representation, length, path};
 use crate::UnixSeconds;
 use crate::number::whole;
 use crate::scenario::{CacheControl, Web, WebContent};
@@ -72,7 +72,12 @@ impl WebSite {
         Life::new(&self.web.life_cycle, Property::Life.chance(seed, target))
     }
 
-    pub(super) fn describe(&self, seed: u64, target: Target, at: UnixSeconds) -> Described<'_> {
+    pub(super) fn describe(
+        &self,
+        seed: u64,
+        target: Target,
+        at: UnixSeconds,
+    ) -> Representation<'_> {
         let life = self.life(seed, target);
         let version = life.version(at);
         let begun = life.begins(version);
@@ -84,7 +89,7 @@ impl WebSite {
             Stated::Drawn => lifetime,
             Stated::Nowhere => heuristic_lifetime_s(begun, at),
         };
-        Described {
+        Representation {
             version,
             length: self.length(seed, target),
             content_type: &self.kind(seed, target).media_type,

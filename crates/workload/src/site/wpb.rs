@@ -1,7 +1,7 @@
 //! The files of the Wisconsin Proxy Benchmark: `/dummy17.html`, never modified, fresh for three
 //! days.
 
-use super::{Described, Property, length, path};
+use super::{Property, Representation, length, path};
 use crate::UnixSeconds;
 use crate::law::Law;
 use crate::number::whole;
@@ -52,22 +52,21 @@ impl WpbSite {
         length(&self.sizes, &mut Property::Length.chance(seed, target))
     }
 
-    pub(super) fn describe(&self, seed: u64, target: Target, at: UnixSeconds) -> Described<'_> {
+    pub(super) fn describe(
+        &self,
+        seed: u64,
+        target: Target,
+        at: UnixSeconds,
+    ) -> Representation<'_> {
         let lifetime = self.expires_after_s;
-        Described {
-            version: 0,
+        Representation {
             length: self.length(seed, target),
             content_type: "text/html",
             modified: Some(MODIFIED),
             expires: Some(UnixSeconds(at.0.saturating_add_unsigned(lifetime))),
-            cache_control: None,
-            max_age_s: None,
-            etag: false,
-            vary: None,
-            set_cookie: false,
             storable: true,
             freshness_lifetime_s: lifetime,
-            changes_at: None,
+            ..Representation::default()
         }
     }
 }

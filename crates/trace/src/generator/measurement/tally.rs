@@ -2,58 +2,9 @@
 
 use super::percent;
 use crate::generator::measurement::figure::Quantity;
+use crate::stats::{Cause, CauseSet};
 use crate::{RequestBit, ResponseBit, Row, TraceMethod, TraceVersion};
 use weir_measure::ratio;
-
-/// Why a row is not cachable, in PROXIM's words.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Causes {
-    pub(super) cookie: bool,
-    query: bool,
-    client: bool,
-    cgi_bin: bool,
-    method: bool,
-    authorization: bool,
-    server: bool,
-}
-
-impl Causes {
-    pub(super) fn of(row: &Row) -> Self {
-        let is = |flag: Option<bool>| flag == Some(true);
-        let asks = row.request_directives.unwrap_or(0) & !PRECONDITIONS;
-        let says = row.response_directives.unwrap_or(0);
-        Self {
-            cookie: is(row.has_cookie) || is(row.has_set_cookie),
-            query: is(row.has_query),
-            client: asks != 0,
-            cgi_bin: is(row.has_cgi_bin),
-            method: !matches!(
-                row.method,
-                None | Some(TraceMethod::Get | TraceMethod::Head)
-            ),
-            authorization: is(row.has_authorization),
-            server: says != 0 || row.expires_s.is_some(),
-        }
-    }
-
-    pub(super) const fn any_but_cookie(self) -> bool {
-        self.query
-            || self.client
-            || self.cgi_bin
-            || self.method
-            || self.authorization
-            || self.server
-    }
-
-    pub(super) const fn any(self) -> bool {
-        self.cookie || self.any_but_cookie()
-    }
-}
-
-/// They ask whether a stored response is still right, and do not forbid to use one.
-const PRECONDITIONS: u32 = RequestBit::IfNoneMatch.bit()
-    | RequestBit::IfModifiedSince.bit()
-    | RequestBit::OtherPrecondition.bit();
 
 /// Bits of a response's directives that do not stand in `Cache-Control`.
 const NO_CACHE_CONTROL: u32 = ResponseBit::PragmaNoCache.bit() | ResponseBit::ExpiresInvalid.bit();
@@ -62,7 +13,8 @@ const NO_CACHE_CONTROL: u32 = ResponseBit::PragmaNoCache.bit() | ResponseBit::Ex
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     rows: u64,
-    causes: [u64; 8],
+    causes: [u64; Cause::ALL.len()],
+    uncachable: u64,
     directives: [u64; ResponseBit::ALL.len()],
     no_store_no_cache: u64,
     expires: u64,
@@ -109,21 +61,12 @@ struct ConnectionCounts {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, row: &Row, causes: Causes) {
+    pub(super) fn add(&mut self, row: &Row, causes: CauseSet) {
         self.rows += 1;
-        let flags = [
-            causes.cookie,
-            causes.query,
-            causes.client,
-            causes.cgi_bin,
-            causes.method,
-            causes.authorization,
-            causes.server,
-            causes.any(),
-        ];
-        for (count, flag) in self.causes.iter_mut().zip(flags) {
-            *count += u64::from(flag);
+        for (count, cause) in self.causes.iter_mut().zip(Cause::ALL) {
+            *count += u64::from(causes.has(*cause));
         }
+        self.uncachable += u64::from(!causes.is_empty());
         self.ends.add(row);
         self.links.add(row);
         self.condition(row);
@@ -170,16 +113,16 @@ impl Tally {
 
     /// A quantity in its unit.
     pub(super) fn of(&self, quantity: Quantity) -> Option<f64> {
-        let cause = |place: usize| percent(self.causes[place], self.rows);
+        let cause = |cause: Cause| percent(self.causes[cause as usize], self.rows);
         match quantity {
-            Quantity::Cookie => cause(0),
-            Quantity::Query => cause(1),
-            Quantity::ClientCacheControl => cause(2),
-            Quantity::CgiBin => cause(3),
-            Quantity::OtherMethod => cause(4),
-            Quantity::Authorization => cause(5),
-            Quantity::ServerCacheControl => cause(6),
-            Quantity::Uncachable => cause(7),
+            Quantity::Cookie => cause(Cause::Cookie),
+            Quantity::Query => cause(Cause::Query),
+            Quantity::ClientCacheControl => cause(Cause::ClientCacheControl),
+            Quantity::CgiBin => cause(Cause::CgiBin),
+            Quantity::OtherMethod => cause(Cause::Method),
+            Quantity::Authorization => cause(Cause::Authorization),
+            Quantity::ServerCacheControl => cause(Cause::ServerCacheControl),
+            Quantity::Uncachable => percent(self.uncachable, self.rows),
             Quantity::NotModified => {
                 percent(self.conditional[0].not_modified, self.conditional[0].asked)
             }
