@@ -171,9 +171,9 @@ pub(crate) struct ThreadFlags {
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = super::plan::listen_address)]
     pub(crate) origin_listen: Option<SocketAddr>,
 
-    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the
+    /// What shapes links: `user`, the clients themselves, or `namespace`, the kernel (root; the
     /// proxy on this machine, at all addresses)
-    #[arg(long, value_name = "WHO", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
+    #[arg(long, value_name = "BY", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
     pub(crate) shape: Shaping,
 }
 
@@ -294,9 +294,9 @@ pub(crate) struct ClientsFlags {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 
-    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the
+    /// What shapes links: `user`, the clients themselves, or `namespace`, the kernel (root; the
     /// proxy on this machine, at all addresses)
-    #[arg(long, value_name = "WHO", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
+    #[arg(long, value_name = "BY", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
     pub(crate) shape: Shaping,
 
     #[command(flatten)]
