@@ -3,21 +3,21 @@
 
 mod support;
 
-#[path = "connections/abandoned.rs"]
-mod abandoned;
-#[path = "connections/account.rs"]
-mod account;
-#[path = "connections/ahead.rs"]
-mod ahead;
 #[path = "connections/background.rs"]
 mod background;
+#[path = "connections/disconnect.rs"]
+mod disconnect;
 #[path = "connections/limit.rs"]
 mod limit;
+#[path = "connections/preconnect.rs"]
+mod preconnect;
+#[path = "connections/report.rs"]
+mod report;
+#[path = "connections/response_end.rs"]
+mod response_end;
 #[path = "connections/retry.rs"]
 mod retry;
 #[path = "connections/reuse.rs"]
 mod reuse;
 #[path = "connections/wait.rs"]
 mod wait;
-#[path = "connections/written.rs"]
-mod written;

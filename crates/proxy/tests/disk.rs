@@ -6,35 +6,35 @@
 
 mod support;
 
-#[path = "disk/arriving.rs"]
-mod arriving;
-#[path = "disk/chosen.rs"]
-mod chosen;
-#[path = "disk/faults/damage.rs"]
-mod damage;
-#[path = "disk/depot.rs"]
-mod depot;
+#[path = "disk/corrupt_stale.rs"]
+mod corrupt_stale;
+#[path = "disk/faults/corruption.rs"]
+mod corruption;
 #[path = "disk/faults/device.rs"]
 mod device;
-#[path = "disk/memory.rs"]
-mod memory;
-#[path = "disk/outdated.rs"]
-mod outdated;
-#[path = "disk/parts.rs"]
-mod parts;
+#[path = "disk/faults/faulty_files.rs"]
+mod faulty_files;
+#[path = "disk/in_flight.rs"]
+mod in_flight;
+#[path = "disk/invalidation.rs"]
+mod invalidation;
 #[path = "disk/purge.rs"]
 mod purge;
-#[path = "disk/reading.rs"]
-mod reading;
+#[path = "disk/purge_during_request.rs"]
+mod purge_during_request;
+#[path = "disk/read_faults.rs"]
+mod read_faults;
 #[path = "disk/restart.rs"]
 mod restart;
-#[path = "disk/stale.rs"]
-mod stale;
+#[path = "disk/setup.rs"]
+mod setup;
+#[path = "disk/small_memory.rs"]
+mod small_memory;
+#[path = "disk/faults/stalled_device.rs"]
+mod stalled_device;
 #[path = "disk/start.rs"]
 mod start;
-#[path = "disk/faults/stopped.rs"]
-mod stopped;
-#[path = "disk/faults/troubled.rs"]
-mod troubled;
+#[path = "disk/stored_parts.rs"]
+mod stored_parts;
 #[path = "disk/vary.rs"]
 mod vary;

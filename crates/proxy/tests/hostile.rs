@@ -2,10 +2,8 @@
 
 mod support;
 
-#[path = "hostile/answered.rs"]
-mod answered;
-#[path = "hostile/cut.rs"]
-mod cut;
+#[path = "hostile/generated_responses.rs"]
+mod generated_responses;
 #[path = "hostile/lenient_response.rs"]
 mod lenient_response;
 #[path = "hostile/request_framing.rs"]
@@ -14,5 +12,7 @@ mod request_framing;
 mod response_framing;
 #[path = "hostile/silence.rs"]
 mod silence;
-#[path = "hostile/unread.rs"]
-mod unread;
+#[path = "hostile/truncation.rs"]
+mod truncation;
+#[path = "hostile/unread_content.rs"]
+mod unread_content;

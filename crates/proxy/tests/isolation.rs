@@ -18,14 +18,14 @@ mod support;
 
 #[path = "isolation/client.rs"]
 mod client;
-#[path = "isolation/mix.rs"]
-mod mix;
 #[path = "isolation/origin.rs"]
 mod origin;
-#[path = "isolation/purged.rs"]
-mod purged;
-#[path = "isolation/reply.rs"]
-mod reply;
+#[path = "isolation/purge_log.rs"]
+mod purge_log;
+#[path = "isolation/random.rs"]
+mod random;
+#[path = "isolation/responses.rs"]
+mod responses;
 #[path = "isolation/soak.rs"]
 mod soak;
 

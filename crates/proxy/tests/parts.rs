@@ -8,29 +8,29 @@ mod support;
 
 #[path = "parts/abort.rs"]
 mod abort;
-#[path = "parts/accounts.rs"]
-mod accounts;
 #[path = "parts/background.rs"]
 mod background;
-#[path = "parts/changed.rs"]
-mod changed;
-#[path = "parts/early.rs"]
-mod early;
-#[path = "parts/kept.rs"]
-mod kept;
-#[path = "parts/mixture.rs"]
-mod mixture;
-#[path = "parts/paced.rs"]
-mod paced;
+#[path = "parts/byte_counts.rs"]
+mod byte_counts;
+#[path = "parts/changed_representation.rs"]
+mod changed_representation;
+#[path = "parts/disconnect_before_head.rs"]
+mod disconnect_before_head;
+#[path = "parts/no_room.rs"]
+mod no_room;
+#[path = "parts/random_readers.rs"]
+mod random_readers;
+#[path = "parts/range_origin.rs"]
+mod range_origin;
 #[path = "parts/ranges.rs"]
 mod ranges;
-#[path = "parts/readers.rs"]
-mod readers;
 #[path = "parts/refresh.rs"]
 mod refresh;
-#[path = "parts/room.rs"]
-mod room;
-#[path = "parts/shelf.rs"]
-mod shelf;
-#[path = "parts/slow.rs"]
-mod slow;
+#[path = "parts/scenarios.rs"]
+mod scenarios;
+#[path = "parts/setup.rs"]
+mod setup;
+#[path = "parts/slow_clients.rs"]
+mod slow_clients;
+#[path = "parts/stored_parts.rs"]
+mod stored_parts;

@@ -3,9 +3,9 @@
 
 mod support;
 
-#[path = "read_ahead/ahead.rs"]
-mod ahead;
-#[path = "read_ahead/flow.rs"]
-mod flow;
-#[path = "read_ahead/leaving.rs"]
-mod leaving;
+#[path = "read_ahead/disconnect.rs"]
+mod disconnect;
+#[path = "read_ahead/endpoints.rs"]
+mod endpoints;
+#[path = "read_ahead/limit.rs"]
+mod limit;

@@ -3,7 +3,7 @@
 
 mod support;
 
-#[path = "record/stands_still.rs"]
-mod stands_still;
-#[path = "record/told.rs"]
-mod told;
+#[path = "record/recorded_requests.rs"]
+mod recorded_requests;
+#[path = "record/stalled_recorder.rs"]
+mod stalled_recorder;

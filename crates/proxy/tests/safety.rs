@@ -8,7 +8,7 @@ mod destination;
 mod errors;
 #[path = "safety/key.rs"]
 mod key;
-#[path = "safety/own.rs"]
-mod own;
+#[path = "safety/own_addresses.rs"]
+mod own_addresses;
 #[path = "safety/targeted.rs"]
 mod targeted;

@@ -1,22 +1,22 @@
 //! Which idle connection is taken, for whom, and for how long.
 
-use crate::support::{Running, ScriptedOrigin, Way};
+use crate::support::{Running, ScriptedOrigin, Setup};
 use weir_measure::Metric;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
 fn idle_connection_is_reused_by_other_clients() {
-    Way::each(|way| {
-        let (_, mut hop) = way.fetch("/1", OK);
+    Setup::each(|setup| {
+        let (_, mut hop) = setup.fetch("/1", OK);
         for _ in 0..5 {
-            let mut client = way.proxy.client();
-            client.send(way.get("/2"));
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/2"));
             hop.answer(OK);
             assert_eq!(client.read_response().text(), "ok");
         }
-        assert_eq!(way.proxy.reuse(), (5, 1));
-        assert_eq!(way.proxy.count(Metric::NextHopsOpen), 1);
+        assert_eq!(setup.proxy.reuse(), (5, 1));
+        assert_eq!(setup.proxy.count(Metric::NextHopsOpen), 1);
     });
 }
 
@@ -41,13 +41,17 @@ fn idle_connection_is_reused_across_workers() {
 
 #[test]
 fn most_recently_used_idle_connection_is_taken_first() {
-    Way::each(|way| {
-        let mut clients = [way.proxy.client(), way.proxy.client(), way.proxy.client()];
+    Setup::each(|setup| {
+        let mut clients = [
+            setup.proxy.client(),
+            setup.proxy.client(),
+            setup.proxy.client(),
+        ];
         let mut hops = Vec::new();
         // each wants another target, or they would share one connection
         for (client, path) in clients.iter_mut().zip(["/1", "/2", "/3"]) {
-            client.send(way.get(path));
-            let mut hop = way.origin.accept();
+            client.send(setup.get(path));
+            let mut hop = setup.origin.accept();
             hop.read_head();
             hops.push(hop);
         }
@@ -55,60 +59,60 @@ fn most_recently_used_idle_connection_is_taken_first() {
             hop.send(OK);
             client.read_response();
         }
-        way.proxy.wait_for(Metric::ConnectionCacheIdle, 3);
+        setup.proxy.wait_for(Metric::ConnectionCacheIdle, 3);
         // the last to become idle is the first to work, again and again
         for client in &mut clients {
-            client.send(way.get("/again"));
+            client.send(setup.get("/again"));
             hops[2].answer(OK);
             client.read_response();
         }
         // and the one before it is the next if it is busy
         let [one, two, _] = &mut clients;
-        one.send(way.get("/one"));
+        one.send(setup.get("/one"));
         hops[2].read_head();
-        two.send(way.get("/two"));
+        two.send(setup.get("/two"));
         hops[1].answer(OK);
         two.read_response();
         hops[2].send(OK);
         one.read_response();
         hops[0].expect_nothing_more();
-        assert_eq!(way.proxy.reuse(), (5, 3));
+        assert_eq!(setup.proxy.reuse(), (5, 3));
     });
 }
 
 #[test]
 fn connection_is_reused_only_within_its_idle_limit() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
-        let (mut hop, _) = way.origin.answer(OK);
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
+        let (mut hop, _) = setup.origin.answer(OK);
         client.read_response();
-        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
-        way.proxy.clock.advance_ms(29_999);
-        client.send(way.get("/"));
+        setup.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        setup.proxy.clock.advance_ms(29_999);
+        client.send(setup.get("/"));
         hop.answer(OK);
         client.read_response();
-        assert_eq!(way.proxy.count(Metric::ConnectionCacheExpiries), 0);
-        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
-        way.proxy.clock.advance_ms(30_000);
-        client.send(way.get("/"));
-        let (_fresh, _) = way.origin.answer(OK);
+        assert_eq!(setup.proxy.count(Metric::ConnectionCacheExpiries), 0);
+        setup.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        setup.proxy.clock.advance_ms(30_000);
+        client.send(setup.get("/"));
+        let (_fresh, _) = setup.origin.answer(OK);
         client.read_response();
         hop.expect_end();
-        assert_eq!(way.proxy.count(Metric::ConnectionCacheExpiries), 1);
-        assert_eq!(way.proxy.reuse(), (1, 2));
+        assert_eq!(setup.proxy.count(Metric::ConnectionCacheExpiries), 1);
+        assert_eq!(setup.proxy.reuse(), (1, 2));
     });
 }
 
 #[test]
 fn unused_idle_connection_is_closed_at_its_idle_limit() {
-    Way::each(|way| {
-        let (_, mut hop) = way.fetch("/", OK);
-        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
-        way.proxy.clock.advance_ms(30_000);
+    Setup::each(|setup| {
+        let (_, mut hop) = setup.fetch("/", OK);
+        setup.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        setup.proxy.clock.advance_ms(30_000);
         hop.expect_end();
-        way.proxy.wait_for(Metric::ConnectionCacheExpiries, 1);
-        assert_eq!(way.proxy.count(Metric::NextHopsOpen), 0);
+        setup.proxy.wait_for(Metric::ConnectionCacheExpiries, 1);
+        assert_eq!(setup.proxy.count(Metric::NextHopsOpen), 0);
     });
 }
 

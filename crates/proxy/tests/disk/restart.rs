@@ -1,6 +1,6 @@
 //! What is stored is there after a restart, in every form it can be asked for.
 
-use super::depot::{Depot, is_from_disk};
+use super::setup::{DiskSetup, is_from_disk};
 use crate::support::Representation;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +11,22 @@ const LENGTHS: [u64; 6] = [0, 1, 1000, 65_520, 200_000, 3_000_001];
 
 #[test]
 fn response_of_any_size_is_a_hit_after_a_restart() {
-    Depot::each(|mut depot| {
+    DiskSetup::each(|mut setup| {
         for (at, length) in LENGTHS.into_iter().enumerate() {
             let what = Representation::new(&format!("/{at}"), length);
-            depot.store_whole(&what);
+            setup.store_whole(&what);
         }
-        depot.restart();
+        setup.restart();
         for (at, length) in LENGTHS.into_iter().enumerate() {
             let what = Representation::new(&format!("/{at}"), length);
-            depot.hit_on_disk(&what);
+            setup.hit_on_disk(&what);
         }
-        depot
+        setup
             .proxy()
             .wait_for(Metric::DiskHits, LENGTHS.len() as u64);
         // what is small is in memory from now on
         let small = Representation::new("/2", 1000);
-        let again = depot.hit(&small, "");
+        let again = setup.hit(&small, "");
         small.check_whole(&again);
         assert!(!is_from_disk(&again));
     });
@@ -34,27 +34,27 @@ fn response_of_any_size_is_a_hit_after_a_restart() {
 
 #[test]
 fn response_is_a_hit_after_a_kill() {
-    let mut depot = Depot::simulated(|_| {});
+    let mut setup = DiskSetup::simulated(|_| {});
     let (small, large) = (
         Representation::new("/small", 1000),
         Representation::new("/large", 2_500_000),
     );
-    depot.store_whole(&small);
-    depot.store_whole(&large);
+    setup.store_whole(&small);
+    setup.store_whole(&large);
     for _ in 0..3 {
-        depot.kill();
-        depot.hit_on_disk(&small);
-        depot.hit_on_disk(&large);
+        setup.kill();
+        setup.hit_on_disk(&small);
+        setup.hit_on_disk(&large);
     }
 }
 
 #[test]
 fn head_range_and_conditional_requests_are_answered_from_disk() {
-    Depot::each(|mut depot| {
+    DiskSetup::each(|mut setup| {
         let what = Representation::new("/a", 3_000_000);
-        depot.store_whole(&what);
-        depot.restart();
-        let mut client = depot.proxy().client();
+        setup.store_whole(&what);
+        setup.restart();
+        let mut client = setup.proxy().client();
         client.send(what.ask("HEAD", ""));
         let head = client.read_head();
         assert_eq!(head.status(), 200);
@@ -66,54 +66,54 @@ fn head_range_and_conditional_requests_are_answered_from_disk() {
             ("-5", 2_999_995, 3_000_000),
             ("100-", 100, 3_000_000),
         ] {
-            let part = depot.hit(&what, &format!("Range: bytes={range}\r\n"));
+            let part = setup.hit(&what, &format!("Range: bytes={range}\r\n"));
             what.check_part(&part, from, to);
         }
         let tag = what.tag.clone().expect("a tag");
-        let unchanged = depot.hit(&what, &format!("If-None-Match: {tag}\r\n"));
+        let unchanged = setup.hit(&what, &format!("If-None-Match: {tag}\r\n"));
         assert_eq!(unchanged.status(), 304);
-        let beyond = depot.hit(&what, "Range: bytes=3000000-\r\n");
+        let beyond = setup.hit(&what, "Range: bytes=3000000-\r\n");
         assert_eq!(beyond.status(), 416);
         let old = format!("GET {} HTTP/1.0\r\nHost: a.example\r\n\r\n", what.path);
-        what.check_whole(&depot.proxy().client().ask(old));
-        depot.origin.expect_untouched();
+        what.check_whole(&setup.proxy().client().ask(old));
+        setup.origin.expect_untouched();
     });
 }
 
 #[test]
 fn slow_or_disconnecting_client_does_not_disturb_disk_hits() {
-    Depot::each(|mut depot| {
+    DiskSetup::each(|mut setup| {
         let what = Representation::new("/a", 3_000_000);
-        depot.store_whole(&what);
-        depot.restart();
-        let mut slow = depot.proxy().client();
+        setup.store_whole(&what);
+        setup.restart();
+        let mut slow = setup.proxy().client();
         slow.send(what.get(""));
         assert_eq!(slow.read_head().status(), 200);
-        let mut leaving = depot.proxy().client();
+        let mut leaving = setup.proxy().client();
         leaving.send(what.get(""));
         leaving.read_head();
         leaving.into_peer().reset();
-        depot.hit_on_disk(&what);
+        setup.hit_on_disk(&what);
         what.check(0, &slow.read_exactly(3_000_000));
     });
 }
 
 #[test]
 fn age_is_counted_from_the_response_across_restarts() {
-    let mut depot = Depot::simulated(|_| {});
+    let mut setup = DiskSetup::simulated(|_| {});
     let what = Representation::new("/a", 1000);
-    depot.store_whole(&what);
+    setup.store_whole(&what);
     for (later_s, age) in [(0, "0"), (3599, "3599"), (60, "60")] {
-        depot.restart_later(later_s);
-        let response = depot.hit(&what, "");
+        setup.restart_later(later_s);
+        let response = setup.hit(&what, "");
         assert_eq!(response.head.field("age"), Some(age));
     }
     // stale by then; and with a clock that was set back nobody knows how old it is
     for later_s in [3600, -1] {
-        depot.restart_later(later_s);
-        let mut client = depot.proxy().client();
+        setup.restart_later(later_s);
+        let mut client = setup.proxy().client();
         client.send(what.get(""));
-        let (hop, asked) = depot
+        let (hop, asked) = setup
             .origin
             .answer("HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n");
         assert_eq!(asked.field("if-none-match"), what.tag.as_deref());
@@ -124,22 +124,22 @@ fn age_is_counted_from_the_response_across_restarts() {
 
 #[test]
 fn freshened_response_stays_fresh_after_a_restart() {
-    Depot::each(|mut depot| {
+    DiskSetup::each(|mut setup| {
         for length in [1000, 2_500_000] {
             let what = Representation::new(&format!("/{length}"), length);
-            depot.store_whole(&what);
-            depot.restart_later(4000);
-            let before = depot.proxy().count(Metric::DiskStored);
-            let mut client = depot.proxy().client();
+            setup.store_whole(&what);
+            setup.restart_later(4000);
+            let before = setup.proxy().count(Metric::DiskStored);
+            let mut client = setup.proxy().client();
             client.send(what.get(""));
-            depot.origin.answer(
+            setup.origin.answer(
                 "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=3600\r\nConnection: close\r\n\r\n",
             );
             what.check_whole(&client.read_response());
-            depot.written(before + 1);
-            depot.restart_later(7000);
-            depot.hit_on_disk(&what);
-            depot.restart();
+            setup.written(before + 1);
+            setup.restart_later(7000);
+            setup.hit_on_disk(&what);
+            setup.restart();
         }
     });
 }
@@ -149,7 +149,7 @@ fn freshened_response_stays_fresh_after_a_restart() {
 fn response_forbidden_by_a_targeted_field_is_a_miss_after_a_restart() {
     let reads = Arc::new(AtomicBool::new(false));
     let is_read = Arc::clone(&reads);
-    let mut depot = Depot::simulated(move |config| {
+    let mut setup = DiskSetup::simulated(move |config| {
         if !is_read.load(Ordering::Relaxed) {
             config.cache.gateway_targeted_fields.clear();
         }
@@ -172,16 +172,16 @@ fn response_forbidden_by_a_targeted_field_is_a_miss_after_a_restart() {
         })
         .collect();
     for (what, _) in &all {
-        depot.store_whole(what);
+        setup.store_whole(what);
     }
     reads.store(true, Ordering::Relaxed);
-    depot.restart();
+    setup.restart();
     for (what, keeps) in &all {
         if *keeps {
-            depot.hit_on_disk(what);
+            setup.hit_on_disk(what);
         } else {
             // the origin is asked
-            depot.fetch_whole(what);
+            setup.fetch_whole(what);
         }
     }
 }

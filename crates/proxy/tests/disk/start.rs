@@ -1,25 +1,25 @@
 //! Where the store is, and who may use it.
 
-use super::depot::Depot;
+use super::setup::DiskSetup;
 use crate::support::Representation;
 use std::process::Command;
 use weir_disk::format::SUPERBLOCK_FILE;
 
 #[test]
 fn second_process_on_the_same_store_is_refused() {
-    Depot::each(|depot| {
-        let refusal = depot.another(0).err().expect("it starts");
+    DiskSetup::each(|setup| {
+        let refusal = setup.another(0).err().expect("it starts");
         assert!(refusal.contains("process"), "{refusal}");
         assert!(refusal.contains("--disk-dir"), "{refusal}");
-        depot.store_whole(&Representation::new("/a", 10));
+        setup.store_whole(&Representation::new("/a", 10));
     });
 }
 
 #[test]
 fn disabled_store_is_not_created() {
-    let depot = Depot::real(|config| config.disk.enabled = false);
-    depot.fetch_whole(&Representation::new("/a", 10));
-    assert!(!depot.store().exists());
+    let setup = DiskSetup::real(|config| config.disk.enabled = false);
+    setup.fetch_whole(&Representation::new("/a", 10));
+    assert!(!setup.store().exists());
 }
 
 /// What identifies the store is there twice: cut short, zeroed, or gone in the middle of both.
@@ -33,16 +33,16 @@ const DAMAGE: [fn(&mut Vec<u8>); 4] = [
 #[test]
 fn unidentifiable_store_is_refused_and_the_advised_command_repairs_it() {
     for damage in DAMAGE {
-        let mut depot = Depot::real(|_| {});
+        let mut setup = DiskSetup::real(|_| {});
         let what = Representation::new("/a", 10);
-        depot.store_whole(&what);
-        depot.stop();
-        let store = depot.store();
+        setup.store_whole(&what);
+        setup.stop();
+        let store = setup.store();
         let file = store.join(SUPERBLOCK_FILE);
         let mut bytes = std::fs::read(&file).expect("a store");
         damage(&mut bytes);
         std::fs::write(&file, &bytes).expect("ours");
-        let refusal = depot.another(0).err().expect("it starts");
+        let refusal = setup.another(0).err().expect("it starts");
         for part in [file.to_str().expect("text"), "both copies", "--disk off"] {
             assert!(refusal.contains(part), "{part}: {refusal}");
         }
@@ -52,8 +52,8 @@ fn unidentifiable_store_is_refused_and_the_advised_command_repairs_it() {
             .args(["-c", advice.expect("a command")])
             .status();
         assert!(done.expect("a shell").success());
-        depot.begin_again();
-        depot.store_whole(&what);
+        setup.begin_again();
+        setup.store_whole(&what);
         let aside = store.with_extension("damaged").join(SUPERBLOCK_FILE);
         assert_eq!(std::fs::read(aside).expect("nothing is dropped"), bytes);
     }

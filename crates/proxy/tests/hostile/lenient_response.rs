@@ -2,7 +2,7 @@
 //! the client gets them in canonical form, and the connection is not used again.
 
 use crate::support::Head;
-use crate::support::{OriginConnection, Way};
+use crate::support::{OriginConnection, Setup};
 use weir_measure::Metric;
 
 const OK: &str = "HTTP/1.1 200 OK\r\n";
@@ -82,12 +82,12 @@ fn send(hop: &mut OriginConnection, answer: &str, by_byte: bool) {
 
 #[test]
 fn repaired_response_is_canonical_and_its_connection_is_not_reused() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for by_byte in [false, true] {
             for Case { answer, fields } in cases("Cache-Control: no-store\r\n") {
-                let mut client = way.proxy.client();
-                client.send(way.get("/1"));
-                let mut hop = way.origin.accept();
+                let mut client = setup.proxy.client();
+                client.send(setup.get("/1"));
+                let mut hop = setup.origin.accept();
                 hop.read_head();
                 send(&mut hop, &answer, by_byte);
                 let response = client.read_response();
@@ -101,48 +101,48 @@ fn repaired_response_is_canonical_and_its_connection_is_not_reused() {
                 hop.expect_end();
                 // the client has done nothing wrong, and its next request goes over another
                 // connection
-                client.send(way.get("/2"));
+                client.send(setup.get("/2"));
                 let closing = format!("{OK}Connection: close\r\nContent-Length: 4\r\n\r\ngood");
-                let (_hop, head) = way.origin.answer(closing);
+                let (_hop, head) = setup.origin.answer(closing);
                 assert_eq!(head.start_line().split('/').next_back(), Some("1.1"));
                 assert_eq!(client.read_response().text(), "good", "{answer:?}");
             }
         }
-        assert_eq!(way.proxy.reuse().0, 0);
+        assert_eq!(setup.proxy.reuse().0, 0);
     });
 }
 
 #[test]
 fn repaired_response_is_stored_in_canonical_form() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for by_byte in [false, true] {
             for Case { answer, fields } in cases("Cache-Control: max-age=60\r\n") {
-                let mut client = way.proxy.client();
-                client.send(way.get("/"));
-                let mut hop = way.origin.accept();
+                let mut client = setup.proxy.client();
+                client.send(setup.get("/"));
+                let mut hop = setup.origin.accept();
                 hop.read_head();
                 send(&mut hop, &answer, by_byte);
                 assert_eq!(client.read_response().text(), "ok", "{answer:?}");
                 hop.expect_end();
-                let hit = client.ask(way.get("/"));
+                let hit = client.ask(setup.get("/"));
                 assert_eq!(hit.head.verdict(), "hit", "{answer:?}");
                 assert_eq!(hit.text(), "ok", "{answer:?}");
                 assert_canonical(&hit.head, &answer);
                 assert_eq!(hit.head.field("content-length"), Some("2"), "{answer:?}");
                 assert!(!hit.head.has("transfer-encoding"), "{answer:?}");
                 assert_eq!(hit.head.field("x").is_some(), fields.len() == 2);
-                way.proxy.purge_all();
+                setup.proxy.purge_all();
             }
         }
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     });
 }
 
 #[test]
 fn connection_is_not_reused_after_a_padded_chunk_size_line() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for control in ["no-store", "max-age=60"] {
-            let (mut client, mut hop) = way.lead(&way.get("/"));
+            let (mut client, mut hop) = setup.lead(&setup.get("/"));
             let fields = format!("Cache-Control: {control}\r\nTransfer-Encoding: chunked\r\n");
             hop.send(format!("{OK}{fields}\r\n"));
             assert!(client.read_head().is_chunked());
@@ -150,24 +150,24 @@ fn connection_is_not_reused_after_a_padded_chunk_size_line() {
             assert_eq!(client.read_chunks().0, b"ok");
             hop.expect_end();
         }
-        assert_eq!(way.proxy.count(Metric::StoreEntries), 1);
-        assert_eq!(way.proxy.reuse().0, 0);
+        assert_eq!(setup.proxy.count(Metric::StoreEntries), 1);
+        assert_eq!(setup.proxy.reuse().0, 0);
     });
 }
 
 #[test]
 fn bytes_after_a_repaired_response_are_discarded() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
         for answer in cases("Cache-Control: no-store\r\n") {
-            let mut client = way.proxy.client();
-            client.send(way.get("/1"));
-            let (mut hop, _) = way.origin.answer(format!("{}{evil}", answer.answer));
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/1"));
+            let (mut hop, _) = setup.origin.answer(format!("{}{evil}", answer.answer));
             assert_eq!(client.read_response().text(), "ok");
             hop.expect_end();
-            client.send(way.get("/2"));
+            client.send(setup.get("/2"));
             let closing = format!("{OK}Connection: close\r\nContent-Length: 4\r\n\r\ngood");
-            let (_hop, _) = way.origin.answer(closing);
+            let (_hop, _) = setup.origin.answer(closing);
             assert_eq!(client.read_response().text(), "good", "{:?}", answer.answer);
         }
     });
@@ -175,26 +175,26 @@ fn bytes_after_a_repaired_response_are_discarded() {
 
 #[test]
 fn framing_fields_of_a_response_without_content_are_removed() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for fields in [
             "Content-Length: 4\r\n\r\nevil",
             "Content-Length: 4\r\nContent-Length: 4\r\n\r\nevil",
             "Transfer-Encoding: chunked\r\n\r\n4\r\nevil\r\n0\r\n\r\n",
             "Content-Length: 4\r\n\r\n",
         ] {
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
-            let (mut hop, _) = way
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (mut hop, _) = setup
                 .origin
                 .answer(format!("HTTP/1.1 204 No Content\r\n{fields}"));
             let head = client.read_head();
             assert_eq!(head.status(), 204, "{fields:?}");
             assert_eq!(of_next_hop(&head), [], "{fields:?}");
             hop.expect_end();
-            client.send(way.get("/"));
+            client.send(setup.get("/"));
             let interim = "HTTP/1.1 103 Early Hints\r\nLink: x\r\nContent-Length: 4\r\n\r\n";
             let last = format!("{OK}Cache-Control: no-store\r\nContent-Length: 4\r\n\r\ngood");
-            let (mut hop, _) = way.origin.answer(format!("{interim}{last}"));
+            let (mut hop, _) = setup.origin.answer(format!("{interim}{last}"));
             let head = client.read_head();
             assert_eq!(
                 (head.status(), of_next_hop(&head)),
@@ -204,21 +204,21 @@ fn framing_fields_of_a_response_without_content_are_removed() {
             // what was repaired in an interim response holds for the connection
             hop.expect_end();
         }
-        assert_eq!(way.proxy.reuse().0, 0);
+        assert_eq!(setup.proxy.reuse().0, 0);
     });
 }
 
 #[test]
 fn response_with_mixed_line_ends_is_forwarded_but_not_stored() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for answer in [
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\nContent-Length: 2\n\nok",
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nX: y\nContent-Length: 2\r\n\r\nok",
             "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 2\r\n\r\nok",
         ] {
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
-            let (mut hop, _) = way.origin.answer(answer);
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (mut hop, _) = setup.origin.answer(answer);
             let response = client.read_response();
             assert_eq!(
                 (response.status(), response.text().as_str()),
@@ -232,32 +232,32 @@ fn response_with_mixed_line_ends_is_forwarded_but_not_stored() {
                 "{answer:?}"
             );
             hop.expect_end();
-            assert_eq!(way.proxy.count(Metric::StoreEntries), 0, "{answer:?}");
+            assert_eq!(setup.proxy.count(Metric::StoreEntries), 0, "{answer:?}");
         }
     });
 }
 
 #[test]
 fn response_with_mixed_line_ends_is_not_shared_with_followers() {
-    Way::each(|way| {
-        let (mut client, mut hop) = way.lead(&way.get("/"));
-        let mut followers = way.follow(1, &way.get("/"));
+    Setup::each(|setup| {
+        let (mut client, mut hop) = setup.lead(&setup.get("/"));
+        let mut followers = setup.follow(1, &setup.get("/"));
         hop.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\nContent-Length: 4\n\nevil");
         assert_eq!(client.read_response().text(), "evil");
         let good = format!("{OK}Cache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ngood");
-        let (_hop, _) = way.origin.answer(good);
+        let (_hop, _) = setup.origin.answer(good);
         assert_eq!(followers[0].read_response().text().as_str(), "good");
     });
 }
 
 #[test]
 fn update_with_mixed_line_ends_is_not_stored() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let stored = "Cache-Control: no-cache\r\nETag: \"a\"\r\nContent-Length: 2\r\n\r\nok";
-        let (first, mut hop) = way.fetch("/", &format!("{OK}{stored}"));
+        let (first, mut hop) = setup.fetch("/", &format!("{OK}{stored}"));
         assert_eq!(first.text(), "ok");
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
         hop.answer("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\nX: evil\r\n\r\n");
         let merged = client.read_response();
         assert_eq!(
@@ -265,7 +265,7 @@ fn update_with_mixed_line_ends_is_not_stored() {
             ("ok", Some("evil"))
         );
         hop.expect_end();
-        way.proxy.wait_for(Metric::StoreEntries, 0);
+        setup.proxy.wait_for(Metric::StoreEntries, 0);
     });
 }
 
@@ -287,33 +287,33 @@ fn named(head: &Head, prefix: &str) -> usize {
 
 #[test]
 fn response_of_512_fields_is_forwarded_stored_and_updated() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let own = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Length: 2\r\n";
-        let (first, mut hop) = way.fetch("/", &format!("{OK}{own}{}\r\nok", fields("K", 509)));
+        let (first, mut hop) = setup.fetch("/", &format!("{OK}{own}{}\r\nok", fields("K", 509)));
         assert_eq!(
             (first.text().as_str(), named(&first.head, "K")),
             ("ok", 509)
         );
-        let mut client = way.proxy.client();
-        let hit = client.ask(way.get("/"));
+        let mut client = setup.proxy.client();
+        let hit = client.ask(setup.get("/"));
         assert_eq!(
             (hit.head.verdict().as_str(), named(&hit.head, "K")),
             ("hit", 509)
         );
         assert!(hit.head.has("date") && hit.head.has("via"));
         // the fields of the stored head are read again
-        let conditional = way.head("GET", "/", "1.1", "If-None-Match: \"a\"\r\n");
+        let conditional = setup.head("GET", "/", "1.1", "If-None-Match: \"a\"\r\n");
         client.send(conditional);
         let head = client.read_head();
         assert_eq!((head.status(), named(&head, "K")), (304, 509));
-        let part = way.head("GET", "/", "1.1", "Range: bytes=1-1\r\n");
+        let part = setup.head("GET", "/", "1.1", "Range: bytes=1-1\r\n");
         let part = client.ask(part);
         assert_eq!(
             (part.status(), part.text().as_str(), named(&part.head, "K")),
             (206, "k", 509)
         );
         // an update with as many other fields, and then no more
-        let validate = way.head("GET", "/", "1.1", "Cache-Control: no-cache\r\n");
+        let validate = setup.head("GET", "/", "1.1", "Cache-Control: no-cache\r\n");
         let update = format!(
             "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n{}\r\n",
             fields("L", 500)
@@ -328,7 +328,7 @@ fn response_of_512_fields_is_forwarded_stored_and_updated() {
         client.send(&validate);
         let update = update.replace('L', "M");
         assert!(hop.answer(&update).has("if-none-match"));
-        let (_again, again) = way.origin.answer(format!("{OK}{own}\r\nnu"));
+        let (_again, again) = setup.origin.answer(format!("{OK}{own}\r\nnu"));
         assert!(
             !again.has("if-none-match"),
             "asked again without a condition"
@@ -354,9 +354,9 @@ fn response_beyond_its_field_limit_is_refused_with_502() {
         (130, 130, 200),
         (130, 131, 502),
     ] {
-        Way::each_with(limited(limit), |way| {
+        Setup::each_with(limited(limit), |setup| {
             let lines = fields("K", count - 1);
-            let (response, _) = way.fetch("/", &format!("{OK}Content-Length: 0\r\n{lines}\r\n"));
+            let (response, _) = setup.fetch("/", &format!("{OK}Content-Length: 0\r\n{lines}\r\n"));
             assert_eq!(response.status(), status, "{count} of {limit}");
         });
     }

@@ -1,16 +1,16 @@
 //! Requests whose end can be seen in two ways are refused, and nobody else sees them (R45, R46,
 //! R47, R51).
 
-use crate::support::{PATIENCE, Way};
+use crate::support::{PATIENCE, Setup};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
 /// The request is refused, the connection ends, what is behind it is no request, and nobody is
 /// asked.
-fn refused(way: &Way, request: impl AsRef<[u8]>, status: u16) {
+fn refused(setup: &Setup, request: impl AsRef<[u8]>, status: u16) {
     let request = request.as_ref();
     let shown = String::from_utf8_lossy(request).into_owned();
-    let mut client = way.proxy.client();
+    let mut client = setup.proxy.client();
     client.send([request, SMUGGLED.as_bytes()].concat());
     let response = client.read_response();
     assert_eq!(response.status(), status, "{shown:?}");
@@ -20,17 +20,17 @@ fn refused(way: &Way, request: impl AsRef<[u8]>, status: u16) {
         "{shown:?}"
     );
     client.expect_end();
-    way.origin.expect_untouched();
+    setup.origin.expect_untouched();
 }
 
 /// A POST with these field lines and this content.
-fn post(way: &Way, fields: &str, content: &str) -> String {
-    way.head("POST", "/", "1.1", fields) + content
+fn post(setup: &Setup, fields: &str, content: &str) -> String {
+    setup.head("POST", "/", "1.1", fields) + content
 }
 
 #[test]
 fn ambiguous_content_length_is_refused_with_400() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for fields in [
             "Content-Length: 5\r\nContent-Length: 5\r\n",
             "Content-Length: 5\r\nContent-Length: 6\r\n",
@@ -52,14 +52,14 @@ fn ambiguous_content_length_is_refused_with_400() {
             "Content_Length: 5\r\n",
             "Content-Length: 5\r\nContent_Length: 0\r\n",
         ] {
-            refused(way, post(way, fields, "hello"), 400);
+            refused(setup, post(setup, fields, "hello"), 400);
         }
     });
 }
 
 #[test]
 fn ambiguous_transfer_encoding_is_refused_with_400() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for fields in [
             "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
             "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -87,27 +87,31 @@ fn ambiguous_transfer_encoding_is_refused_with_400() {
             "X: y\rTransfer-Encoding: chunked\r\n",
             "X: y\nTransfer-Encoding: chunked\r\n",
         ] {
-            refused(way, post(way, fields, "0\r\n\r\n"), 400);
+            refused(setup, post(setup, fields, "0\r\n\r\n"), 400);
         }
     });
 }
 
 #[test]
 fn http10_request_with_a_transfer_coding_is_refused_with_400() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for fields in [
             "Transfer-Encoding: chunked\r\n",
             "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n",
             "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
         ] {
-            refused(way, way.head("POST", "/", "1.0", fields) + "0\r\n\r\n", 400);
+            refused(
+                setup,
+                setup.head("POST", "/", "1.0", fields) + "0\r\n\r\n",
+                400,
+            );
         }
     });
 }
 
 #[test]
 fn malformed_field_line_is_refused_with_400() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for fields in [
             "X : y\r\n",
             "X\t: y\r\n",
@@ -126,22 +130,22 @@ fn malformed_field_line_is_refused_with_400() {
             "X: y\n",
             "X: y\r\r\n",
         ] {
-            refused(way, way.head("GET", "/", "1.1", fields), 400);
+            refused(setup, setup.head("GET", "/", "1.1", fields), 400);
         }
         // a line that continues the request line
         let folded = format!(
             "GET {}/ HTTP/1.1\r\n X: y\r\nHost: {}\r\n\r\n",
-            way.base, way.host
+            setup.base, setup.host
         );
-        refused(way, folded, 400);
-        let bare = format!("GET {}/ HTTP/1.1\nHost: {}\n\n", way.base, way.host);
-        refused(way, bare, 400);
+        refused(setup, folded, 400);
+        let bare = format!("GET {}/ HTTP/1.1\nHost: {}\n\n", setup.base, setup.host);
+        refused(setup, bare, 400);
     });
 }
 
 #[test]
 fn malformed_chunk_is_refused_with_400_and_not_forwarded() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for content in [
             "5\nhello\r\n0\r\n\r\n",
             "5\rhello\r\n0\r\n\r\n",
@@ -169,22 +173,22 @@ fn malformed_chunk_is_refused_with_400_and_not_forwarded() {
             "5\r\nhello\r\n0\r\n X: y\r\n\r\n",
             "5\r\nhello\r\n0\n\n",
         ] {
-            let request = post(way, "Transfer-Encoding: chunked\r\n", content);
-            refused(way, request, 400);
+            let request = post(setup, "Transfer-Encoding: chunked\r\n", content);
+            refused(setup, request, 400);
         }
     });
 }
 
 #[test]
 fn malformed_late_chunk_leaves_the_forwarded_content_incomplete() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         client.send(post(
-            way,
+            setup,
             "Transfer-Encoding: chunked\r\n",
             "5\r\nhello\r\n",
         ));
-        let mut hop = way.origin.accept();
+        let mut hop = setup.origin.accept();
         hop.read_head();
         hop.expect("5\r\nhello\r\n");
         client.send("5\nhello\r\n0\r\n\r\n".to_owned() + SMUGGLED);
@@ -193,15 +197,15 @@ fn malformed_late_chunk_leaves_the_forwarded_content_incomplete() {
         client.expect_end();
         // no last chunk: the next hop cannot take it for whole
         hop.expect_end();
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     });
 }
 
 #[test]
 fn endless_chunk_extension_in_a_request_ends_its_connection() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(post(way, "Transfer-Encoding: chunked\r\n", "5;"));
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(post(setup, "Transfer-Encoding: chunked\r\n", "5;"));
         let extension = "a=b;".repeat(4096);
         for _ in 0..64 {
             client.try_send(&extension);
@@ -214,15 +218,15 @@ fn endless_chunk_extension_in_a_request_ends_its_connection() {
 
 #[test]
 fn request_content_truncated_by_the_client_is_forwarded_incomplete() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (fields, content) in [
             ("Content-Length: 10\r\n", "hello"),
             ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n"),
             ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n"),
         ] {
-            let mut client = way.proxy.client();
-            client.send(post(way, fields, content));
-            let mut hop = way.origin.accept();
+            let mut client = setup.proxy.client();
+            client.send(post(setup, fields, content));
+            let mut hop = setup.origin.accept();
             hop.read_head();
             hop.read_until("hello");
             client.finish();
@@ -238,10 +242,10 @@ fn request_content_truncated_by_the_client_is_forwarded_incomplete() {
 
 #[test]
 fn request_before_a_refused_one_is_answered() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/good") + &post(way, "Content-Length: x\r\n", "") + SMUGGLED);
-        let (_hop, _) = way
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/good") + &post(setup, "Content-Length: x\r\n", "") + SMUGGLED);
+        let (_hop, _) = setup
             .origin
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
         assert_eq!(client.read_response().text(), "good");
@@ -252,8 +256,8 @@ fn request_before_a_refused_one_is_answered() {
 
 #[test]
 fn malformed_request_line_is_refused_before_the_header_section_ends() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         // the fault is in the first line; nothing more is coming
         client.send("GET / HTTP/1.1\nHost");
         client
@@ -267,15 +271,15 @@ fn malformed_request_line_is_refused_before_the_header_section_ends() {
 
 #[test]
 fn more_than_64_connection_options_are_refused_with_400() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let fields = |options: usize| {
             let names: Vec<String> = (0..options).map(|number| format!("x{number}")).collect();
             format!("Connection: {}\r\n", names.join(","))
         };
-        refused(way, way.head("GET", "/", "1.1", &fields(65)), 400);
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/", "1.1", &fields(64)));
-        let (_hop, asked) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+        refused(setup, setup.head("GET", "/", "1.1", &fields(65)), 400);
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/", "1.1", &fields(64)));
+        let (_hop, asked) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
         assert!(!asked.has("x0"));
         assert_eq!(client.read_head().status(), 204);
     });

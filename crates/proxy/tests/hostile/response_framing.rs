@@ -1,17 +1,17 @@
 //! Next hops that break the rules: 502, a connection not used again, nothing stored (R30, R31).
 
-use crate::support::Way;
+use crate::support::Setup;
 use weir_measure::Metric;
 
 const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
 
 /// The answer becomes a 502, the next hop's connection ends, nothing is stored.
-fn refused(way: &Way, answer: &str) {
+fn refused(setup: &Setup, answer: &str) {
     let shown = &answer[..answer.len().min(200)];
-    let mut client = way.proxy.client();
-    client.send(way.get("/"));
-    let mut hop = way.origin.accept();
+    let mut client = setup.proxy.client();
+    client.send(setup.get("/"));
+    let mut hop = setup.origin.accept();
     hop.read_head();
     hop.try_send(answer);
     let response = client.read_response();
@@ -19,17 +19,17 @@ fn refused(way: &Way, answer: &str) {
     let status = response.head.field("proxy-status").expect("a reason");
     assert!(status.contains("error=http_"), "{shown:?} {status}");
     hop.read_to_end();
-    assert_eq!(way.proxy.count(Metric::StoreEntries), 0, "{shown:?}");
+    assert_eq!(setup.proxy.count(Metric::StoreEntries), 0, "{shown:?}");
     // the client has done nothing wrong
-    client.send(way.get("/"));
+    client.send(setup.get("/"));
     let closing = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
-    let (_hop, _) = way.origin.answer(closing);
+    let (_hop, _) = setup.origin.answer(closing);
     assert_eq!(client.read_response().text(), "ok");
 }
 
 #[test]
 fn ambiguous_response_framing_is_refused_with_502() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (fields, content) in [
             ("Content-Length: 2\r\nContent-Length: 9\r\n", "ok"),
             ("Content-Length: 2, 02\r\n", "ok"),
@@ -63,18 +63,18 @@ fn ambiguous_response_framing_is_refused_with_502() {
                 "0\r\n\r\n",
             ),
         ] {
-            refused(way, &format!("{FRESH}{fields}\r\n{content}"));
+            refused(setup, &format!("{FRESH}{fields}\r\n{content}"));
         }
         refused(
-            way,
+            setup,
             "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         );
         refused(
-            way,
+            setup,
             "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
         );
         refused(
-            way,
+            setup,
             "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         );
     });
@@ -82,7 +82,7 @@ fn ambiguous_response_framing_is_refused_with_502() {
 
 #[test]
 fn malformed_response_is_refused_with_502() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for answer in [
             "<html>HTTP/0.9</html>\r\n\r\n",
             "\r\nHTTP/1.1 200 OK\r\n\r\n",
@@ -104,58 +104,58 @@ fn malformed_response_is_refused_with_502() {
             "HTTP/1.1 200 O\u{0}K\r\n\r\n",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
         ] {
-            refused(way, answer);
+            refused(setup, answer);
         }
     });
 }
 
 #[test]
 fn oversized_response_header_section_is_refused_with_502() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let fields = |count: usize| "X: y\r\n".repeat(count);
-        refused(way, &format!("HTTP/1.1 200 OK\r\n{}\r\n", fields(513)));
-        refused(way, &format!("HTTP/1.1 200 OK\r\n{}", fields(100_000)));
+        refused(setup, &format!("HTTP/1.1 200 OK\r\n{}\r\n", fields(513)));
+        refused(setup, &format!("HTTP/1.1 200 OK\r\n{}", fields(100_000)));
         refused(
-            way,
+            setup,
             &format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(65_536)),
         );
-        refused(way, &format!("HTTP/1.1 200 {}", "x".repeat(200_000)));
+        refused(setup, &format!("HTTP/1.1 200 {}", "x".repeat(200_000)));
         let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", fields(513));
-        refused(way, &interim);
+        refused(setup, &interim);
     });
 }
 
 #[test]
 fn large_response_header_section_within_the_limits_is_forwarded() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let answer = format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n{}\r\n",
             "X: y\r\n".repeat(510)
         );
-        let (response, _) = way.fetch("/", &answer);
+        let (response, _) = setup.fetch("/", &answer);
         assert_eq!(response.status(), 200);
         assert_eq!(response.head.all("x").len(), 510);
         let value = "y".repeat(60_000);
         let answer = format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\nX: {value}\r\nContent-Length: 0\r\n\r\n"
         );
-        let (response, _) = way.fetch("/", &answer);
+        let (response, _) = setup.fetch("/", &answer);
         assert_eq!(response.head.field("x"), Some(&*value));
     });
 }
 
 #[test]
 fn endless_chunk_extension_or_trailer_section_truncates_the_response() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (begin, endless) in [
             ("2\r\nok\r\n5;", "a=b;"),
             ("2\r\nok\r\n0\r\n", "X: y\r\n"),
             ("2\r\nok\r\n0\r\nX: ", "yyyy"),
         ] {
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
             let start = format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n{begin}");
-            let (mut hop, _) = way.origin.answer(start);
+            let (mut hop, _) = setup.origin.answer(start);
             client.read_until("ok\r\n");
             let more = endless.repeat(16_384);
             let sent_at_most = 64;
@@ -164,14 +164,14 @@ fn endless_chunk_extension_or_trailer_section_truncates_the_response() {
             }
             let (rest, _) = client.read_to_end();
             assert!(!rest.ends_with(b"0\r\n\r\n"), "{begin:?} looks whole");
-            assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+            assert_eq!(setup.proxy.count(Metric::StoreEntries), 0);
         }
     });
 }
 
 #[test]
 fn bytes_after_a_response_are_discarded_with_the_connection() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
         for answer in [
             format!("{PLAIN}{evil}"),
@@ -182,21 +182,21 @@ fn bytes_after_a_response_are_discarded_with_the_connection() {
             ),
             format!("{PLAIN}\r\n"),
         ] {
-            let mut client = way.proxy.client();
-            client.send(way.get("/1"));
-            let (mut hop, _) = way.origin.answer(&answer);
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/1"));
+            let (mut hop, _) = setup.origin.answer(&answer);
             client.read_response();
             hop.expect_end();
-            client.send(way.get("/2"));
+            client.send(setup.get("/2"));
             let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\ngood";
-            let (_hop, head) = way.origin.answer(closing);
+            let (_hop, head) = setup.origin.answer(closing);
             assert_eq!(head.start_line(), "GET /2 HTTP/1.1");
             assert_eq!(client.read_response().text(), "good", "{answer:?}");
         }
         // content in answer to HEAD is such bytes too
-        let mut client = way.proxy.client();
-        client.send(way.head("HEAD", "/", "1.1", ""));
-        let (mut hop, _) = way.origin.answer(PLAIN);
+        let mut client = setup.proxy.client();
+        client.send(setup.head("HEAD", "/", "1.1", ""));
+        let (mut hop, _) = setup.origin.answer(PLAIN);
         client.read_head();
         hop.expect_end();
     });
@@ -204,19 +204,19 @@ fn bytes_after_a_response_are_discarded_with_the_connection() {
 
 #[test]
 fn connection_with_an_unsolicited_response_is_not_reused() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/1"));
-        let (mut hop, _) = way.origin.answer(PLAIN);
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/1"));
+        let (mut hop, _) = setup.origin.answer(PLAIN);
         client.read_response();
-        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        setup.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
         hop.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
-        client.send(way.get("/2"));
-        let (_second, head) = way.origin.answer(PLAIN);
+        client.send(setup.get("/2"));
+        let (_second, head) = setup.origin.answer(PLAIN);
         assert_eq!(head.start_line(), "GET /2 HTTP/1.1");
         assert_eq!(client.read_response().text(), "ok");
         hop.expect_end();
-        assert_eq!(way.proxy.count(Metric::ConnectionCacheUnusable), 1);
-        assert_eq!(way.proxy.reuse(), (0, 2));
+        assert_eq!(setup.proxy.count(Metric::ConnectionCacheUnusable), 1);
+        assert_eq!(setup.proxy.reuse(), (0, 2));
     });
 }

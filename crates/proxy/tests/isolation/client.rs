@@ -1,8 +1,8 @@
 //! Clients: each connection asks as one user after the other, and looks at every byte.
 
-use super::mix::{Dice, PRIVATE, USER_BYTES, VARYING, user};
-use super::purged::Purged;
-use super::reply::{Kind, LINE_BYTES, version};
+use super::purge_log::Purged;
+use super::random::{Dice, PRIVATE, USER_BYTES, VARYING, user};
+use super::responses::{Kind, LINE_BYTES, version};
 use crate::support::Head;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

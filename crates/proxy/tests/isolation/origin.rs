@@ -1,7 +1,7 @@
 //! The origin's sockets: a thread a connection.
 
-use super::mix::mix;
-use super::reply::{Asked, Kind, Reply};
+use super::random::mix;
+use super::responses::{Asked, Kind, Reply};
 use crate::support::{Head, Peer};
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,10 +1,10 @@
 //! All of them at once: clients, clock, purges, restarts.
 
 use super::client::{Client, POPULAR, Tally, URLS, find};
-use super::mix::{Dice, PRIVATE};
 use super::origin::Origin;
-use super::purged::Purged;
-use super::reply::Kind;
+use super::purge_log::Purged;
+use super::random::{Dice, PRIVATE};
+use super::responses::Kind;
 use crate::support::{Running, span};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,50 +1,50 @@
 //! How large a request head may be.
 
-use crate::support::Way;
+use crate::support::Setup;
 
 const OK: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
 /// Field lines that make the head of `GET` exactly `length` bytes long.
-fn padding(way: &Way, length: usize) -> String {
-    let without = way.head("GET", "/", "1.1", "X: \r\n").len();
+fn padding(setup: &Setup, length: usize) -> String {
+    let without = setup.head("GET", "/", "1.1", "X: \r\n").len();
     format!("X: {}\r\n", "y".repeat(length - without))
 }
 
 #[test]
 fn request_header_section_beyond_64_kib_is_refused_with_431() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let limit = 64 * 1024;
-        let mut client = way.proxy.client();
-        let request = way.head("GET", "/", "1.1", &padding(way, limit));
+        let mut client = setup.proxy.client();
+        let request = setup.head("GET", "/", "1.1", &padding(setup, limit));
         assert_eq!(request.len(), limit);
         client.send(&request);
-        let (_, head) = way.origin.answer(OK);
+        let (_, head) = setup.origin.answer(OK);
         assert!(head.field("x").expect("the long field").len() > 65_000);
         assert_eq!(client.read_response().status(), 204);
 
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/", "1.1", &padding(way, limit + 1)));
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/", "1.1", &padding(setup, limit + 1)));
         assert_eq!(client.read_response().status(), 431);
         client.expect_end();
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     });
 }
 
 #[test]
 fn request_with_more_than_128_fields_is_refused_with_431() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         // with Host
         for (others, status) in [(127, 204), (128, 431), (5000, 431)] {
-            let mut client = way.proxy.client();
-            client.send(way.head("GET", "/", "1.1", &"X: y\r\n".repeat(others)));
+            let mut client = setup.proxy.client();
+            client.send(setup.head("GET", "/", "1.1", &"X: y\r\n".repeat(others)));
             if status == 204 {
-                let (_, head) = way.origin.answer(OK);
+                let (_, head) = setup.origin.answer(OK);
                 assert_eq!(head.all("x").len(), others);
             }
             assert_eq!(client.read_response().status(), status, "{others}");
             if status == 431 {
                 client.expect_end();
-                way.origin.expect_untouched();
+                setup.origin.expect_untouched();
             }
         }
     });
@@ -52,20 +52,21 @@ fn request_with_more_than_128_fields_is_refused_with_431() {
 
 #[test]
 fn endless_request_line_or_header_section_is_refused() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (begin, more) in [
             (
-                way.head("GET", "/", "1.1", "")
+                setup
+                    .head("GET", "/", "1.1", "")
                     .trim_end_matches("\r\n")
                     .to_owned()
                     + "\r\nX: ",
                 "y",
             ),
-            (format!("GET {}/", way.base), "y"),
+            (format!("GET {}/", setup.base), "y"),
             ("GET".to_owned(), "T"),
             (String::new(), "\r\n"),
         ] {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             client.send(&begin);
             let more = more.repeat(8192 / more.len());
             for _ in 0..64 {
@@ -80,26 +81,26 @@ fn endless_request_line_or_header_section_is_refused() {
                     .any(|known| *known == status),
                 "{begin:?}"
             );
-            way.origin.expect_untouched();
+            setup.origin.expect_untouched();
         }
     });
 }
 
 #[test]
 fn request_sent_byte_by_byte_is_forwarded_intact() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        let request = way.head("POST", "/x", "1.1", "X: y\r\nContent-Length: 2\r\n") + "ok";
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        let request = setup.head("POST", "/x", "1.1", "X: y\r\nContent-Length: 2\r\n") + "ok";
         for byte in request.as_bytes() {
             client.send([*byte]);
         }
-        let (mut hop, head) = way.origin.answer(OK);
+        let (mut hop, head) = setup.origin.answer(OK);
         assert_eq!(head.start_line(), "POST /x HTTP/1.1");
         assert_eq!(head.field("x"), Some("y"));
         hop.expect("ok");
         assert_eq!(client.read_response().status(), 204);
         // and again behind it
-        for byte in way.get("/y").as_bytes() {
+        for byte in setup.get("/y").as_bytes() {
             client.send([*byte]);
         }
         assert_eq!(hop.answer(OK).start_line(), "GET /y HTTP/1.1");
@@ -109,10 +110,10 @@ fn request_sent_byte_by_byte_is_forwarded_intact() {
 
 #[test]
 fn empty_lines_before_a_request_are_skipped() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send("\r\n\r\n".to_owned() + &way.get("/"));
-        let (_, head) = way.origin.answer(OK);
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send("\r\n\r\n".to_owned() + &setup.get("/"));
+        let (_, head) = setup.origin.answer(OK);
         assert_eq!(head.start_line(), "GET / HTTP/1.1");
         assert_eq!(client.read_response().status(), 204);
     });

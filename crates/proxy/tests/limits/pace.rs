@@ -1,6 +1,6 @@
 //! How slow a client may be.
 
-use crate::support::{RawClient, Running, ScriptedOrigin, Way, span};
+use crate::support::{RawClient, Running, ScriptedOrigin, Setup, span};
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
 use weir_policy::eviction::EvictionKind;
@@ -9,29 +9,30 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
 fn incomplete_header_section_is_answered_with_408_at_its_time_limit() {
-    Way::each(|way| {
-        way.proxy.reload(|config| {
+    Setup::each(|setup| {
+        setup.proxy.reload(|config| {
             config.limits.request_head = span("100ms");
             config.limits.client_idle = span("1h");
         });
         for begin in ["G", "GET / HTTP/1.1\r\nHost: a\r\nX: "] {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             client.send(begin);
             let response = client.read_response();
             assert_eq!(response.status(), 408, "{begin:?}");
             assert_eq!(response.head.field("connection"), Some("close"));
             client.expect_end();
         }
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     });
 }
 
 #[test]
 fn bytes_of_a_header_section_do_not_extend_its_time_limit() {
-    Way::each(|way| {
-        way.proxy
+    Setup::each(|setup| {
+        setup
+            .proxy
             .reload(|config| config.limits.request_head = span("100ms"));
-        let mut client = way.proxy.client();
+        let mut client = setup.proxy.client();
         client.stream.set_nonblocking(true).expect("a socket");
         let start = Instant::now();
         client.try_send("GET / HTTP/1.1\r\nX: ");
@@ -53,14 +54,15 @@ fn bytes_of_a_header_section_do_not_extend_its_time_limit() {
 
 #[test]
 fn idle_client_connection_is_closed_without_a_response() {
-    Way::each(|way| {
-        way.proxy
+    Setup::each(|setup| {
+        setup
+            .proxy
             .reload(|config| config.limits.client_idle = span("500ms"));
-        let mut fresh = way.proxy.client();
+        let mut fresh = setup.proxy.client();
         fresh.expect_end();
-        let mut used = way.proxy.client();
+        let mut used = setup.proxy.client();
         assert_eq!(
-            used.ask(way.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n"))
+            used.ask(setup.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n"))
                 .status(),
             200
         );
@@ -70,35 +72,37 @@ fn idle_client_connection_is_closed_without_a_response() {
 
 #[test]
 fn stalled_request_content_closes_client_and_next_hop_connections() {
-    Way::each(|way| {
-        way.proxy
+    Setup::each(|setup| {
+        setup
+            .proxy
             .reload(|config| config.limits.client_silence = span("100ms"));
         for (fields, begin) in [
             ("Content-Length: 100\r\n", "begin"),
             ("Transfer-Encoding: chunked\r\n", "5\r\nbegin"),
         ] {
-            let mut client = way.proxy.client();
-            client.send(way.head("POST", "/", "1.1", fields) + begin);
-            let mut hop = way.origin.accept();
+            let mut client = setup.proxy.client();
+            client.send(setup.head("POST", "/", "1.1", fields) + begin);
+            let mut hop = setup.origin.accept();
             hop.read_head();
             hop.read_until("begin");
             let (rest, _) = hop.read_to_end();
             assert!(rest.is_empty() || rest == b"\r\n", "{rest:?}");
             client.expect_end();
         }
-        way.proxy.wait_for(Metric::NextHopsOpen, 0);
+        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
     });
 }
 
 #[test]
 fn slow_request_content_does_not_count_as_next_hop_silence() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let silence = Duration::from_millis(250);
-        way.proxy
+        setup
+            .proxy
             .reload(|config| config.limits.next_hop_silence = span("250ms"));
-        let mut client = way.proxy.client();
-        client.send(way.head("POST", "/", "1.1", "Transfer-Encoding: chunked\r\n"));
-        let mut hop = way.origin.accept();
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Transfer-Encoding: chunked\r\n"));
+        let mut hop = setup.origin.accept();
         hop.read_head();
         let start = Instant::now();
         // byte by byte, each once the one before has arrived, for longer than the next hop may be
@@ -116,12 +120,13 @@ fn slow_request_content_does_not_count_as_next_hop_silence() {
 
 #[test]
 fn client_that_stops_reading_is_disconnected_and_its_fetch_aborted() {
-    Way::each(|way| {
-        way.proxy
+    Setup::each(|setup| {
+        setup
+            .proxy
             .reload(|config| config.limits.client_silence = span("200ms"));
-        let mut client = RawClient::connect_small(way.proxy.address());
-        client.send(way.get("/"));
-        let mut hop = way.origin.accept();
+        let mut client = RawClient::connect_small(setup.proxy.address());
+        client.send(setup.get("/"));
+        let mut hop = setup.origin.accept();
         hop.read_head();
         hop.send(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1000000000\r\n\r\n",
@@ -134,11 +139,11 @@ fn client_that_stops_reading_is_disconnected_and_its_fetch_aborted() {
                 "the proxy reads on for a client that does not"
             );
         }
-        way.proxy.wait_for(Metric::ClientAborts, 1);
-        way.proxy.wait_for(Metric::NextHopsOpen, 0);
+        setup.proxy.wait_for(Metric::ClientAborts, 1);
+        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
         let (got, _) = client.read_to_end();
         assert!((got.len() as u64) < sent);
-        assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+        assert_eq!(setup.proxy.count(Metric::StoreEntries), 0);
     });
 }
 
@@ -173,13 +178,14 @@ fn client_that_stops_reading_a_hit_is_disconnected() {
 
 #[test]
 fn slowly_reading_client_gets_its_whole_response() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let silence = Duration::from_millis(500);
-        way.proxy
+        setup
+            .proxy
             .reload(|config| config.limits.client_silence = span("500ms"));
-        let mut client = RawClient::connect_small(way.proxy.address());
-        client.send(way.get("/"));
-        let mut hop = way.origin.accept();
+        let mut client = RawClient::connect_small(setup.proxy.address());
+        client.send(setup.get("/"));
+        let mut hop = setup.origin.accept();
         hop.read_head();
         let length = 20_000_000;
         let sender = std::thread::spawn(move || {
@@ -192,13 +198,13 @@ fn slowly_reading_client_gets_its_whole_response() {
         let head = client.read_head();
         assert_eq!(head.length(), Some(length));
         let piece = 50_000;
-        let mut other = way.proxy.client();
+        let mut other = setup.proxy.client();
         let start = Instant::now();
         for turn in 0..400 {
             client.read_exactly(piece);
             // three times the limit in all; other clients are served meanwhile
             while start.elapsed() < 3 * silence * turn / 400 {
-                other.ask(way.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n"));
+                other.ask(setup.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n"));
             }
         }
         client.expect_nothing_more();

@@ -11,20 +11,20 @@ const LENGTH: u64 = 1_500_000;
 
 /// How a client leaves.
 #[derive(Clone, Copy, Debug)]
-enum Leave {
+enum Disconnect {
     Reset,
     Close,
 }
 
 /// A proxy and its origin, for one policy.
-struct Bed {
+struct AbortSetup {
     origin: ScriptedOrigin,
     proxy: Running,
     /// Fetches without a reader that were judged so far, by the fate that is expected.
     judged: BTreeMap<&'static str, u64>,
 }
 
-impl Bed {
+impl AbortSetup {
     fn new(policy: impl FnOnce(&mut Fetch)) -> Self {
         let origin = ScriptedOrigin::new();
         let proxy = Running::gateway_with(origin.address(), |config| {
@@ -41,7 +41,7 @@ impl Bed {
     }
 
     /// A client asks for `what`, gets `sent` bytes, which is all that the origin sends, and leaves.
-    fn abandon(&mut self, what: &Representation, sent: u64, leave: Leave, fate: Aborted) {
+    fn abandon(&mut self, what: &Representation, sent: u64, leave: Disconnect, fate: Aborted) {
         let mut client = self.proxy.client();
         client.send(what.get(""));
         let mut hop = self.origin.accept();
@@ -55,8 +55,8 @@ impl Bed {
         });
         what.check(0, &received);
         match leave {
-            Leave::Reset => client.into_peer().reset(),
-            Leave::Close => drop(client),
+            Disconnect::Reset => client.into_peer().reset(),
+            Disconnect::Close => drop(client),
         }
         let judged = self.judged.entry(fate.word()).or_default();
         *judged += 1;
@@ -122,12 +122,12 @@ impl Bed {
 
 /// Leaves at each of `cases`, a percentage and what is to become of the fetch there.
 fn check(policy: impl Fn(&mut Fetch), tag: Option<&str>, cases: &[(u64, Aborted)]) {
-    let mut bed = Bed::new(policy);
+    let mut setup = AbortSetup::new(policy);
     for (percent, fate) in cases {
-        for leave in [Leave::Reset, Leave::Close] {
+        for leave in [Disconnect::Reset, Disconnect::Close] {
             let path = format!("/{percent}/{leave:?}");
             let what = Representation::new(&path, LENGTH).tagged(tag);
-            bed.abandon(&what, LENGTH / 100 * percent, leave, *fate);
+            setup.abandon(&what, LENGTH / 100 * percent, leave, *fate);
         }
     }
 }

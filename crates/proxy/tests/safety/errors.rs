@@ -1,6 +1,6 @@
 //! An error that one client provokes is not what the others get (R65).
 
-use crate::support::{RawClient, Way};
+use crate::support::{RawClient, Setup};
 use weir_measure::Metric;
 
 const GOOD: &str =
@@ -19,25 +19,25 @@ const PROVOKED: [u16; 24] = [
     429, 431, 500, 501, 503,
 ];
 
-fn ask(way: &Way, client: &mut RawClient, fields: &str) {
-    client.send(way.head("GET", "/", "1.1", fields));
+fn ask(setup: &Setup, client: &mut RawClient, fields: &str) {
+    client.send(setup.head("GET", "/", "1.1", fields));
 }
 
 #[test]
 fn error_without_explicit_lifetime_is_not_stored() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        ask(way, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
-        let mut hop = way.origin.accept();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        ask(setup, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
+        let mut hop = setup.origin.accept();
         for status in PROVOKED {
             hop.answer(error(status));
             assert_eq!(client.read_response().status(), status);
             assert_eq!(
-                way.proxy.count(Metric::StoreEntries),
+                setup.proxy.count(Metric::StoreEntries),
                 0,
                 "{status} is stored"
             );
-            ask(way, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
+            ask(setup, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
         }
         hop.answer(GOOD);
         assert_eq!(client.read_response().text(), "good");
@@ -46,23 +46,24 @@ fn error_without_explicit_lifetime_is_not_stored() {
 
 #[test]
 fn error_without_explicit_lifetime_leaves_the_stored_response_in_place() {
-    Way::each(|way| {
-        drop(way.fetch("/", GOOD));
-        let mut attacker = way.proxy.client();
+    Setup::each(|setup| {
+        drop(setup.fetch("/", GOOD));
+        let mut attacker = setup.proxy.client();
         for status in PROVOKED {
             // the one way past what is fresh
             ask(
-                way,
+                setup,
                 &mut attacker,
                 "Cache-Control: no-cache\r\nX-HTTP-Method-Override: DELETE\r\n",
             );
             drop(
-                way.origin
+                setup
+                    .origin
                     .answer(error(status).replace("ETag", "Connection: close\r\nETag")),
             );
             assert_eq!(attacker.read_response().status(), status);
-            let mut client = way.proxy.client();
-            client.send(way.get("/") + &way.head("TRACE", "/", "1.1", ""));
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/") + &setup.head("TRACE", "/", "1.1", ""));
             let response = client.read_response();
             assert_eq!(response.text(), "good", "{status} replaced it");
             assert!(response.is_hit());
@@ -72,18 +73,18 @@ fn error_without_explicit_lifetime_leaves_the_stored_response_in_place() {
 
 #[test]
 fn failing_next_hop_leaves_the_stored_response_in_place() {
-    Way::each(|way| {
-        drop(way.fetch("/", GOOD));
+    Setup::each(|setup| {
+        drop(setup.fetch("/", GOOD));
         for broken in [
             "nonsense\r\n\r\n",
             "",
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         ] {
-            let mut client = way.proxy.client();
-            ask(way, &mut client, "Cache-Control: no-cache\r\n");
-            drop(way.origin.answer(broken));
+            let mut client = setup.proxy.client();
+            ask(setup, &mut client, "Cache-Control: no-cache\r\n");
+            drop(setup.origin.answer(broken));
             client.read_response();
-            let again = way.proxy.client().ask(way.get("/"));
+            let again = setup.proxy.client().ask(setup.get("/"));
             assert!(again.is_hit() && again.text() == "good", "{broken:?}");
         }
     });
@@ -91,15 +92,15 @@ fn failing_next_hop_leaves_the_stored_response_in_place() {
 
 #[test]
 fn error_with_explicit_lifetime_is_stored() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for status in [400, 404, 500, 501, 503] {
             let path = format!("/{status}");
             let answer = error(status).replace(
                 "ETag",
                 "Cache-Control: max-age=60\r\nConnection: close\r\nETag",
             );
-            drop(way.fetch(&path, &answer));
-            let again = way.proxy.client().ask(way.get(&path));
+            drop(setup.fetch(&path, &answer));
+            let again = setup.proxy.client().ask(setup.get(&path));
             assert!(again.is_hit() && again.status() == status, "{status}");
         }
     });
@@ -107,18 +108,18 @@ fn error_with_explicit_lifetime_is_stored() {
 
 #[test]
 fn status_404_or_410_replaces_the_stored_response() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for status in [404, 410] {
-            drop(way.fetch("/", GOOD));
-            way.proxy.clock.advance_ms(20_000);
+            drop(setup.fetch("/", GOOD));
+            setup.proxy.clock.advance_ms(20_000);
             let gone = format!(
                 "HTTP/1.1 {status} Gone\r\nConnection: close\r\nContent-Length: 4\r\n\r\ngone"
             );
-            assert_eq!(way.fetch("/", &gone).0.text(), "gone");
+            assert_eq!(setup.fetch("/", &gone).0.text(), "gone");
             // nothing of the old one is left, whatever the next hop does
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
-            let (_, head) = way.origin.answer("HTTP/1.1 404 Gone\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n");
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (_, head) = setup.origin.answer("HTTP/1.1 404 Gone\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n");
             assert_ne!(head.field("if-none-match"), Some("\"a\""));
             client.read_response();
         }
@@ -127,17 +128,17 @@ fn status_404_or_410_replaces_the_stored_response() {
 
 #[test]
 fn failed_range_or_precondition_leaves_the_stored_response_a_hit() {
-    Way::each(|way| {
-        let (_, mut hop) = way.fetch("/", GOOD);
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let (_, mut hop) = setup.fetch("/", GOOD);
+        let mut client = setup.proxy.client();
         for fields in [
             "Range: bytes=99-\r\n",
             "Range: bytes=a-b\r\n",
             "If-Match: \"other\"\r\n",
         ] {
-            let response = client.ask(way.head("GET", "/", "1.1", fields));
+            let response = client.ask(setup.head("GET", "/", "1.1", fields));
             assert!([200, 412, 416].contains(&response.status()));
-            let after = client.ask(way.get("/"));
+            let after = client.ask(setup.get("/"));
             assert!(after.is_hit() && after.text() == "good", "{fields:?}");
         }
         hop.expect_nothing_more();

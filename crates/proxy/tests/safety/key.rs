@@ -1,6 +1,6 @@
 //! A response is never used for a request that differs in what it was made from (R64, R66).
 
-use crate::support::{Head, Running, ScriptedOrigin, Way};
+use crate::support::{Head, Running, ScriptedOrigin, Setup};
 use weir_proxy::config::{Listener, Mode};
 
 /// A fresh response with this content.
@@ -13,10 +13,10 @@ fn fresh(text: &str) -> String {
 
 /// Whether a response to `first` answers `second` too; both are heads without the empty line.
 fn shares(first: &str, second: &str) -> bool {
-    let way = Way::gateway();
-    let mut client = way.proxy.client();
+    let setup = Setup::gateway();
+    let mut client = setup.proxy.client();
     client.send(format!("{first}\r\n\r\n"));
-    let (mut hop, _) = way.origin.answer(fresh("one"));
+    let (mut hop, _) = setup.origin.answer(fresh("one"));
     assert_eq!(client.read_response().text(), "one");
     client.send(format!("{second}\r\n\r\n"));
     // a request that is sure to be forwarded shows whether the one before it was
@@ -115,7 +115,7 @@ fn different_target_uris_do_not_share_a_stored_response() {
 
 #[test]
 fn field_outside_the_cache_key_is_forwarded() {
-    let way = Way::gateway();
+    let setup = Setup::gateway();
     let names = [
         "X-Forwarded-Host",
         "X-Forwarded-Proto",
@@ -126,34 +126,34 @@ fn field_outside_the_cache_key_is_forwarded() {
         "X-Host",
         "Forwarded",
     ];
-    let mut client = way.proxy.client();
+    let mut client = setup.proxy.client();
     let fields: String = names
         .iter()
         .map(|name| format!("{name}: evil\r\n"))
         .collect();
-    client.send(way.head("GET", "/", "1.1", &fields));
-    let (_hop, head) = way.origin.answer(fresh("one"));
+    client.send(setup.head("GET", "/", "1.1", &fields));
+    let (_hop, head) = setup.origin.answer(fresh("one"));
     for name in names {
         assert_eq!(head.field(name), Some("evil"));
     }
     client.read_response();
     // what an origin makes of them it must name in Vary: that is its word, and then it is kept
-    assert!(client.ask(way.get("/")).is_hit());
+    assert!(client.ask(setup.get("/")).is_hit());
 }
 
 #[test]
 fn field_named_in_vary_selects_the_stored_response() {
-    let way = Way::gateway();
-    let mut client = way.proxy.client();
+    let setup = Setup::gateway();
+    let mut client = setup.proxy.client();
     let varies = |text: &str| fresh(text).replace("\r\n\r\n", "\r\nVary: x-forwarded-host\r\n\r\n");
-    client.send(way.head("GET", "/", "1.1", "X-Forwarded-Host: evil\r\n"));
-    let (mut hop, _) = way.origin.answer(varies("evil"));
+    client.send(setup.head("GET", "/", "1.1", "X-Forwarded-Host: evil\r\n"));
+    let (mut hop, _) = setup.origin.answer(varies("evil"));
     client.read_response();
-    client.send(way.get("/"));
+    client.send(setup.get("/"));
     hop.answer(varies("good"));
     assert_eq!(client.read_response().text(), "good");
-    assert_eq!(client.ask(way.get("/")).text(), "good");
-    let evil = client.ask(way.head("GET", "/", "1.1", "x-forwarded-HOST:   evil\r\n"));
+    assert_eq!(client.ask(setup.get("/")).text(), "good");
+    let evil = client.ask(setup.head("GET", "/", "1.1", "x-forwarded-HOST:   evil\r\n"));
     assert!(evil.is_hit() && evil.text() == "evil");
 }
 
@@ -190,7 +190,7 @@ fn gateway_and_forward_proxy_do_not_share_stored_responses() {
 
 #[test]
 fn private_response_is_not_shared_whatever_its_path() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (at, path) in [
             "/account/x.css",
             "/account;x.css",
@@ -208,24 +208,24 @@ fn private_response_is_not_shared_whatever_its_path() {
                 "Cache-Control: private, max-age=60",
             ] {
                 let token = format!("secret-{at}");
-                let mut client = way.proxy.client();
-                client.send(way.head("GET", path, "1.1", "Cookie: a\r\n"));
+                let mut client = setup.proxy.client();
+                client.send(setup.head("GET", path, "1.1", "Cookie: a\r\n"));
                 let answer = format!(
                     "HTTP/1.1 200 OK\r\n{private}\r\nConnection: close\r\nContent-Type: text/css\r\nContent-Length: {}\r\n\r\n{token}",
                     token.len()
                 );
-                drop(way.origin.answer(&answer));
+                drop(setup.origin.answer(&answer));
                 assert_eq!(client.read_response().text(), token);
                 let other = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 5\r\n\r\nother";
-                assert_eq!(way.fetch(path, other).0.text(), "other");
+                assert_eq!(setup.fetch(path, other).0.text(), "other");
             }
         }
         // an answer to Authorization is nobody else's, unless it says so
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/a.css", "1.1", "Authorization: Basic eDp5\r\n"));
-        let (mut hop, _) = way.origin.answer(fresh("mine"));
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/a.css", "1.1", "Authorization: Basic eDp5\r\n"));
+        let (mut hop, _) = setup.origin.answer(fresh("mine"));
         client.read_response();
-        client.send(way.get("/a.css"));
+        client.send(setup.get("/a.css"));
         hop.answer(fresh("ours"));
         assert_eq!(client.read_response().text(), "ours");
     });
@@ -233,18 +233,18 @@ fn private_response_is_not_shared_whatever_its_path() {
 
 #[test]
 fn part_is_not_served_as_the_whole_and_if_range_must_match() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/", "1.1", "Range: bytes=0-1\r\n"));
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/", "1.1", "Range: bytes=0-1\r\n"));
         let part = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nContent-Range: bytes 0-1/6\r\nContent-Length: 2\r\n\r\non";
-        let (mut hop, head) = way.origin.answer(part);
+        let (mut hop, head) = setup.origin.answer(part);
         assert_eq!(head.field("range"), Some("bytes=0-1"));
         assert_eq!(client.read_response().status(), 206);
-        client.send(way.get("/"));
+        client.send(setup.get("/"));
         hop.answer("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\nContent-Length: 6\r\n\r\nonetwo");
         assert_eq!(client.read_response().text(), "onetwo");
         let mut ask = |range: &str| {
-            let response = client.ask(way.head("GET", "/", "1.1", range));
+            let response = client.ask(setup.head("GET", "/", "1.1", range));
             assert!(response.is_hit());
             (response.status(), response.text())
         };
@@ -304,10 +304,10 @@ fn concurrent_requests_over_pooled_connections_get_their_own_responses() {
 #[test]
 fn redirect_built_from_host_is_stored_with_the_canonical_host() {
     for spelling in ["A.Example", "a.example:080", "a.example:", "A.EXAMPLE:80"] {
-        let way = Way::gateway();
-        let mut client = way.proxy.client();
+        let setup = Setup::gateway();
+        let mut client = setup.proxy.client();
         client.send(format!("GET / HTTP/1.1\r\nHost: {spelling}\r\n\r\n"));
-        let mut hop = way.origin.accept();
+        let mut hop = setup.origin.accept();
         let asked = hop.read_head();
         // as nginx does with $http_host
         let host = asked.field("host").expect("a Host");

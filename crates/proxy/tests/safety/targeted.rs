@@ -1,6 +1,6 @@
 //! Targeted cache control fields (RFC 9213): who reads them, and what Cache-Status says of it.
 
-use crate::support::Way;
+use crate::support::Setup;
 use weir_proxy::config::FieldName;
 
 fn answer(fields: &str) -> String {
@@ -13,16 +13,16 @@ fn names(names: &[&str]) -> Vec<FieldName> {
 }
 
 /// The Cache-Status of a response with these fields, and whether the next request was a hit.
-fn fetch(way: &Way, path: &str, fields: &str) -> (String, bool) {
-    let (response, mut hop) = way.fetch(path, &answer(fields));
+fn fetch(setup: &Setup, path: &str, fields: &str) -> (String, bool) {
+    let (response, mut hop) = setup.fetch(path, &answer(fields));
     for line in fields.lines() {
         let (name, value) = line.split_once(": ").expect("a field line");
         assert!(response.head.all(name).contains(&value), "{line} is lost");
     }
-    let mut client = way.proxy.client();
-    client.send(way.get(path));
+    let mut client = setup.proxy.client();
+    client.send(setup.get(path));
     // what is asked for next shows whether that was forwarded
-    client.send(way.get("/last"));
+    client.send(setup.get("/last"));
     let head = hop.answer(answer("Cache-Control: no-store\r\n"));
     let is_hit = head.start_line().contains("/last");
     if !is_hit {
@@ -37,38 +37,38 @@ const PRIVATE: &str = "Cache-Control: max-age=60\r\nCDN-Cache-Control: private, 
 
 #[test]
 fn gateway_obeys_cdn_cache_control_and_cache_status_names_it() {
-    let (verdict, is_hit) = fetch(&Way::gateway(), "/", PRIVATE);
+    let (verdict, is_hit) = fetch(&Setup::gateway(), "/", PRIVATE);
     assert!(
         verdict.ends_with("detail=private/CDN-Cache-Control"),
         "{verdict}"
     );
     assert!(!is_hit);
     let fields = "Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n";
-    let (verdict, is_hit) = fetch(&Way::gateway(), "/", fields);
+    let (verdict, is_hit) = fetch(&Setup::gateway(), "/", fields);
     assert!(verdict.contains(";stored"), "{verdict}");
     assert!(verdict.ends_with("detail=CDN-Cache-Control"), "{verdict}");
     assert!(is_hit);
     // where it is invalid nothing speaks of it
     let fields = "Cache-Control: max-age=60\r\nCDN-Cache-Control: Private\r\n";
-    let (verdict, is_hit) = fetch(&Way::gateway(), "/", fields);
+    let (verdict, is_hit) = fetch(&Setup::gateway(), "/", fields);
     assert!(!verdict.contains("detail"), "{verdict}");
     assert!(is_hit);
 }
 
 #[test]
 fn forward_proxy_obeys_only_the_configured_targeted_fields() {
-    let (verdict, is_hit) = fetch(&Way::forward(), "/", PRIVATE);
+    let (verdict, is_hit) = fetch(&Setup::forward(), "/", PRIVATE);
     assert!(!verdict.contains("detail"), "{verdict}");
     assert!(is_hit);
-    let way = Way::forward_with(|config| {
+    let setup = Setup::forward_with(|config| {
         config.cache.forward_targeted_fields = names(&["Office-Cache-Control"]);
     });
-    assert!(fetch(&way, "/", PRIVATE).1);
-    let way = Way::forward_with(|config| {
+    assert!(fetch(&setup, "/", PRIVATE).1);
+    let setup = Setup::forward_with(|config| {
         config.cache.forward_targeted_fields = names(&["Office-Cache-Control"]);
     });
     let fields = "Cache-Control: max-age=60\r\nOffice-Cache-Control: no-store\r\n";
-    let (verdict, is_hit) = fetch(&way, "/", fields);
+    let (verdict, is_hit) = fetch(&setup, "/", fields);
     let expected = "detail=response-no-store/Office-Cache-Control";
     assert!(verdict.ends_with(expected), "{verdict}");
     assert!(!is_hit);
@@ -76,21 +76,21 @@ fn forward_proxy_obeys_only_the_configured_targeted_fields() {
 
 #[test]
 fn gateway_obeys_its_targeted_fields_in_the_configured_order() {
-    let way = || {
-        Way::gateway_with(|config| {
+    let setup = || {
+        Setup::gateway_with(|config| {
             config.cache.gateway_targeted_fields =
                 names(&["Edge-Cache-Control", "CDN-Cache-Control"]);
         })
     };
     let fields = "CDN-Cache-Control: max-age=60\r\nEdge-Cache-Control: no-store\r\n";
-    let (verdict, is_hit) = fetch(&way(), "/", fields);
+    let (verdict, is_hit) = fetch(&setup(), "/", fields);
     let expected = "detail=response-no-store/Edge-Cache-Control";
     assert!(verdict.ends_with(expected), "{verdict}");
     assert!(!is_hit);
     let fields = "CDN-Cache-Control: max-age=60\r\nEdge-Cache-Control: \r\n";
-    let (response, _) = way().fetch("/", &answer(fields));
+    let (response, _) = setup().fetch("/", &answer(fields));
     assert!(response.verdict().ends_with("detail=CDN-Cache-Control"));
     // and with an empty list none
-    let way = Way::gateway_with(|config| config.cache.gateway_targeted_fields.clear());
-    assert!(fetch(&way, "/", PRIVATE).1);
+    let setup = Setup::gateway_with(|config| config.cache.gateway_targeted_fields.clear());
+    assert!(fetch(&setup, "/", PRIVATE).1);
 }

@@ -15,7 +15,7 @@ mod origin;
 mod peer;
 mod representation;
 mod running;
-mod way;
+mod setup;
 
 pub(crate) use client::RawClient;
 pub(crate) use message::{Head, Response};
@@ -24,7 +24,7 @@ pub(crate) use origin::{Answering, OriginConnection, ScriptedOrigin};
 pub(crate) use peer::{End, Peer};
 pub(crate) use representation::Representation;
 pub(crate) use running::{Running, localhost, span};
-pub(crate) use way::Way;
+pub(crate) use setup::Setup;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! CONNECT.
 
 use crate::support::{
-    End, OriginConnection, RawClient, Running, ScriptedOrigin, Way, localhost, pattern, span,
+    End, OriginConnection, RawClient, Running, ScriptedOrigin, Setup, localhost, pattern, span,
 };
 use std::net::SocketAddr;
 use weir_measure::Metric;
@@ -164,28 +164,30 @@ fn connect_to_a_denied_port_or_address_is_refused() {
 
 #[test]
 fn bytes_after_a_refused_connect_are_not_read_as_a_request() {
-    let way = Way::forward();
+    let setup = Setup::forward();
     let closed = ScriptedOrigin::new().address();
-    let smuggled = way.get("/smuggled");
-    way.proxy
+    let smuggled = setup.get("/smuggled");
+    setup
+        .proxy
         .reload(|config| config.access.connect_ports = vec![closed.port()]);
     for (target, status) in [("127.0.0.1:25".to_owned(), 403), (closed.to_string(), 502)] {
-        let mut client = way.proxy.client();
+        let mut client = setup.proxy.client();
         client.send(connect(target) + &smuggled);
         let response = client.read_response();
         assert_eq!(response.status(), status);
         assert_eq!(response.head.field("connection"), Some("close"));
         client.expect_end();
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     }
 }
 
 #[test]
 fn malformed_connect_is_refused_with_400() {
-    let way = Way::forward();
-    way.proxy
-        .reload(|config| config.access.connect_ports = vec![way.origin.address().port()]);
-    let host = &way.host;
+    let setup = Setup::forward();
+    setup
+        .proxy
+        .reload(|config| config.access.connect_ports = vec![setup.origin.address().port()]);
+    let host = &setup.host;
     for request in [
         format!("CONNECT http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         format!("CONNECT / HTTP/1.1\r\nHost: {host}\r\n\r\n"),
@@ -198,22 +200,22 @@ fn malformed_connect_is_refused_with_400() {
         ),
         format!("CONNECT {host} HTTP/1.1\r\n\r\n"),
     ] {
-        let mut client = way.proxy.client();
+        let mut client = setup.proxy.client();
         let response = client.ask(&request);
         assert_eq!(response.status(), 400, "{request:?}");
         client.expect_end();
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     }
 }
 
 #[test]
 fn connect_to_gateway_is_refused_with_405() {
-    let way = Way::gateway();
-    let mut client = way.proxy.client();
-    let response = client.ask(connect(way.origin.address()));
+    let setup = Setup::gateway();
+    let mut client = setup.proxy.client();
+    let response = client.ask(connect(setup.origin.address()));
     assert_eq!(response.status(), 405);
     client.expect_end();
-    way.origin.expect_untouched();
+    setup.origin.expect_untouched();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Upgrade, as WebSocket uses it (R50).
 
-use crate::support::{End, Way};
+use crate::support::{End, Setup};
 use weir_measure::Metric;
 
 const ASK: &str =
@@ -9,17 +9,17 @@ const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n
 
 #[test]
 fn bytes_behind_an_upgrade_request_are_relayed_only_after_the_101() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         let early = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
-        client.send(way.head("GET", "/chat", "1.1", ASK) + early);
-        let mut hop = way.origin.accept();
+        client.send(setup.head("GET", "/chat", "1.1", ASK) + early);
+        let mut hop = setup.origin.accept();
         let head = hop.read_head();
         assert_eq!(head.field("upgrade"), Some("websocket"));
         assert_eq!(head.field("connection"), Some("Upgrade"));
         assert_eq!(head.field("sec-websocket-key"), Some("a"));
         client.send("more of it");
-        way.proxy.wait_for(Metric::RequestsInFlight, 1);
+        setup.proxy.wait_for(Metric::RequestsInFlight, 1);
         hop.expect_nothing_more();
         hop.send(SWITCH.to_owned() + "first words");
         let head = client.read_head();
@@ -35,16 +35,16 @@ fn bytes_behind_an_upgrade_request_are_relayed_only_after_the_101() {
         hop.send("last words");
         drop(hop);
         assert_eq!(client.read_to_end(), (b"last words".to_vec(), End::Closed));
-        way.proxy.wait_for(Metric::TunnelsOpen, 0);
+        setup.proxy.wait_for(Metric::TunnelsOpen, 0);
     });
 }
 
 #[test]
 fn refused_upgrade_leaves_an_ordinary_persistent_connection() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/chat", "1.1", ASK) + &way.get("/next"));
-        let (mut hop, _) = way
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/chat", "1.1", ASK) + &setup.get("/next"));
+        let (mut hop, _) = setup
             .origin
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
         assert_eq!(client.read_response().text(), "no");
@@ -53,22 +53,22 @@ fn refused_upgrade_leaves_an_ordinary_persistent_connection() {
         assert_eq!(head.start_line(), "GET /next HTTP/1.1");
         assert!(!head.has("upgrade") && !head.has("connection"));
         assert_eq!(client.read_response().text(), "next");
-        assert_eq!(way.proxy.count(Metric::TunnelsOpened), 0);
+        assert_eq!(setup.proxy.count(Metric::TunnelsOpened), 0);
     });
 }
 
 #[test]
 fn response_to_an_upgrade_request_is_neither_stored_nor_a_hit() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/", "1.1", ASK));
-        let (mut hop, _) = way.origin.answer(fresh);
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/", "1.1", ASK));
+        let (mut hop, _) = setup.origin.answer(fresh);
         client.read_response();
-        client.send(way.get("/"));
+        client.send(setup.get("/"));
         hop.answer(fresh);
         assert!(!client.read_response().is_hit());
-        client.send(way.head("GET", "/", "1.1", ASK));
+        client.send(setup.head("GET", "/", "1.1", ASK));
         assert!(hop.answer(fresh).has("upgrade"));
         assert!(!client.read_response().is_hit());
     });
@@ -76,7 +76,7 @@ fn response_to_an_upgrade_request_is_neither_stored_nor_a_hit() {
 
 #[test]
 fn unacceptable_upgrade_is_not_forwarded_and_a_101_becomes_502() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (version, fields) in [
             ("1.1", "Upgrade: websocket\r\n"),
             ("1.1", "Connection: Upgrade\r\n"),
@@ -94,10 +94,10 @@ fn unacceptable_upgrade_is_not_forwarded_and_a_101_becomes_502() {
                 "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n",
             ),
         ] {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             let content = if fields.contains("Length") { "ok" } else { "" };
-            client.send(way.head("GET", "/", version, fields) + content);
-            let (mut hop, head) = way.origin.answer("");
+            client.send(setup.head("GET", "/", version, fields) + content);
+            let (mut hop, head) = setup.origin.answer("");
             assert!(!head.has("upgrade") && !head.has("connection"), "{head:?}");
             hop.expect(content);
             hop.send(SWITCH);
@@ -105,29 +105,29 @@ fn unacceptable_upgrade_is_not_forwarded_and_a_101_becomes_502() {
             assert_eq!(response.status(), 502, "{fields:?}");
             hop.expect_end();
         }
-        assert_eq!(way.proxy.count(Metric::TunnelsOpened), 0);
+        assert_eq!(setup.proxy.count(Metric::TunnelsOpened), 0);
     });
 }
 
 #[test]
 fn client_reset_resets_the_next_hop_side_of_its_tunnel() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/chat", "1.1", ASK));
-        let (mut hop, _) = way.origin.answer(SWITCH);
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/chat", "1.1", ASK));
+        let (mut hop, _) = setup.origin.answer(SWITCH);
         client.read_head();
         client.into_peer().reset();
         assert_eq!(hop.expect_end(), End::Reset);
-        way.proxy.wait_for(Metric::NextHopsOpen, 0);
+        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
     });
 }
 
 #[test]
 fn response_101_is_sent_without_framing_fields() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/chat", "1.1", ASK));
-        let (_hop, _) = way.origin.answer(
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/chat", "1.1", ASK));
+        let (_hop, _) = setup.origin.answer(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\nhi",
         );
         let head = client.read_head();

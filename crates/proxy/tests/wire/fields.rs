@@ -1,6 +1,6 @@
 //! What happens to fields on their way (RFC 9110 §7.6).
 
-use crate::support::Way;
+use crate::support::Setup;
 
 /// The lines of a head, Via with the instance's own comment left out.
 fn lines(head: &crate::support::Head) -> Vec<String> {
@@ -15,18 +15,18 @@ fn lines(head: &crate::support::Head) -> Vec<String> {
 
 #[test]
 fn request_fields_keep_order_and_case_without_hop_by_hop_fields() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         client.send(format!(
             "GET {}/x?y HTTP/1.1\r\nX-First: 1\r\nhOsT: {}\r\nConnection: keep-alive, x-DROP\r\nx-TWO: \t 2 \t \r\n\
              X-Drop: no\r\nKeep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nTE: trailers\r\n\
              Upgrade: h2c\r\nHTTP2-Settings: AAMA\r\nProxy-Authorization: Basic eDp5\r\nconnection: X-Also\r\n\
              X-Also: no\r\nX-Empty:\r\nX-First: 3\r\nVia: 1.0 before\r\nX-Latin: caf\u{e9}\r\n\r\n",
-            way.base, way.host
+            setup.base, setup.host
         ));
-        let (_hop, head) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+        let (_hop, head) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
         // canonical, also in how its name is written
-        let host = format!("Host: {}", way.host);
+        let host = format!("Host: {}", setup.host);
         let lines = lines(&head);
         let expected = [
             "GET /x?y HTTP/1.1",
@@ -46,11 +46,11 @@ fn request_fields_keep_order_and_case_without_hop_by_hop_fields() {
 
 #[test]
 fn response_fields_keep_order_and_case_without_hop_by_hop_fields() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for stored in ["no-store", "max-age=60"] {
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
-            let (_hop, _) = way.origin.answer(format!(
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (_hop, _) = setup.origin.answer(format!(
                 "HTTP/1.1 200 Fine\r\ndAtE: Thu, 01 Jan 2026 00:00:00 GMT\r\nX-First: 1\r\n\
                  Connection: x-DROP\r\nCache-Control: {stored}\r\nX-Drop: no\r\nKeep-Alive: timeout=5\r\n\
                  Proxy-Connection: keep-alive\r\nUpgrade: h2c\r\nX-First: 2\r\nVia: 1.0 before\r\n\
@@ -59,7 +59,7 @@ fn response_fields_keep_order_and_case_without_hop_by_hop_fields() {
             let miss = client.read_response();
             let mut seen = vec![miss.head];
             if stored != "no-store" {
-                let hit = client.ask(way.get("/"));
+                let hit = client.ask(setup.get("/"));
                 assert!(hit.is_hit());
                 seen.push(hit.head);
             }
@@ -87,14 +87,14 @@ fn response_fields_keep_order_and_case_without_hop_by_hop_fields() {
 
 #[test]
 fn essential_field_named_in_connection_is_still_forwarded() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         let names = "Host, Authorization, Cookie, X-Forwarded-For, Content-Length, Cache-Control";
         let fields = format!(
             "Connection: {names}\r\nAuthorization: a\r\nCookie: b\r\nX-Forwarded-For: c\r\nCache-Control: no-store\r\nContent-Length: 2\r\n"
         );
-        client.send(way.head("POST", "/", "1.1", &fields) + "ok");
-        let (mut hop, head) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+        client.send(setup.head("POST", "/", "1.1", &fields) + "ok");
+        let (mut hop, head) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
         for name in names.split(", ") {
             assert!(head.has(name), "{name} is gone");
         }
@@ -106,8 +106,8 @@ fn essential_field_named_in_connection_is_still_forwarded() {
 
 #[test]
 fn response_without_date_is_forwarded_with_one() {
-    Way::each(|way| {
-        let (without, _) = way.fetch("/", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    Setup::each(|setup| {
+        let (without, _) = setup.fetch("/", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(
             without.head.field("date"),
             Some("Thu, 01 Jan 2026 00:00:00 GMT")
@@ -117,10 +117,10 @@ fn response_without_date_is_forwarded_with_one() {
 
 #[test]
 fn request_with_own_via_entry_is_refused_with_508() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
-        let (mut hop, head) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
+        let (mut hop, head) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
         client.read_response();
         let via = head.field("via").expect("ours").to_owned();
         for via in [
@@ -128,15 +128,15 @@ fn request_with_own_via_entry_is_refused_with_508() {
             format!("1.0 a, {via}, 1.1 b"),
             via.replace("weir", "WEIR"),
         ] {
-            let mut client = way.proxy.client();
-            let response = client.ask(way.head("GET", "/", "1.1", &format!("Via: {via}\r\n")));
+            let mut client = setup.proxy.client();
+            let response = client.ask(setup.head("GET", "/", "1.1", &format!("Via: {via}\r\n")));
             assert_eq!(response.status(), 508, "{via}");
             let status = response.head.field("proxy-status").expect("a reason");
             assert!(status.contains("error=proxy_loop_detected"), "{status}");
             client.expect_end();
         }
         // another proxy of the same name is no loop
-        client.send(way.head(
+        client.send(setup.head(
             "GET",
             "/",
             "1.1",
@@ -149,12 +149,12 @@ fn request_with_own_via_entry_is_refused_with_508() {
 
 #[test]
 fn forward_proxy_refuses_itself_as_destination_with_403() {
-    let way = Way::forward();
-    let itself = way.proxy.address();
-    let mut client = way.proxy.client();
+    let setup = Setup::forward();
+    let itself = setup.proxy.address();
+    let mut client = setup.proxy.client();
     let response = client.ask(format!(
         "GET http://{itself}/ HTTP/1.1\r\nHost: {itself}\r\n\r\n"
     ));
     assert_eq!(response.status(), 403);
-    way.origin.expect_untouched();
+    setup.origin.expect_untouched();
 }

@@ -1,6 +1,6 @@
 //! Where messages end, in every way they can, on both sides (RFC 9112 §6, §7).
 
-use crate::support::{End, Way, pattern};
+use crate::support::{End, Setup, pattern};
 
 /// `body` in chunks of `size`, with extensions that mean nothing.
 fn chunks(body: &[u8], size: usize, trailers: &str) -> Vec<u8> {
@@ -16,12 +16,12 @@ fn chunks(body: &[u8], size: usize, trailers: &str) -> Vec<u8> {
 
 #[test]
 fn content_length_and_content_of_a_response_are_unchanged() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for length in [0, 1, 8191, 8193, 65_535, 65_537, 300_000] {
             let body = pattern(length);
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
-            let mut hop = way.origin.accept();
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let mut hop = setup.origin.accept();
             hop.read_head();
             let sent = body.clone();
             let sender = std::thread::spawn(move || {
@@ -41,13 +41,13 @@ fn content_length_and_content_of_a_response_are_unchanged() {
 
 #[test]
 fn chunked_response_is_forwarded_intact_without_extensions() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (length, size) in [(0, 1), (1, 1), (1000, 7), (300_000, 40_000)] {
             let body = pattern(length);
             let sent = chunks(&body, size, "");
-            let mut client = way.proxy.client();
-            client.send(way.get("/"));
-            let mut hop = way.origin.accept();
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let mut hop = setup.origin.accept();
             hop.read_head();
             let sender = std::thread::spawn(move || {
                 hop.send(
@@ -66,10 +66,10 @@ fn chunked_response_is_forwarded_intact_without_extensions() {
 
 #[test]
 fn chunked_response_received_byte_by_byte_is_forwarded_intact() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
-        let mut hop = way.origin.accept();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
+        let mut hop = setup.origin.accept();
         hop.read_head();
         for byte in b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" {
             hop.send([*byte]);
@@ -80,7 +80,7 @@ fn chunked_response_received_byte_by_byte_is_forwarded_intact() {
         let response = client.read_response();
         assert_eq!(response.text(), "hello, world");
         assert_eq!(response.trailers, "X-Sum: 7\r\n");
-        client.send(way.get("/again"));
+        client.send(setup.get("/again"));
         hop.answer("HTTP/1.1 204 No Content\r\n\r\n");
         assert_eq!(client.read_response().status(), 204);
     });
@@ -88,10 +88,10 @@ fn chunked_response_received_byte_by_byte_is_forwarded_intact() {
 
 #[test]
 fn close_delimited_response_is_forwarded_chunked() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
-        let (mut hop, _) = way.origin.answer("HTTP/1.1 200 OK\r\n\r\nto the ");
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
+        let (mut hop, _) = setup.origin.answer("HTTP/1.1 200 OK\r\n\r\nto the ");
         hop.send("end");
         drop(hop);
         let response = client.read_response();
@@ -103,16 +103,16 @@ fn close_delimited_response_is_forwarded_chunked() {
 
 #[test]
 fn http10_client_gets_chunked_content_delimited_by_close() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let answers = [
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\nX-Sum: 1\r\n\r\n",
             "HTTP/1.1 200 OK\r\n\r\nonetwo",
         ];
         for answer in answers {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             let keep = "Connection: keep-alive\r\n";
-            client.send(way.head("GET", "/", "1.0", keep));
-            drop(way.origin.answer(answer));
+            client.send(setup.head("GET", "/", "1.0", keep));
+            drop(setup.origin.answer(answer));
             let head = client.read_head();
             assert!(!head.has("transfer-encoding") && !head.has("content-length"));
             assert_eq!(head.field("connection"), Some("close"));
@@ -123,12 +123,12 @@ fn http10_client_gets_chunked_content_delimited_by_close() {
 
 #[test]
 fn response_trailers_are_forwarded_without_forbidden_fields() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
         let trailers =
             "X-Sum: 1\r\nContent-Length: 3\r\nSet-Cookie: a=b\r\nx-Sum: 2\r\nConnection: close\r\n";
-        let (_hop, _) = way.origin.answer(format!(
+        let (_hop, _) = setup.origin.answer(format!(
             "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n{trailers}\r\n"
         ));
         let response = client.read_response();
@@ -140,11 +140,11 @@ fn response_trailers_are_forwarded_without_forbidden_fields() {
 
 #[test]
 fn request_content_is_forwarded_unchanged() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let body = pattern(200_000);
-        let mut client = way.proxy.client();
-        client.send(way.head("POST", "/", "1.1", "Content-Length: 200000\r\n"));
-        let mut hop = way.origin.accept();
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Content-Length: 200000\r\n"));
+        let mut hop = setup.origin.accept();
         let head = hop.read_head();
         assert_eq!(head.length(), Some(200_000));
         let sent = body.clone();
@@ -157,7 +157,7 @@ fn request_content_is_forwarded_unchanged() {
         hop.send("HTTP/1.1 204 No Content\r\n\r\n");
         assert_eq!(client.read_response().status(), 204);
         // both connections go on
-        client.send(way.get("/next"));
+        client.send(setup.get("/next"));
         hop.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(client.read_response().status(), 200);
     });
@@ -165,9 +165,9 @@ fn request_content_is_forwarded_unchanged() {
 
 #[test]
 fn chunked_request_keeps_allowed_trailers_and_loses_extensions() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        let mut request = way
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        let mut request = setup
             .head("PUT", "/", "1.1", "Transfer-Encoding: chunked\r\n")
             .into_bytes();
         request.extend(chunks(
@@ -175,9 +175,9 @@ fn chunked_request_keeps_allowed_trailers_and_loses_extensions() {
             5,
             "X-Sum: 7\r\nContent-Length: 9\r\nHost: evil\r\n",
         ));
-        request.extend(way.get("/next").into_bytes());
+        request.extend(setup.get("/next").into_bytes());
         client.send(request);
-        let mut hop = way.origin.accept();
+        let mut hop = setup.origin.accept();
         let head = hop.read_head();
         assert!(head.is_chunked() && !head.has("content-length"));
         let (body, trailers) = hop.read_chunks();
@@ -193,8 +193,8 @@ fn chunked_request_keeps_allowed_trailers_and_loses_extensions() {
 
 #[test]
 fn response_to_head_ends_with_its_header_section() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         let answers = [
             "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -202,8 +202,8 @@ fn response_to_head_ends_with_its_header_section() {
         ];
         let mut hop = None;
         for answer in answers {
-            client.send(way.head("HEAD", "/", "1.1", ""));
-            let hop = hop.get_or_insert_with(|| way.origin.accept());
+            client.send(setup.head("HEAD", "/", "1.1", ""));
+            let hop = hop.get_or_insert_with(|| setup.origin.accept());
             hop.answer(answer);
             let head = client.read_head();
             assert_eq!(head.status(), 200);
@@ -215,8 +215,8 @@ fn response_to_head_ends_with_its_header_section() {
 
 #[test]
 fn response_without_content_ends_with_its_header_section() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         let mut hop = None;
         let answers = [
             (204, "HTTP/1.1 204 No Content\r\n\r\n", None),
@@ -233,8 +233,8 @@ fn response_without_content_ends_with_its_header_section() {
             (200, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Some(0)),
         ];
         for (status, answer, length) in answers {
-            client.send(way.head("GET", "/", "1.1", "If-None-Match: \"a\"\r\n"));
-            let hop = hop.get_or_insert_with(|| way.origin.accept());
+            client.send(setup.head("GET", "/", "1.1", "If-None-Match: \"a\"\r\n"));
+            let hop = hop.get_or_insert_with(|| setup.origin.accept());
             hop.answer(answer);
             let head = client.read_head();
             assert_eq!((head.status(), head.length()), (status, length));

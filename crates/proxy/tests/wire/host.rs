@@ -1,20 +1,20 @@
 //! One target, whatever request line and Host say (RFC 9110 §7.1, §7.2, RFC 9112 §3.2).
 
-use crate::support::Way;
+use crate::support::Setup;
 
 /// Sent as it is, the request is refused with 400, the connection ends, and nobody is asked.
-fn refused(way: &Way, request: &str) {
-    let mut client = way.proxy.client();
+fn refused(setup: &Setup, request: &str) {
+    let mut client = setup.proxy.client();
     let response = client.ask(request);
     assert_eq!(response.status(), 400, "{request:?}");
     client.expect_end();
-    way.origin.expect_untouched();
+    setup.origin.expect_untouched();
 }
 
 #[test]
 fn missing_repeated_or_malformed_host_is_refused_with_400() {
-    Way::each(|way| {
-        let base = &way.base;
+    Setup::each(|setup| {
+        let base = &setup.base;
         for fields in [
             "",
             "Host: a\r\nHost: b\r\n",
@@ -34,14 +34,14 @@ fn missing_repeated_or_malformed_host_is_refused_with_400() {
             "Host: [::1\r\n",
             "Host: caf\u{e9}\r\n",
         ] {
-            refused(way, &format!("GET {base}/ HTTP/1.1\r\n{fields}\r\n"));
+            refused(setup, &format!("GET {base}/ HTTP/1.1\r\n{fields}\r\n"));
         }
     });
 }
 
 #[test]
 fn malformed_target_or_request_line_is_refused_with_400() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for target in [
             "http://u:p@a/",
             "http://a/#f",
@@ -56,8 +56,8 @@ fn malformed_target_or_request_line_is_refused_with_400() {
             "//",
         ] {
             // "//" is a path, and a forward proxy wants a whole URL
-            if target != "//" || !way.base.is_empty() {
-                refused(way, &format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            if target != "//" || !setup.base.is_empty() {
+                refused(setup, &format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
             }
         }
         for line in [
@@ -70,14 +70,14 @@ fn malformed_target_or_request_line_is_refused_with_400() {
             "GET / HTTP/1.1\u{b}",
             "G(T / HTTP/1.1",
         ] {
-            refused(way, &format!("{line}\r\nHost: a\r\n\r\n"));
+            refused(setup, &format!("{line}\r\nHost: a\r\n\r\n"));
         }
     });
 }
 
 #[test]
 fn unsupported_http_version_is_refused() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for (line, statuses) in [
             ("GET / HTTP/1.32", [400, 505]),
             ("GET / HTTP/2.0", [400, 505]),
@@ -85,22 +85,22 @@ fn unsupported_http_version_is_refused() {
             ("GET /", [400, 505]),
             ("PRI * HTTP/2.0", [400, 505]),
         ] {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             let response = client.ask(format!("{line}\r\nHost: a\r\n\r\n"));
             assert!(statuses.contains(&response.status()), "{line:?}");
             client.expect_end();
-            way.origin.expect_untouched();
+            setup.origin.expect_untouched();
         }
     });
 }
 
 #[test]
 fn absolute_form_target_overrides_host() {
-    let way = Way::gateway();
-    let mut client = way.proxy.client();
+    let setup = Setup::gateway();
+    let mut client = setup.proxy.client();
     client.send("GET HTTP://A.Example:8080/x HTTP/1.1\r\nX: 1\r\nhost: b.example\r\nY: 2\r\n\r\n");
     let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
-    let (mut hop, head) = way.origin.answer(fresh);
+    let (mut hop, head) = setup.origin.answer(fresh);
     assert_eq!(head.start_line(), "GET /x HTTP/1.1");
     let fields = head.fields();
     assert_eq!(
@@ -115,22 +115,22 @@ fn absolute_form_target_overrides_host() {
     hop.answer(fresh);
     assert!(!client.read_response().is_hit());
 
-    let way = Way::forward();
-    let mut client = way.proxy.client();
+    let setup = Setup::forward();
+    let mut client = setup.proxy.client();
     client.send(format!(
         "GET {}/x HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-        way.base
+        setup.base
     ));
-    let (_hop, head) = way.origin.answer(fresh);
-    assert_eq!(head.all("host"), [way.host.as_str()]);
+    let (_hop, head) = setup.origin.answer(fresh);
+    assert_eq!(head.all("host"), [setup.host.as_str()]);
     client.read_response();
 }
 
 #[test]
 fn path_is_forwarded_without_normalization() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let mut hop = None;
-        let mut client = way.proxy.client();
+        let mut client = setup.proxy.client();
         for path in [
             "//a",
             "/a%2Fb",
@@ -142,8 +142,8 @@ fn path_is_forwarded_without_normalization() {
             "/a//b/./",
             "/%00",
         ] {
-            client.send(way.get(path));
-            let hop = hop.get_or_insert_with(|| way.origin.accept());
+            client.send(setup.get(path));
+            let hop = hop.get_or_insert_with(|| setup.origin.accept());
             let head = hop.answer("HTTP/1.1 204 No Content\r\n\r\n");
             assert_eq!(head.start_line(), format!("GET {path} HTTP/1.1"));
             client.read_response();
@@ -153,21 +153,24 @@ fn path_is_forwarded_without_normalization() {
 
 #[test]
 fn http10_request_without_host_is_forwarded_with_the_listener_address() {
-    let way = Way::gateway();
-    let mut client = way.proxy.client();
+    let setup = Setup::gateway();
+    let mut client = setup.proxy.client();
     client.send("GET / HTTP/1.0\r\n\r\n");
-    let (_hop, head) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+    let (_hop, head) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
     assert_eq!(head.start_line(), "GET / HTTP/1.1");
-    assert_eq!(head.field("host"), Some(&*way.proxy.address().to_string()));
+    assert_eq!(
+        head.field("host"),
+        Some(&*setup.proxy.address().to_string())
+    );
     assert_eq!(client.read_response().status(), 204);
 }
 
 #[test]
 fn origin_form_request_to_forward_proxy_is_refused_with_400() {
-    let way = Way::forward();
+    let setup = Setup::forward();
     refused(
-        &way,
-        &format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", way.host),
+        &setup,
+        &format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", setup.host),
     );
 }
 
@@ -195,13 +198,13 @@ fn host_is_forwarded_in_canonical_form_for_every_spelling() {
         ("GET", "/chat", ask),
         ("GET", "/", "Range: bytes=0-1\r\n"),
     ] {
-        let way = Way::gateway();
+        let setup = Setup::gateway();
         for (spelling, canonical) in SPELLINGS {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             client.send(format!(
                 "{method} {path} HTTP/1.1\r\nX: 1\r\nhOsT: {spelling}\r\n{fields}\r\n"
             ));
-            let (_hop, head) = way.origin.answer(
+            let (_hop, head) = setup.origin.answer(
                 "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
             );
             assert_eq!(head.all("host"), [canonical], "{method} {path} {spelling}");
@@ -213,13 +216,13 @@ fn host_is_forwarded_in_canonical_form_for_every_spelling() {
 
 #[test]
 fn host_of_a_background_refresh_is_canonical() {
-    let way = Way::gateway();
+    let setup = Setup::gateway();
     let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1, stale-while-revalidate=60\r\nETag: \"a\"\r\nContent-Length: 2\r\n\r\nok";
-    let mut client = way.proxy.client();
+    let mut client = setup.proxy.client();
     client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
-    let (mut hop, _) = way.origin.answer(answer);
+    let (mut hop, _) = setup.origin.answer(answer);
     client.read_response();
-    way.proxy.clock.advance_ms(5_000);
+    setup.proxy.clock.advance_ms(5_000);
     client.send("HEAD / HTTP/1.1\r\nHost: A.Test:080\r\n\r\n");
     assert!(client.read_head().verdict().starts_with("hit;"));
     let refresh = hop.answer(answer);
@@ -230,16 +233,16 @@ fn host_of_a_background_refresh_is_canonical() {
 
 #[test]
 fn host_of_a_request_for_the_missing_range_is_canonical() {
-    let way = Way::gateway();
+    let setup = Setup::gateway();
     let part = |range: &str, text: &str| {
         format!(
             "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Range: bytes {range}/4\r\nContent-Length: {}\r\n\r\n{text}",
             text.len()
         )
     };
-    let mut client = way.proxy.client();
+    let mut client = setup.proxy.client();
     client.send("GET / HTTP/1.1\r\nHost: a.test\r\nRange: bytes=0-1\r\n\r\n");
-    let (mut hop, _) = way.origin.answer(part("0-1", "ab"));
+    let (mut hop, _) = setup.origin.answer(part("0-1", "ab"));
     client.read_response();
     client.send("GET / HTTP/1.1\r\nHost: A.TEST:080\r\n\r\n");
     let rest = hop.answer(part("2-3", "cd"));
@@ -250,7 +253,7 @@ fn host_of_a_request_for_the_missing_range_is_canonical() {
 
 #[test]
 fn https_target_on_a_plain_gateway_is_refused_with_421() {
-    let way = Way::gateway();
+    let setup = Setup::gateway();
     for line in [
         "GET https://a.test/ HTTP/1.1",
         "GET HTTPS://a.test:80/ HTTP/1.1",
@@ -258,18 +261,18 @@ fn https_target_on_a_plain_gateway_is_refused_with_421() {
         "POST https://a.test/ HTTP/1.1",
         "OPTIONS https://a.test HTTP/1.1",
     ] {
-        let mut client = way.proxy.client();
+        let mut client = setup.proxy.client();
         client.send(format!("{line}\r\nHost: a.test\r\n\r\n"));
         assert_eq!(
             client.read_head().start_line(),
             "HTTP/1.1 421 Misdirected Request",
             "{line}"
         );
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     }
     // its neighbour: the same host over the scheme that this listener has
-    let mut client = way.proxy.client();
+    let mut client = setup.proxy.client();
     client.send("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n");
-    let (_hop, _) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+    let (_hop, _) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
     assert_eq!(client.read_response().status(), 204);
 }

@@ -1,18 +1,18 @@
 //! How long a client's connection lives, and in which order it is answered (RFC 9112 §9).
 
-use crate::support::{End, Way};
+use crate::support::{End, Setup};
 
 const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
 fn second_request_is_answered_on_the_same_connection() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/1"));
-        let (mut hop, _) = way.origin.answer(PLAIN);
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/1"));
+        let (mut hop, _) = setup.origin.answer(PLAIN);
         assert_eq!(client.read_response().text(), "ok");
-        client.send(way.get("/2"));
+        client.send(setup.get("/2"));
         let head = hop.answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo");
         assert_eq!(head.start_line(), "GET /2 HTTP/1.1");
         let response = client.read_response();
@@ -24,11 +24,11 @@ fn second_request_is_answered_on_the_same_connection() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    Way::each(|way| {
-        let (_, mut hop) = way.fetch("/stored", FRESH);
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let (_, mut hop) = setup.fetch("/stored", FRESH);
+        let mut client = setup.proxy.client();
         let paths = ["/1", "/stored", "/2", "/stored", "/stored", "/3"];
-        let requests: String = paths.iter().map(|path| way.get(path)).collect();
+        let requests: String = paths.iter().map(|path| setup.get(path)).collect();
         client.send(requests);
         for path in ["/1", "/2", "/3"] {
             let head = hop.read_head();
@@ -49,13 +49,13 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn pipelined_request_is_forwarded_only_after_the_response_before_it() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/1") + &way.get("/2"));
-        let mut hop = way.origin.accept();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/1") + &setup.get("/2"));
+        let mut hop = setup.origin.accept();
         hop.read_head();
         hop.expect_nothing_more();
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
         hop.send(PLAIN);
         assert_eq!(hop.answer(PLAIN).start_line(), "GET /2 HTTP/1.1");
         assert_eq!(client.read_response().text(), "ok");
@@ -65,12 +65,12 @@ fn pipelined_request_is_forwarded_only_after_the_response_before_it() {
 
 #[test]
 fn http10_connection_is_closed_after_the_response() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for is_asked in [true, false] {
-            let mut client = way.proxy.client();
-            client.send(way.head("GET", "/", "1.0", ""));
+            let mut client = setup.proxy.client();
+            client.send(setup.head("GET", "/", "1.0", ""));
             if is_asked {
-                drop(way.origin.answer(FRESH));
+                drop(setup.origin.answer(FRESH));
             }
             let head = client.read_head();
             assert_eq!(head.field("connection"), Some("close"));
@@ -82,11 +82,11 @@ fn http10_connection_is_closed_after_the_response() {
 
 #[test]
 fn http10_keep_alive_request_is_answered_with_keep_alive() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        let request = way.head("GET", "/", "1.0", "Connection: Keep-Alive\r\n");
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        let request = setup.head("GET", "/", "1.0", "Connection: Keep-Alive\r\n");
         client.send(&request);
-        let (_hop, _) = way.origin.answer(FRESH);
+        let (_hop, _) = setup.origin.answer(FRESH);
         let miss = client.read_response();
         let hit = client.ask(&request);
         assert!(hit.is_hit() && !miss.is_hit());
@@ -100,36 +100,36 @@ fn http10_keep_alive_request_is_answered_with_keep_alive() {
 
 #[test]
 fn connection_is_closed_after_a_request_with_connection_close() {
-    Way::each(|way| {
-        let close = way.head("GET", "/", "1.1", "Connection: close\r\n");
+    Setup::each(|setup| {
+        let close = setup.head("GET", "/", "1.1", "Connection: close\r\n");
         for asks in [true, false] {
-            let mut client = way.proxy.client();
+            let mut client = setup.proxy.client();
             // what follows a request with close is not read as one
-            client.send(close.clone() + &way.get("/after"));
+            client.send(close.clone() + &setup.get("/after"));
             if asks {
-                drop(way.origin.answer(FRESH));
+                drop(setup.origin.answer(FRESH));
             }
             let response = client.read_response();
             assert_eq!(response.head.field("connection"), Some("close"));
             assert_eq!(response.text(), "ok");
             client.expect_end();
-            way.origin.expect_untouched();
+            setup.origin.expect_untouched();
         }
     });
 }
 
 #[test]
 fn connection_to_a_closing_next_hop_is_not_reused() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let closing = [
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
             "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
             "HTTP/1.1 200 OK\r\nConnection: foo, CLOSE\r\nContent-Length: 2\r\n\r\nok",
         ];
-        let mut client = way.proxy.client();
+        let mut client = setup.proxy.client();
         for answer in closing {
-            client.send(way.get("/"));
-            let (mut hop, _) = way.origin.answer(answer);
+            client.send(setup.get("/"));
+            let (mut hop, _) = setup.origin.answer(answer);
             let response = client.read_response();
             assert_eq!(response.text(), "ok");
             // what the next hop says of its connection is not said of the client's
@@ -141,13 +141,13 @@ fn connection_to_a_closing_next_hop_is_not_reused() {
 
 #[test]
 fn http10_next_hop_connection_with_keep_alive_is_reused() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.get("/1"));
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/1"));
         let keeps = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok";
-        let (mut hop, _) = way.origin.answer(keeps);
+        let (mut hop, _) = setup.origin.answer(keeps);
         client.read_response();
-        client.send(way.get("/2"));
+        client.send(setup.get("/2"));
         assert_eq!(hop.answer(PLAIN).start_line(), "GET /2 HTTP/1.1");
         client.read_response();
     });

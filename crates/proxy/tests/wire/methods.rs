@@ -1,15 +1,15 @@
 //! Methods that a proxy treats in a way of their own (RFC 9110 §7.6.2, §9.3).
 
-use crate::support::{ScriptedOrigin, Way};
+use crate::support::{ScriptedOrigin, Setup};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
 fn options_asterisk_is_forwarded_as_asterisk() {
-    let way = Way::gateway();
-    let mut client = way.proxy.client();
+    let setup = Setup::gateway();
+    let mut client = setup.proxy.client();
     client.send("OPTIONS * HTTP/1.1\r\nHost: a.example\r\n\r\n");
-    let (mut hop, head) = way.origin.answer(OK);
+    let (mut hop, head) = setup.origin.answer(OK);
     assert_eq!(head.start_line(), "OPTIONS * HTTP/1.1");
     assert_eq!(head.field("host"), Some("a.example"));
     assert_eq!(client.read_response().text(), "ok");
@@ -20,22 +20,22 @@ fn options_asterisk_is_forwarded_as_asterisk() {
     assert_eq!(head.field("host"), Some("a.example"));
     client.read_response();
 
-    let way = Way::forward();
-    let mut client = way.proxy.client();
-    client.send(way.head("OPTIONS", "", "1.1", ""));
-    let (mut hop, head) = way.origin.answer(OK);
+    let setup = Setup::forward();
+    let mut client = setup.proxy.client();
+    client.send(setup.head("OPTIONS", "", "1.1", ""));
+    let (mut hop, head) = setup.origin.answer(OK);
     assert_eq!(head.start_line(), "OPTIONS * HTTP/1.1");
     client.read_response();
-    client.send(way.head("OPTIONS", "/", "1.1", ""));
+    client.send(setup.head("OPTIONS", "/", "1.1", ""));
     assert_eq!(hop.answer(OK).start_line(), "OPTIONS / HTTP/1.1");
     client.read_response();
 }
 
 #[test]
 fn options_asterisk_to_forward_proxy_is_answered_locally() {
-    let way = Way::forward();
-    let mut client = way.proxy.client();
-    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", way.host);
+    let setup = Setup::forward();
+    let mut client = setup.proxy.client();
+    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", setup.host);
     let response = client.ask(request);
     assert_eq!(response.status(), 200);
     assert!(
@@ -45,44 +45,44 @@ fn options_asterisk_to_forward_proxy_is_answered_locally() {
             .expect("methods")
             .contains("GET")
     );
-    way.origin.expect_untouched();
+    setup.origin.expect_untouched();
     // the connection goes on
-    client.send(way.get("/"));
-    let (_hop, _) = way.origin.answer(OK);
+    client.send(setup.get("/"));
+    let (_hop, _) = setup.origin.answer(OK);
     assert_eq!(client.read_response().text(), "ok");
 }
 
 #[test]
 fn get_with_an_asterisk_target_is_refused_with_400() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         let response = client.ask("GET * HTTP/1.1\r\nHost: a.example\r\n\r\n");
         assert_eq!(response.status(), 400);
         client.expect_end();
-        way.origin.expect_untouched();
+        setup.origin.expect_untouched();
     });
 }
 
 #[test]
 fn options_is_forwarded_only_as_far_as_max_forwards_allows() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
         for content in ["", "Content-Length: 5\r\n"] {
             let fields = format!("Max-Forwards: 0\r\n{content}");
-            client.send(way.head("OPTIONS", "/", "1.1", &fields));
+            client.send(setup.head("OPTIONS", "/", "1.1", &fields));
             if !content.is_empty() {
                 client.send("GET /");
             }
             let response = client.read_response();
             assert_eq!(response.status(), 200);
             assert!(response.head.has("allow"));
-            way.origin.expect_untouched();
+            setup.origin.expect_untouched();
         }
         for (received, sent) in [("1", "0"), ("10", "9"), ("007", "6")] {
             let fields = format!("A: b\r\nmax-Forwards: {received}\r\nC: d\r\n");
-            let mut client = way.proxy.client();
-            client.send(way.head("OPTIONS", "/", "1.1", &fields));
-            let (_, head) = way.origin.answer(OK);
+            let mut client = setup.proxy.client();
+            client.send(setup.head("OPTIONS", "/", "1.1", &fields));
+            let (_, head) = setup.origin.answer(OK);
             assert_eq!(head.fields()[2], ("max-Forwards", sent));
             client.read_response();
         }
@@ -91,14 +91,14 @@ fn options_is_forwarded_only_as_far_as_max_forwards_allows() {
 
 #[test]
 fn max_forwards_is_ignored_for_get_or_if_malformed() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/", "1.1", "Max-Forwards: 0\r\n"));
-        let (mut hop, head) = way.origin.answer(OK);
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/", "1.1", "Max-Forwards: 0\r\n"));
+        let (mut hop, head) = setup.origin.answer(OK);
         assert_eq!(head.field("max-forwards"), Some("0"));
         client.read_response();
         // what is no number says nothing
-        client.send(way.head("OPTIONS", "/", "1.1", "Max-Forwards: -1\r\n"));
+        client.send(setup.head("OPTIONS", "/", "1.1", "Max-Forwards: -1\r\n"));
         assert_eq!(hop.answer(OK).field("max-forwards"), Some("-1"));
         client.read_response();
     });
@@ -106,13 +106,13 @@ fn max_forwards_is_ignored_for_get_or_if_malformed() {
 
 #[test]
 fn trace_is_refused_with_405_and_echoes_nothing() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         for fields in [
             "Cookie: secret\r\n",
             "Max-Forwards: 0\r\nCookie: secret\r\n",
         ] {
-            let mut client = way.proxy.client();
-            client.send(way.head("TRACE", "/", "1.1", fields));
+            let mut client = setup.proxy.client();
+            client.send(setup.head("TRACE", "/", "1.1", fields));
             let response = client.read_response();
             assert_eq!(response.status(), 405);
             assert!(
@@ -124,19 +124,19 @@ fn trace_is_refused_with_405_and_echoes_nothing() {
             );
             assert!(!response.text().contains("secret"));
             client.expect_end();
-            way.origin.expect_untouched();
+            setup.origin.expect_untouched();
         }
     });
 }
 
 #[test]
 fn method_other_than_get_or_head_is_forwarded_unchanged() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
-        let (_, mut hop) = way.fetch("/", fresh);
-        let mut client = way.proxy.client();
+        let (_, mut hop) = setup.fetch("/", fresh);
+        let mut client = setup.proxy.client();
         for method in ["get", "PROPFIND", "M-SEARCH", "!#$%&'*+.^_`|~", "POST"] {
-            client.send(way.head(method, "/", "1.1", "Content-Length: 0\r\n"));
+            client.send(setup.head(method, "/", "1.1", "Content-Length: 0\r\n"));
             let head = hop.answer(OK);
             assert_eq!(head.start_line(), format!("{method} / HTTP/1.1"));
             assert!(!client.read_response().is_hit());
@@ -146,17 +146,17 @@ fn method_other_than_get_or_head_is_forwarded_unchanged() {
 
 #[test]
 fn get_with_content_bypasses_the_cache() {
-    Way::each(|way| {
+    Setup::each(|setup| {
         let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\nfat";
-        let mut client = way.proxy.client();
-        client.send(way.head("GET", "/", "1.1", "Content-Length: 4\r\n") + "body");
-        let (mut hop, _) = way.origin.answer(fresh);
+        let mut client = setup.proxy.client();
+        client.send(setup.head("GET", "/", "1.1", "Content-Length: 4\r\n") + "body");
+        let (mut hop, _) = setup.origin.answer(fresh);
         hop.expect("body");
         assert_eq!(client.read_response().text(), "fat");
-        client.send(way.get("/"));
+        client.send(setup.get("/"));
         hop.answer("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nthin");
         assert_eq!(client.read_response().text(), "thin");
-        client.send(way.head("GET", "/", "1.1", "Content-Length: 4\r\n") + "body");
+        client.send(setup.head("GET", "/", "1.1", "Content-Length: 4\r\n") + "body");
         assert_eq!(hop.answer(fresh).length(), Some(4));
         hop.expect("body");
         assert_eq!(client.read_response().text(), "fat");
@@ -166,8 +166,8 @@ fn get_with_content_bypasses_the_cache() {
 #[test]
 fn refused_next_hop_connection_is_answered_with_502() {
     let closed = ScriptedOrigin::new().address();
-    let way = Way::forward();
-    let mut client = way.proxy.client();
+    let setup = Setup::forward();
+    let mut client = setup.proxy.client();
     let response = client.ask(format!(
         "GET http://{closed}/ HTTP/1.1\r\nHost: {closed}\r\n\r\n"
     ));

@@ -1,0 +1,80 @@
+//! A client that leaves takes its next-hop connection with it.
+
+use crate::support::{Running, ScriptedOrigin, Setup};
+use weir_measure::Metric;
+
+/// Endless content, written until the proxy takes no more.
+fn flood(mut hop: crate::support::OriginConnection) -> std::thread::JoinHandle<u64> {
+    std::thread::spawn(move || {
+        use std::io::Write;
+        hop.send(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1000000000000\r\n\r\n",
+        );
+        let mut sent = 0;
+        while hop.stream.write_all(&[b'x'; 65_536]).is_ok() {
+            sent += 65_536;
+        }
+        sent
+    })
+}
+
+#[test]
+fn fetch_is_aborted_when_its_only_client_disconnects() {
+    Setup::each(|setup| {
+        for by_reset in [false, true] {
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            let sent = flood(hop);
+            client.read_exactly(1_000_000);
+            if by_reset {
+                client.into_peer().reset();
+            } else {
+                drop(client);
+            }
+            // ends because the proxy has closed its side
+            let sent = sent.join().expect("no panic");
+            assert!(sent < 100_000_000, "{sent} bytes were fetched for nobody");
+        }
+        setup.proxy.wait_for(Metric::ClientAborts, 2);
+        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
+        assert_eq!(setup.proxy.count(Metric::StoreEntries), 0);
+    });
+}
+
+#[test]
+fn waiter_gets_the_connection_place_of_a_disconnected_client() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        config.limits.connections_per_next_hop_max = 1;
+        config.limits.idle_per_next_hop_max = 1;
+    });
+    let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let (mut leaves, mut stays) = (proxy.client(), proxy.client());
+    leaves.send(get);
+    let mut hop = origin.accept();
+    hop.read_head();
+    stays.send(get);
+    proxy.wait_for(Metric::RequestsInFlight, 2);
+    let sent = flood(hop);
+    leaves.read_exactly(100_000);
+    drop(leaves);
+    sent.join().expect("no panic");
+    origin.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    assert_eq!(stays.read_response().text(), "ok");
+}
+
+#[test]
+fn client_disconnect_during_a_request_closes_its_next_hop_connection() {
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Content-Length: 100\r\n") + "begin");
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        hop.expect("begin");
+        drop(client);
+        hop.expect_end();
+        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
+    });
+}
