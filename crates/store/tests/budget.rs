@@ -2,8 +2,8 @@
 //! of this binary.
 //!
 //! The counted bytes are rounded as `allocated_bytes` says, as an allocator with size classes
-//! would. The store is churned several times over by responses of mixed sizes, several of them
-//! arriving at once in small parts, and is looked at after every part. What is not looked at is the
+//! would. The store is churned several times over by responses of mixed sizes, several of them in
+//! flight at once in small parts, and is looked at after every part. What is not looked at is the
 //! moment within a call in which an array is copied to a larger place.
 
 mod support;
@@ -73,9 +73,9 @@ fn check_turns(
         let live = live_since(baseline);
         assert!(
             live <= BUDGET,
-            "{mix:?}: {live} of {BUDGET} bytes after {passed}; {:?}, {} arriving",
+            "{mix:?}: {live} of {BUDGET} bytes after {passed}; {:?}, {} in flight",
             store.memory_use(),
-            traffic.arriving(),
+            traffic.in_flight(),
         );
         if passed > (turns - 1) * BUDGET {
             sum += live;
@@ -117,9 +117,9 @@ fn heap_use_stays_within_the_budget_with_overlapping_inherited_parts() {
             let live = live_since(baseline);
             assert!(
                 live <= BUDGET + fronts_bytes(&parts),
-                "{live} of {BUDGET} bytes after {passed}; {:?}, {} arriving",
+                "{live} of {BUDGET} bytes after {passed}; {:?}, {} in flight",
                 store.memory_use(),
-                parts.arriving(),
+                parts.in_flight(),
             );
             if passed > 6 * BUDGET {
                 sum += live;
@@ -146,9 +146,9 @@ fn heap_use_stays_within_the_budget_with_overlapping_inherited_parts() {
     }
 }
 
-/// What the test itself keeps of each that is arriving, on top of the store: its list of places.
+/// What the test itself keeps of each that is in flight, on top of the store: its list of places.
 fn fronts_bytes(parts: &Parts) -> u64 {
-    parts.arriving() as u64 * 128
+    parts.in_flight() as u64 * 128
 }
 
 #[test]

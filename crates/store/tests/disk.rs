@@ -3,10 +3,10 @@
 
 mod support;
 
-#[path = "disk/lingering.rs"]
-mod lingering;
-#[path = "disk/passing.rs"]
-mod passing;
+#[path = "disk/evicted_content.rs"]
+mod evicted_content;
+#[path = "disk/unstored_content.rs"]
+mod unstored_content;
 
 use std::future::Future;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Content that grows at several places, beside a naive twin: an array with every byte.
+//! Content that grows at several places, beside a reference model: an array with every byte.
 
 mod support;
 
@@ -58,13 +58,13 @@ fn pieces(body: &Body, from: u64, to: u64) -> usize {
 }
 
 /// Content, and which of it has come.
-struct Twin {
+struct Reference {
     bytes: Vec<u8>,
     has: Vec<bool>,
     present: ByteSpans,
 }
 
-impl Twin {
+impl Reference {
     fn new(length: u64) -> Self {
         let length = usize::try_from(length).expect("a length");
         Self {
@@ -119,15 +119,15 @@ struct Front {
     source: u64,
 }
 
-struct Pair {
+struct Comparison {
     length: u64,
     is_known: bool,
     in_flight: InFlightContent,
-    twin: Twin,
+    reference: Reference,
     fronts: Vec<Front>,
 }
 
-impl Pair {
+impl Comparison {
     fn new(random: &mut Random) -> Self {
         let length_max = if random.one_in(4) { 4 * BLOCK } else { 3000 };
         let length = 1 + random.below(length_max);
@@ -136,7 +136,7 @@ impl Pair {
             length,
             is_known,
             in_flight: InFlightContent::new(is_known.then_some(length), None),
-            twin: Twin::new(length),
+            reference: Reference::new(length),
             fronts: Vec::new(),
         }
     }
@@ -176,7 +176,7 @@ impl Pair {
         let bytes = content(*source, *at..end);
         let foreseen = self.in_flight.held_after(*place, bytes.len());
         let taken = self.in_flight.push(*place, bytes);
-        assert_eq!(taken, self.twin.push(*at, bytes));
+        assert_eq!(taken, self.reference.push(*at, bytes));
         assert_eq!(self.in_flight.held_bytes(), foreseen);
         *at = end;
     }
@@ -184,7 +184,7 @@ impl Pair {
     /// Makes a body, and goes on with what grew or with another that inherits from it.
     fn finish(&mut self, random: &mut Random) {
         let body = self.in_flight.finish();
-        self.twin.check("the body", |at| body.at(at));
+        self.reference.check("the body", |at| body.at(at));
         if random.one_in(2) {
             self.fronts.clear();
             let known = self.is_known.then_some(self.length);
@@ -193,11 +193,14 @@ impl Pair {
     }
 
     fn check(&self) {
-        assert_eq!(self.in_flight.present(), self.twin.present);
-        assert_eq!(self.in_flight.present_bytes(), self.twin.present.total());
+        assert_eq!(self.in_flight.present(), self.reference.present);
+        assert_eq!(
+            self.in_flight.present_bytes(),
+            self.reference.present.total()
+        );
         let read = |at| self.in_flight.read(at);
         let bytes = |at| read(at).map_or(Vec::new(), |slice| slice.bytes().to_vec());
-        self.twin.check("what grows", bytes);
+        self.reference.check("what grows", bytes);
     }
 }
 
@@ -206,10 +209,10 @@ fn bytes_read_are_the_first_that_were_received_at_each_offset() {
     for seed in 0..400 {
         let _shown = Shown(format!("seed {seed}"));
         let mut random = Random::new(seed);
-        let mut pair = Pair::new(&mut random);
+        let mut comparison = Comparison::new(&mut random);
         for step in 0..80 {
-            pair.step(&mut random, step);
-            pair.check();
+            comparison.step(&mut random, step);
+            comparison.check();
         }
     }
 }

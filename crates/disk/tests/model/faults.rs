@@ -1,40 +1,40 @@
 //! One operation fails, for every operation and every way to fail; the machine stops, at every
 //! operation.
 
-use super::truth::digest;
-use super::world::{KEYS, Nature, World};
+use super::content::digest;
+use super::stepped_store::{KEYS, Nature, SteppedStore};
 use weir_disk::files::simulated::{Fault, Plan};
 
 const SEED: u64 = 7;
 
 /// The same course of things each time: large and small responses, purges, evictions, a clean end
 /// and a new begin.
-fn course(world: &mut World) {
+fn course(store: &mut SteppedStore) {
     for round in 0..6 {
         for key in 0..KEYS {
-            world.append(key);
+            store.append(key);
         }
         for _ in 0..4 {
-            world.act();
+            store.act();
         }
-        world.step();
-        world.get(round);
-        world.purge(round);
+        store.step();
+        store.get(round);
+        store.purge(round);
     }
-    world.close();
-    world.open();
-    while world.load_one() {}
-    world.get_all();
-    world.append(3);
-    world.step();
-    world.purge(3);
+    store.close();
+    store.open();
+    while store.load_one() {}
+    store.get_all();
+    store.append(3);
+    store.step();
+    store.purge(3);
 }
 
 fn operations(nature: Nature) -> u64 {
-    let mut world = World::new(SEED, nature);
-    world.plan(Plan::default());
-    course(&mut world);
-    world.files.operations()
+    let mut store = SteppedStore::new(SEED, nature);
+    store.plan(Plan::default());
+    course(&mut store);
+    store.files.operations()
 }
 
 fn fail_each(fault: Fault, lasting: bool) {
@@ -43,26 +43,26 @@ fn fail_each(fault: Fault, lasting: bool) {
     assert!(all > 50, "{all}");
     let (mut hits, mut misses) = (0, 0);
     for nth in 0..all {
-        let mut world = World::new(SEED, nature);
-        world.plan(Plan {
+        let mut store = SteppedStore::new(SEED, nature);
+        store.plan(Plan {
             nth: Some((nth, fault)),
             lasting,
             ..Plan::default()
         });
-        course(&mut world);
-        world.settle();
+        course(&mut store);
+        store.settle();
         // and it goes on as if nothing had been
-        let before = world.disk().usage().stored;
-        world.append(1);
-        world.step();
+        let before = store.disk().usage().stored;
+        store.append(1);
+        store.step();
         assert_eq!(
-            world.disk().usage().stored,
+            store.disk().usage().stored,
             before + 1,
             "{fault:?} at {nth}"
         );
-        assert!(world.disk().find(digest(1)).is_some(), "{fault:?} at {nth}");
-        hits += world.hits;
-        misses += world.misses;
+        assert!(store.disk().find(digest(1)).is_some(), "{fault:?} at {nth}");
+        hits += store.hits;
+        misses += store.misses;
     }
     // the same responses are asked for in each course; a store that forgets everything would pass
     // all else
@@ -112,19 +112,19 @@ fn store_returns_only_valid_responses_after_a_crash_at_any_operation() {
     };
     let (mut hits, mut misses) = (0, 0);
     for nth in 0..operations(nature) {
-        let mut world = World::new(SEED, nature);
-        world.plan(Plan {
+        let mut store = SteppedStore::new(SEED, nature);
+        store.plan(Plan {
             nth: Some((nth, Fault::Stop)),
             ..Plan::default()
         });
-        course(&mut world);
-        world.end(true);
-        world.open();
-        while world.load_one() {}
-        world.get_all();
-        world.settle();
-        hits += world.hits;
-        misses += world.misses;
+        course(&mut store);
+        store.end(true);
+        store.open();
+        while store.load_one() {}
+        store.get_all();
+        store.settle();
+        hits += store.hits;
+        misses += store.misses;
     }
     assert!(hits > misses, "{hits} hits, {misses} misses");
 }

@@ -1,7 +1,7 @@
 //! The purge journal cannot be written, or not all of it comes through a power failure.
 
-use super::truth::digest;
-use super::world::{KEYS, Nature, World};
+use super::content::digest;
+use super::stepped_store::{KEYS, Nature, SteppedStore};
 use std::path::{Path, PathBuf};
 use weir_disk::files::Files;
 use weir_disk::files::simulated::{Fault, Plan};
@@ -10,7 +10,7 @@ use weir_disk::format::{
     segment_file_name,
 };
 
-impl World {
+impl SteppedStore {
     /// Both copies of the first directory's purge journal.
     pub(super) fn journal_paths() -> [PathBuf; 2] {
         [JOURNAL_FILE, JOURNAL_MIRROR_FILE].map(|name| Self::directory_path(0).join(name))
@@ -25,17 +25,17 @@ impl World {
 }
 
 /// A store with a response under each key, and nothing that waits.
-pub(super) fn store(seed: u64, nature: Nature) -> World {
-    let mut world = World::new(seed, nature);
+pub(super) fn store(seed: u64, nature: Nature) -> SteppedStore {
+    let mut store = SteppedStore::new(seed, nature);
     for key in 0..KEYS {
-        world.append(key);
-        world.step();
+        store.append(key);
+        store.step();
     }
-    world
+    store
 }
 
-pub(super) fn stored_keys(world: &World) -> Vec<u64> {
-    let is_stored = |key: &u64| world.disk().find(digest(*key)).is_some();
+pub(super) fn stored_keys(store: &SteppedStore) -> Vec<u64> {
+    let is_stored = |key: &u64| store.disk().find(digest(*key)).is_some();
     (0..KEYS).filter(is_stored).collect()
 }
 
@@ -48,45 +48,45 @@ fn purge_survives_a_failed_journal_write_without_losing_other_responses() {
     for fault in [Fault::Device, Fault::Torn, Fault::NoSpace, Fault::Short] {
         // both copies are written, then synced
         for nth in 0..4 {
-            let mut world = store(1, Nature::default());
-            world.plan(Plan {
+            let mut store = store(1, Nature::default());
+            store.plan(Plan {
                 nth: Some((nth, fault)),
                 ..Plan::default()
             });
-            world.purge(3);
-            assert_eq!(world.disk().usage().purged, 1, "{fault:?} at {nth}");
-            world.end(false);
-            world.open();
-            while world.load_one() {}
-            assert_eq!(stored_keys(&world), others(3), "{fault:?} at {nth}");
-            world.get_all();
+            store.purge(3);
+            assert_eq!(store.disk().usage().purged, 1, "{fault:?} at {nth}");
+            store.end(false);
+            store.open();
+            while store.load_one() {}
+            assert_eq!(stored_keys(&store), others(3), "{fault:?} at {nth}");
+            store.get_all();
         }
     }
 }
 
 #[test]
 fn purge_on_a_full_device_frees_segments_and_survives_a_restart() {
-    let mut world = World::new(2, Nature::default());
+    let mut store = SteppedStore::new(2, Nature::default());
     // segments enough to give some up
     for round in 0..40 {
-        world.append(round % KEYS);
-        world.step();
+        store.append(round % KEYS);
+        store.step();
     }
-    let before = world.disk().usage();
-    let used = world.files.space(Path::new("/")).unwrap();
-    world.files.limit_space(used.total - used.free);
-    world.is_unlucky = true;
+    let before = store.disk().usage();
+    let used = store.files.space(Path::new("/")).unwrap();
+    store.files.limit_space(used.total - used.free);
+    store.is_unlucky = true;
     for key in 0..KEYS {
-        world.purge(key);
+        store.purge(key);
     }
-    let after = world.disk().usage();
+    let after = store.disk().usage();
     assert_eq!(after.purged, KEYS);
     assert!(after.segments < before.segments, "{after:?}");
-    world.end(false);
-    world.files.limit_space(u64::MAX);
-    world.open();
-    while world.load_one() {}
-    assert_eq!(stored_keys(&world), [] as [u64; 0]);
+    store.end(false);
+    store.files.limit_space(u64::MAX);
+    store.open();
+    while store.load_one() {}
+    assert_eq!(stored_keys(&store), [] as [u64; 0]);
 }
 
 /// Entries that were written and not synced when the power failed may be there in any choice, with
@@ -101,30 +101,30 @@ fn durable_purge_holds_when_a_power_failure_tears_later_journal_entries() {
     let (mut kept, mut emptied) = (0, 0);
     // the machine stops when one copy is written, or both
     for (seed, nth) in (0..200).flat_map(|seed| [(seed, 1), (seed, 2)]) {
-        let mut world = store(seed, nature);
-        world.purge(0);
+        let mut store = store(seed, nature);
+        store.purge(0);
         // entries in two sectors, that the power failure meets before they are synced
         for key in 1..KEYS {
-            drop(world.disk().purge(digest(key)));
+            drop(store.disk().purge(digest(key)));
         }
-        world.plan(Plan {
+        store.plan(Plan {
             nth: Some((nth, Fault::Stop)),
             ..Plan::default()
         });
-        world.step();
-        world.end(true);
-        world.notices.lock().unwrap().clear();
-        world.open();
-        while world.load_one() {}
-        world.step();
-        world.get_all();
+        store.step();
+        store.end(true);
+        store.notices.lock().unwrap().clear();
+        store.open();
+        while store.load_one() {}
+        store.step();
+        store.get_all();
         let is_damaged = {
-            let notices = world.notices.lock().unwrap();
+            let notices = store.notices.lock().unwrap();
             notices
                 .iter()
                 .any(|it| it.to_string().contains("is dropped"))
         };
-        let stored = stored_keys(&world);
+        let stored = stored_keys(&store);
         assert!(!stored.contains(&0), "seed {seed}: {stored:?}");
         if is_damaged {
             assert_eq!(stored, [] as [u64; 0], "seed {seed}");
@@ -132,7 +132,7 @@ fn durable_purge_holds_when_a_power_failure_tears_later_journal_entries() {
         } else {
             kept += u64::from(!stored.is_empty());
         }
-        world.settle();
+        store.settle();
     }
     // both were met
     assert!(kept > 0 && emptied > 0, "{kept} kept, {emptied} emptied");
@@ -141,21 +141,21 @@ fn durable_purge_holds_when_a_power_failure_tears_later_journal_entries() {
 #[test]
 fn journal_entry_zeroed_in_both_copies_empties_the_store() {
     for entry in 0..5 {
-        let mut world = store(3, Nature::default());
+        let mut store = store(3, Nature::default());
         for key in 0..4 {
-            world.purge(key);
+            store.purge(key);
         }
-        world.end(false);
+        store.end(false);
         let at = entry * JOURNAL_ENTRY_BYTES;
-        world.damage_journal(|bytes| bytes[at..at + JOURNAL_ENTRY_BYTES].fill(0));
-        world.is_unlucky = true;
-        world.open();
-        while world.load_one() {}
-        world.step();
-        assert_eq!(stored_keys(&world), [] as [u64; 0], "entry {entry}");
-        world.append(1);
-        world.step();
-        assert_eq!(stored_keys(&world), [1]);
+        store.damage_journal(|bytes| bytes[at..at + JOURNAL_ENTRY_BYTES].fill(0));
+        store.is_unlucky = true;
+        store.open();
+        while store.load_one() {}
+        store.step();
+        assert_eq!(stored_keys(&store), [] as [u64; 0], "entry {entry}");
+        store.append(1);
+        store.step();
+        assert_eq!(stored_keys(&store), [1]);
     }
 }
 
@@ -164,33 +164,33 @@ fn journal_entry_zeroed_in_both_copies_empties_the_store() {
 #[test]
 fn journal_entry_lost_by_the_device_empties_the_store() {
     for seed in 0..20 {
-        let mut world = store(seed, Nature::default());
-        world.purge(3);
-        world.let_pass(2_000);
-        world.step();
-        world.end(false);
-        world.damage_journal(|bytes| bytes.truncate(bytes.len() - JOURNAL_ENTRY_BYTES));
-        world.is_unlucky = true;
-        world.open();
-        while world.load_one() {}
-        world.step();
-        assert_eq!(stored_keys(&world), [] as [u64; 0], "seed {seed}");
+        let mut store = store(seed, Nature::default());
+        store.purge(3);
+        store.let_pass(2_000);
+        store.step();
+        store.end(false);
+        store.damage_journal(|bytes| bytes.truncate(bytes.len() - JOURNAL_ENTRY_BYTES));
+        store.is_unlucky = true;
+        store.open();
+        while store.load_one() {}
+        store.step();
+        assert_eq!(stored_keys(&store), [] as [u64; 0], "seed {seed}");
     }
 }
 
 /// Stores a response and a newer one of the same key, and damages the newer one and all that tells
 /// of it.
-fn with_newer_one_damaged(between: impl Fn(&mut World)) -> World {
-    let mut world = World::new(5, Nature::default());
-    world.append(7);
-    world.step();
-    between(&mut world);
-    world.append(7);
-    world.step();
-    let newer = world.disk().find(digest(7)).unwrap().record();
-    world.close();
+fn with_newer_one_damaged(between: impl Fn(&mut SteppedStore)) -> SteppedStore {
+    let mut store = SteppedStore::new(5, Nature::default());
+    store.append(7);
+    store.step();
+    between(&mut store);
+    store.append(7);
+    store.step();
+    let newer = store.disk().find(digest(7)).unwrap().record();
+    store.close();
     let (segment, offset) = newer.place();
-    let path = World::directory_path(0).join(segment_file_name(segment));
+    let path = SteppedStore::directory_path(0).join(segment_file_name(segment));
     let at = usize::try_from(offset).unwrap();
     let damage = |bytes: &mut Vec<u8>| {
         bytes[at + 8] ^= 1;
@@ -198,27 +198,27 @@ fn with_newer_one_damaged(between: impl Fn(&mut World)) -> World {
         let end = bytes.len() - TRAILER_BYTES;
         bytes[end..].fill(0);
     };
-    world.files.damage(&path, damage).unwrap();
-    world.is_unlucky = true;
-    world.open();
-    while world.load_one() {}
-    world
+    store.files.damage(&path, damage).unwrap();
+    store.is_unlucky = true;
+    store.open();
+    while store.load_one() {}
+    store
 }
 
 #[test]
 fn superseded_response_is_restored_after_damage_unless_purged_in_between() {
-    let mut world = with_newer_one_damaged(|_| {});
+    let mut store = with_newer_one_damaged(|_| {});
     // it was good once; whoever asks judges its age
-    assert_eq!(stored_keys(&world), [7]);
-    world.get(7);
-    assert_eq!(world.hits, 1);
+    assert_eq!(stored_keys(&store), [7]);
+    store.get(7);
+    assert_eq!(store.hits, 1);
     for what in [PurgeScope::Key(digest(7)), PurgeScope::All] {
-        let mut world = with_newer_one_damaged(|world| match what {
-            PurgeScope::Key(_) => world.purge(7),
-            PurgeScope::All | PurgeScope::Floor => world.purge_all(),
+        let mut store = with_newer_one_damaged(|store| match what {
+            PurgeScope::Key(_) => store.purge(7),
+            PurgeScope::All | PurgeScope::Floor => store.purge_all(),
         });
-        assert_eq!(stored_keys(&world), [] as [u64; 0], "{what:?}");
-        world.get(7);
-        assert_eq!(world.hits, 0);
+        assert_eq!(stored_keys(&store), [] as [u64; 0], "{what:?}");
+        store.get(7);
+        assert_eq!(store.hits, 0);
     }
 }

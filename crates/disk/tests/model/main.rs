@@ -1,21 +1,21 @@
-//! The store against a naive map: it may forget, it never lies.
+//! The store against a reference map: it may forget, it never returns wrong content.
 //!
-//! A [`world::World`] does what chance says to a small store on simulated files, stepping writer
-//! and loader by hand, and remembers what was stored and purged. Whatever the store then gives must
-//! be a response that was stored under that key, to the byte; not purged, not forgotten, not older
-//! than one that was seen since the store was opened.
+//! A [`stepped_store::SteppedStore`] does what chance says to a small store on simulated files,
+//! stepping writer and loader by hand, and remembers what was stored and purged. Whatever the store
+//! then gives must be a response that was stored under that key, to the byte; not purged, not
+//! forgotten, not older than one that was seen since the store was opened.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod content;
 mod damage;
+mod eviction;
 mod faults;
 mod journal;
-mod mirror;
-mod room;
-mod truth;
-mod world;
+mod journal_copies;
+mod stepped_store;
 
-use world::{Nature, World};
+use stepped_store::{Nature, SteppedStore};
 
 /// Seeds a test, all tests together at least 10 000; `WEIR_DISK_SEEDS` multiplies, `WEIR_DISK_SEED`
 /// runs a single one.
@@ -36,13 +36,13 @@ fn run(nature: Nature) -> (u64, u64) {
     };
     let (mut hits, mut misses) = (0, 0);
     for seed in seeds {
-        let mut world = World::new(seed, nature);
+        let mut store = SteppedStore::new(seed, nature);
         for _ in 0..OPERATIONS {
-            world.act();
+            store.act();
         }
-        world.settle();
-        hits += world.hits;
-        misses += world.misses;
+        store.settle();
+        hits += store.hits;
+        misses += store.misses;
     }
     (hits, misses)
 }

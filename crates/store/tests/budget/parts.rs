@@ -29,17 +29,17 @@ fn length(key: u64) -> u64 {
     }
 }
 
-struct Arrival {
+struct Transfer {
     reservation: Reservation,
     in_flight: InFlightContent,
     head: Box<[u8]>,
     fronts: Vec<(WritePositionId, ByteSpan)>,
 }
 
-/// The parts that are arriving, and what decides about the next.
+/// The parts that are in flight, and what decides about the next.
 pub(crate) struct Parts {
     random: Random,
-    arrivals: Vec<Arrival>,
+    transfers: Vec<Transfer>,
     /// How many inherited something, were refused room, and ended whole or as a part.
     pub(crate) inherited: u64,
     pub(crate) refused: u64,
@@ -52,7 +52,7 @@ impl Parts {
         Self {
             random: Random::new(seed),
             // the places are there before the bytes are counted
-            arrivals: Vec::with_capacity(ARRIVALS_MAX),
+            transfers: Vec::with_capacity(ARRIVALS_MAX),
             inherited: 0,
             refused: 0,
             whole: 0,
@@ -66,43 +66,43 @@ impl Parts {
         if random.one_in(300) {
             store.remove(digest(random.below(KEYS)));
         }
-        let is_full = self.arrivals.len() == ARRIVALS_MAX;
-        if self.arrivals.is_empty() || !is_full && random.one_in(4) {
+        let is_full = self.transfers.len() == ARRIVALS_MAX;
+        if self.transfers.is_empty() || !is_full && random.one_in(4) {
             match self.begin(store) {
-                Ok(arrival) => self.arrivals.push(arrival),
+                Ok(transfer) => self.transfers.push(transfer),
                 Err(_) => self.refused += 1,
             }
             return 0;
         }
-        let at = random.length(self.arrivals.len());
-        match self.arrivals[at].push(random) {
+        let at = random.length(self.transfers.len());
+        match self.transfers[at].push(random) {
             Ok(0) => {
-                let arrival = self.arrivals.swap_remove(at);
-                self.end(arrival);
+                let transfer = self.transfers.swap_remove(at);
+                self.end(transfer);
                 0
             }
             Ok(bytes) => bytes,
             Err(_) => {
                 self.refused += 1;
                 // what has come is kept, or not
-                let arrival = self.arrivals.swap_remove(at);
+                let transfer = self.transfers.swap_remove(at);
                 if self.random.one_in(2) {
-                    self.end(arrival);
+                    self.end(transfer);
                 }
                 0
             }
         }
     }
 
-    pub(crate) fn arriving(&self) -> usize {
-        self.arrivals.len()
+    pub(crate) fn in_flight(&self) -> usize {
+        self.transfers.len()
     }
 
     pub(crate) fn abandon_all(&mut self) {
-        self.arrivals.clear();
+        self.transfers.clear();
     }
 
-    fn begin(&mut self, store: &Arc<MemoryStore>) -> Result<Arrival, Refusal> {
+    fn begin(&mut self, store: &Arc<MemoryStore>) -> Result<Transfer, Refusal> {
         let random = &mut self.random;
         let key = random.below(KEYS);
         let complete = length(key);
@@ -129,7 +129,7 @@ impl Parts {
             })
             .collect();
         reservation.reserve_held(in_flight.held_bytes())?;
-        Ok(Arrival {
+        Ok(Transfer {
             reservation,
             in_flight,
             head,
@@ -137,15 +137,15 @@ impl Parts {
         })
     }
 
-    fn end(&mut self, mut arrival: Arrival) {
-        let body = arrival.in_flight.finish();
+    fn end(&mut self, mut transfer: Transfer) {
+        let body = transfer.in_flight.finish();
         if body.is_whole() {
             self.whole += 1;
         } else {
             self.parts += 1;
         }
-        let response = response(arrival.head, None, body);
-        let _ = arrival.reservation.commit(NOW, None, response);
+        let response = response(transfer.head, None, body);
+        let _ = transfer.reservation.commit(NOW, None, response);
     }
 }
 
@@ -171,7 +171,7 @@ fn spans(random: &mut Random, in_flight: &InFlightContent, complete: u64) -> Vec
     (0..4).map(span).collect()
 }
 
-impl Arrival {
+impl Transfer {
     /// The next bytes at one of its places, or 0 if they have all come.
     fn push(&mut self, random: &mut Random) -> Result<u64, Refusal> {
         while let Some(index) = self

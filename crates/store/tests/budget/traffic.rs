@@ -20,8 +20,8 @@ pub(crate) enum Mix {
     LongVary,
 }
 
-/// A response that is arriving.
-struct Arrival {
+/// A response that is in flight.
+struct Transfer {
     reservation: Reservation,
     content: BodyBuilder,
     head: Box<[u8]>,
@@ -30,10 +30,10 @@ struct Arrival {
     left: usize,
 }
 
-/// The responses that are arriving, and what decides about the next.
+/// The responses that are in flight, and what decides about the next.
 pub(crate) struct Traffic {
     random: Random,
-    arrivals: Vec<Arrival>,
+    transfers: Vec<Transfer>,
 }
 
 /// Bytes of one part: what one read from a socket brings.
@@ -52,12 +52,12 @@ impl Traffic {
         Self {
             random: Random::new(seed),
             // the places are there before the bytes are counted
-            arrivals: Vec::with_capacity(ARRIVALS_MAX),
+            transfers: Vec::with_capacity(ARRIVALS_MAX),
         }
     }
 
-    pub(crate) fn arriving(&self) -> usize {
-        self.arrivals.len()
+    pub(crate) fn in_flight(&self) -> usize {
+        self.transfers.len()
     }
 
     /// One part arrives, or a response begins or ends; the bytes that came.
@@ -68,31 +68,32 @@ impl Traffic {
         } else {
             8
         };
-        if self.arrivals.is_empty() || self.arrivals.len() < arrivals_max && self.random.one_in(2) {
+        if self.transfers.is_empty() || self.transfers.len() < arrivals_max && self.random.one_in(2)
+        {
             return self.begin(store, mix);
         }
-        let at = self.random.length(self.arrivals.len());
+        let at = self.random.length(self.transfers.len());
         let part = 1 + self.random.length(PART_BYTES);
-        let arrival = &mut self.arrivals[at];
-        let part = part.min(arrival.left);
-        let taken = arrival.content.len() + part as u64;
-        if arrival.reservation.reserve(NOW, taken).is_err() {
-            self.arrivals.swap_remove(at);
+        let transfer = &mut self.transfers[at];
+        let part = part.min(transfer.left);
+        let taken = transfer.content.len() + part as u64;
+        if transfer.reservation.reserve(NOW, taken).is_err() {
+            self.transfers.swap_remove(at);
             return part as u64;
         }
-        arrival.content.push(&CONTENT[..part]);
-        arrival.left -= part;
-        if arrival.left == 0 {
-            let arrival = self.arrivals.swap_remove(at);
+        transfer.content.push(&CONTENT[..part]);
+        transfer.left -= part;
+        if transfer.left == 0 {
+            let transfer = self.transfers.swap_remove(at);
             if !self.random.one_in(50) {
-                arrival.commit();
+                transfer.commit();
             }
         }
         part as u64
     }
 
     pub(crate) fn abandon_all(&mut self) {
-        self.arrivals.clear();
+        self.transfers.clear();
     }
 
     /// A response begins; the bytes that came with its head.
@@ -108,7 +109,7 @@ impl Traffic {
         let Ok(reservation) = store.begin(NOW, primary, head_bytes, known) else {
             return 0;
         };
-        self.arrivals.push(Arrival {
+        self.transfers.push(Transfer {
             reservation,
             content: BodyBuilder::new(known),
             head,
@@ -140,7 +141,7 @@ impl Traffic {
     }
 }
 
-impl Arrival {
+impl Transfer {
     fn commit(self) {
         let response = response(self.head, self.entity_tag, self.content.finish());
         let _ = self.reservation.commit(NOW, self.vary, response);

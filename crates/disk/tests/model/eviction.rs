@@ -1,6 +1,6 @@
 //! How much leaves at once for what is new, in directories of any size.
 
-use super::truth::{block, content, digest};
+use super::content::{block, content, digest};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! A response that arrives: from its first byte on, or at several places out of order, perhaps
 //! never whole.
 
-use crate::naive::{Fields, RuleNumber};
-use crate::pair::RULES;
+use crate::comparison::RULES;
+use crate::reference::{Fields, RuleNumber};
 use crate::support::{NOW, Random, content, digest, numbers, true_part};
 use std::sync::Arc;
 use weir_policy::Digest;
@@ -12,7 +12,7 @@ use weir_store::{
     InFlightContent, MemoryStore, Reservation, StoredResponse, VaryRule, WritePositionId,
 };
 
-pub(crate) struct Arrival {
+pub(crate) struct Transfer {
     reservation: Reservation,
     /// Its target was forgotten since it began.
     pub(crate) outdated: bool,
@@ -36,7 +36,7 @@ pub(crate) enum Arrived {
     All,
 }
 
-impl Arrival {
+impl Transfer {
     pub(crate) fn new(
         store: &Arc<MemoryStore>,
         random: &mut Random,

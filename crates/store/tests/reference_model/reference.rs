@@ -1,10 +1,11 @@
-//! The twin: for each target a list of rules and a list of responses, everything by linear search.
+//! The reference model: for each target a list of rules and a list of responses, everything by
+//! linear search.
 
 use std::collections::BTreeMap;
 use weir_policy::Missing;
 use weir_store::{RULES_MAX, VARIANTS_MAX};
 
-/// Number of a rule, in `pair::RULES`.
+/// Number of a rule, in `comparison::RULES`.
 pub(crate) type RuleNumber = usize;
 
 /// What a request says in the fields that rules name.
@@ -23,13 +24,13 @@ struct Target {
 
 /// What should be found, by target.
 #[derive(Debug)]
-pub(crate) struct Naive {
+pub(crate) struct Reference {
     targets: BTreeMap<u64, Target>,
     /// Whether the limits for one target are counted; they cannot be where others leave unseen.
     limited: bool,
 }
 
-impl Naive {
+impl Reference {
     pub(crate) fn new(limited: bool) -> Self {
         Self {
             targets: BTreeMap::new(),

@@ -1,8 +1,8 @@
 //! A store, what was done to it, and what it may therefore say.
 
-mod ending;
+mod end;
 
-use super::truth::{Meta, block, content, digest};
+use super::content::{Meta, block, content, digest};
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ struct Known {
     seen: (u64, u32),
 }
 
-struct Arriving {
+struct OpenRecord {
     key: u64,
     representation: u64,
     ticket: Ticket,
@@ -86,14 +86,14 @@ struct Arriving {
     writer: RecordWriter,
 }
 
-pub(super) struct World {
+pub(super) struct SteppedStore {
     pub(super) files: SimulatedFiles,
     nature: Nature,
     random: Random,
     pub(super) disk: Option<Arc<Disk>>,
     stepped: Vec<SteppedDirectory>,
     known: Vec<Known>,
-    arriving: Vec<Arriving>,
+    open_records: Vec<OpenRecord>,
     committed: Vec<(u64, u64, PendingRecord)>,
     /// Extents that somebody still sends from.
     held: Vec<(u64, u64, Extent)>,
@@ -119,16 +119,16 @@ fn poll<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-impl World {
+impl SteppedStore {
     pub(super) fn new(seed: u64, nature: Nature) -> Self {
-        let mut world = Self {
+        let mut store = Self {
             files: SimulatedFiles::new(seed),
             nature,
             random: Random(seed ^ 0x5eed),
             disk: None,
             stepped: Vec::new(),
             known: (0..KEYS).map(|_| Known::default()).collect(),
-            arriving: Vec::new(),
+            open_records: Vec::new(),
             committed: Vec::new(),
             held: Vec::new(),
             late: None,
@@ -141,8 +141,8 @@ impl World {
             notices: Arc::default(),
             context: format!("seed {seed} of {nature:?}"),
         };
-        world.open();
-        world
+        store.open();
+        store
     }
 
     pub(super) fn disk(&self) -> Arc<Disk> {
@@ -249,7 +249,7 @@ impl World {
     /// Everything is written, loaded, checked and asked for.
     pub(super) fn settle(&mut self) {
         self.files.plan(Plan::default());
-        self.arriving.clear();
+        self.open_records.clear();
         for _ in 0..3 {
             self.now_ms += 100_000;
             self.step();
@@ -339,10 +339,10 @@ impl World {
 
     fn begin(&mut self, key: u64) {
         let ticket = self.ticket();
-        if self.arriving.len() < 3
+        if self.open_records.len() < 3
             && let Ok(writer) = self.disk().begin(digest(key), ticket, None)
         {
-            self.arriving.push(Arriving {
+            self.open_records.push(OpenRecord {
                 key,
                 representation: ticket.number(),
                 ticket,
@@ -354,7 +354,7 @@ impl World {
 
     /// More of a large response, or its end.
     fn go_on(&mut self) {
-        let Some(mut one) = self.arriving.pop() else {
+        let Some(mut one) = self.open_records.pop() else {
             return;
         };
         for _ in 0..self.below(4) {
@@ -373,14 +373,14 @@ impl World {
             1..=2 => self.commit(one),
             3 => {
                 if one.writer.flush().is_ok() {
-                    self.arriving.insert(0, one);
+                    self.open_records.insert(0, one);
                 }
             }
-            _ => self.arriving.insert(0, one),
+            _ => self.open_records.insert(0, one),
         }
     }
 
-    fn commit(&mut self, one: Arriving) {
+    fn commit(&mut self, one: OpenRecord) {
         let (key, generation) = (one.key, one.ticket.number());
         let mut representation = one.representation;
         let mut inherited = Vec::new();

@@ -27,7 +27,7 @@ fn store() -> Arc<MemoryStore> {
 }
 
 /// One of `LENGTH` bytes of which some have come.
-struct Arrival {
+struct Transfer {
     key: u64,
     reservation: Reservation,
     in_flight: InFlightContent,
@@ -35,7 +35,7 @@ struct Arrival {
     at: u64,
 }
 
-impl Arrival {
+impl Transfer {
     fn begin(store: &Arc<MemoryStore>, key: u64) -> Self {
         let reservation = store
             .begin(NOW, digest(key), 10, Some(LENGTH))
@@ -45,15 +45,15 @@ impl Arrival {
             from: 0,
             to: LENGTH,
         });
-        let mut arrival = Self {
+        let mut transfer = Self {
             key,
             reservation,
             in_flight,
             place,
             at: 0,
         };
-        arrival.push().expect("room enough");
-        arrival
+        transfer.push().expect("room enough");
+        transfer
     }
 
     fn push(&mut self) -> Result<(), Refusal> {
@@ -115,7 +115,7 @@ fn find(store: &MemoryStore, key: u64) -> Result<Arc<StoredResponse>, Missing> {
 #[test]
 fn in_flight_response_is_not_evicted_for_later_responses() {
     let store = store();
-    let mut early = Arrival::begin(&store, 1);
+    let mut early = Transfer::begin(&store, 1);
     for key in 100..200 {
         put(&store, key, 30_000);
     }
@@ -208,8 +208,8 @@ fn refused_reservation_keeps_the_bytes_granted_before() {
 #[test]
 fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
     let store = store();
-    let mut early = Arrival::begin(&store, 1);
-    let other = Arrival::begin(&store, 2);
+    let mut early = Transfer::begin(&store, 1);
+    let other = Transfer::begin(&store, 2);
     assert!(!early.reservation.is_outdated());
     store.remove(digest(1));
     assert!(early.reservation.is_outdated() && !other.reservation.is_outdated());
@@ -219,9 +219,9 @@ fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
         early.check_bytes();
     }
     drop(other);
-    let late = Arrival::begin(&store, 1);
+    let late = Transfer::begin(&store, 1);
     let response = Arc::new(early.response());
-    let Arrival {
+    let Transfer {
         reservation,
         in_flight,
         ..
@@ -239,9 +239,9 @@ fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
 #[test]
 fn response_in_flight_at_a_clear_is_not_stored() {
     let store = store();
-    let arrival = Arrival::begin(&store, 1);
+    let transfer = Transfer::begin(&store, 1);
     store.clear();
-    assert_eq!(arrival.commit(), Err(Refusal::NotResident));
+    assert_eq!(transfer.commit(), Err(Refusal::NotResident));
     assert!(find(&store, 1).is_err());
 }
 
@@ -249,19 +249,19 @@ fn response_in_flight_at_a_clear_is_not_stored() {
 fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
     let store = store();
     put(&store, 9, 50_000);
-    let mut arrival = Arrival::begin(&store, 1);
+    let mut transfer = Transfer::begin(&store, 1);
     let held = store.memory_use().in_flight_bytes;
     store.set_budget(held / 2);
     store.debug_check();
     let memory = store.memory_use();
     assert_eq!((memory.used_bytes, memory.entries), (held, 0));
-    while arrival.at < LENGTH {
-        arrival.push().expect("it was promised");
+    while transfer.at < LENGTH {
+        transfer.push().expect("it was promised");
     }
     let more = usize::try_from(held).expect("a length") + 1;
-    assert!(arrival.reservation.reserve_held(more).is_err());
+    assert!(transfer.reservation.reserve_held(more).is_err());
     assert!(store.begin(NOW, digest(2), 10, Some(0)).is_err());
-    let committed = arrival.commit();
+    let committed = transfer.commit();
     assert!(matches!(committed, Err(Refusal::TooLarge { .. })));
     assert_eq!(store.memory_use().used_bytes, 0, "bytes are lost");
 }
@@ -269,9 +269,9 @@ fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
 #[test]
 fn partial_response_is_found_as_such_and_replaced_by_the_whole() {
     let store = store();
-    let arrival = Arrival::begin(&store, 1);
-    let came = arrival.at;
-    assert_eq!(arrival.commit(), Ok(()));
+    let transfer = Transfer::begin(&store, 1);
+    let came = transfer.at;
+    assert_eq!(transfer.commit(), Ok(()));
     let part = find(&store, 1).expect("a part is found");
     assert!(part.is_part() && part.body.len() == LENGTH);
     let holds = |from, to| part.body.holds(ByteSpan { from, to });

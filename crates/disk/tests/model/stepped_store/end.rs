@@ -1,12 +1,12 @@
 //! How the process that has the store ends.
 
-use super::World;
+use super::SteppedStore;
 use weir_disk::files::simulated::Plan;
 
-impl World {
+impl SteppedStore {
     /// As `SIGTERM` does.
     pub(crate) fn close(&mut self) {
-        self.arriving.clear();
+        self.open_records.clear();
         for directory in std::mem::take(&mut self.stepped) {
             directory.close(true);
         }
@@ -15,7 +15,7 @@ impl World {
 
     /// As `SIGKILL` or a power failure does.
     pub(crate) fn end(&mut self, is_power_failure: bool) {
-        self.arriving.clear();
+        self.open_records.clear();
         self.held.clear();
         self.committed.clear();
         self.late = None;

@@ -1,4 +1,4 @@
-//! The memory tier beside a naive twin: a map of lists.
+//! The memory tier beside a reference model: a map of lists.
 //!
 //! With room for everything both find the same, always. With little room the store may find less,
 //! but what it finds was committed, has not been taken back, and is the newest for its selecting
@@ -6,18 +6,18 @@
 
 mod support;
 
-#[path = "twin/arrival.rs"]
-mod arrival;
-#[path = "twin/boundaries.rs"]
+#[path = "reference_model/boundaries.rs"]
 mod boundaries;
-#[path = "twin/in_flight.rs"]
-mod in_flight;
-#[path = "twin/naive.rs"]
-mod naive;
-#[path = "twin/pair.rs"]
-mod pair;
+#[path = "reference_model/comparison.rs"]
+mod comparison;
+#[path = "reference_model/limits.rs"]
+mod limits;
+#[path = "reference_model/reference.rs"]
+mod reference;
+#[path = "reference_model/transfer.rs"]
+mod transfer;
 
-use pair::Pair;
+use comparison::Comparison;
 use support::{Random, Shown};
 use weir_policy::eviction::EvictionKind;
 
@@ -27,12 +27,12 @@ fn lookups_match_the_reference_model_when_nothing_is_evicted() {
         for seed in 0..25 {
             let _shown = Shown(format!("{kind} seed {seed}"));
             let mut random = Random::new(seed);
-            let mut pair = Pair::new(1 << 40, kind, true);
+            let mut comparison = Comparison::new(1 << 40, kind, true);
             for _ in 0..700 {
-                pair.step(&mut random);
+                comparison.step(&mut random);
             }
-            assert_eq!(pair.store.memory_use().evictions, 0);
-            pair.end();
+            assert_eq!(comparison.store.memory_use().evictions, 0);
+            comparison.end();
         }
     }
 }
@@ -44,17 +44,17 @@ fn invariants_hold_under_eviction_and_budget_changes() {
         for seed in 0..25 {
             let _shown = Shown(format!("{kind} seed {seed}"));
             let mut random = Random::new(seed);
-            let mut pair = Pair::new(100_000, kind, false);
+            let mut comparison = Comparison::new(100_000, kind, false);
             for _ in 0..2500 {
-                pair.step(&mut random);
+                comparison.step(&mut random);
                 if random.one_in(100) {
                     // a download fits while it arrives, or a few pages
                     let budget_max = if random.one_in(2) { 900_000 } else { 60_000 };
-                    pair.set_budget(random.below(budget_max));
+                    comparison.set_budget(random.below(budget_max));
                 }
             }
-            evictions += pair.store.memory_use().evictions;
-            pair.end();
+            evictions += comparison.store.memory_use().evictions;
+            comparison.end();
         }
         assert!(evictions > 1000, "{kind}: {evictions}");
     }

@@ -1,8 +1,8 @@
-//! The store and its twin, told the same.
+//! The store and the reference model, given the same operations.
 
-use crate::arrival::{Arrival, Arrived};
-use crate::naive::{Fields, Naive, RuleNumber, Selecting};
+use crate::reference::{Fields, Reference, RuleNumber, Selecting};
 use crate::support::{NOW, Random, check_response, digest, mix};
+use crate::transfer::{Arrived, Transfer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_policy::eviction::EvictionKind;
@@ -15,13 +15,13 @@ pub(crate) const RULES: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1
 
 const KEYS: u64 = 12;
 
-pub(crate) struct Pair {
+pub(crate) struct Comparison {
     pub(crate) store: Arc<MemoryStore>,
-    twin: Naive,
+    reference: Reference,
     /// Whether there is room for everything, so that both must find the same.
     exact: bool,
     budget: u64,
-    arrivals: Vec<Arrival>,
+    transfers: Vec<Transfer>,
     /// What is present of each that was committed.
     present: BTreeMap<u64, ByteSpans>,
     /// Found at some time; perhaps no longer stored.
@@ -29,15 +29,15 @@ pub(crate) struct Pair {
     last_id: u64,
 }
 
-impl Pair {
+impl Comparison {
     pub(crate) fn new(budget: u64, kind: EvictionKind, exact: bool) -> Self {
         let store = MemoryStore::new(budget, kind, 1, budget, Secret([7; 16]));
         Self {
             store: Arc::new(store),
-            twin: Naive::new(exact),
+            reference: Reference::new(exact),
             exact,
             budget,
-            arrivals: Vec::new(),
+            transfers: Vec::new(),
             present: BTreeMap::new(),
             seen: Vec::new(),
             last_id: 0,
@@ -54,13 +54,14 @@ impl Pair {
             87..92 => self.replace(random),
             92..96 => self.drop_one(random),
             96..99 => {
-                let (removed, expected) = (self.store.remove(digest(key)), self.twin.remove(key));
+                let (removed, expected) =
+                    (self.store.remove(digest(key)), self.reference.remove(key));
                 self.outdate(|of| of == key);
                 assert!(removed == expected || (!self.exact && removed < expected));
             }
             _ if random.one_in(8) => {
                 self.store.clear();
-                self.twin.clear();
+                self.reference.clear();
                 self.outdate(|_| true);
             }
             _ => {}
@@ -79,7 +80,7 @@ impl Pair {
         for key in 0..KEYS {
             self.find(key, [0, 1, 2]);
         }
-        self.arrivals.clear();
+        self.transfers.clear();
         self.seen.clear();
         self.store.clear();
         self.check();
@@ -96,23 +97,23 @@ impl Pair {
 
     /// What was arriving when its target was forgotten is not stored any more.
     fn outdate(&mut self, forgotten: impl Fn(u64) -> bool) {
-        for arrival in &mut self.arrivals {
-            arrival.outdated |= forgotten(arrival.key);
+        for transfer in &mut self.transfers {
+            transfer.outdated |= forgotten(transfer.key);
         }
     }
 
     fn begin(&mut self, random: &mut Random, key: u64) {
-        if self.arrivals.len() > 8 {
+        if self.transfers.len() > 8 {
             return;
         }
         self.last_id += 1;
         let former = self.part_of(random, key);
         let begun = match &former {
-            Some(former) => Arrival::resumed(&self.store, random, (key, self.last_id), former),
-            None => Arrival::new(&self.store, random, (key, self.last_id)),
+            Some(former) => Transfer::resumed(&self.store, random, (key, self.last_id), former),
+            None => Transfer::new(&self.store, random, (key, self.last_id)),
         };
         match begun {
-            Ok(arrival) => self.arrivals.push(arrival),
+            Ok(transfer) => self.transfers.push(transfer),
             Err(refusal) => assert!(!self.exact, "{refusal}"),
         }
     }
@@ -129,26 +130,26 @@ impl Pair {
 
     /// The next bytes of one that arrives, or its end.
     fn arrive(&mut self, random: &mut Random) {
-        if self.arrivals.is_empty() {
+        if self.transfers.is_empty() {
             return;
         }
-        let at = random.length(self.arrivals.len());
-        match self.arrivals[at].push(random) {
+        let at = random.length(self.transfers.len());
+        match self.transfers[at].push(random) {
             Ok(Arrived::More) => {}
             Ok(Arrived::All) => {
-                let arrival = self.arrivals.swap_remove(at);
-                self.commit(arrival);
+                let transfer = self.transfers.swap_remove(at);
+                self.commit(transfer);
             }
             Err(refusal) => {
                 assert!(!self.exact, "{refusal}");
-                self.arrivals.swap_remove(at);
+                self.transfers.swap_remove(at);
             }
         }
     }
 
-    fn commit(&mut self, arrival: Arrival) {
-        let (key, id, fields_of) = (arrival.key, arrival.id, arrival.vary);
-        let outdated = arrival.outdated;
+    fn commit(&mut self, transfer: Transfer) {
+        let (key, id, fields_of) = (transfer.key, transfer.id, transfer.vary);
+        let outdated = transfer.outdated;
         let vary = fields_of.map(|(rule, fields)| {
             let names: Vec<Box<str>> = RULES[rule]
                 .iter()
@@ -157,7 +158,7 @@ impl Pair {
             let values = values(rule, fields);
             (VaryRule(names.into()), selecting_digest(rule, &values))
         });
-        let (committed, present) = arrival.commit(vary);
+        let (committed, present) = transfer.commit(vary);
         assert!(
             !(outdated && committed.is_ok()),
             "a forgotten one came back"
@@ -169,15 +170,15 @@ impl Pair {
         if committed.is_ok() {
             let selecting: Option<Selecting> =
                 fields_of.map(|(rule, fields)| (rule, values(rule, fields)));
-            self.twin.commit(key, selecting, id);
+            self.reference.commit(key, selecting, id);
             self.present.insert(id, present);
         }
     }
 
     fn abandon(&mut self, random: &mut Random) {
-        if !self.arrivals.is_empty() {
-            let at = random.length(self.arrivals.len());
-            self.arrivals.swap_remove(at);
+        if !self.transfers.is_empty() {
+            let at = random.length(self.transfers.len());
+            self.transfers.swap_remove(at);
         }
     }
 
@@ -205,11 +206,11 @@ impl Pair {
             LookupResult::Missing(missing) => Err(missing),
         };
         if self.exact {
-            let expected = self.twin.find(key, |rule| values(rule, fields));
+            let expected = self.reference.find(key, |rule| values(rule, fields));
             assert_eq!(found, expected, "key {key}, fields {fields:?}");
         } else if let Ok(id) = found {
             assert!(
-                self.twin.has(key, id),
+                self.reference.has(key, id),
                 "{id} is outdated or was never whole"
             );
         }
@@ -237,7 +238,7 @@ impl Pair {
             body: old.body.clone(),
         };
         let replaced = self.store.replace(NOW, digest(key), &old, Arc::new(fresh));
-        let expected = self.twin.has(key, old_id);
+        let expected = self.reference.has(key, old_id);
         assert!(
             replaced == expected || (!self.exact && !replaced),
             "{old_id} of {key}"
@@ -251,7 +252,7 @@ impl Pair {
             return;
         };
         let dropped = self.store.drop_one(digest(key), &response);
-        let expected = self.twin.drop_one(key, id);
+        let expected = self.reference.drop_one(key, id);
         assert!(dropped == expected || (!self.exact && !dropped));
         self.seen.retain(|seen| seen.1 != id);
     }
