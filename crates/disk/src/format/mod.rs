@@ -22,7 +22,7 @@ mod segment;
 mod superblock;
 mod table;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod trailer;
 mod verify;
 mod writer;

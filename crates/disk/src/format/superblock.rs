@@ -93,7 +93,7 @@ impl Superblock {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{VOLUME, any_damage_is_an_error};
+    use super::super::testing::{self, VOLUME, any_damage_is_an_error};
     use super::*;
 
     fn superblock() -> Superblock {
@@ -120,13 +120,8 @@ mod tests {
         });
     }
 
-    /// The same page as another version would have written it.
     fn of_version(version: u32) -> Vec<u8> {
-        let mut bytes = superblock().encode();
-        bytes[8..12].copy_from_slice(&version.to_le_bytes());
-        let sum = Seal::UNKEYED.sum(0, &bytes[..PAGE_BYTES - 8]);
-        bytes[PAGE_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
-        bytes
+        testing::of_version(superblock().encode(), version, Seal::UNKEYED)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the tests of this folder have in common.
 
-use super::{FormatError, Seal, StoreId, Volume};
+use super::{FormatError, PAGE_BYTES, Seal, StoreId, Volume};
 
 pub(super) const VOLUME: Volume = Volume {
     store: StoreId(*b"sixteen bytes id"),
@@ -38,4 +38,13 @@ pub(super) fn any_damage_is_an_error(
     for length in 0..bytes.len() {
         assert!(decode(&bytes[..length]).is_err(), "cut to {length} bytes");
     }
+}
+
+/// A page that begins with magic bytes and a version, as `version` of the format would have written
+/// it.
+pub(crate) fn of_version(mut page: Vec<u8>, version: u32, seal: Seal) -> Vec<u8> {
+    page[8..12].copy_from_slice(&version.to_le_bytes());
+    let sum = seal.sum(0, &page[..PAGE_BYTES - 8]);
+    page[PAGE_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
+    page
 }

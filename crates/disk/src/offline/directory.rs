@@ -3,7 +3,8 @@
 use super::error::OfflineError;
 use super::purges::Purges;
 use crate::format::{
-    LOCK_FILE, PAGE_BYTES, SUPERBLOCK_FILE, Superblock, Volume, segment_file_name, segment_number,
+    FormatError, FormatErrorKind, LOCK_FILE, PAGE_BYTES, SUPERBLOCK_FILE, Superblock, Volume,
+    segment_file_name, segment_number,
 };
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
@@ -103,10 +104,16 @@ fn read_superblock(directory: &Path) -> Result<Superblock, OfflineError> {
     file.take(2 * PAGE_BYTES as u64)
         .read_to_end(&mut bytes)
         .map_err(|error| OfflineError::io(&path, error))?;
-    // the page is there twice: one damaged block is not the end of the store
+    // two copies of one page: the store can be read while one of them is intact. A newer version is
+    // refused, never guessed at
     let (first, second) = bytes.split_at(bytes.len().min(PAGE_BYTES));
+    let is_newer = |error: &FormatError| matches!(error.kind, FormatErrorKind::Newer { .. });
     Superblock::decode(first)
-        .or_else(|error| Superblock::decode(second).map_err(|_| error))
+        .or_else(|error| match Superblock::decode(second) {
+            _ if is_newer(&error) => Err(error),
+            Err(other) if is_newer(&other) => Err(other),
+            second => second.map_err(|_| error),
+        })
         .map_err(|error| OfflineError::format(&path, error))
 }
 

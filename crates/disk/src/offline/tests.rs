@@ -1,9 +1,10 @@
 use super::*;
+use crate::format::testing::of_version;
 use crate::format::{
-    BodyId, ExtentRef, JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Kind, LOCK_FILE,
-    NewExtent, NewRecord, PAGE_BYTES, PurgeEntry, PurgeScope, SUPERBLOCK_FILE, SegmentHeader,
-    StoreId, Superblock, TableEntry, Trailer, Volume, encode_embedded, encode_extent_header,
-    encode_listed, encode_table, segment_file_name,
+    BodyId, ExtentRef, FORMAT_VERSION, FormatErrorKind, JOURNAL_ENTRY_BYTES, JOURNAL_FILE,
+    JOURNAL_MIRROR_FILE, Kind, LOCK_FILE, NewExtent, NewRecord, PAGE_BYTES, PurgeEntry, PurgeScope,
+    SUPERBLOCK_FILE, Seal, SegmentHeader, StoreId, Superblock, TableEntry, Trailer, Volume,
+    encode_embedded, encode_extent_header, encode_listed, encode_table, segment_file_name,
 };
 use std::path::Path;
 use tempfile::TempDir;
@@ -152,17 +153,17 @@ fn journal(entries: &[(u64, PurgeScope)], edition: u64) -> Vec<u8> {
     bytes
 }
 
-fn lives(directory: &Path) -> Vec<(u64, u64, RecordState)> {
+fn states(directory: &Path) -> Vec<(u64, u64, RecordState)> {
     let directory = Directory::open(directory).unwrap();
     let survey = directory.survey().unwrap();
-    let life = |found: &StoredItem| {
+    let state = |found: &StoredItem| {
         (
             found.key.0,
             found.generation,
             survey.state_of(&directory, found),
         )
     };
-    survey.records().map(life).collect()
+    survey.records().map(state).collect()
 }
 
 fn content(directory: &Path, key: u64) -> Result<Vec<u8>, OfflineError> {
@@ -213,7 +214,7 @@ fn newest_record_of_a_key_is_the_live_one() {
         (2, 3, RecordState::Live),
         (3, 5, RecordState::Live),
     ];
-    assert_eq!(lives(directory.path()), expected);
+    assert_eq!(states(directory.path()), expected);
     assert_eq!(content(directory.path(), 1).unwrap(), b"one");
     assert_eq!(content(directory.path(), 2).unwrap(), b"two and more");
     assert_eq!(problems(directory.path()), Vec::<String>::new());
@@ -223,10 +224,10 @@ fn newest_record_of_a_key_is_the_live_one() {
 fn record_covered_by_a_purge_is_not_live() {
     let directory = example();
     purge(directory.path(), &[(5, PurgeScope::Key(Digest(1, 0)))]);
-    let lives_now = lives(directory.path());
-    assert_eq!(lives_now[0].2, RecordState::Purged);
-    assert_eq!(lives_now[1].2, RecordState::Purged);
-    assert_eq!(lives_now[2].2, RecordState::Live);
+    let states_now = states(directory.path());
+    assert_eq!(states_now[0].2, RecordState::Purged);
+    assert_eq!(states_now[1].2, RecordState::Purged);
+    assert_eq!(states_now[2].2, RecordState::Live);
     purge(
         directory.path(),
         &[
@@ -235,9 +236,9 @@ fn record_covered_by_a_purge_is_not_live() {
             (4, PurgeScope::All),
         ],
     );
-    let live: Vec<u64> = lives(directory.path())
+    let live: Vec<u64> = states(directory.path())
         .iter()
-        .filter(|(_, _, life)| *life == RecordState::Live)
+        .filter(|(_, _, state)| *state == RecordState::Live)
         .map(|(key, _, _)| *key)
         .collect();
     assert_eq!(live, [3]);
@@ -250,11 +251,11 @@ fn journal_that_lost_entries_makes_all_records_doubtful() {
     third.small(4, 9, b"four");
     third.write(directory.path());
     let all_doubtful = || {
-        let lives = lives(directory.path());
+        let states = states(directory.path());
         assert!(
-            lives
+            states
                 .iter()
-                .all(|(_, _, life)| *life == RecordState::Doubtful)
+                .all(|(_, _, state)| *state == RecordState::Doubtful)
         );
         assert!(
             problems(directory.path())
@@ -292,7 +293,7 @@ fn journal_that_lost_entries_makes_all_records_doubtful() {
 fn damaged_journal_copy_is_reported_by_name_and_changes_no_record() {
     let directory = example();
     purge(directory.path(), &[(5, PurgeScope::Key(Digest(1, 0)))]);
-    let expected = lives(directory.path());
+    let expected = states(directory.path());
     for name in [JOURNAL_FILE, JOURNAL_MIRROR_FILE] {
         let path = directory.path().join(name);
         let whole = std::fs::read(&path).unwrap();
@@ -300,7 +301,7 @@ fn damaged_journal_copy_is_reported_by_name_and_changes_no_record() {
         damaged[20] ^= 1;
         for bytes in [&damaged[..], &whole[..7], &[]] {
             std::fs::write(&path, bytes).unwrap();
-            assert_eq!(lives(directory.path()), expected);
+            assert_eq!(states(directory.path()), expected);
             let problems = problems(directory.path());
             assert_eq!(problems.len(), 1);
             assert!(
@@ -426,4 +427,44 @@ fn store_opens_while_one_superblock_page_is_intact() {
     std::fs::write(&path, &bytes).unwrap();
     let said = Directory::open(directory.path()).unwrap_err().to_string();
     assert!(said.ends_with("the checksum does not fit"), "{said}");
+}
+
+#[test]
+fn store_of_a_newer_version_is_refused_whichever_copy_says_so() {
+    let directory = example();
+    let path = directory.path().join(SUPERBLOCK_FILE);
+    let pages = std::fs::read(&path).unwrap();
+    let known = pages[..PAGE_BYTES].to_vec();
+    let newer = of_version(known.clone(), FORMAT_VERSION + 1, Seal::UNKEYED);
+    let damaged = vec![0; PAGE_BYTES];
+    for copies in [
+        [&newer, &newer],
+        [&newer, &known],
+        [&newer, &damaged],
+        [&damaged, &newer],
+    ] {
+        std::fs::write(&path, copies.map(|page| &page[..]).concat()).unwrap();
+        let Err(OfflineError::Format { error, .. }) = Directory::open(directory.path()) else {
+            panic!("a store of a newer version was opened");
+        };
+        let version = FORMAT_VERSION + 1;
+        assert_eq!(error.kind, FormatErrorKind::Newer { version });
+    }
+    std::fs::write(&path, pages).unwrap();
+    assert_eq!(content(directory.path(), 1).unwrap(), b"one");
+}
+
+#[test]
+fn segment_of_a_newer_version_is_reported_and_not_read() {
+    let directory = example();
+    let path = directory.path().join(segment_file_name(2));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let page = bytes[..PAGE_BYTES].to_vec();
+    let newer = of_version(page, FORMAT_VERSION + 1, VOLUME.segment(2));
+    bytes[..PAGE_BYTES].copy_from_slice(&newer);
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(states(directory.path()), [(1, 1, RecordState::Live)]);
+    let found = problems(directory.path());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("newer version"), "{found:?}");
 }
