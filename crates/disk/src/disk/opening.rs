@@ -297,7 +297,13 @@ fn spawn(
     let is_closing = closing();
     run(disk, "disk-loader", move || loader.run(is_closing))?;
     let (reading, threads) = (Arc::clone(directory), config.readers);
-    run(disk, READER, move || read(&reading, threads))?;
+    run(disk, READER, move || {
+        let batch = reading.files.batch(READS_AT_ONCE_MAX);
+        reading.pool.serve(batch, (READER, threads), |threads| {
+            let path = reading.path.clone();
+            reading.tell(Notice::OneByOne { path, threads });
+        });
+    })?;
     if config.scrub_bytes_per_s > 0 {
         let (directory, is_closing) = (Arc::clone(directory), closing());
         let rate = config.scrub_bytes_per_s;
@@ -306,27 +312,6 @@ fn spawn(
         })?;
     }
     Ok(())
-}
-
-/// What the thread does that reads: all of it side by side, or one after the other with the help of
-/// some more.
-fn read(directory: &Directory, threads: usize) {
-    if let Some(batch) = directory.files.batch(READS_AT_ONCE_MAX)
-        && directory.pool.run_batch(batch).is_ok()
-    {
-        return;
-    }
-    std::thread::scope(|scope| {
-        let more = (1..threads).map_while(|_| {
-            let thread = std::thread::Builder::new().name(READER.to_owned());
-            thread.spawn_scoped(scope, || directory.pool.run()).ok()
-        });
-        directory.tell(Notice::OneByOne {
-            path: directory.path.clone(),
-            threads: 1 + more.count(),
-        });
-        directory.pool.run();
-    });
 }
 
 fn run(disk: &Disk, name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -50,7 +50,7 @@ struct Waiting {
     /// Of those, the ones that look again soon without being woken.
     watching: usize,
     /// The one thread for all waits and has not been called.
-    is_deaf: bool,
+    is_waiting_in_kernel: bool,
     is_closed: bool,
 }
 
@@ -61,8 +61,8 @@ impl Waiting {
     }
 
     /// Whether the one thread for all is to be called.
-    fn wants_bell(&self) -> bool {
-        self.is_deaf && self.busy < READS_AT_ONCE_MAX && self.jobs.len() > self.busy
+    fn wants_interrupt(&self) -> bool {
+        self.is_waiting_in_kernel && self.busy < READS_AT_ONCE_MAX && self.jobs.len() > self.busy
     }
 }
 
@@ -137,13 +137,13 @@ impl Pool {
             return Err(ReadError::Busy);
         }
         waiting.jobs.push_back(job);
-        let (wants_another, wants_bell) = (waiting.wants_another(), waiting.wants_bell());
-        waiting.is_deaf &= !wants_bell;
+        let (wants_another, wants_interrupt) = (waiting.wants_another(), waiting.wants_interrupt());
+        waiting.is_waiting_in_kernel &= !wants_interrupt;
         drop(waiting);
         if wants_another {
             self.ready.notify_one();
         }
-        if wants_bell {
+        if wants_interrupt {
             self.call();
         }
         Ok(())
@@ -155,8 +155,30 @@ impl Pool {
         }
     }
 
+    /// Reads until the store is closed: all reads side by side in this thread if the system has a
+    /// `batch` for that. Else, and when the batch fails, one read after the other, in `threads`
+    /// threads; `on_threads` is called with their number first.
+    pub(crate) fn serve(
+        &self,
+        batch: Option<Box<dyn Batch>>,
+        (name, threads): (&str, usize),
+        on_threads: impl FnOnce(usize),
+    ) {
+        if batch.is_some_and(|batch| self.run_batch(batch).is_ok()) {
+            return;
+        }
+        std::thread::scope(|scope| {
+            let more = (1..threads).map_while(|_| {
+                let thread = std::thread::Builder::new().name(name.to_owned());
+                thread.spawn_scoped(scope, || self.run()).ok()
+            });
+            on_threads(1 + more.count());
+            self.run();
+        });
+    }
+
     /// What each thread does until the store is closed.
-    pub(crate) fn run(&self) {
+    fn run(&self) {
         let mut waiting = self.lock();
         loop {
             if waiting.is_closed {
@@ -177,9 +199,8 @@ impl Pool {
     /// What the one thread for all does until the store is closed.
     ///
     /// # Errors
-    /// The system gave up, and with it what was under way: the thread is to go on with
-    /// [`Self::run`].
-    pub(crate) fn run_batch(&self, batch: Box<dyn Batch>) -> io::Result<()> {
+    /// The batch failed, and with it the reads in progress.
+    fn run_batch(&self, batch: Box<dyn Batch>) -> io::Result<()> {
         let _fault = Fault(self);
         let interrupter = self.interrupter.set(batch.interrupter());
         debug_assert!(interrupter.is_ok(), "one thread only");
@@ -206,7 +227,7 @@ impl Pool {
         let count = waiting.jobs.len().min(reads.free());
         jobs.extend(waiting.jobs.drain(..count));
         waiting.busy = reads.under_way();
-        waiting.is_deaf = count == 0;
+        waiting.is_waiting_in_kernel = count == 0;
         let is_open = !waiting.is_closed;
         let longest = if waiting.busy == 0 { REST } else { WATCH };
         is_open.then_some(longest)
@@ -264,7 +285,7 @@ impl Drop for Fault<'_> {
 mod tests {
     use super::*;
     use crate::directory::reads::buffer::{BufferState, Span};
-    use crate::files::batch_tests::{BlockingFile, systems};
+    use crate::files::batch_tests::{BlockingFile, kernel_batch, systems};
     use crate::files::simulated::SimulatedFiles;
     use crate::files::{Access, File, Files, SystemFiles, TransferResult};
     use std::io::Write as _;
@@ -335,11 +356,7 @@ mod tests {
         let pool = Arc::new(Pool::new(max, false));
         let thread = std::thread::spawn({
             let pool = Arc::clone(&pool);
-            move || {
-                if pool.run_batch(batch()).is_err() {
-                    pool.run();
-                }
-            }
+            move || pool.serve(Some(batch()), ("reader", 2), |_| {})
         });
         (pool, thread)
     }
@@ -398,8 +415,7 @@ mod tests {
 
     #[test]
     fn batch_thread_completes_other_reads_and_the_close_while_one_read_hangs() {
-        if SystemFiles.batch(1).is_none() {
-            // where every read has a thread of its own, another test sees to it
+        if kernel_batch(1).is_none() {
             return;
         }
         let batch = || SystemFiles.batch(READS_AT_ONCE_MAX).unwrap();
@@ -455,31 +471,44 @@ mod tests {
     }
 
     #[test]
-    fn reads_continue_on_the_thread_after_its_batch_fails() {
+    fn reads_continue_on_several_threads_after_the_batch_fails() {
         let files = SimulatedFiles::new(1);
         let interrupter = files.batch(1).unwrap().interrupter();
-        let (pool, thread) = batched(move || Box::new(Failing(interrupter)), 1000);
+        let pool = Arc::new(Pool::new(1000, false));
+        let (sender, threads) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || {
+                let batch: Box<dyn Batch> = Box::new(Failing(interrupter));
+                let on_threads = |count| sender.send(count).unwrap();
+                pool.serve(Some(batch), ("reader", 3), on_threads);
+            }
+        });
         let file = file_of(&files, Path::new("/"), 7);
-        // the first ones may have been under way
-        let read = || runtime().block_on(read_byte(&pool, &file));
-        while read() != Ok(7) {}
-        assert_eq!(read(), Ok(7));
+        assert_eq!(threads.recv(), Ok(3));
+        for _ in 0..10 {
+            assert_eq!(runtime().block_on(read_byte(&pool, &file)), Ok(7));
+        }
         pool.close();
         thread.join().unwrap();
     }
 
     #[test]
     fn batch_thread_is_woken_only_if_more_reads_wait_than_are_in_progress() {
-        let check = |is_deaf, busy, reads: usize, expected| {
+        let check = |is_waiting_in_kernel, busy, reads: usize, expected| {
             let mut waiting = Waiting {
                 busy,
-                is_deaf,
+                is_waiting_in_kernel,
                 ..Waiting::default()
             };
             for _ in 0..reads {
                 waiting.jobs.push_back(Box::new(|| true));
             }
-            assert_eq!(waiting.wants_bell(), expected, "{is_deaf} {busy} {reads}");
+            assert_eq!(
+                waiting.wants_interrupt(),
+                expected,
+                "{is_waiting_in_kernel} {busy} {reads}"
+            );
         };
         check(true, 0, 1, true);
         check(true, 1, 1, false);
