@@ -173,19 +173,23 @@ fn endless_chunk_extension_or_trailer_section_truncates_the_response() {
 fn bytes_after_a_response_are_discarded_with_the_connection() {
     Setup::each(|setup| {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
-        for answer in [
-            format!("{PLAIN}{evil}"),
-            format!("HTTP/1.1 204 No Content\r\n\r\n{evil}"),
-            format!("HTTP/1.1 304 Not Modified\r\n\r\n{evil}"),
-            format!(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n{evil}"
-            ),
-            format!("{PLAIN}\r\n"),
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+        for (answer, status, text) in [
+            (format!("{PLAIN}{evil}"), 200, "ok"),
+            (format!("HTTP/1.1 204 No Content\r\n\r\n{evil}"), 204, ""),
+            (format!("HTTP/1.1 304 Not Modified\r\n\r\n{evil}"), 304, ""),
+            (format!("{chunked}{evil}"), 200, "ok"),
+            (format!("{PLAIN}\r\n"), 200, "ok"),
         ] {
             let mut client = setup.proxy.client();
             client.send(setup.get("/1"));
             let (mut hop, _) = setup.origin.answer(&answer);
-            client.read_response();
+            let response = client.read_response();
+            assert_eq!(
+                (response.status(), &*response.text()),
+                (status, text),
+                "{answer:?}"
+            );
             hop.expect_end();
             client.send(setup.get("/2"));
             let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\ngood";
@@ -197,7 +201,8 @@ fn bytes_after_a_response_are_discarded_with_the_connection() {
         let mut client = setup.proxy.client();
         client.send(setup.head("HEAD", "/", "1.1", ""));
         let (mut hop, _) = setup.origin.answer(PLAIN);
-        client.read_head();
+        assert_eq!(client.read_head().status(), 200);
+        client.expect_no_bytes();
         hop.expect_end();
     });
 }
@@ -208,7 +213,7 @@ fn connection_with_an_unsolicited_response_is_not_reused() {
         let mut client = setup.proxy.client();
         client.send(setup.get("/1"));
         let (mut hop, _) = setup.origin.answer(PLAIN);
-        client.read_response();
+        assert_eq!(client.read_response().text(), "ok");
         setup.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
         hop.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
         client.send(setup.get("/2"));

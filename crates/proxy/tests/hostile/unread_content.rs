@@ -202,7 +202,7 @@ fn connection_is_closed_after_more_than_64_kib_of_unwanted_content() {
                 drop(setup.origin.answer(OK));
                 assert_eq!(client.read_response().text(), "ok");
             } else {
-                client.read_to_end();
+                client.expect_end();
             }
         }
     });
