@@ -17,6 +17,7 @@ use crate::disk::{NoticeHandler, Tickets};
 use crate::files::Files;
 use crate::format::{PurgeScope, Volume};
 use crate::index::{Index, Place};
+use crate::lock::lock;
 use crate::record::RecordId;
 use crate::{DiskUse, Notice, Verify};
 use counters::Counters;
@@ -28,7 +29,7 @@ use reads::pool::Pool;
 use segment::{Segment, Segments};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use weir_policy::Digest;
 use weir_policy::page_cache::PageCache;
@@ -111,7 +112,7 @@ impl std::fmt::Debug for Directory {
 
 impl Directory {
     pub(crate) fn gate(&self) -> MutexGuard<'_, ()> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.gate)
     }
 
     pub(crate) fn tell(&self, notice: Notice) {

@@ -10,6 +10,7 @@ use crate::files::Files;
 use crate::format::{
     META_BYTES_MAX, PAGE_BYTES, PurgeScope, TRAILER_BYTES, embedded_bytes, table_bytes,
 };
+use crate::lock::lock;
 use crate::record::BodyBlock;
 use crate::{
     Candidate, CheckError, CheckReport, DiskConfig, DiskUse, LoadedRecord, NewRecord, Notice,
@@ -19,7 +20,7 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -55,7 +56,7 @@ impl Tickets {
     }
 
     pub(crate) fn secret(&self) -> Secret {
-        *self.secret.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.secret)
     }
 }
 
@@ -245,7 +246,7 @@ impl Disk {
         what: PurgeScope,
     ) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
         let mut waiting: Vec<(PathBuf, Option<oneshot::Receiver<bool>>)> = Vec::new();
-        let order = self.purging.lock().unwrap_or_else(PoisonError::into_inner);
+        let order = lock(&self.purging);
         let generation = self.tickets.next();
         let mut is_held = false;
         for directory in &self.directories {
@@ -334,7 +335,7 @@ impl Disk {
             directory.queue.close();
             directory.pool.close();
         }
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = lock(&self.threads);
         let begun = Instant::now();
         while threads.iter().any(|thread| !thread.is_finished()) {
             if begun.elapsed() >= CLOSE_TIME_MAX {
@@ -348,7 +349,7 @@ impl Disk {
             std::thread::park_timeout(Duration::from_millis(1));
         }
         threads.clear();
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = lock(&self.locks);
         locks.clear();
     }
 }

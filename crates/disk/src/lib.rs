@@ -22,6 +22,7 @@ mod failure;
 pub mod files;
 pub mod format;
 mod index;
+mod lock;
 mod notice;
 pub mod offline;
 mod record;

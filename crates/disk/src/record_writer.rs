@@ -3,9 +3,10 @@
 use crate::directory::Directory;
 use crate::directory::queue::{CommitJob, ExtentJob, JOB_BYTES, Job};
 use crate::format::{BodyId, META_BYTES_MAX};
+use crate::lock::lock;
 use crate::record::Ticket;
 use crate::{Extent, Refused};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use weir_policy::Digest;
 
@@ -54,7 +55,7 @@ struct State {
 
 impl Progress {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     fn wake(mut state: MutexGuard<'_, State>) {

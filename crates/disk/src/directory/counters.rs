@@ -1,8 +1,8 @@
 //! What happened since the store was opened.
 
+use crate::lock::lock;
 use crate::{DiskUse, NOTICE_INTERVAL_MS, Refused};
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct NoticeLimiter(Mutex<Option<(u64, u64)>>);
 impl NoticeLimiter {
     /// Whether to tell it, with the number of those that were not told.
     pub(crate) fn allow(&self, now_ms: u64) -> Option<u64> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.0);
         match &mut *last {
             Some((at_ms, more)) if now_ms < *at_ms + NOTICE_INTERVAL_MS => {
                 *more += 1;

@@ -1,6 +1,7 @@
 //! What waits to be written, bounded in bytes.
 
 use crate::format::{BodyId, PurgeScope};
+use crate::lock::lock;
 use crate::record::{BodyBlock, Ticket};
 use crate::record_writer::Progress;
 use crate::{Extent, Refused};
@@ -111,7 +112,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 
     /// Takes room for bytes that will wait here.

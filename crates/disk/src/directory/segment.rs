@@ -3,6 +3,7 @@
 use crate::files::File;
 use crate::format::Seal;
 use crate::index::SLOTS_MAX;
+use crate::lock::lock;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -95,25 +96,19 @@ impl Segment {
     }
 
     pub(crate) fn add_outer_extent(&self, extent: OuterExtent) {
-        let mut extents = self
-            .outer_extents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut extents = lock(&self.outer_extents);
         extents.push(extent);
     }
 
     pub(crate) fn outer_extents(&self) -> Vec<OuterExtent> {
-        let extents = self
-            .outer_extents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let extents = lock(&self.outer_extents);
         extents.clone()
     }
 
     /// The chunk at `offset` was verified.
     pub(crate) fn verified(&self, offset: u32, len: u32) {
         if len >= SEND_BYTES_MIN {
-            let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut verified = lock(&self.verified);
             verified.insert(offset);
         }
     }
@@ -121,12 +116,12 @@ impl Segment {
     /// The chunk at `offset` is not in the page cache: when it comes back, it must be verified
     /// again.
     pub(crate) fn left_memory(&self, offset: u32) {
-        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verified = lock(&self.verified);
         verified.remove(&offset);
     }
 
     pub(crate) fn is_verified(&self, offset: u32) -> bool {
-        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let verified = lock(&self.verified);
         verified.contains(&offset)
     }
 }

@@ -17,6 +17,7 @@ use crate::format::{
     ALIGN_BYTES, CHUNK_BYTES, EXTENT_BYTES_MAX, PAGE_BYTES, PurgeEntry, PurgeScope,
     SEGMENT_BYTES_MAX, Superblock,
 };
+use crate::lock::lock;
 use crate::{DirectoryConfig, DiskConfig, Notice, OpenError};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -318,10 +319,7 @@ fn run(disk: &Disk, name: &str, what: impl FnOnce() + Send + 'static) -> io::Res
     let thread: JoinHandle<()> = std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(what)?;
-    let mut threads = disk
-        .threads
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut threads = lock(&disk.threads);
     threads.push(thread);
     Ok(())
 }

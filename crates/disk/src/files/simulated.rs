@@ -15,11 +15,12 @@ pub use content::SECTOR_BYTES;
 pub use fault::{Fault, Plan, Random};
 
 use super::{Access, Batch, DIRECT_BYTES, File, Files, Lock, Space};
+use crate::lock::lock;
 use batch::SimulatedBatch;
 use device::Device;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use world::{FileId, World};
 
 /// A machine with one file system.
@@ -40,7 +41,7 @@ impl SimulatedFiles {
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.world)
     }
 
     /// What will go wrong from now on; replaces what was planned before, and counts operations

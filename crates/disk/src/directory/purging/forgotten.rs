@@ -1,9 +1,10 @@
 //! Keys whose records were taken out of the index and are still on the device: after a restart they
 //! may be found again. Whoever wants them gone for good must purge; so they count as held.
 
+use crate::lock::lock;
 use std::collections::HashSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use weir_policy::Digest;
 
 /// Keys remembered; beyond, every key counts as held.
@@ -17,7 +18,7 @@ pub(crate) struct ForgottenKeys {
 
 impl ForgottenKeys {
     pub(crate) fn remember(&self, key: Digest) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = lock(&self.keys);
         if keys.len() >= FORGOTTEN_MAX && !keys.contains(&key) {
             self.overflowed.store(true, Ordering::Release);
         } else {
@@ -26,7 +27,7 @@ impl ForgottenKeys {
     }
 
     pub(crate) fn may_hold(&self, key: Digest) -> bool {
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = lock(&self.keys);
         self.has_overflowed() || keys.contains(&key)
     }
 
@@ -36,14 +37,14 @@ impl ForgottenKeys {
 
     /// Nothing of before can come back.
     pub(crate) fn clear(&self) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = lock(&self.keys);
         keys.clear();
         self.overflowed.store(false, Ordering::Release);
     }
 
     /// A key was purged, durably.
     pub(crate) fn purged(&self, key: Digest) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = lock(&self.keys);
         keys.remove(&key);
     }
 }

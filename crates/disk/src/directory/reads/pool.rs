@@ -13,6 +13,7 @@ mod in_progress;
 use crate::ReadError;
 use crate::directory::reads::buffer::Buffer;
 use crate::files::{Batch, Interrupter};
+use crate::lock::lock;
 pub(crate) use in_progress::ReadsInProgress;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -89,7 +90,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 
     /// Has `read` done: it is called until it has something to say. One that nobody waits for any

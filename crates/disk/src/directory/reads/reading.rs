@@ -4,10 +4,11 @@
 use crate::directory::Directory;
 use crate::directory::reads::reader::ReadMode;
 use crate::directory::segment::Segment;
+use crate::lock::lock;
 use crate::{Notice, ReadError};
 use std::future::Future;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use weir_policy::page_cache::{PageCache, Volumes, Way};
 
 impl Directory {
@@ -63,9 +64,7 @@ impl Directory {
     }
 
     pub(crate) fn page_cache(&self) -> MutexGuard<'_, PageCache> {
-        self.page_cache
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.page_cache)
     }
 
     fn volumes(&self) -> Volumes {

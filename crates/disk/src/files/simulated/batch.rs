@@ -2,6 +2,7 @@
 
 use super::Random;
 use crate::files::{Batch, Interrupter, Transfer, TransferResult};
+use crate::lock::lock;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -70,7 +71,7 @@ struct SimulatedInterrupter {
 
 impl SimulatedInterrupter {
     fn wait(&self, longest: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let rung = lock(&self.rung);
         let waited = self.heard.wait_timeout_while(rung, longest, |rung| !*rung);
         let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *rung = false;
@@ -79,7 +80,7 @@ impl SimulatedInterrupter {
 
 impl Interrupter for SimulatedInterrupter {
     fn interrupt(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.rung) = true;
         self.heard.notify_one();
     }
 }

@@ -1,5 +1,6 @@
 //! Whether the device takes anything.
 
+use crate::lock::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// A device that can be stopped.
@@ -11,19 +12,13 @@ pub(super) struct Device {
 
 impl Device {
     pub(super) fn set_stopped(&self, is_stopped: bool) {
-        *self
-            .is_stopped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = is_stopped;
+        *lock(&self.is_stopped) = is_stopped;
         self.changed.notify_all();
     }
 
     /// Returns while it works.
     pub(super) fn wait(&self) {
-        let is_stopped = self
-            .is_stopped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let is_stopped = lock(&self.is_stopped);
         let waited = self.changed.wait_while(is_stopped, |stopped| *stopped);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
