@@ -73,12 +73,7 @@ impl MemoryStore {
     ) -> Self {
         let shard_bytes_min = SHARD_BYTES_MIN.max(shard_bytes_for(largest_response));
         let by_size = usize::try_from(budget_bytes / shard_bytes_min).unwrap_or(usize::MAX);
-        let count = shards_max.min(by_size).clamp(1, 1024);
-        let count = if count.is_power_of_two() {
-            count
-        } else {
-            count.next_power_of_two() / 2
-        };
+        let count = 1 << shards_max.min(by_size).clamp(1, 1024).ilog2();
         let share = budget_bytes / count as u64;
         let shards = (0..count)
             .map(|_| Mutex::new(Shard::new(Catalog::new(share, eviction))))
@@ -186,13 +181,7 @@ impl MemoryStore {
     /// Whether a response under `key` with so many bytes of content, of which `came` are there, is
     /// written to disk. What is there already is replaced in any case.
     pub(crate) fn admits(&self, disk: &Disk, key: Digest, content: Option<u64>, came: u64) -> bool {
-        let judge = || {
-            let mut admissions = self
-                .admissions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            admissions.judge(key, content)
-        };
+        let judge = || lock(&self.admissions).judge(key, content);
         self.is_for_disk(content.unwrap_or(came))
             && (disk.may_hold(key) || judge() == Admission::Admitted)
     }
@@ -251,22 +240,13 @@ impl MemoryStore {
         let (removed, variant) = match place {
             DiskPlace::Forgotten(variant) => (1, variant),
             DiskPlace::Evicted(variant) => (0, variant),
-            DiskPlace::Replaced => {
-                return Purge {
-                    removed: 0,
-                    durable: None,
-                };
-            }
+            DiskPlace::Replaced => return Purge::default(),
             DiskPlace::Unknown => return self.purge(primary),
         };
-        let durable = self.disk.as_ref().map(|disk| {
-            let key = variant.map_or(primary, |(line, selecting)| {
-                variant_key(&self.secret, primary, line, selecting)
-            });
-            let durable: Durable = Box::pin(disk.purge(key));
-            durable
+        let key = variant.map_or(primary, |(line, selecting)| {
+            variant_key(&self.secret, primary, line, selecting)
         });
-        Purge { removed, durable }
+        self.purge_on_disk(removed, |disk| Box::pin(disk.purge(key)))
     }
 
     /// Forgets all that is stored for a target in memory; returns how many responses left.
@@ -276,30 +256,25 @@ impl MemoryStore {
 
     /// Forgets all that is stored for a target, here and on disk, and what is on its way to either.
     pub fn purge(&self, primary: Digest) -> Purge {
-        let removed = self.remove(primary);
-        let Some(disk) = &self.disk else {
-            return Purge {
-                removed,
-                durable: None,
-            };
-        };
-        let is_on_disk = disk.find(primary).is_some();
-        Purge {
-            // what is in both tiers is one response
-            removed: removed.max(usize::from(is_on_disk)),
-            durable: Some(Box::pin(disk.purge(primary))),
-        }
+        let disk = self.disk.as_ref();
+        let is_on_disk = disk.is_some_and(|disk| disk.find(primary).is_some());
+        // a response in both tiers counts once
+        let removed = self.remove(primary).max(usize::from(is_on_disk));
+        self.purge_on_disk(removed, |disk| Box::pin(disk.purge(primary)))
     }
 
     /// Forgets everything, here and on disk.
     pub fn purge_all(&self) -> Purge {
         let removed = usize::try_from(self.memory_use().entries).unwrap_or(usize::MAX);
         self.clear();
-        let durable = self.disk.as_ref().map(|disk| {
-            let durable: Durable = Box::pin(disk.purge_all());
-            durable
-        });
-        Purge { removed, durable }
+        self.purge_on_disk(removed, |disk| Box::pin(disk.purge_all()))
+    }
+
+    fn purge_on_disk(&self, removed: usize, purge: impl FnOnce(&Disk) -> Durable) -> Purge {
+        Purge {
+            removed,
+            durable: self.disk.as_deref().map(purge),
+        }
     }
 
     /// Forgets everything in memory.
@@ -361,6 +336,7 @@ impl MemoryStore {
 type Durable = Pin<Box<dyn Future<Output = Result<(), PurgeError>> + Send>>;
 
 /// A purge that is in force. It is to be acknowledged once it is durable.
+#[derive(Default)]
 #[must_use]
 pub struct Purge {
     /// How many responses left, as far as that is known: of variants that only the disk has, it is
@@ -383,8 +359,8 @@ impl Purge {
     }
 }
 
-/// A panic elsewhere while the lock was held leaves the table usable: every operation leaves it
+/// A panic elsewhere while a lock is held leaves the store usable: every operation leaves it
 /// consistent before anything that can fail.
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

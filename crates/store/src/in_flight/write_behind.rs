@@ -5,9 +5,9 @@
 //! who asks how much is held; while nobody does, nobody wants the room either.
 
 use crate::body::Body;
-use crate::memory::MemoryStore;
+use crate::memory::{MemoryStore, lock};
 use crate::stored::StoredResponse;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use weir_disk::{Extent, PendingRecord};
 use weir_policy::{Digest, Now};
 
@@ -31,19 +31,17 @@ impl WriteBehind {
         response: &Arc<StoredResponse>,
         pending: PendingRecord,
     ) {
-        let entry = Entry {
+        lock(&self.0).push(Entry {
             primary,
             response: Arc::downgrade(response),
             pending,
-        };
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.push(entry);
+        });
     }
 
     /// Gives back the memory of those that are written.
     pub(crate) fn settle(&self, store: &MemoryStore, now: Now) {
         let written: Vec<(Entry, Vec<Extent>)> = {
-            let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut entries = lock(&self.0);
             let written = entries.extract_if(.., |entry| entry.pending.extents().is_some());
             let with_extents = |entry: Entry| {
                 let extents = entry.pending.extents()?.ok()?;

@@ -1,4 +1,4 @@
-//! DirectoryParams a directory, and filling its index.
+//! Opening a directory, and filling its index.
 
 pub(crate) mod loader;
 pub(crate) mod open;

@@ -55,7 +55,7 @@ pub(crate) struct InFlightResponse {
 struct Inner {
     fill: Fill,
     content: InFlightContent,
-    places: Vec<(FetchId, WritePositionId)>,
+    positions: Vec<(FetchId, WritePositionId)>,
     /// The fetch it began with, and the content bytes that one has brought: for the log line of the
     /// request that began it.
     first: (FetchId, u64),
@@ -123,7 +123,14 @@ impl InFlightResponse {
         if passing.is_some() {
             fill.pass();
         }
-        let place = content.open(params.span);
+        let position = content.open(params.span);
+        let inner = Inner {
+            positions: vec![(fetch, position)],
+            first: (fetch, 0),
+            reservation: params.reservation.ok(),
+            passing,
+            ..Inner::new(fill, content)
+        };
         let in_flight = Self {
             key: params.key,
             read_ahead: params.rules.read_ahead,
@@ -134,23 +141,7 @@ impl InFlightResponse {
             keeps_part: params.keeps_part,
             for_one: false,
             counters: Arc::clone(worker.shared.common_counters()),
-            inner: Mutex::new(Inner {
-                fill,
-                content,
-                places: vec![(fetch, place)],
-                first: (fetch, 0),
-                reservation: params.reservation.ok(),
-                unstored: None,
-                group: None,
-                is_published: false,
-                waiting: Waiting::default(),
-                trailers: Box::default(),
-                passing,
-                outcome: None,
-                client_us: 0,
-                next_hop_us: 0,
-                read_ahead_max: 0,
-            }),
+            inner: Mutex::new(inner),
         };
         (Arc::new(in_flight), fetch)
     }
@@ -174,6 +165,12 @@ impl InFlightResponse {
         let mut fill = Fill::new(rules, now, complete_length, ByteSpans::new());
         fill.pass();
         let reader = fill.attach(now, span).ok()?;
+        let inner = Inner {
+            is_published: true,
+            passing: Some(Passing::for_one()),
+            outcome: Some(Outcome::Dropped),
+            ..Inner::new(fill, InFlightContent::new(complete_length, None))
+        };
         let in_flight = Self {
             key,
             read_ahead,
@@ -184,23 +181,7 @@ impl InFlightResponse {
             keeps_part: false,
             for_one: true,
             counters: Arc::clone(worker.shared.common_counters()),
-            inner: Mutex::new(Inner {
-                fill,
-                content: InFlightContent::new(complete_length, None),
-                places: Vec::new(),
-                first: (FetchId(0), 0),
-                reservation: None,
-                unstored: None,
-                group: None,
-                is_published: true,
-                waiting: Waiting::default(),
-                trailers: Box::default(),
-                passing: Some(Passing::for_one()),
-                outcome: Some(Outcome::Dropped),
-                client_us: 0,
-                next_hop_us: 0,
-                read_ahead_max: 0,
-            }),
+            inner: Mutex::new(inner),
         };
         Some((Arc::new(in_flight), reader))
     }
@@ -274,8 +255,8 @@ impl InFlightResponse {
     /// they are).
     pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) -> usize {
         let inner = &mut *self.lock();
-        let place = inner.places.iter().find(|(known, _)| *known == fetch);
-        let Some(&(_, place)) = place else {
+        let position = inner.positions.iter().find(|(known, _)| *known == fetch);
+        let Some(&(_, position)) = position else {
             return bytes.len();
         };
         let room = inner.fill.to_come(fetch).unwrap_or(u64::MAX);
@@ -283,11 +264,11 @@ impl InFlightResponse {
         let bytes = &bytes[..room.min(bytes.len())];
         if inner.passing.is_none()
             && let Some(reservation) = &mut inner.reservation
-            && let Err(why) = reservation.reserve_push(&mut inner.content, place, bytes.len())
+            && let Err(why) = reservation.reserve_push(&mut inner.content, position, bytes.len())
         {
             inner.pass(worker, why);
         }
-        inner.content.push(place, bytes);
+        inner.content.push(position, bytes);
         inner.fill.received(worker.now(), fetch, bytes.len() as u64);
         if inner.first.0 == fetch {
             inner.first.1 += bytes.len() as u64;
@@ -413,9 +394,13 @@ impl InFlightResponse {
             inner.trailers = trailers.into();
         }
         inner.waiting.forget_fetch(fetch);
-        if let Some(at) = inner.places.iter().position(|(known, _)| *known == fetch) {
-            let (_, place) = inner.places.swap_remove(at);
-            inner.content.close(place);
+        if let Some(at) = inner
+            .positions
+            .iter()
+            .position(|(known, _)| *known == fetch)
+        {
+            let (_, position) = inner.positions.swap_remove(at);
+            inner.content.close(position);
         }
         self.settle(inner, worker);
         inner.wake_readers();
@@ -438,6 +423,27 @@ impl Drop for InFlightResponse {
 }
 
 impl Inner {
+    /// Without a fetch, a reservation or a group.
+    fn new(fill: Fill, content: InFlightContent) -> Self {
+        Self {
+            fill,
+            content,
+            positions: Vec::new(),
+            first: (FetchId(0), 0),
+            reservation: None,
+            unstored: None,
+            group: None,
+            is_published: false,
+            waiting: Waiting::default(),
+            trailers: Box::default(),
+            passing: None,
+            outcome: None,
+            client_us: 0,
+            next_hop_us: 0,
+            read_ahead_max: 0,
+        }
+    }
+
     /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
     /// and, where that was looked at, of what the client had acknowledged.
     fn read_ahead_max(&self) -> u64 {
@@ -460,8 +466,8 @@ impl Inner {
 
     /// A fetch of `span` begins.
     fn open(&mut self, fetch: FetchId, span: ByteSpan) {
-        let place = self.content.open(span);
-        self.places.push((fetch, place));
+        let position = self.content.open(span);
+        self.positions.push((fetch, position));
     }
 
     /// Takes back the memory of what was written to disk since the last look; `waker` is woken when
@@ -485,12 +491,6 @@ struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
-    /// and, where that was looked at, of what the client had acknowledged.
-    fn read_ahead_max(&self) -> u64 {
-        self.read_ahead_max.max(self.fill.read_ahead_max())
-    }
-
     /// Wakes the fetches if what they may take may have changed.
     fn wake_stirred(&mut self) {
         if self.inner.fill.stirred() {
