@@ -1,5 +1,5 @@
-//! One directory: its segments, its index, its journal, its threads. What they share stands here;
-//! nothing in it waits for the device while a lock is held.
+//! One directory: its segments, its index, its journal, its threads. Their shared state is here. No
+//! lock is held while the device works.
 
 pub(crate) mod active;
 pub(crate) mod counters;
@@ -226,8 +226,8 @@ impl Directory {
         self.purges.note(what, generation, None);
         match what {
             PurgeScope::Key(key) => {
-                // who writes one meanwhile either still counts as pending, or sees the purge and
-                // remembers the key
+                // a record that is written meanwhile still counts as pending, or its writer sees
+                // the purge and remembers the key
                 let may_hold = self.may_hold(key);
                 self.index.remove(key);
                 return may_hold;

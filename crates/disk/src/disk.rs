@@ -29,7 +29,7 @@ use weir_policy::{Digest, Secret};
 /// How long the end of a store waits for the device.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Who hears about events; called from any thread, must not block for long.
+/// Receives events. It is called from any thread and must not block for long.
 pub type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// The order of all requests and purges of a store.
@@ -143,8 +143,8 @@ impl Disk {
 
     /// Whether anything of `key` may be stored, now or after a restart: what waits to be written,
     /// what was forgotten and is still on the device, and everything while an index is being read,
-    /// count. What is still asked for or arriving does not: whoever wants to be rid of a key purges
-    /// it, which costs nothing on the device if this says `false`.
+    /// count. Requests and in-flight responses do not count. To remove a key, purge it: that costs
+    /// nothing on the device if this returns `false`.
     #[must_use]
     pub fn may_hold(&self, key: Digest) -> bool {
         let mut all = self.directories.iter();

@@ -1,4 +1,4 @@
-//! A stretch of content on disk, and how it leaves.
+//! A part of the content on disk, and how it is read and sent.
 
 use crate::directory::Directory;
 use crate::directory::reads::buffer::Buffer;
@@ -52,7 +52,7 @@ impl Extent {
         self.from + u64::from(self.len)
     }
 
-    /// Its segment was evicted: it stays readable for who holds it and is found by nobody else. Can
+    /// Its segment was evicted: it stays readable through this handle, and no lookup finds it. Can
     /// change at any time.
     #[must_use]
     pub fn is_retired(&self) -> bool {
@@ -227,12 +227,12 @@ impl ExtentSource {
 
     /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the
     /// client has acknowledged them, and sends what they hold by then. That is what was verified,
-    /// because nobody writes there any more: a place in a segment is written once, its table and
-    /// trailer behind all content; a segment that leaves is unlinked, not cut or overwritten, and
-    /// the page cache keeps what the kernel holds; its number, and so its name, is not used again.
-    /// Left are a stranger who writes into our files, and a page that leaves memory and comes back
-    /// damaged between this look and the kernel's: who minds has everything copied and verified
-    /// ([`Verify::Always`]).
+    /// because nothing is written there any more: a place in a segment is written once, its table
+    /// and trailer behind all content; a segment that leaves is unlinked, not cut or overwritten,
+    /// and the page cache keeps what the kernel holds; its number, and so its name, is not used
+    /// again. Two risks remain: another program writes into our files, or a page leaves memory and
+    /// comes back damaged between this look and the kernel's. [`Verify::Always`] copies and
+    /// verifies everything instead.
     fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
         if self.directory.limits.verify == Verify::Always {
             return None;

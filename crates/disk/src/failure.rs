@@ -126,7 +126,7 @@ impl Refused {
     }
 }
 
-/// Why bytes could not be read. For who asked it is a miss.
+/// Why bytes could not be read. To the request it is a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReadError {
     /// Evicted, purged or replaced meanwhile, or another key's record.

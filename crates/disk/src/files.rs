@@ -208,7 +208,7 @@ pub fn read_full(file: &dyn File, bytes: &mut [u8], offset: u64) -> io::Result<u
 /// [`File::read_at_direct`].
 ///
 /// # Errors
-/// As there.
+/// As for [`read_full`].
 pub fn read_full_direct(
     file: &dyn File,
     bytes: &mut [u8],

@@ -1,4 +1,4 @@
-//! What an operator should hear about; whoever opened the store writes it to the log.
+//! Events for the operator. The proxy writes them to its log.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -14,8 +14,8 @@ use weir_policy::Digest;
 /// early.
 const WAKERS_MAX: usize = 64;
 
-/// Content that goes to disk while it arrives. Dropping it abandons what was written: it is found
-/// by nobody.
+/// Content that is written to disk while it arrives. Dropping the writer abandons what was written:
+/// no lookup finds it.
 #[derive(Debug)]
 pub struct RecordWriter {
     directory: Arc<Directory>,

@@ -97,7 +97,7 @@ pub trait Control: Send + Sync {
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
 
-    /// What whoever changes anything has to present; `None` if nothing is asked for.
+    /// The token that a request must carry to change anything; `None` if none is needed.
     fn token(&self) -> Option<Arc<Token>>;
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub(crate) response_heads: HeadLimits,
     /// The targeted fields that gateways read, and those that forward proxies read (RFC 9213).
     targeted: [Arc<TargetedFields>; 2],
-    /// Who may use forward listeners.
+    /// Clients that may use forward listeners.
     pub(crate) clients: ClientRules,
     /// How connections to next hops are opened and waited for, and the addresses that a client of a
     /// forward proxy may choose.
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
     pub(crate) routes: Mutex<Routes>,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
-    /// What becomes of a fetch that nobody reads any more.
+    /// What happens to a fetch without readers.
     pub(crate) abort: AbortPolicy,
     /// The read-ahead where no route has its own.
     read_ahead: ReadAhead,

@@ -1,6 +1,6 @@
 //! The content of a stored response: immutable pieces by offset, whole or with gaps.
 //!
-//! A piece is a block that readers share without a copy, or a stretch on disk that they read there.
+//! A piece is a block that readers share without a copy, or an extent that they read from disk.
 //! Content that is whole and fits one block is that block and nothing else; only what has several
 //! pieces has a list of them, searched by halves. Blocks of one size do not fragment the heap
 //! however sizes mix.
@@ -12,7 +12,7 @@ use weir_disk::Extent;
 use weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 
-/// Bytes of content that several hold together.
+/// Bytes of content that readers share.
 pub type Block = Arc<[u8]>;
 
 /// Bytes a block holds at most: with its reference counts it fills 64 KiB, and no size class above.
@@ -84,7 +84,7 @@ impl Piece {
         }
     }
 
-    /// Its stretch on disk, if it is there.
+    /// Its extent, if it is on disk.
     pub(crate) fn extent(&self) -> Option<&Arc<Extent>> {
         match &self.content {
             Content::Memory(_) => None,
@@ -110,7 +110,7 @@ impl Piece {
 // a list of them is as long as one of blocks would be
 const _: () = assert!(size_of::<Piece>() == 3 * size_of::<usize>());
 
-/// Bytes of memory by which a stretch on disk is known.
+/// Bytes of memory of the handle of an extent.
 const EXTENT_BYTES: usize = allocated_bytes(COUNTS_BYTES + size_of::<Extent>());
 
 /// Immutable content, all of it or parts; cloning shares it.
@@ -257,7 +257,7 @@ impl Body {
         self.is_in_memory
     }
 
-    /// Whether some of it has left the disk: who asks from now on must not count on it.
+    /// Whether some of it has left the disk: new requests must not rely on it.
     #[must_use]
     pub fn is_retired(&self) -> bool {
         !self.is_in_memory && self.extents().any(|extent| extent.is_retired())
@@ -386,7 +386,7 @@ impl Body {
     }
 }
 
-/// Whether who reads `pieces` holds more memory than its connection answers for.
+/// Whether a reader of `pieces` holds more memory than its connection is charged for.
 fn has_piece_memory(pieces: &[Piece]) -> bool {
     let in_memory = pieces.iter().filter(|piece| piece.block().is_some());
     in_memory.map(Piece::len).sum::<u64>() > OWN_ACCOUNT_BYTES_MAX

@@ -1,4 +1,4 @@
-//! A response that is asked for, and may come.
+//! A response that was requested and may come.
 
 use crate::in_flight::content::{InFlightContent, charged_for};
 use crate::in_flight::disk_writer::DiskWriter;
@@ -13,8 +13,7 @@ use weir_disk::{BodyBlock, Disk, NewRecord, Refused, Ticket};
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
 
-/// A response that is asked for, and may come: what is purged or invalidated from now on is so for
-/// it too.
+/// A response that was requested and may come: purges and invalidations from now on cover it too.
 ///
 /// To be taken before the request is sent; for a request that validates or completes a stored
 /// response, when that is chosen. Nothing is stored without it: a response may not undo a purge
@@ -29,7 +28,7 @@ pub struct ExpectedResponse {
     on_disk: Option<OnDisk>,
     /// What it varies on, once that is known.
     vary: Option<(VaryRule, Digest)>,
-    /// Its URL, for who looks into the store on disk.
+    /// Its URL, for tools that read the store on disk.
     target: Option<Box<str>>,
 }
 

@@ -25,13 +25,13 @@ const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity
 /// tags, content, rules of Vary, the tables of index and catalog with their slack; responses that
 /// are arriving, with what is set aside for them; content of more than one block that was purged or
-/// replaced, until the last who reads it lets go. While somebody reads such content it is not
-/// evicted: nothing would be given back.
+/// replaced, until its last reader drops it. While such content is read it is not evicted: that
+/// would free nothing.
 ///
-/// What is arriving is never evicted, so that those who read it lose nothing. All of it together
+/// In-flight responses are never evicted, so that their readers lose nothing. All of them together
 /// may come to [`IN_FLIGHT_PERCENT_MAX`](crate::IN_FLIGHT_PERCENT_MAX) of the budget, the large
-/// ones to an eighth less; what finds no room there is refused at the step that asks for it, which
-/// is a matter of its own fetch and delays nobody else.
+/// ones to an eighth less; a reservation beyond that is refused when it is asked for; that concerns
+/// only its own fetch.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
@@ -134,7 +134,7 @@ impl MemoryStore {
         self.shard(primary).find(now, primary, selecting)
     }
 
-    /// Whether the disk may have what memory has not.
+    /// Whether the disk may have a response that memory lacks.
     #[must_use]
     pub fn may_be_on_disk(&self, primary: Digest) -> bool {
         let disk = self.disk.as_ref();
@@ -162,7 +162,7 @@ impl MemoryStore {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`ExpectedResponse::begin`].
     pub fn begin(
         self: &Arc<Self>,
         now: Now,
@@ -292,8 +292,8 @@ impl MemoryStore {
         }
     }
 
-    /// Gives back the memory of what was written to disk since it was stored. Done by whoever
-    /// stores, or looks on disk, too.
+    /// Gives back the memory of what was written to disk since it was stored. Store operations and
+    /// disk lookups do so too.
     pub fn settle(&self, now: Now) {
         self.write_behind.settle(self, now);
     }

@@ -1,9 +1,9 @@
-//! The memory of large content, counted as long as anybody has it.
+//! The memory of large content, counted until its last reader drops it.
 //!
-//! A stored response can leave while clients read it. Its blocks are given back when the last of
-//! them lets go, not before: until then they stay in the account of the shard that it left. Nobody
-//! locks that shard to say so: what was given back is added up beside it, and taken out of the
-//! account when room is wanted next.
+//! A stored response can be evicted while clients read it. Its blocks are freed when the last
+//! reader drops them; until then they stay in the account of the shard. Dropping them does not lock
+//! the shard: the freed bytes are added up in a counter beside it, and leave the account when room
+//! is wanted next.
 //!
 //! Content of up to [`OWN_ACCOUNT_BYTES_MAX`](weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX) has none
 //! of this: it is in the account of the connection that reads it. Nor have blocks that wait to be
@@ -20,7 +20,7 @@ pub(crate) const PIECE_MEMORY_BYTES: usize =
 /// Bytes of memory that were given back by responses that had left.
 pub(crate) type GivenBack = Arc<AtomicU64>;
 
-/// Stands for the memory of pieces: all who share them share it.
+/// Stands for the memory of pieces, and is shared with them.
 #[derive(Debug)]
 pub(crate) struct PieceMemory {
     /// How much it is.
@@ -37,8 +37,8 @@ impl PieceMemory {
         }
     }
 
-    /// Its response has left: `given_back` grows by its bytes when the last who has them lets go.
-    /// `false` if another one has said so already.
+    /// Its response has left: `given_back` grows by its bytes when the last holder drops them.
+    /// Returns `false` if that was set before.
     pub(crate) fn linger(&self, given_back: &GivenBack) -> bool {
         self.given_back.set(Arc::clone(given_back)).is_ok()
     }

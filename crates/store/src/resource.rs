@@ -83,8 +83,9 @@ impl Varying {
             .map(|variant| variant.slot)
     }
 
-    /// Adds a variant as the newest, and its rule in front; returns who leaves for it: the one for
-    /// the same request, those whose rule is no longer looked at, and the oldest of too many.
+    /// Adds a variant as the newest, and its rule in front; returns the variants that it replaces:
+    /// the one for the same request, those whose rule is no longer looked at, and the oldest of too
+    /// many.
     pub(crate) fn put(&mut self, rule: &VaryRule, selecting: Digest, slot: Slot) -> Vec<Slot> {
         let known = self.rules.iter().position(|known| known == rule);
         // the known one, so that all variants share it

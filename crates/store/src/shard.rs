@@ -28,8 +28,8 @@ const SLOT_BYTES: usize =
 /// Places for victims that are kept for the next time.
 const VICTIMS_KEPT: usize = 256;
 
-/// Bytes by which an arriving response is known: its share of a tree's node, which holds at least
-/// five of eleven.
+/// Bytes of memory of the entry of an in-flight response: its share of a tree's node, which holds
+/// at least five of eleven.
 pub(crate) const IN_FLIGHT_BYTES: usize = 128;
 
 /// Result of looking for a stored response.
@@ -61,7 +61,7 @@ pub(crate) struct Entry {
     response: Arc<StoredResponse>,
 }
 
-/// By what one is known that is arriving, or asked for.
+/// Names an in-flight or expected response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct InFlightId {
     /// First, so that those of one target stand together.
@@ -69,7 +69,7 @@ pub(crate) struct InFlightId {
     number: u64,
 }
 
-/// One that is arriving, or asked for.
+/// An in-flight or expected response.
 #[derive(Clone, Copy, Debug)]
 struct InFlightEntry {
     /// Bytes it holds or was promised.
@@ -135,12 +135,12 @@ pub(crate) struct Shard {
     entries: Vec<Option<Entry>>,
     catalog: Catalog,
     victims: Vec<Slot>,
-    /// Those who are arriving. They have no slot: to the catalog their bytes are in use by somebody
-    /// who is not resident, and cannot be evicted.
+    /// In-flight responses. They have no slot: to the catalog their bytes are in use by a
+    /// non-resident, and cannot be evicted.
     in_flight: BTreeMap<InFlightId, InFlightEntry>,
     next_in_flight: u64,
     evictions: u64,
-    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
+    /// Bytes of responses that are not stored any more, or were refused, and are still read.
     lingering_bytes: u64,
     /// What they have given back since that was last taken out of the account.
     given_back: GivenBack,

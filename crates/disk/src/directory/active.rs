@@ -46,7 +46,8 @@ impl Active {
             .and_then(|()| file.sync())
             .and_then(|()| files.sync_directory(&directory.path));
         if let Err(error) = begun {
-            // its number is not used again, so what stays of it after a second failure harms nobody
+            // its number is not used again, so a remainder of it after a second failure does no
+            // harm
             drop(files.unlink(&path));
             return Err(error);
         }

@@ -1,5 +1,5 @@
-//! Reads what is stored, at a rate that nobody notices, so that damage is found before somebody
-//! asks.
+//! Reads what is stored, at a rate that does not disturb requests, so that damage is found before a
+//! client asks.
 
 use crate::directory::Directory;
 use crate::directory::reads::check::{Flaw, verify};

@@ -27,7 +27,7 @@ pub(crate) struct OuterExtent {
     pub(crate) key: Digest,
 }
 
-/// Lives as long as somebody reads it, evicted or not.
+/// Exists until its last reader is dropped, evicted or not.
 pub(crate) struct Segment {
     pub(crate) number: u64,
     pub(crate) slot: u16,
@@ -179,7 +179,7 @@ impl Segments {
         Some(segment)
     }
 
-    /// Found by nobody from now on. No entry of the index may point to it any more.
+    /// No lookup finds it from now on. No entry of the index may point to it any more.
     pub(crate) fn retire(&self, segment: &Segment) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if all.numbered.remove(&segment.number).is_some() {

@@ -1,4 +1,4 @@
-//! The one who writes: everything that waits goes out in one call, purges first.
+//! The writer: writes everything that waits in one call, purges first.
 //!
 //! Stepped: a thread calls [`Writer::step`] in a loop, a test by hand. Nothing here is shared, so
 //! nothing is locked while the device works.
@@ -171,7 +171,7 @@ impl Writer {
     /// Drops everything, durably: the journal says so before anything is removed.
     pub(crate) fn empty(&mut self) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
-        // who finds something from here on finds nothing
+        // from here on nothing is found
         directory.must_empty.store(true, Ordering::Release);
         let generation = directory.tickets.next();
         directory.purges.empty(generation);
@@ -246,7 +246,7 @@ impl Writer {
                 }
             }
             match job.done.send(is_durable) {
-                // who purged may have left
+                // the purging request may have ended
                 Ok(()) | Err(_) => {}
             }
         }
@@ -256,9 +256,9 @@ impl Writer {
         }
     }
 
-    /// Makes purges durable that are in force. If they cannot be added to the journal, nobody knows
-    /// what it holds from there on: then one with all that is in force takes its place. Nobody is
-    /// told that they are durable before they are.
+    /// Makes purges durable that are in force. If they cannot be added to the journal, its content
+    /// from there on is not known: then a new journal with all purges in force replaces it. A purge
+    /// is reported as durable only when it is.
     fn write_entries(&mut self, entries: &[PurgeEntry]) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
         let Err(error) = self.journal.append(entries) else {
@@ -394,7 +394,8 @@ impl Writer {
         })
     }
 
-    /// Takes a segment and its records out of everything. Its bytes go as soon as nobody reads it.
+    /// Takes a segment and its records out of everything. Its bytes are freed as soon as no reader
+    /// holds it.
     pub(super) fn retire(&mut self, segment: &Segment) {
         self.take_out(segment);
         self.remove_leftovers();

@@ -25,7 +25,7 @@ pub struct Transfer {
     pub offset: u64,
 }
 
-/// What came of a transfer.
+/// The result of a transfer.
 #[derive(Debug)]
 pub struct TransferResult {
     /// The transfer's.
@@ -58,7 +58,7 @@ pub trait Batch: Debug {
 
 /// Wakes the thread that waits for a batch.
 pub trait Interrupter: Send + Sync + Debug {
-    /// Ends a wait; if nobody waits, the next one ends at once.
+    /// Ends a wait. If no thread waits, the next wait ends at once.
     fn interrupt(&self);
 }
 

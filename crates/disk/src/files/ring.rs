@@ -190,7 +190,7 @@ struct Counter(OwnedFd);
 
 impl Interrupter for Counter {
     fn interrupt(&self) {
-        // it can only fail when it was rung 2^64 times and nobody heard
+        // it can only fail after 2^64 interrupts that were not read
         match rustix::io::write(&self.0, &1_u64.to_ne_bytes()) {
             Ok(_) | Err(_) => {}
         }

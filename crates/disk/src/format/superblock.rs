@@ -17,8 +17,8 @@ pub const LOCK_FILE: &str = "lock";
 
 const MAGIC: [u8; 8] = *b"WEIRSTOR";
 
-/// What a directory says of itself. Readable by its owner only: who knows the secret can choose
-/// keys that collide.
+/// What a directory says of itself. Readable by its owner only: with the secret one can choose keys
+/// that collide.
 #[derive(Clone, Copy, Debug)]
 pub struct Superblock {
     /// The store and the directory's number in it.

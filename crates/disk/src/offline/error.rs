@@ -35,7 +35,7 @@ pub enum OfflineError {
         /// The directory.
         path: PathBuf,
     },
-    /// The one who takes the content cannot take more.
+    /// The output of the content failed.
     Output(io::Error),
 }
 

@@ -16,8 +16,7 @@ pub enum RecordState {
     Purged,
     /// There is a newer record of the key, or the same one elsewhere.
     Superseded,
-    /// The purge journal has lost entries, and nobody knows whether one of them was for this
-    /// record.
+    /// The purge journal has lost entries, and one of them may have been for this record.
     Doubtful,
 }
 

@@ -1,4 +1,4 @@
-//! Who may talk to the admin, as far as the request itself tells.
+//! Which requests the admin interface answers, judged by the request itself.
 //!
 //! DNS rebinding: a page on `evil.example` points its own name at 127.0.0.1 and then talks to the
 //! admin "from the same origin". The browser still sends `Host: evil.example`. A `Host` that is an

@@ -53,7 +53,7 @@ impl Bounded {
 
 impl Listener for Bounded {
     type Io = Connection;
-    /// Nobody asks where a request came from, but on which place it is.
+    /// The address of a request is not used, only its place.
     type Addr = Place;
 
     async fn accept(&mut self) -> (Connection, Place) {

@@ -1,4 +1,5 @@
-//! The admin's few places: how long each may wait for its client, and who gives way to a newcomer.
+//! The connections of the admin interface: how many, how long each may wait for its client, and
+//! which one is closed for a new one.
 //!
 //! Whoever sends half a head 32 times must not shut the operator out, whom no token helps before a
 //! head is there. So a place that waits for a head has little time; and when all are taken, the one
@@ -21,7 +22,7 @@ use tokio::time::{Instant, timeout};
 
 use super::listener::Bounded;
 
-/// How long one who was asked to give way is waited for before another is asked.
+/// How long to wait for a connection that was asked to close before another one is asked.
 const GIVE_WAY_LIMIT: Duration = Duration::from_millis(200);
 
 /// What bounds the admin's connections.
@@ -67,7 +68,7 @@ struct State {
     /// When it began to wait; a head that comes byte by byte does not begin anew.
     since: Instant,
     gives_way: bool,
-    /// Who drives the connection.
+    /// The task that drives the connection.
     driver: Option<Waker>,
 }
 

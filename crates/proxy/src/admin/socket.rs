@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Connections the kernel holds until they are accepted.
 const BACKLOG: i32 = 128;
 
-/// Owner only: who can connect to it can purge.
+/// Owner only: every client of the socket can purge.
 const SOCKET_MODE: u32 = 0o600;
 
 /// A socket that listens.
@@ -29,8 +29,7 @@ pub(super) enum Listening {
 }
 
 impl AdminSocket {
-    /// Listens at `address`; `None` if that is off. A Unix socket that nobody listens on any more
-    /// is replaced.
+    /// Listens at `address`; `None` if that is off. A Unix socket without a listener is replaced.
     ///
     /// # Errors
     ///
@@ -158,7 +157,7 @@ mod tests {
         let first = unix(&path).expect("bound");
         let taken = unix(&path).expect_err("in use");
         assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
-        // as after kill -9: the file stays, and nobody listens
+        // as after kill -9: the file stays, without a listener
         drop(first);
         assert!(path.exists());
         unix(&path).expect("bound again");

@@ -1,5 +1,5 @@
-//! The bearer token (RFC 6750) without which nobody changes the state of the proxy, and the file
-//! that holds it.
+//! The bearer token (RFC 6750) that requests must carry to change the state of the proxy, and the
+//! file that holds it.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -129,7 +129,7 @@ impl Token {
         }
     }
 
-    /// The token as it is sent, by those who have it.
+    /// The token as clients send it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

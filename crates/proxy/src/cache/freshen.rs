@@ -59,7 +59,7 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// What the transaction is told of it.
+    /// The event for the transaction.
     pub(crate) fn update<'u>(&'u self, response: &'u ResponseFacts) -> Update<'u> {
         Update {
             response,
@@ -70,7 +70,7 @@ impl<'a> Merging<'a> {
     }
 
     /// Stores the merged response in the place of the stored one, if that was not forgotten
-    /// meanwhile. What those get who wait for it.
+    /// meanwhile. What its waiting requests get.
     pub(crate) fn store(
         &self,
         worker: &Worker,

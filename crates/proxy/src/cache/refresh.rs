@@ -60,7 +60,7 @@ async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option
             hop.release(worker.net(), offered_bytes_max);
         }
         // what was stored is dropped if it has changed: the next request for it asks. A response
-        // that nobody takes is ended by closing its connection
+        // that is not taken is ended by closing its connection
         BackgroundResult::Answered(..) | BackgroundResult::Failed(_) => {}
         // purged meanwhile: the next request for it asks
         BackgroundResult::Forgotten => {

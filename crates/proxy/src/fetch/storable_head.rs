@@ -1,5 +1,5 @@
-//! What is kept of a response beside its content: head, validators, what it varies on, room in the
-//! store.
+//! A response without its content, as it is stored: head, validators, nominated fields,
+//! reservation.
 
 use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
@@ -72,8 +72,8 @@ impl StorableHead {
         })
     }
 
-    /// Takes room for it and `content_bytes`, if known; `None` if the catalog refuses, which the
-    /// transaction is told.
+    /// Takes room for it and `content_bytes`, if known; `None` if the catalog refuses; the
+    /// transaction gets that as an event.
     pub(crate) fn begin(
         &self,
         worker: &Worker,
@@ -102,7 +102,7 @@ impl StorableHead {
 }
 
 /// Takes room for a response with `beside_content` bytes of head and entity tag. If the catalog
-/// refuses, the transaction is told.
+/// refuses, the transaction gets that as an event.
 pub(crate) fn room(
     worker: &Worker,
     exchange: &mut RequestState,

@@ -1,4 +1,4 @@
-//! Keeps what is relayed: a response that is whole with its first read, or that is fetched for the
+//! Stores a relayed response: one that is whole with its first read, or that is fetched for the
 //! store alone.
 
 use crate::exchange::state::RequestState;
@@ -17,14 +17,14 @@ pub(crate) struct StoreWriter {
     head: StorableHead,
     /// The head says the length already, where the origin put it.
     has_length: bool,
-    /// For those who wait for it: what becomes of them is decided here, whatever the client does
-    /// that asked.
+    /// Leads the waiting requests: they are decided here, whatever the client of this request does.
     leader: Option<Leader>,
     key: Digest,
 }
 
 impl StoreWriter {
-    /// Takes room for a response; `None` if the catalog refuses, which the transaction is told.
+    /// Takes room for a response; `None` if the catalog refuses; the transaction gets that as an
+    /// event.
     pub(crate) fn begin(
         worker: &Worker,
         exchange: &mut RequestState,
@@ -65,7 +65,7 @@ impl StoreWriter {
         room
     }
 
-    /// The response is whole: from now on it is found, by those who wait for it first of all.
+    /// The response is whole: from now on it is found, first by the waiting requests.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl StoreWriter {
             .commit(now, vary, self.head.with_body(body));
         if let Some(leader) = self.leader.take() {
             match stored {
-                // forgotten while it came: who looks again finds that out, and one asks for the
-                // others
+                // forgotten while it came: the waiting requests look it up, miss, and one of them
+                // leads
                 Ok(()) | Err(Refusal::NotResident) => leader.stored(),
                 Err(_) => leader.refused(now, None),
             }

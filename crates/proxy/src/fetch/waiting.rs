@@ -1,6 +1,6 @@
-//! Who waits for an in-flight response to move.
+//! Readers and fetches that wait for an in-flight response to change.
 //!
-//! Wakers are taken out under a lock and woken when that is given back: waking somebody on another
+//! Wakers are taken out under a lock and woken when that is given back: waking a task on another
 //! worker is a call to the kernel, and ten thousand may wait.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use weir_policy::fetch::{FetchId, ReaderId};
 pub(crate) enum WaitsFor {
     /// A reader that moves on, or comes to need it.
     Readers,
-    /// Bytes of the next hop; it is to know all the same when nobody reads any more.
+    /// Bytes of the next hop; it must also learn when it has no reader any more.
     NextHop,
 }
 

@@ -1,4 +1,4 @@
-//! What happened, request by request, for whoever writes it down: `weir serve --record`.
+//! Requests as a recorder gets them: `weir serve --record`.
 //!
 //! A worker hands a [`Finished`] over for each request that has ended, and never waits: the queue
 //! is bounded in requests and in bytes, and what finds no room is dropped and counted. A thread of
@@ -9,7 +9,7 @@
 //! Without a recorder a request costs one comparison more.
 //!
 //! Requests of clients alone: what is asked in the background, opened ahead, or asked of the admin
-//! interface is nobody's request.
+//! interface is not a client's request.
 
 mod content_times;
 mod details;
@@ -146,7 +146,7 @@ impl Record {
         &self.shared.tally
     }
 
-    /// Waits until the recorder has written what it was told, up to 30 s. Nobody may tell it
+    /// Waits until the recorder has written all that it got, up to 30 s. No thread may report to it
     /// anything any more.
     pub(crate) fn close(&self) {
         if self.shared.closing.swap(true, Ordering::AcqRel) {
@@ -176,7 +176,7 @@ fn run(
         recorder.take(finished, tally);
     };
     loop {
-        // asked before the queue is found empty: nobody fills it afterwards
+        // asked before the queue is found empty: it is not filled afterwards
         let is_over = closing.load(Ordering::Acquire);
         match inbox.recv_timeout(if is_over { Duration::ZERO } else { TICK }) {
             Ok(first) => {

@@ -51,7 +51,7 @@ pub(crate) struct RequestLog {
     /// When the first byte of the request was read.
     pub(super) started: Instant,
     pub(super) readers: LogReaders,
-    /// When each phase was reached; [`NOT_REACHED`] if it was not, or nobody reads times.
+    /// When each phase was reached; [`NOT_REACHED`] if it was not, or times are not read.
     pub(super) reached_us: [u32; Phase::ALL.len()],
     /// Bytes of the request, head and content.
     pub(super) request_bytes: u64,
@@ -133,14 +133,14 @@ impl RequestLog {
         }
     }
 
-    /// The log of a request that has no client: nobody reads it, and only bytes count.
+    /// The log of a request without a client: it is not written, and only bytes count.
     pub(crate) fn unread() -> Self {
         Self::new(Instant::now(), 0, LogReaders::default())
     }
 
     // ---- times
 
-    /// `phase` is complete. Costs a comparison when nobody reads times.
+    /// `phase` is complete. Costs a comparison when times are not read.
     pub(crate) fn reach(&mut self, phase: Phase) {
         if self.readers != LogReaders::default() {
             let us = self.us_until(Instant::now());

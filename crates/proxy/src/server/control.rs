@@ -423,14 +423,14 @@ impl Control {
         finished
     }
 
-    /// Lets the recorder finish, once nobody is served any more.
+    /// Lets the recorder finish, once no request is served any more.
     pub(crate) fn close_record(&self) {
         if let Some(record) = &self.shared.record {
             record.close();
         }
     }
 
-    /// Writes what waits to be written, once nobody is served any more.
+    /// Writes the waiting log lines, once no request is served any more.
     pub(crate) fn close_disk(&self) {
         if let Some(disk) = self.shared.store.disk() {
             disk.close();

@@ -13,7 +13,7 @@ use weir_measure::{DiskRefusal, Metric, Snapshot};
 use weir_policy::admission::Rule;
 use weir_store::MemoryStore;
 
-/// What the store takes of a device if nobody says how much: enough for days of one person's
+/// The size of the store if the configuration does not set it: enough for days of one person's
 /// browsing, and not so much that it is noticed.
 const DEFAULT_BYTES_MAX: u64 = 10 << 30;
 
@@ -29,7 +29,8 @@ pub struct DiskTier {
     pub problem: Option<String>,
 }
 
-/// Opens it. Where nobody said where it is to be, and it cannot be there, the proxy does without.
+/// Opens it. If the configuration names no directory and the default one cannot be used, the proxy
+/// runs without a store.
 ///
 /// # Errors
 ///
@@ -127,15 +128,15 @@ fn sized(directory: &config::Directory, files: &dyn Files) -> Result<DirectoryCo
     Ok(DirectoryConfig { path, bytes })
 }
 
-/// What a store takes if nobody says how much. What it takes already is its own to take.
+/// The size of a store if the configuration does not set it. The bytes that the store has already
+/// count as free.
 fn default_bytes(free: u64, own: u64) -> u64 {
     let share = free.saturating_add(own) / DEFAULT_SHARE;
     let mebibyte = 1 << 20;
     share.min(DEFAULT_BYTES_MAX) / mebibyte * mebibyte
 }
 
-/// Where stored responses are if nobody says otherwise; `None` where nothing says where the user's
-/// cache is.
+/// The default directory of stored responses; `None` where nothing says where the user's cache is.
 #[must_use]
 pub fn default_disk_path() -> Option<PathBuf> {
     default_path(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))
@@ -176,7 +177,7 @@ fn start_error(error: OpenError) -> StartError {
     }
 }
 
-/// What to do about a store whose keys nobody knows any more.
+/// Advice for a store whose secret is lost.
 fn set_aside(store: &Path) -> String {
     let quoted = |suffix: &str| {
         let text = format!("{}{suffix}", store.display());

@@ -320,7 +320,7 @@ fn try_directory(path: &Path) -> io::Result<()> {
 
 fn try_log(path: &Path) -> io::Result<()> {
     let found = fs::metadata(path);
-    // opening it waits for whoever reads it
+    // opening it waits for its reader
     if found
         .as_ref()
         .is_ok_and(|found| found.file_type().is_fifo())

@@ -105,7 +105,7 @@ impl Proxy {
         Self::begin(config, options, None)
     }
 
-    /// The same, with somebody who writes down what happens.
+    /// The same, with a recorder.
     ///
     /// # Errors
     ///
@@ -406,7 +406,7 @@ fn admin_advice(address: &AdminAddress, cause: &io::Error) -> Option<String> {
     }
 }
 
-/// Sixteen bytes nobody outside can know: the standard library seeds its hasher from the system.
+/// Sixteen bytes that are not known outside: the standard library seeds its hasher from the system.
 fn secret() -> Secret {
     let halves = [
         RandomState::new().hash_one(1_u8),

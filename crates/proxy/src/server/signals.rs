@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use weir_net::workers::Stage;
 
-/// What came of a run.
+/// How the proxy ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// Everything under way was finished.
@@ -67,7 +67,7 @@ pub fn run_until_signalled(
 /// Ends a drain at once; never `true`.
 async fn cut(proxy: &Proxy, draining: JoinHandle<bool>) -> bool {
     proxy.control().shared().network.advance(Stage::Cut);
-    // it may find nobody left, since we cut them
+    // it may find no connection left, since we closed them
     let _ = draining.await;
     false
 }

@@ -1,4 +1,4 @@
-//! Content that arrives from its first byte on, read by nobody before it is whole.
+//! Content that arrives from its first byte on, and is not read before it is whole.
 
 use crate::body::Body;
 use crate::in_flight::content::{InFlightContent, WritePositionId};

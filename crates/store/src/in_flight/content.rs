@@ -1,4 +1,4 @@
-//! Content that is arriving: filled at several write positions at once, read while it is.
+//! In-flight content: written at several write positions at once, read while it is.
 //!
 //! A block is set aside once, at its final size where that is known, and filled in place; only when
 //! nothing can be added to it is it *sealed*, which makes it shareable without a copy. Until then
@@ -33,7 +33,7 @@ pub enum InFlightPiece<'a> {
         /// Where in the block they begin; they go to its end.
         from: usize,
     },
-    /// A stretch on disk, from before the offset to behind it.
+    /// An extent on disk that holds the offset.
     Disk {
         /// Where on disk.
         extent: &'a Arc<Extent>,
@@ -69,7 +69,7 @@ pub struct InFlightContent {
     next_position: u32,
     present_bytes: u64,
     complete_length: Option<u64>,
-    /// What was sealed and is not yet handed to who writes it to disk; `None` if nobody does.
+    /// Sealed blocks that were not yet handed to the disk writer; `None` if there is none.
     unwritten: Option<VecDeque<(u64, Block)>>,
 }
 
@@ -286,7 +286,7 @@ impl InFlightContent {
         }
     }
 
-    /// What of it is on disk.
+    /// Its extents on disk.
     pub(crate) fn extents(&self) -> Vec<Extent> {
         let pieces = self.base.pieces().iter().chain(&self.sealed);
         let extents = pieces.filter_map(Piece::extent);
@@ -295,8 +295,8 @@ impl InFlightContent {
         extents
     }
 
-    /// Lets go the blocks that end before `at`: nobody will read them, and it will not be finished.
-    /// They still count as present.
+    /// Drops the blocks that end before `at`: no reader will read them, and the content will not be
+    /// stored. They still count as present.
     pub fn release_before(&mut self, at: u64) {
         let before = self.sealed.len();
         self.sealed.retain(|piece| piece.to() > at);
@@ -333,7 +333,7 @@ impl InFlightContent {
         Some((*from, block))
     }
 
-    /// The next block was handed to who writes it.
+    /// The next block was handed to the disk writer.
     pub fn pop_unwritten(&mut self) {
         if let Some(unwritten) = &mut self.unwritten {
             unwritten.pop_front();
@@ -345,8 +345,8 @@ impl InFlightContent {
         self.unwritten = None;
     }
 
-    /// `extent` has on disk what stands in memory in whole blocks: it replaces them. One that has
-    /// something else is let go. How many bytes of memory the blocks held.
+    /// `extent` has on disk what stands in memory in whole blocks: it replaces them. An extent that
+    /// has other bytes is dropped. Returns the bytes of memory that the blocks held.
     pub fn put_on_disk(&mut self, extent: Extent) -> usize {
         let piece = Piece::on_disk(extent);
         let held = |pieces: &[Piece]| pieces.iter().map(Piece::held_bytes).sum::<usize>();

@@ -1,4 +1,4 @@
-//! Content on its way to disk while it arrives, and the memory it gives back.
+//! Writes content to disk while it arrives, and frees its memory.
 
 use crate::charge::block_bytes;
 use crate::in_flight::content::InFlightContent;

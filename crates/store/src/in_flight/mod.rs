@@ -1,4 +1,4 @@
-//! Content that is arriving: its blocks, the room they take, and their way to the disk.
+//! In-flight content: its blocks, their room, and their way to the disk.
 
 pub(crate) mod builder;
 pub(crate) mod content;

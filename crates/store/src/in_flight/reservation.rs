@@ -1,4 +1,4 @@
-//! The room of a response that is arriving.
+//! The room of an in-flight response.
 
 use crate::body::{BLOCK_BYTES, Body};
 use crate::expected_response::ExpectedResponse;
@@ -13,7 +13,7 @@ use std::task::Waker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
 
-/// Room taken for a response that is arriving; given back when dropped before `commit`.
+/// Room for an in-flight response. It is returned when this is dropped before `commit`.
 ///
 /// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was
 /// granted. A response that goes to disk as it arrives is charged what it holds in memory beside
@@ -126,7 +126,7 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Self::reserve_push`].
     pub fn reserve_next(&mut self, builder: &mut BodyBuilder, bytes: usize) -> Result<(), Refusal> {
         let (in_flight, position) = builder.parts();
         self.reserve_push(in_flight, position, bytes)
@@ -149,7 +149,7 @@ impl Reservation {
 
     /// Nothing is pushed at the moment: takes back the memory of what was written meanwhile.
     /// `waker` is woken when there is more to take back, so that what was written does not stay in
-    /// memory, in nobody's account, while a fetch waits.
+    /// memory, outside of every account, while a fetch waits.
     ///
     /// # Errors
     ///
@@ -173,9 +173,8 @@ impl Reservation {
         }
     }
 
-    /// It will not be stored: nothing more of it goes to disk, what was written is found by nobody,
-    /// and its room is given back as far as it holds no memory. To be told again when it holds
-    /// less.
+    /// It will not be stored: nothing more of it goes to disk, no lookup finds what was written,
+    /// and its room is returned as far as it holds no memory. Call it again when it holds less.
     pub fn pass(&mut self, in_flight: &mut InFlightContent) {
         self.disk = ToDisk::Never;
         in_flight.stop_write_behind();
@@ -238,7 +237,7 @@ impl Reservation {
     }
 
     /// Whether the target was purged or invalidated since it was asked for: it will not be stored,
-    /// and who asks now must not get it. Those who read it already may go on.
+    /// and new requests must not get it. Its present readers may go on.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.shard().is_outdated(self.id)

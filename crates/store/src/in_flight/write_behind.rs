@@ -1,8 +1,8 @@
-//! Responses that were stored before all of them was written: once it is, their blocks in memory
-//! are given back.
+//! Responses that were stored before all of their content was written to disk. Once it is, their
+//! blocks in memory are freed.
 //!
-//! Nobody waits for it. Whoever stores or looks on disk next looks after those before, and so does
-//! who asks how much is held; while nobody does, nobody wants the room either.
+//! No thread waits for that. The next store operation, disk lookup or report of the memory in use
+//! settles the earlier responses; without such an operation the room is not needed either.
 
 use crate::body::Body;
 use crate::memory::{MemoryStore, lock};

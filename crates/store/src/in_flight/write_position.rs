@@ -5,7 +5,7 @@ use crate::in_flight::content::WritePositionId;
 use std::sync::Arc;
 use weir_policy::fetch::ByteSpan;
 
-/// The first block of a length nobody knows begins with so many bytes: most such responses are
+/// The first block of content of unknown length begins with so many bytes: most such responses are
 /// small.
 const FIRST_BLOCK_BYTES_MIN: usize = 1024;
 
@@ -22,7 +22,7 @@ pub(crate) struct WritePosition {
     pub(crate) open_block: Option<OpenBlock>,
 }
 
-/// The open block: set aside, filled in part, shared with nobody.
+/// The open block: allocated, filled in part, not shared.
 #[derive(Debug)]
 pub(crate) struct OpenBlock {
     pub(crate) from: u64,

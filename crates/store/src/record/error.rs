@@ -7,7 +7,7 @@ use std::fmt;
 pub enum RecordError {
     /// It was written by another version.
     Version(u8),
-    /// It is of a kind that nobody knows.
+    /// Its kind is not known.
     Kind(u8),
     /// It ends before this part of it.
     Short {

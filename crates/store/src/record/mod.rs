@@ -11,7 +11,7 @@
 //! variant is a record of its own under the digest of target, line and nominated fields
 //! ([`variant_key`]). A purge of the target's key takes the rules, and without them nobody comes to
 //! the variants: rules that are written later begin another line. So one entry in the journal of
-//! purges is enough, however many variants there are, and also where nobody knows which.
+//! purges is enough, however many variants there are, and also if they are not known.
 
 mod error;
 mod reader;

@@ -15,7 +15,7 @@ pub(crate) const fn shard_bytes_for(largest: u64) -> u64 {
 }
 
 impl Entry {
-    /// Its key, if somebody reads it whose bytes would not be given back if it left.
+    /// Its key, if a reader holds it, so that evicting it would free nothing.
     fn in_use(&self) -> Option<Digest> {
         is_in_use(&self.response).then_some(self.primary)
     }
@@ -39,7 +39,8 @@ impl Shard {
         self.catalog.newcomer_max_bytes(key)
     }
 
-    /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
+    /// Whether the in-flight responses may hold `wanted` bytes where one of them holds `held`
+    /// already.
     pub(super) fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
         let others = self.in_flight_bytes() - held;
         check_in_flight(self.catalog.budget_bytes(), others, wanted)
@@ -62,7 +63,7 @@ impl Shard {
         room
     }
 
-    /// Takes out of the account what those who had left have given back.
+    /// Removes from the account the bytes that evicted responses have freed.
     pub(super) fn take_given_back(&mut self) {
         let bytes = self.given_back.swap(0, Ordering::Relaxed);
         self.lingering_bytes -= bytes;
@@ -87,7 +88,7 @@ impl Shard {
         self.catalog.used_bytes() + self.catalog.overhead_bytes() + held
     }
 
-    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
+    /// Bytes of responses that are not stored any more, or were refused, and are still read.
     pub(crate) fn lingering_bytes(&self) -> u64 {
         self.lingering_bytes - self.given_back.load(Ordering::Relaxed)
     }
@@ -99,7 +100,7 @@ impl Shard {
     pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
         self.catalog.set_budget(budget_bytes, &mut self.victims);
         self.drop_victims();
-        // for those who left and are still read, others leave
+        // evicted responses that are still read make others leave
         self.catalog.hold(0, &mut self.victims);
         while !self.victims.is_empty() {
             self.drop_victims();

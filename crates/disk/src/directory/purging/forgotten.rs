@@ -1,5 +1,5 @@
-//! Keys whose records were taken out of the index and are still on the device: after a restart they
-//! may be found again. Whoever wants them gone for good must purge; so they count as held.
+//! Keys whose records were removed from the index and are still on the device: after a restart they
+//! may be found again. Only a purge removes them for good, so they count as held.
 
 use crate::lock::lock;
 use std::collections::HashSet;

@@ -2,9 +2,9 @@
 //! acknowledged.
 //!
 //! An entry never straddles a sector, so a crash leaves it whole or not at all. What one copy has
-//! lost the other has; what neither has was purged all the same, and nobody knows what it was.
-//! Every segment and record says how far the journal went when it was written: so a journal that
-//! lost its end is noticed too.
+//! lost the other has; an entry that both copies have lost was a purge of an unknown key. Every
+//! segment and record says how far the journal went when it was written: so a journal that lost its
+//! end is noticed too.
 
 use crate::files::{Access, File, Files, read_full, write_full};
 use crate::format::{

@@ -2,8 +2,8 @@
 //! wanted next.
 //!
 //! A read is a function that is called once more when what it wanted has been brought: how many
-//! bytes a record has is known when its header was read. So nothing in it waits, and who waits may
-//! do so for many of them.
+//! bytes a record has is known when its header was read. So the function itself never waits, and
+//! one thread can wait for many reads.
 
 use crate::files::{File, Memory, Progress, read_full, read_full_direct};
 use std::cell::RefCell;
@@ -89,8 +89,8 @@ impl Buffer {
         self.memory.bytes(there)
     }
 
-    /// What there is of `span`: if nothing, it is what is wanted. `judge` is told once of what came
-    /// of a read, and says whether that counts.
+    /// What there is of `span`: if nothing, it is what is wanted. `judge` gets the result of a read
+    /// once, and returns the count of usable bytes.
     pub(crate) fn take(
         &mut self,
         span: Span,

@@ -1,12 +1,12 @@
-//! Who waits for the device so that nobody else has to: one thread for all reads where the system
-//! does them side by side, else a few threads for one read each.
+//! Threads that block on the device: one thread for all reads if the system reads concurrently
+//! (`io_uring`), else a few threads with one read each.
 //!
 //! Waking a thread costs more than a short read does, and one that is reading already will soon
 //! have time for the next. So a read that comes while others are under way wakes a thread only
 //! where more than [`READS_A_THREAD`] wait for each of those that read, or, with one thread for
-//! all, more than are under way. That a read is slow, or never comes back, is seen by a thread that
-//! has nothing to do, or by the one that waits for all: it looks every [`WATCH`], and takes what
-//! still waits then.
+//! all, more than are under way. A thread without work, or the one thread for all reads, polls
+//! every [`WATCH`] and takes reads that still wait: so a read that is slow or never ends delays no
+//! other.
 
 mod in_progress;
 
@@ -22,8 +22,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A read that works on [`Buffer::with`]; true: it has ended, or nobody waits for it. Else it is
-/// called again when what it wants was brought.
+/// A read that works on [`Buffer::with`]; it returns `true` if it has ended, or no request waits
+/// for it. Else it is called again when the bytes that it wants were read.
 type Job = Box<dyn FnMut() -> bool + Send>;
 
 /// Reads that may wait for each thread that reads before another one is woken. Measured on an SSD
@@ -74,7 +74,7 @@ pub(crate) struct Pool {
     interrupter: OnceLock<Arc<dyn Interrupter>>,
     /// Reads that may wait.
     max: usize,
-    /// There are no threads: a read is done by who asks.
+    /// There are no threads: the caller reads.
     is_stepped: bool,
 }
 
@@ -93,8 +93,8 @@ impl Pool {
         lock(&self.waiting)
     }
 
-    /// Has `read` done: it is called until it has something to say. One that nobody waits for any
-    /// more is left out.
+    /// Has `read` done: it is called until it has something to say. A read whose future was dropped
+    /// is skipped.
     pub(crate) fn submit<T, F>(
         &self,
         read: F,
@@ -106,7 +106,7 @@ impl Pool {
         let (sender, receiver) = oneshot::channel();
         let mut sender = Some(sender);
         let job = move || {
-            // who waited may have left meanwhile
+            // the future may have been dropped meanwhile
             if sender.as_ref().is_none_or(oneshot::Sender::is_closed) {
                 return true;
             }
@@ -234,7 +234,7 @@ impl Pool {
         is_open.then_some(longest)
     }
 
-    /// Until there is something to do, or for [`WATCH`] while others read.
+    /// Waits until there is a job, or for [`WATCH`] while other threads read.
     fn rest<'p>(&'p self, mut waiting: MutexGuard<'p, Waiting>) -> MutexGuard<'p, Waiting> {
         waiting.idle += 1;
         let watches = waiting.busy > 0 && waiting.watching == 0;
@@ -270,8 +270,7 @@ impl Pool {
     }
 }
 
-/// Ends all reads if the thread that does them ends by a fault of ours: who waits learns it, and
-/// nobody waits again.
+/// Ends all reads if their thread panics: waiting reads fail, and later ones are refused.
 struct Fault<'p>(&'p Pool);
 
 impl Drop for Fault<'_> {
@@ -537,17 +536,17 @@ mod tests {
                 "{busy} {idle} {watching} {reads}"
             );
         };
-        // nobody reads
+        // no thread reads
         check(0, 4, 0, 1, true);
-        // somebody does, and another one looks on
+        // one thread reads, and another one polls
         check(1, 3, 1, 1, false);
         check(1, 3, 1, 2, false);
         check(1, 3, 1, 3, true);
         check(2, 2, 1, 4, false);
         check(2, 2, 1, 5, true);
-        // nobody looks on
+        // no thread polls
         check(1, 3, 0, 1, true);
-        // there is nobody to wake
+        // there is no thread to wake
         check(4, 0, 0, 100, false);
     }
 

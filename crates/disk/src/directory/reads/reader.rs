@@ -125,7 +125,8 @@ fn brought(
 fn now(file: &dyn File, bytes: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
     match file.read_at_now(bytes, offset) {
         Ok(count) if count == bytes.len() => Some(Ok(count)),
-        // less may be the end of the file, or of what is in memory: who may wait finds out
+        // fewer bytes may be the end of the file, or of the cached pages: a blocking read tells
+        // which
         Ok(_) => None,
         Err(error)
             if matches!(

@@ -89,7 +89,7 @@ impl Loader {
         self.directory.failed("read a segment", error, true);
     }
 
-    /// The journal ends before a purge that was acknowledged: nobody knows what it was.
+    /// The journal ends before a purge that was acknowledged: its key is not known.
     fn journal_lacks(&self, purged: u64) {
         let directory = &self.directory;
         if !directory.must_empty.swap(true, Ordering::AcqRel) {

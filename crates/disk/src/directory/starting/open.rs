@@ -359,7 +359,7 @@ fn mirror(directory: &Directory, journal: &mut Journal, found: &JournalEntries) 
     }
 }
 
-/// Makes what is needed again if somebody has removed it while we were running.
+/// Restores the directory's own files if they were removed while the store is open.
 pub(crate) fn restore(directory: &Directory) -> io::Result<()> {
     let files = &*directory.files;
     match files.open(&directory.path.join(SUPERBLOCK_FILE), Access::Read) {

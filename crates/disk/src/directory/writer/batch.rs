@@ -95,7 +95,7 @@ impl Batch {
         std::mem::take(self)
     }
 
-    /// Nothing of it was written, or nobody knows what.
+    /// Nothing of it was written, or an unknown part.
     pub(crate) fn drop_all(&mut self, directory: &Directory) {
         for Item { entry, effect } in self.take().items {
             match effect {
@@ -163,7 +163,7 @@ impl crate::directory::active::Active {
         let segment = &self.segment;
         let place = Place::new(segment.slot, entry.at, entry.bytes);
         if entry.kind.is_some() {
-            // before the index says that it is there: who compares generations must not read for
+            // before the index says that it is there: a comparison of generations must not read for
             // nothing
             segment.saw_generation(entry.generation);
         } else {

@@ -16,8 +16,8 @@ use crate::record::BodyBlock;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// The key of a record that nobody asks for: it tells how far the purge journal goes, as every
-/// record does.
+/// The key of a record that no request asks for. Like every record it says how far the purge
+/// journal goes.
 pub(crate) const MARK: Digest = Digest(0, 0);
 
 impl Writer {

@@ -67,7 +67,7 @@ impl World {
         Ok(self.file(id))
     }
 
-    /// An unlinked file lives on for who has it open.
+    /// An unlinked file exists until its last handle is closed.
     pub(super) fn file(&mut self, id: FileId) -> &mut Content {
         self.files.entry(id).or_default()
     }

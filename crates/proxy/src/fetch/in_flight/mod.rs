@@ -1,10 +1,9 @@
-//! An in-flight response: head and facts, the content there is by now, who fills it and who reads
-//! it.
+//! An in-flight response: head and facts, the content received so far, its fetches and its readers.
 //!
 //! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
-//! `weir_store::InFlightContent`'s; here they stand behind one mutex, with the wakers of those who
-//! wait. The mutex is held for a decision and at most one copy of [`COPY_BYTES_MAX`], never across
-//! an await.
+//! `weir_store::InFlightContent`'s; here they stand behind one mutex, with the wakers of waiting
+//! readers and fetches. The mutex is held for a decision and at most one copy of
+//! [`COPY_BYTES_MAX`], never across an await.
 
 mod passing;
 mod readers;
@@ -61,7 +60,7 @@ struct Inner {
     first: (FetchId, u64),
     /// Room in the store; gone once it is settled.
     reservation: Option<Reservation>,
-    /// The same of what is settled and not stored, as long as somebody reads what there is of it.
+    /// The reservation of a settled response that is not stored, as long as it has readers.
     unstored: Option<Reservation>,
     /// The requests that waited for it, and where newcomers find it; gone once it is settled.
     group: Option<CollapsedGroup>,
@@ -69,7 +68,7 @@ struct Inner {
     is_published: bool,
     waiting: Waiting,
     trailers: Box<[u8]>,
-    /// There is no room to keep it: content stays only as long as somebody is about to read it.
+    /// There is no room to store it: content stays only until its readers have read it.
     passing: Option<Passing>,
     outcome: Option<Outcome>,
     /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
@@ -249,10 +248,10 @@ impl InFlightResponse {
         self.lock().fill.to_come(fetch)
     }
 
-    /// Content that `fetch` received. If there is no room to keep it, it stays for those who read
-    /// it only, and nobody else is let on. How many bytes of it were taken: none beyond those that
-    /// the fetch is to bring, whatever its framing has (RFC 9110 §14.4: `Content-Range` says which
-    /// they are).
+    /// Content that `fetch` received. If there is no room to store it, it stays for its present
+    /// readers only, and no new reader may join. Returns the bytes that were taken: none beyond
+    /// those that the fetch is to bring, whatever its framing has (RFC 9110 §14.4: `Content-Range`
+    /// says which they are).
     pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) -> usize {
         let inner = &mut *self.lock();
         let position = inner.positions.iter().find(|(known, _)| *known == fetch);
@@ -307,7 +306,7 @@ impl InFlightResponse {
         (inner.fill.open_window(fetch), inner.fill.to_come(fetch))
     }
 
-    /// What is known of `fetch` when nobody reads it.
+    /// The facts about `fetch` when it has no reader.
     pub(crate) fn unread(
         &self,
         fetch: FetchId,
@@ -323,7 +322,7 @@ impl InFlightResponse {
             received: inner.fill.present().total(),
             complete_length: inner.fill.complete_length(),
             is_kept: !inner.is_closed() && !inner.fill.closed().is_some_and(Cut::outdates_stored),
-            // somebody is on the way to it
+            // a reader is about to need it
             again: if inner.fill.is_awaited(fetch) {
                 Chance::CERTAIN
             } else {
@@ -366,7 +365,7 @@ impl InFlightResponse {
         self.end_locked(&mut inner, worker, fetch, end, trailers);
     }
 
-    /// Stops `fetch`, if it is still for nobody; `false` if somebody reads, or is about to.
+    /// Stops `fetch` if it still has no reader; `false` if it has one, or will have.
     pub(crate) fn end_unread(&self, worker: &Worker, fetch: FetchId) -> bool {
         let mut inner = self.lock();
         let permit = inner.fill.permit(worker.now(), fetch);
@@ -413,7 +412,7 @@ impl InFlightResponse {
 }
 
 impl Drop for InFlightResponse {
-    /// Nobody reads it any more: what nobody has received was fetched for nothing, so far.
+    /// It has no reader any more: bytes that no client received were wasted, so far.
     fn drop(&mut self) {
         let inner = self.inner.get_mut();
         let inner = inner.unwrap_or_else(PoisonError::into_inner);
@@ -454,8 +453,8 @@ impl Inner {
         !self.is_published || self.group.as_ref().is_some_and(CollapsedGroup::is_awaited)
     }
 
-    /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for
-    /// before a purge.
+    /// Whether it is closed to new readers: it is over, will not be stored, or was requested before
+    /// a purge.
     fn is_closed(&self) -> bool {
         let is_outdated = self
             .reservation
@@ -483,7 +482,7 @@ impl Inner {
     }
 }
 
-/// The lock; whoever is to be woken is woken when it has been given back.
+/// The lock. Wakers are woken after it has been released.
 struct Locked<'a> {
     // dropped in this order
     inner: MutexGuard<'a, Inner>,

@@ -65,7 +65,7 @@ impl Passing {
         }
     }
 
-    /// One with a single reader, who is never behind.
+    /// One with a single reader, which is never behind.
     pub(super) fn for_one() -> Self {
         Self {
             why: Refusal::NotResident,
@@ -76,8 +76,8 @@ impl Passing {
 }
 
 impl Inner {
-    /// There is no room to keep it: from now on it passes by, what it has on disk is let go, and
-    /// nobody else is let on.
+    /// There is no room to store it: from now on it passes by, its extents on disk are dropped, and
+    /// no new reader may join.
     pub(super) fn pass(&mut self, worker: &Worker, why: Refusal) {
         self.passing = Some(Passing::begin(worker, why));
         self.fill.pass();
@@ -87,7 +87,7 @@ impl Inner {
         self.let_pass();
     }
 
-    /// Lets go what nobody is about to read, and the room in the store that it held.
+    /// Drops content that no reader is about to read, and returns its room in the store.
     pub(super) fn let_pass(&mut self) {
         let Some(passing) = &mut self.passing else {
             return;
@@ -100,7 +100,7 @@ impl Inner {
         }
     }
 
-    /// Whether the byte `at` was let go.
+    /// Whether the byte `at` was dropped.
     pub(super) fn has_passed(&self, at: u64) -> bool {
         let passing = self.passing.as_ref();
         passing.is_some_and(|passing| passing.floor > at)

@@ -1,4 +1,4 @@
-//! Those who read an in-flight response: who is let on, and what each can send next.
+//! The readers of an in-flight response: which may join, and what each can send next.
 
 use super::{InFlightResponse, Inner};
 use crate::worker::core::Worker;
@@ -42,23 +42,23 @@ pub(crate) enum ReaderAction {
     Cut,
     /// What is missing may not be fetched for others too.
     NotShared,
-    /// Its next byte was let go before it came to it.
+    /// Its next byte was dropped before it read it.
     ContentDropped,
 }
 
-/// Who follows.
+/// The terms on which a request joins as a reader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinTerms {
     /// Followers that may read at once.
     pub(crate) followers_max: usize,
     /// What is fetched at its request may be joined with what is here.
     pub(crate) completes: bool,
-    /// It was found here, and not waited for: nobody knows whether it was asked for before a purge.
+    /// The response was found here, and not waited for: it may have been requested before a purge.
     pub(crate) is_newcomer: bool,
 }
 
 impl InFlightResponse {
-    /// Lets the one on that asked for it, and wants `span`.
+    /// Adds the reader of the request that began it; it wants `span`.
     pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, NotHere> {
         let mut inner = self.lock();
         let attached = inner.fill.attach(now, span);
@@ -66,7 +66,7 @@ impl InFlightResponse {
         attached
     }
 
-    /// Lets a follower on that wants `span`; `None` if it has to look elsewhere.
+    /// Adds a follower that wants `span` as a reader; `None` if it may not join.
     pub(crate) fn follow(&self, now: Now, span: ByteSpan, terms: JoinTerms) -> Option<ReaderId> {
         let mut inner = self.lock();
         let attached = inner
@@ -78,7 +78,7 @@ impl InFlightResponse {
 
     /// What `reader` can do, its next byte being `at`; of a block under way as much is copied to
     /// `out` as one write may take, at most
-    /// [`COPY_BYTES_MAX`]: thousands who read slowly hold no more.
+    /// [`COPY_BYTES_MAX`]: thousands of slow readers hold no more.
     pub(crate) fn read(
         &self,
         now: Now,
@@ -170,7 +170,7 @@ impl InFlightResponse {
         Some(inner.read_ahead_max())
     }
 
-    /// `reader` has all it wanted, or has gone.
+    /// `reader` has all it wanted, or was dropped.
     pub(crate) fn leave(&self, worker: &Worker, reader: ReaderId) {
         let mut inner = self.lock();
         inner.fill.leave(worker.now(), reader);

@@ -9,8 +9,7 @@ use weir_policy::fetch::Cut;
 use weir_store::Reservation;
 
 impl InFlightResponse {
-    /// Stores what there is once nothing more will come: also not for those who are about to read,
-    /// and may want more.
+    /// Stores what there is once nothing more will come, and no waiting request may want more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
         if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_awaited() {
             return;
@@ -32,7 +31,7 @@ impl InFlightResponse {
             && let Some(part) = &self.part
         {
             let selecting = self.vary.as_ref().map(|(_, selecting)| *selecting);
-            // in force at once; no client is told of it here, so that none has to wait until it is
+            // in force at once; no response depends on it, so nothing has to wait until it is
             // durable
             drop(worker.shared.store.purge_one(self.key, part, selecting));
         }

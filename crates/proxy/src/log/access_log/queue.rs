@@ -35,7 +35,7 @@ struct State {
     replacement: Option<File>,
     /// The writer waits without a limit: a push must wake it.
     asleep: bool,
-    /// Somebody waits in [`Queue::flush`], or the log is closing.
+    /// A thread waits in [`Queue::flush`], or the log is closing.
     hurry: bool,
     closing: bool,
 }

@@ -46,7 +46,8 @@ impl Output {
         }
     }
 
-    /// Writes `batch`; how many lines were lost. The first failure is told, the others are counted.
+    /// Writes `batch`; how many lines were lost. The first failure is reported, the others are
+    /// counted.
     fn write(&mut self, batch: &[u8], say: &Say) -> u64 {
         let mut rest = batch;
         let ended = self
@@ -82,7 +83,7 @@ impl Output {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => *rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // somebody else made our standard output non-blocking
+                // another process made our standard output non-blocking
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     poll(
                         &mut [PollFd::from_borrowed_fd(self.file.as_fd(), PollFlags::OUT)],

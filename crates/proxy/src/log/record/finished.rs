@@ -1,4 +1,4 @@
-//! What is told of one request.
+//! The record of one request.
 
 use std::net::IpAddr;
 use std::sync::Arc;
