@@ -19,7 +19,7 @@ use crate::format::{PurgeScope, Volume};
 use crate::index::{Index, Place};
 use crate::lock::lock;
 use crate::record::RecordId;
-use crate::{DiskUse, Notice, Verify};
+use crate::{DiskUse, Notice, ReadError, Verify};
 use counters::Counters;
 use fence::Fence;
 use purging::forgotten::ForgottenKeys;
@@ -180,6 +180,21 @@ impl Directory {
             None => self.forget_key(key),
         }
         self.found_damage(segment, offset);
+    }
+
+    /// The error of a read of damaged bytes; of a segment that has left they say nothing.
+    pub(crate) fn read_damage(
+        &self,
+        segment: &Segment,
+        offset: u64,
+        key: Digest,
+        record: Option<RecordId>,
+    ) -> ReadError {
+        if segment.is_retired() {
+            return ReadError::Gone;
+        }
+        self.damaged(segment, offset, key, record);
+        ReadError::Damaged
     }
 
     pub(crate) fn found_damage(&self, segment: &Segment, offset: u64) {

@@ -139,12 +139,8 @@ impl ExtentSource {
     }
 
     fn damaged(&self, offset: u64) -> ReadError {
-        if self.segment.is_retired() {
-            return ReadError::Gone;
-        }
         self.directory
-            .damaged(&self.segment, offset, self.key, self.record);
-        ReadError::Damaged
+            .read_damage(&self.segment, offset, self.key, self.record)
     }
 
     /// All of `len` bytes at `offset`.
@@ -154,75 +150,50 @@ impl ExtentSource {
         offset: u64,
         len: usize,
         mode: ReadMode,
-    ) -> Option<Result<&'b [u8], ReadError>> {
+    ) -> Result<&'b [u8], ReadFault> {
         let (directory, segment) = (&self.directory, &self.segment);
-        match read(directory, segment, buffer, offset, len as u64, mode) {
-            Ok(there) if there.len() == len => Some(Ok(buffer.bytes(&there))),
-            Ok(_) => Some(Err(self.damaged(offset))),
-            Err(ReadFault::WouldWait) => None,
-            Err(ReadFault::Device) => Some(Err(ReadError::Device)),
+        let there = read(directory, segment, buffer, offset, len as u64, mode)?;
+        if there.len() != len {
+            return Err(self.damaged(offset).into());
         }
+        Ok(buffer.bytes(&there))
     }
 
-    fn header(
-        &self,
-        buffer: &mut Buffer,
-        mode: ReadMode,
-    ) -> Option<Result<&ExtentHeader, ReadError>> {
+    fn header(&self, buffer: &mut Buffer, mode: ReadMode) -> Result<&ExtentHeader, ReadFault> {
         if let Some(header) = self.header.get() {
-            return Some(Ok(header));
+            return Ok(header);
         }
         let room = self.segment.end().saturating_sub(self.at());
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let len = room.min(EXTENT_HEADER_BYTES_MAX);
-        let bytes = match self.bytes_at(buffer, self.at(), len, mode)? {
-            Ok(bytes) => bytes,
-            Err(error) => return Some(Err(error)),
-        };
-        let decoded =
-            ExtentHeader::decode(bytes, self.segment.seal, self.at()).and_then(|header| {
-                header.check_reference(self.key, &self.reference)?;
-                Ok(header)
-            });
-        Some(match decoded {
-            Ok(header) => Ok(self.header.get_or_init(|| header)),
-            Err(_) => Err(self.damaged(self.at())),
-        })
+        let bytes = self.bytes_at(buffer, self.at(), len, mode)?;
+        let header = ExtentHeader::decode(bytes, self.segment.seal, self.at());
+        match header {
+            Ok(header) if header.check_reference(self.key, &self.reference).is_ok() => {
+                Ok(self.header.get_or_init(|| header))
+            }
+            _ => Err(self.damaged(self.at()).into()),
+        }
     }
 
     /// From `at` to the end of its chunk, verified.
-    fn chunk(
-        &self,
-        at: u64,
-        mode: ReadMode,
-        buffer: &mut Buffer,
-    ) -> Option<Result<Arc<[u8]>, ReadError>> {
-        let header = match self.header(buffer, mode)? {
-            Ok(header) => header,
-            Err(error) => return Some(Err(error)),
-        };
-        let Some(chunk) = self.chunk_at(header, at) else {
-            return Some(Err(ReadError::Gone));
-        };
+    fn chunk(&self, at: u64, mode: ReadMode, buffer: &mut Buffer) -> Result<Arc<[u8]>, ReadFault> {
+        let header = self.header(buffer, mode)?;
+        let chunk = self.chunk_at(header, at).ok_or(ReadError::Gone)?;
         let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
         let read = self.bytes_at(buffer, chunk.offset, chunk.len as usize, mode);
-        if read.is_none() && mode == ReadMode::PageCache {
+        if mode == ReadMode::PageCache && matches!(read, Err(ReadFault::WouldWait)) {
             self.segment.left_memory(place);
         }
-        let bytes = match read? {
-            Ok(bytes) => bytes,
-            Err(error) => return Some(Err(error)),
-        };
+        let bytes = read?;
         let checked = header.check_chunk(self.segment.seal, self.at(), chunk.index, bytes);
-        if checked.is_err() {
-            return Some(Err(self.damaged(chunk.offset)));
-        }
+        checked.map_err(|_| self.damaged(chunk.offset))?;
         // what was read past the page cache says nothing of what is in it
         if mode != ReadMode::Buffered(Way::Past) {
             self.segment.verified(place, chunk.len);
         }
         let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));
-        Some(Ok(bytes[skip.unwrap_or(bytes.len())..].into()))
+        Ok(bytes[skip.unwrap_or(bytes.len())..].into())
     }
 
     /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the

@@ -71,7 +71,7 @@ pub(crate) fn scrub(
         }
         let mut read_bytes = 0;
         match verify(directory, segment, resident.place, &mut read_bytes) {
-            Ok(_) | Err(Flaw::ReadFault) => {}
+            Ok(_) | Err(Flaw::Unreadable) => {}
             Err(Flaw::Damaged(_)) => {
                 // whose record it was is not known any more: after a restart it may be readable
                 // again

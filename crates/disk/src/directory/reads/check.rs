@@ -27,12 +27,12 @@ pub(in crate::directory) enum Flaw {
     /// It is not what was written.
     Damaged(String),
     /// The device said no.
-    ReadFault,
+    Unreadable,
 }
 
 impl From<io::Error> for Flaw {
     fn from(_: io::Error) -> Self {
-        Self::ReadFault
+        Self::Unreadable
     }
 }
 
@@ -54,7 +54,7 @@ pub(in crate::directory) fn verify(
             *read_bytes += guess;
             return Err(Flaw::Damaged(error.to_string()));
         }
-        Err(NoRecord::ReadFault(_)) => return Err(Flaw::ReadFault),
+        Err(NoRecord::Fault(_)) => return Err(Flaw::Unreadable),
     };
     let header = found.header;
     *read_bytes += u64::from(header.bytes);
@@ -138,7 +138,7 @@ pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints:
                 indexed.insert(found.key, (segment.number, place.offset()));
             }
             Err(Flaw::Damaged(why)) => complain(format!("{here}: {why}")),
-            Err(Flaw::ReadFault) => complain(format!("{here} cannot be read")),
+            Err(Flaw::Unreadable) => complain(format!("{here} cannot be read")),
         }
     }
     if !directory.is_loading.load(Ordering::Acquire)

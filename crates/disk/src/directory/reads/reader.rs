@@ -34,13 +34,30 @@ pub(crate) enum ReadMode {
     Blocking,
 }
 
-/// Why there are no bytes.
+/// Why a read has no result.
 #[derive(Debug)]
 pub(crate) enum ReadFault {
     /// The device has to be asked first.
     WouldWait,
-    /// The device said no.
-    Device,
+    /// It failed.
+    Failed(ReadError),
+}
+
+impl From<ReadError> for ReadFault {
+    fn from(error: ReadError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl ReadFault {
+    /// The result of a read; `None` if it would have to wait.
+    pub(crate) fn finished<T>(read: Result<T, Self>) -> Option<Result<T, ReadError>> {
+        match read {
+            Ok(value) => Some(Ok(value)),
+            Err(Self::Failed(error)) => Some(Err(error)),
+            Err(Self::WouldWait) => None,
+        }
+    }
 }
 
 /// Reads `len` bytes of `segment` at `offset`, fewer if it ends before; where in `buffer` they are.
@@ -116,7 +133,7 @@ fn brought(
             directory.cannot_read_past();
             brought(directory, segment, buffer, offset, len, Way::Through)
         }
-        BufferState::Failed => Err(ReadFault::Device),
+        BufferState::Failed => Err(ReadError::Device.into()),
         BufferState::Pending => Err(ReadFault::WouldWait),
     }
 }
@@ -150,7 +167,7 @@ fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, ReadF
         }
         Err(error) => {
             directory.failed("read", &error, true);
-            Err(ReadFault::Device)
+            Err(ReadError::Device.into())
         }
     }
 }
@@ -167,14 +184,14 @@ pub(crate) struct Record<'b> {
 /// Why there is no record.
 #[derive(Debug)]
 pub(crate) enum NoRecord {
-    ReadFault(ReadFault),
+    Fault(ReadFault),
     /// The bytes there are not a record that was written there.
     Damaged(FormatError),
 }
 
 impl From<ReadFault> for NoRecord {
-    fn from(unread: ReadFault) -> Self {
-        Self::ReadFault(unread)
+    fn from(fault: ReadFault) -> Self {
+        Self::Fault(fault)
     }
 }
 
@@ -233,9 +250,9 @@ pub(crate) fn load(
     directory: &Arc<Directory>,
     candidate: &Candidate,
     mode: ReadMode,
-) -> Option<Result<LoadedRecord, ReadError>> {
+) -> Result<LoadedRecord, ReadFault> {
     if !directory.is_usable() {
-        return Some(Err(ReadError::Fenced));
+        return Err(ReadError::Fenced.into());
     }
     Buffer::with(|buffer| load_into(directory, candidate, mode, buffer))
 }
@@ -245,7 +262,7 @@ fn load_into(
     candidate: &Candidate,
     mode: ReadMode,
     buffer: &mut Buffer,
-) -> Option<Result<LoadedRecord, ReadError>> {
+) -> Result<LoadedRecord, ReadFault> {
     let Candidate {
         key,
         segment,
@@ -253,23 +270,20 @@ fn load_into(
         ..
     } = candidate;
     let (offset, guess) = (place.offset(), place.class.bytes());
-    let found = record(directory, segment, offset, guess, mode, buffer);
     let id = candidate.record();
-    let found = match found {
+    let found = match record(directory, segment, offset, guess, mode, buffer) {
         Ok(found) => found,
-        Err(NoRecord::ReadFault(ReadFault::WouldWait)) => return None,
-        Err(NoRecord::ReadFault(ReadFault::Device)) => return Some(Err(ReadError::Device)),
-        Err(NoRecord::Damaged(_)) if segment.is_retired() => return Some(Err(ReadError::Gone)),
+        Err(NoRecord::Fault(fault)) => return Err(fault),
         Err(NoRecord::Damaged(_)) => {
-            directory.damaged(segment, u64::from(offset), *key, Some(id));
-            return Some(Err(ReadError::Damaged));
+            let error = directory.read_damage(segment, u64::from(offset), *key, Some(id));
+            return Err(error.into());
         }
     };
     let generation = found.header.generation;
     if found.header.key != *key || directory.purges.cover(*key, generation) {
-        return Some(Err(ReadError::Gone));
+        return Err(ReadError::Gone.into());
     }
-    Some(assemble(directory, segment, id, &found))
+    Ok(assemble(directory, segment, id, &found)?)
 }
 
 fn assemble(

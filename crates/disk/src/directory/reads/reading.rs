@@ -2,7 +2,7 @@
 //! through the page cache or past it.
 
 use crate::directory::Directory;
-use crate::directory::reads::reader::ReadMode;
+use crate::directory::reads::reader::{ReadFault, ReadMode};
 use crate::directory::segment::Segment;
 use crate::lock::lock;
 use crate::{Notice, ReadError};
@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 use weir_policy::page_cache::{PageCache, Volumes, Way};
 
 impl Directory {
-    /// Does `read` of something in `segment`. It works on
-    /// [`Buffer::with`](super::buffer::Buffer::with), answers with `None` if it would have to wait,
-    /// and is called again when it need not.
+    /// Does `read` of something in `segment`. It uses the buffer of
+    /// [`Buffer::with`](super::buffer::Buffer::with), and fails with [`ReadFault::WouldWait`] if
+    /// it would have to wait: then it is called again when it need not.
     pub(crate) fn read<T, F>(
         &self,
         segment: &Segment,
@@ -22,8 +22,9 @@ impl Directory {
     ) -> impl Future<Output = Result<T, ReadError>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: Fn(ReadMode) -> Option<Result<T, ReadError>> + Send + 'static,
+        F: Fn(ReadMode) -> Result<T, ReadFault> + Send + 'static,
     {
+        let read = move |mode| ReadFault::finished(read(mode));
         let way = self.way(segment);
         let now = match way {
             Way::Through => self.look(segment, read(ReadMode::PageCache)),

@@ -158,6 +158,7 @@ fn read_side_by_side(
             reads.begin(Box::new(move || {
                 let mode = super::super::reader::ReadMode::Buffered(way);
                 let loaded = super::super::reader::load(&directory, &candidate, mode);
+                let loaded = super::ReadFault::finished(loaded);
                 let has_ended = loaded.is_some();
                 results.lock().unwrap().extend(loaded);
                 has_ended
