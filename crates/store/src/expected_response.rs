@@ -181,7 +181,7 @@ impl ExpectedResponse {
                 shard.extend_newcomer(id, charge)
             });
             let Err(refusal) = room else {
-                return Ok(Reservation::new(self, id, head_charge, expected, reserved));
+                return Ok(Reservation::new(self, id, head_charge, reserved));
             };
             if !is_for_disk {
                 disk_writer = self.begin_disk_write(content_bytes, 0);
@@ -192,7 +192,7 @@ impl ExpectedResponse {
         }
         // its head; what waits to be written is the disk's
         self.extend(id, head_charge)?;
-        let reservation = Reservation::new(self, id, head_charge, 0, 0);
+        let reservation = Reservation::new(self, id, head_charge, 0);
         Ok(reservation.disk_writer(disk_writer))
     }
 

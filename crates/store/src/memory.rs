@@ -1,7 +1,6 @@
 //! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
 use crate::expected_response::ExpectedResponse;
-use crate::in_flight::reservation::Reservation;
 use crate::in_flight::write_behind::WriteBehind;
 use crate::record::variant_key;
 use crate::resource::VaryRule;
@@ -156,21 +155,6 @@ impl MemoryStore {
         stored: &Arc<StoredResponse>,
     ) -> ExpectedResponse {
         ExpectedResponse::resting_on(Arc::clone(self), primary, stored)
-    }
-
-    /// Takes room for a response that is asked for at this moment; see [`ExpectedResponse::begin`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`ExpectedResponse::begin`].
-    pub fn begin(
-        self: &Arc<Self>,
-        now: Now,
-        primary: Digest,
-        head_bytes: usize,
-        content_bytes: Option<u64>,
-    ) -> Result<Reservation, Refusal> {
-        self.expect(primary).begin(now, head_bytes, content_bytes)
     }
 
     /// Whether content of so many bytes may be written to disk.

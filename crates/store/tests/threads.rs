@@ -46,16 +46,17 @@ fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
 fn fetch(store: &Arc<MemoryStore>, random: &mut Random, key: u64) -> bool {
     let length = (key * 997) % 150_000;
     let known = (!key.is_multiple_of(3)).then_some(length);
-    let Ok(mut reservation) = store.begin(NOW, digest(key), 20, known) else {
+    let Ok(mut reservation) = store.expect(digest(key)).begin(NOW, 20, known) else {
         return false;
     };
     let mut body = BodyBuilder::new(known);
     while body.len() < length {
         let end = (body.len() + 1 + random.below(CONTENT_MAX)).min(length);
-        if reservation.reserve(NOW, end).is_err() || random.one_in(500) {
+        let bytes = content(key, body.len()..end);
+        if reservation.reserve_next(&mut body, bytes.len()).is_err() || random.one_in(500) {
             return false;
         }
-        body.push(content(key, body.len()..end));
+        body.push(bytes);
     }
     let response = true_response(key, length, body);
     reservation.commit(NOW, None, response).is_ok()

@@ -74,7 +74,7 @@ mod tests {
     use crate::body::BLOCK_BYTES;
     use crate::in_flight::content::charged_for;
 
-    /// What `Reservation::reserve` charges for `len` bytes where `expected` were said to come.
+    /// What is charged for `len` bytes where `expected` were said to come, and whole blocks beyond.
     fn charged(len: u64, expected: Option<u64>) -> usize {
         let expected = expected.unwrap_or(0);
         let beyond = len.saturating_sub(expected);

@@ -1,9 +1,9 @@
 //! The room of an in-flight response.
 
-use crate::body::{BLOCK_BYTES, Body};
+use crate::body::Body;
 use crate::expected_response::ExpectedResponse;
 use crate::in_flight::builder::BodyBuilder;
-use crate::in_flight::content::{InFlightContent, WritePositionId, charged_for};
+use crate::in_flight::content::{InFlightContent, WritePositionId};
 use crate::in_flight::disk_writer::DiskWriter;
 use crate::resource::VaryRule;
 use crate::shard::{InFlightId, Shard};
@@ -24,8 +24,6 @@ pub struct Reservation {
     id: InFlightId,
     /// Bytes charged beside content.
     head_charge: usize,
-    /// Bytes of content that were expected when it began.
-    expected_bytes: u64,
     /// Bytes of memory granted for content.
     reserved: usize,
     disk: ToDisk,
@@ -47,31 +45,15 @@ impl Reservation {
         expected: ExpectedResponse,
         id: InFlightId,
         head_charge: usize,
-        expected_bytes: u64,
         reserved: usize,
     ) -> Self {
         Self {
             expected,
             id,
             head_charge,
-            expected_bytes,
             reserved,
             disk: ToDisk::Not,
         }
-    }
-
-    /// Makes sure that there is room for `content_bytes` in all, from the first one on, before a
-    /// [`BodyBuilder`](crate::BodyBuilder) takes them.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
-    pub fn reserve(&mut self, now: Now, content_bytes: u64) -> Result<(), Refusal> {
-        let _ = now;
-        self.expected.store.check_size(content_bytes)?;
-        let beyond = content_bytes.saturating_sub(self.expected_bytes);
-        let beyond = beyond.next_multiple_of(BLOCK_BYTES as u64);
-        self.reserve_in_memory(charged_for(self.expected_bytes) + charged_for(beyond))
     }
 
     pub(crate) fn disk_writer(self, disk_writer: Option<DiskWriter>) -> Self {

@@ -118,7 +118,7 @@ impl Parts {
         let expected = random
             .one_in(2)
             .then(|| complete - in_flight.present_bytes());
-        let mut reservation = store.begin(NOW, digest(key), head.len(), expected)?;
+        let mut reservation = store.expect(digest(key)).begin(NOW, head.len(), expected)?;
         reservation.reserve_held(in_flight.held_bytes())?;
         let fronts = spans(random, &in_flight, complete)
             .into_iter()

@@ -76,8 +76,10 @@ impl Traffic {
         let part = 1 + self.random.length(PART_BYTES);
         let transfer = &mut self.transfers[at];
         let part = part.min(transfer.left);
-        let taken = transfer.content.len() + part as u64;
-        if transfer.reservation.reserve(NOW, taken).is_err() {
+        let reserved = transfer
+            .reservation
+            .reserve_next(&mut transfer.content, part);
+        if reserved.is_err() {
             self.transfers.swap_remove(at);
             return part as u64;
         }
@@ -106,7 +108,7 @@ impl Traffic {
         let vary = mix.vary(random);
         let rule_bytes = vary.as_ref().map_or(0, |(rule, _)| rule.charged_bytes());
         let head_bytes = head.len() + rule_bytes;
-        let Ok(reservation) = store.begin(NOW, primary, head_bytes, known) else {
+        let Ok(reservation) = store.expect(primary).begin(NOW, head_bytes, known) else {
             return 0;
         };
         self.transfers.push(Transfer {
@@ -195,7 +197,8 @@ pub(crate) fn put_small(store: &Arc<MemoryStore>, primary: Digest) -> u64 {
     let response = response(filled(400), None, content.finish());
     let bytes = response.charged_bytes();
     let reservation = store
-        .begin(NOW, primary, 400, Some(100))
+        .expect(primary)
+        .begin(NOW, 400, Some(100))
         .expect("room enough");
     reservation
         .commit(NOW, None, response)

@@ -30,7 +30,8 @@ fn selecting(rule: &VaryRule, value: u64) -> Digest {
 
 fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
     let reservation = store
-        .begin(NOW, digest(TARGET), 10, Some(0))
+        .expect(digest(TARGET))
+        .begin(NOW, 10, Some(0))
         .expect("room enough");
     let vary = vary.map(|(name, value)| (rule(name), selecting(&rule(name), value)));
     let response = true_response(id, 0, BodyBuilder::new(Some(0)));
@@ -119,15 +120,22 @@ fn response_without_vary_replaces_all_variants_and_is_replaced_by_one() {
 fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
     let store = store(8 << 20);
     let largest = 1 << 20;
-    let refused = store.begin(NOW, digest(1), 10, Some(largest + 1));
+    let refused = store.expect(digest(1)).begin(NOW, 10, Some(largest + 1));
     assert!(matches!(refused, Err(Refusal::TooLarge { .. })));
     let mut reservation = store
-        .begin(NOW, digest(1), 10, Some(largest))
+        .expect(digest(1))
+        .begin(NOW, 10, Some(largest))
         .expect("room enough");
-    assert!(reservation.reserve(NOW, largest).is_ok());
-    let mut unknown = store.begin(NOW, digest(2), 10, None).expect("room enough");
-    assert!(unknown.reserve(NOW, largest).is_ok());
-    assert!(unknown.reserve(NOW, largest + 1).is_err());
+    let bytes = usize::try_from(largest).expect("small");
+    let mut content = BodyBuilder::new(Some(largest));
+    assert!(reservation.reserve_next(&mut content, bytes).is_ok());
+    let mut unknown = store
+        .expect(digest(2))
+        .begin(NOW, 10, None)
+        .expect("room enough");
+    let mut content = BodyBuilder::new(None);
+    assert!(unknown.reserve_next(&mut content, bytes).is_ok());
+    assert!(unknown.reserve_next(&mut content, bytes + 1).is_err());
 }
 
 #[test]

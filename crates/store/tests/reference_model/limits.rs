@@ -38,7 +38,8 @@ struct Transfer {
 impl Transfer {
     fn begin(store: &Arc<MemoryStore>, key: u64) -> Self {
         let reservation = store
-            .begin(NOW, digest(key), 10, Some(LENGTH))
+            .expect(digest(key))
+            .begin(NOW, 10, Some(LENGTH))
             .expect("room enough");
         let mut in_flight = InFlightContent::new(Some(LENGTH), None);
         let place = in_flight.open(ByteSpan {
@@ -84,7 +85,7 @@ impl Transfer {
 /// One that holds exactly `bytes`.
 fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Reservation, Refusal> {
     let before = store.memory_use().in_flight_bytes;
-    let mut reservation = store.begin(NOW, digest(key), 10, None)?;
+    let mut reservation = store.expect(digest(key)).begin(NOW, 10, None)?;
     let beside = store.memory_use().in_flight_bytes - before;
     reservation.reserve_held(usize::try_from(bytes - beside).expect("a length"))?;
     assert_eq!(store.memory_use().in_flight_bytes, before + bytes);
@@ -93,7 +94,8 @@ fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Reservation
 
 fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
     let reservation = store
-        .begin(NOW, digest(key), 10, Some(length))
+        .expect(digest(key))
+        .begin(NOW, 10, Some(length))
         .expect("room enough");
     let response = true_part(key, key, length, Body::from(content(key, 0..length)));
     reservation
@@ -181,7 +183,10 @@ fn refused_reservation_keeps_the_bytes_granted_before() {
         from: 0,
         to: u64::MAX,
     });
-    let mut reservation = store.begin(NOW, digest(1), 10, None).expect("room enough");
+    let mut reservation = store
+        .expect(digest(1))
+        .begin(NOW, 10, None)
+        .expect("room enough");
     let mut at = 0;
     let refusal = loop {
         let bytes = content(1, at..at + 10_000);
@@ -260,7 +265,7 @@ fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
     }
     let more = usize::try_from(held).expect("a length") + 1;
     assert!(transfer.reservation.reserve_held(more).is_err());
-    assert!(store.begin(NOW, digest(2), 10, Some(0)).is_err());
+    assert!(store.expect(digest(2)).begin(NOW, 10, Some(0)).is_err());
     let committed = transfer.commit();
     assert!(matches!(committed, Err(Refusal::TooLarge { .. })));
     assert_eq!(store.memory_use().used_bytes, 0, "bytes are lost");
@@ -285,7 +290,8 @@ fn partial_response_is_found_as_such_and_replaced_by_the_whole() {
     });
     let missing = Some(LENGTH - came);
     let mut reservation = store
-        .begin(NOW, digest(1), 10, missing)
+        .expect(digest(1))
+        .begin(NOW, 10, missing)
         .expect("room enough");
     let mut at = came;
     while at < LENGTH {
