@@ -8,7 +8,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_disk::format::{
-    RECORD_HEADER_BYTES, EXTENT_REF_BYTES, Seal, StoreId, Volume, step, verify_record, verify_extent,
+    EXTENT_REF_BYTES, RECORD_HEADER_BYTES, Seal, StoreId, Volume, step, verify_extent,
+    verify_record,
 };
 
 const AT: u64 = 4096;
@@ -45,7 +46,9 @@ fuzz_target!(|input: &[u8]| {
     }
     if let Ok(header) = verify_extent(&bytes, seal, AT) {
         let whole = &mut bytes[..header.bytes() as usize];
-        refuses_a_flipped_bit(whole, choice, |bytes| verify_extent(bytes, seal, AT).is_err());
+        refuses_a_flipped_bit(whole, choice, |bytes| {
+            verify_extent(bytes, seal, AT).is_err()
+        });
     }
 });
 
