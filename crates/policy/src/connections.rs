@@ -1,5 +1,5 @@
-//! The connections to next hops, as a cache: a size, hits and misses, and a reason for whoever
-//! comes and leaves.
+//! The connections to next hops, as a cache: a size, hits and misses, and a reason for each
+//! connection that is opened or closed.
 //!
 //! PROXIM (INFOCOM 1999) found that caching connections gains more than caching data; its default
 //! idle time-out towards servers is ours. Five decisions are made here:
@@ -13,21 +13,21 @@
 //! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
 //! * *When is one closed?* Idle for too long, open for too long, or the oldest for room
 //!   ([`CloseReason`]).
-//! * *Is one opened before it is asked for?* [`judge_ahead`]; off unless the operator wants it.
+//! * *Is one opened before it is asked for?* [`judge_preconnect`]; off unless the operator wants it.
 //!
 //! Sockets are not here: the driver opens and closes what it is told to, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
 
-mod ahead;
 mod estimate;
 mod hop;
+mod preconnect;
 mod queue;
 mod reasons;
 pub mod retry;
 
-pub use ahead::{AheadDemand, AheadRules, NotAhead, judge_ahead};
-pub use estimate::{Luck, Mean};
-pub use hop::{Choice, Demand, Hop, OpenRules, Place, Room, WhenBusy};
+pub use estimate::{Mean, WaitConfidence};
+pub use hop::{Choice, ConnectionState, Demand, Hop, OpenRules, Room, WhenBusy};
+pub use preconnect::{NoPreconnect, PreconnectDemand, PreconnectRules, judge_preconnect};
 pub use queue::IdleQueue;
 pub use reasons::{OpenReason, WaitEnd, WaitReason};
 

@@ -10,7 +10,7 @@ use super::pool;
 use super::rules::ConnectionRules;
 use crate::workers::Worker;
 use std::sync::Arc;
-use weir_policy::connections::{AheadRules, Place, judge_ahead};
+use weir_policy::connections::{ConnectionState, PreconnectRules, judge_preconnect};
 
 /// After a failure no connection is opened in advance for this long: requests find out by
 /// themselves when the next hop can be reached again.
@@ -36,14 +36,14 @@ pub fn keep_ready(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &D
 fn open_one(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destination) -> bool {
     let (network, hop) = (worker.network(), &destination.hop);
     let open = network.open_connections();
-    let ahead = AheadRules {
+    let ahead = PreconnectRules {
         ready: rules.connections_ahead,
         lately_ms: u64::try_from(rules.used_within.as_millis()).unwrap_or(u64::MAX),
         rest_ms: REST_MS,
     };
     let is_wanted = |being_opened: usize| {
         let demand = pool::advance_demand(worker, hop, being_opened);
-        judge_ahead(&ahead, &demand, worker.now()).is_ok()
+        judge_preconnect(&ahead, &demand, worker.now()).is_ok()
     };
     if network.is_draining() || !is_wanted(0) {
         return false;
@@ -54,7 +54,7 @@ fn open_one(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destina
     if !is_wanted(with_it - 1) {
         return false;
     }
-    let Ok(permit) = open.take(hop, &rules.open, Place::ToCome) else {
+    let Ok(permit) = open.take(hop, &rules.open, ConnectionState::OpeningUnassigned) else {
         return false;
     };
     pending::spawn(

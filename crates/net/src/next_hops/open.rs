@@ -38,7 +38,7 @@ pub(super) async fn open(
                 permit.opened(took_ms);
                 worker.counters().inc(Metric::NextHopOpens(label(why)));
                 let hop = destination.hop.clone();
-                let in_advance = why == OpenReason::Ahead;
+                let in_advance = why == OpenReason::Preconnect;
                 return Ok(Connection::new(worker, stream, hop, permit, in_advance));
             }
             Err(failure) if failure.error == ProxyError::ConnectionLimitReached => {
@@ -100,7 +100,7 @@ fn label(why: OpenReason) -> OpenLabel {
         OpenReason::WaitedInVain => OpenLabel::WaitedInVain,
         OpenReason::Repetition => OpenLabel::Repetition,
         OpenReason::Race => OpenLabel::Race,
-        OpenReason::Ahead => OpenLabel::Ahead,
+        OpenReason::Preconnect => OpenLabel::Ahead,
         OpenReason::Tunnel => OpenLabel::Tunnel,
     }
 }

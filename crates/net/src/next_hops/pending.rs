@@ -68,7 +68,7 @@ async fn run(
     let until = Instant::now() + rules.wait_limit;
     let why = match purpose {
         Purpose::Race(_) => OpenReason::Race,
-        Purpose::Advance { .. } => OpenReason::Ahead,
+        Purpose::Advance { .. } => OpenReason::Preconnect,
     };
     match open::open(worker, rules, destination, permit, until, why).await {
         Ok(connection) => {

@@ -18,7 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::net::TcpStream;
 use weir_measure::{Metric, Reuse};
 use weir_policy::connections::{
-    AheadDemand, CheckIn, CloseReason, ConnectionId, HopId, IdleConnections, IdleLimits, Mean, Room,
+    CheckIn, CloseReason, ConnectionId, HopId, IdleConnections, IdleLimits, Mean, PreconnectDemand,
+    Room,
 };
 use weir_policy::{Now, Tick};
 
@@ -378,9 +379,13 @@ pub(super) fn note_advance_failed(worker: &Worker, hop: &HopKey) {
     own(worker).note(hop, |known| known.advance_failed = Some(now));
 }
 
-/// The facts by which it is decided whether one more connection is opened in advance, while so
-/// many are being opened.
-pub(super) fn advance_demand(worker: &Worker, hop: &HopKey, being_opened: usize) -> AheadDemand {
+/// The facts by which it is decided whether one more connection is opened in advance, while so many
+/// are being opened.
+pub(super) fn advance_demand(
+    worker: &Worker,
+    hop: &HopKey,
+    being_opened: usize,
+) -> PreconnectDemand {
     let (mut idle, mut used, mut failed, mut has_room) = (0, None, None, false);
     for at in own_first(worker) {
         let pool = worker.network().pools()[at].lock();
@@ -393,7 +398,7 @@ pub(super) fn advance_demand(worker: &Worker, hop: &HopKey, being_opened: usize)
             has_room = pool.idle.has_room(known.id);
         }
     }
-    AheadDemand {
+    PreconnectDemand {
         ready: idle + being_opened,
         used,
         failed,

@@ -3,7 +3,7 @@
 use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, Permit, dial};
 use crate::workers::{Network, Worker};
 use weir_measure::{Metric, OpenReason};
-use weir_policy::connections::Place;
+use weir_policy::connections::ConnectionState;
 use weir_semantics::ProxyError;
 
 /// Takes a place among the open connections for a tunnel, without waiting for one.
@@ -18,7 +18,7 @@ pub fn reserve(
 ) -> Result<Permit, ConnectFailure> {
     network
         .open_connections()
-        .take(&destination.hop, &rules.open, Place::Opening)
+        .take(&destination.hop, &rules.open, ConnectionState::Opening)
         .map_err(|_full| {
             ConnectFailure::new(
                 ProxyError::ConnectionLimitReached,

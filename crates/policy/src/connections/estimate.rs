@@ -40,43 +40,43 @@ impl Mean {
 /// How often a wait that was expected to pay has paid, lately: the check on everything the
 /// expectation leaves out.
 ///
-/// A connection that is closed after its exchange comes back to nobody, exchanges may be anything
+/// A connection that closes after its exchange serves no waiting request, exchanges may be anything
 /// but alike, a next hop may hang. All of that shows as waits in vain, and each makes the next wait
-/// less likely. Every wait forgone makes it a little more likely again, so that a next hop that has
+/// less likely. Every wait skipped makes it a little more likely again, so that a next hop that has
 /// changed is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Luck(u32);
+pub struct WaitConfidence(u32);
 
-impl Luck {
+impl WaitConfidence {
     /// Always.
     const FULL: u32 = 1 << 16;
 
     /// A wait paid.
-    pub fn paid(&mut self) {
+    pub fn succeeded(&mut self) {
         self.0 += (Self::FULL - self.0) / 8;
     }
 
     /// A wait was in vain.
-    pub fn in_vain(&mut self) {
+    pub fn failed(&mut self) {
         self.0 -= self.0 / 4;
     }
 
-    /// A wait was forgone that would have been expected to pay with better luck. One wait in vain
-    /// is made up for by about sixty of these, so that trying again and again costs a sixtieth of a
-    /// set-up a request.
-    pub fn forgone(&mut self) {
+    /// A wait was skipped that would have been expected to pay with more confidence. One wait in
+    /// vain is made up for by about sixty of these, so that trying again and again costs a sixtieth
+    /// of a set-up a request.
+    pub fn skipped(&mut self) {
         self.0 += (Self::FULL - self.0) / 256;
     }
 
-    /// A time that is expected if all goes well, as it is to be expected with this luck;
+    /// A time that is expected if all goes well, as it is to be expected with this confidence;
     /// microseconds.
     #[must_use]
-    pub fn stretch(self, us: u64) -> u64 {
+    pub fn expected_us(self, us: u64) -> u64 {
         us.saturating_mul(u64::from(Self::FULL)) / u64::from(self.0.max(1))
     }
 }
 
-impl Default for Luck {
+impl Default for WaitConfidence {
     /// Nothing went wrong yet.
     fn default() -> Self {
         Self(Self::FULL)
@@ -121,26 +121,26 @@ mod tests {
 
     #[test]
     fn stretch_grows_with_waits_in_vain_and_decays_gradually() {
-        let mut luck = Luck::default();
-        assert_eq!(luck.stretch(1000), 1000);
+        let mut wait_confidence = WaitConfidence::default();
+        assert_eq!(wait_confidence.expected_us(1000), 1000);
         for _ in 0..4 {
-            luck.in_vain();
+            wait_confidence.failed();
         }
-        let stretched = luck.stretch(1000);
+        let stretched = wait_confidence.expected_us(1000);
         assert!((3000..3300).contains(&stretched), "{stretched}");
-        luck.forgone();
-        assert!(luck.stretch(1000) > 3000);
+        wait_confidence.skipped();
+        assert!(wait_confidence.expected_us(1000) > 3000);
         for _ in 0..2000 {
-            luck.forgone();
+            wait_confidence.skipped();
         }
-        assert!(luck.stretch(1000) < 1010);
+        assert!(wait_confidence.expected_us(1000) < 1010);
         for _ in 0..1000 {
-            luck.in_vain();
+            wait_confidence.failed();
         }
-        assert!(luck.stretch(1000) > 1_000_000);
+        assert!(wait_confidence.expected_us(1000) > 1_000_000);
         for _ in 0..1000 {
-            luck.paid();
+            wait_confidence.succeeded();
         }
-        assert!(luck.stretch(1000) < 1010);
+        assert!(wait_confidence.expected_us(1000) < 1010);
     }
 }

@@ -3,7 +3,7 @@
 //! PROXIM takes "an idle persistent connection if any, else opens a new one", which is
 //! [`WhenBusy::Open`]. But a busy connection may come back before a new one is set up: then the
 //! request could have it, and what was opened is ready for the next. That is [`WhenBusy::Race`],
-//! the default. It keeps count: while a connection is on its way that nobody needs any more, the
+//! the default. It keeps count: while a connection is being opened that no request needs any more, the
 //! next request waits for that one and opens none. So it opens no more connections than PROXIM's
 //! rule, and requests get theirs sooner: in the model beside this file (bursts, exchanges of 40 to
 //! 160 ms, set-ups of 10 to 150 ms) they wait a fifth less.
@@ -12,16 +12,17 @@
 //! `m` at a time, one comes back every `m / busy` whatever the distribution of `m`; behind
 //! `waiting` others it is ours after `(waiting + 1) * m / busy`. It waits where that is less than
 //! the set-up time `s`, both as measured, and no longer than `s`: however wrong the expectation, it
-//! takes at most twice as long as opening at once, and [`Luck`] sees to it that this is rare. It is
-//! the better choice for the one request, and not for all: a request that opens makes room for
-//! those behind it, one that waits does not. In the model it opens 10 to 30 % fewer connections and
-//! requests wait 2 to 4 times as long in all. It is for next hops that are short of connections.
+//! takes at most twice as long as opening at once, and [`WaitConfidence`] sees to it that this is
+//! rare. It is the better choice for the one request, and not for all: a request that opens makes
+//! room for those behind it, one that waits does not. In the model it opens 10 to 30 % fewer
+//! connections and requests wait 2 to 4 times as long in all. It is for next hops that are short of
+//! connections.
 //!
 //! An exchange takes at least the round trip that a set-up takes, so neither matters with one or
 //! two busy connections: the gain is where dozens are busy on a long path, and the next is due in a
 //! fraction of a round trip.
 
-use super::estimate::{Luck, Mean};
+use super::estimate::{Mean, WaitConfidence};
 use super::reasons::{OpenReason, WaitEnd, WaitReason};
 
 /// What to do when every connection to a next hop is busy and more are allowed.
@@ -85,11 +86,11 @@ pub enum Choice {
     Reuse,
     /// Open one.
     Open(OpenReason),
-    /// Open one for whoever waits first, and wait.
+    /// Open one for the request that waits longest, and wait.
     Race,
-    /// Close an idle connection for the place it holds, then ask again.
+    /// Close an idle connection to make room, then ask again.
     Close(Room),
-    /// Wait until a busy one comes back, or until there is a place to open one.
+    /// Wait until a busy connection becomes idle, or until there is room to open one.
     Wait {
         /// Why.
         why: WaitReason,
@@ -112,31 +113,31 @@ pub enum Room {
 /// timers tick in milliseconds.
 const QUICK_US: u64 = 2000;
 
-/// What a place among the open connections to a next hop is held by.
+/// The state of one of the open connections to a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// A connection that is being opened for one request.
+pub enum ConnectionState {
+    /// It is being opened for one request.
     Opening,
-    /// A connection that is being opened for whoever waits first when it is open.
-    ToCome,
-    /// A connection that comes and goes: busy or idle.
-    Returning,
-    /// A tunnel.
-    Lost,
+    /// It is being opened for the request that waits longest when set-up ends.
+    OpeningUnassigned,
+    /// It is open, busy or idle, and other requests can use it after an exchange.
+    Pooled,
+    /// It is a tunnel, which no other request can use.
+    Tunnel,
 }
 
 /// The open connections to one next hop, and what they have taught.
 ///
-/// It may be forgotten when none is open and nobody waits: what was measured matters only while
+/// It may be forgotten when none is open and no request waits: what was measured matters only while
 /// there is a busy connection to wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
     open: usize,
-    to_come: usize,
-    returning: usize,
+    opening_unassigned: usize,
+    pooled: usize,
     waiting: usize,
     set_up_time: Mean,
-    luck: Luck,
+    wait_confidence: WaitConfidence,
 }
 
 impl Hop {
@@ -165,14 +166,14 @@ impl Hop {
         if !demand.patient {
             return Choice::Open(OpenReason::WaitedInVain);
         }
-        // one that nobody needs any more, or that was opened ahead: it is nearer than a new one
-        if rules.when_busy != WhenBusy::Open && self.to_come > self.waiting {
+        // no request needs this one any more, or it was preconnected: it is nearer than a new one
+        if rules.when_busy != WhenBusy::Open && self.opening_unassigned > self.waiting {
             return Choice::Wait {
                 why: WaitReason::UnderWay,
                 at_most_us: None,
             };
         }
-        if self.returning == 0 {
+        if self.pooled == 0 {
             return Choice::Open(OpenReason::NoneBusy);
         }
         if rules.when_busy == WhenBusy::Open {
@@ -190,17 +191,17 @@ impl Hop {
         }
     }
 
-    /// Set against each other: a set-up, and the time until a busy one comes back to us.
+    /// Compares the time of a set-up with the time until a busy connection becomes idle.
     fn compare(&mut self, set_up_us: u64, busy_us: Option<u64>) -> Choice {
         let Some(busy_us) = busy_us else {
             return Choice::Open(OpenReason::NotMeasured);
         };
-        let before_us = busy_us.saturating_mul(self.waiting as u64 + 1) / self.returning as u64;
+        let before_us = busy_us.saturating_mul(self.waiting as u64 + 1) / self.pooled as u64;
         if before_us >= set_up_us {
             return Choice::Open(OpenReason::Sooner);
         }
-        if self.luck.stretch(before_us) >= set_up_us {
-            self.luck.forgone();
+        if self.wait_confidence.expected_us(before_us) >= set_up_us {
+            self.wait_confidence.skipped();
             return Choice::Open(OpenReason::Sooner);
         }
         Choice::Wait {
@@ -209,50 +210,51 @@ impl Hop {
         }
     }
 
-    /// A place is taken by a connection that is being opened, `Opening` or `ToCome`.
-    pub fn begin(&mut self, place: Place) {
+    /// A set-up begins: the state is `Opening` or `OpeningUnassigned`.
+    pub fn begin(&mut self, state: ConnectionState) {
         self.open += 1;
-        self.to_come += usize::from(place == Place::ToCome);
+        self.opening_unassigned += usize::from(state == ConnectionState::OpeningUnassigned);
     }
 
-    /// The connection is open, after so many milliseconds: from now on it comes and goes. Its place
-    /// is `Returning`.
-    pub fn opened(&mut self, place: Place, set_up_ms: u64) {
-        self.leave(place);
-        self.returning += 1;
+    /// Set-up took so many milliseconds. The connection is now `Pooled`.
+    pub fn opened(&mut self, state: ConnectionState, set_up_ms: u64) {
+        self.leave(state);
+        self.pooled += 1;
         self.set_up_time.note_ms(set_up_ms);
     }
 
-    /// A connection that came and went became a tunnel. Its place is `Lost`.
-    pub fn lost(&mut self, place: Place) {
-        self.leave(place);
+    /// A pooled connection became a tunnel. Its state is now `Tunnel`.
+    pub fn became_tunnel(&mut self, state: ConnectionState) {
+        self.leave(state);
     }
 
-    /// A place is given back.
-    pub fn closed(&mut self, place: Place) {
-        self.leave(place);
+    /// The connection is closed.
+    pub fn closed(&mut self, state: ConnectionState) {
+        self.leave(state);
         self.open = self.open.saturating_sub(1);
     }
 
-    fn leave(&mut self, place: Place) {
-        match place {
-            Place::ToCome => self.to_come = self.to_come.saturating_sub(1),
-            Place::Returning => self.returning = self.returning.saturating_sub(1),
-            Place::Opening | Place::Lost => {}
+    fn leave(&mut self, state: ConnectionState) {
+        match state {
+            ConnectionState::OpeningUnassigned => {
+                self.opening_unassigned = self.opening_unassigned.saturating_sub(1)
+            }
+            ConnectionState::Pooled => self.pooled = self.pooled.saturating_sub(1),
+            ConnectionState::Opening | ConnectionState::Tunnel => {}
         }
     }
 
-    /// A request waits for a busy one.
+    /// A request starts to wait for a busy connection.
     pub fn wait_begins(&mut self) {
         self.waiting += 1;
     }
 
-    /// It waits no more.
+    /// The wait ended.
     pub fn wait_ends(&mut self, why: WaitReason, end: WaitEnd) {
         self.waiting = self.waiting.saturating_sub(1);
         match (why, end) {
-            (WaitReason::Sooner, WaitEnd::Returned) => self.luck.paid(),
-            (WaitReason::Sooner, WaitEnd::InVain) => self.luck.in_vain(),
+            (WaitReason::Sooner, WaitEnd::Returned) => self.wait_confidence.succeeded(),
+            (WaitReason::Sooner, WaitEnd::InVain) => self.wait_confidence.failed(),
             _ => {}
         }
     }
@@ -263,16 +265,16 @@ impl Hop {
         self.open
     }
 
-    /// Connections that are being opened for whoever waits first.
+    /// Connections that are being opened for no particular request.
     #[must_use]
-    pub const fn to_come(&self) -> usize {
-        self.to_come
+    pub const fn opening_unassigned(&self) -> usize {
+        self.opening_unassigned
     }
 
-    /// Connections that come and go: busy or idle, neither being opened nor tunnels.
+    /// Connections that are busy or idle: neither being opened nor tunnels.
     #[must_use]
-    pub const fn returning(&self) -> usize {
-        self.returning
+    pub const fn pooled(&self) -> usize {
+        self.pooled
     }
 
     /// Requests that wait for one of them.

@@ -7,7 +7,7 @@ pub enum OpenReason {
     NoneBusy,
     /// [`WhenBusy::Open`](super::WhenBusy::Open) says so.
     Rule,
-    /// Nobody knows yet how long a set-up or an exchange takes.
+    /// The time of a set-up or of an exchange is not measured yet.
     NotMeasured,
     /// A set-up is so quick that there is nothing to be gained.
     QuickSetUp,
@@ -19,8 +19,8 @@ pub enum OpenReason {
     Repetition,
     /// [`WhenBusy::Race`](super::WhenBusy::Race): whichever comes first.
     Race,
-    /// Nobody asked yet ([`super::judge_ahead`]).
-    Ahead,
+    /// Opened before a request needs it ([`super::judge_preconnect`]).
+    Preconnect,
     /// For a tunnel, which is never shared.
     Tunnel,
 }
@@ -36,7 +36,7 @@ impl OpenReason {
         Self::WaitedInVain,
         Self::Repetition,
         Self::Race,
-        Self::Ahead,
+        Self::Preconnect,
         Self::Tunnel,
     ];
 
@@ -52,7 +52,7 @@ impl OpenReason {
             Self::WaitedInVain => "waited-in-vain",
             Self::Repetition => "repetition",
             Self::Race => "race",
-            Self::Ahead => "ahead",
+            Self::Preconnect => "ahead",
             Self::Tunnel => "tunnel",
         }
     }
@@ -65,7 +65,7 @@ pub enum WaitReason {
     Sooner,
     /// It opens one at the same time.
     Race,
-    /// A connection is on its way that nobody else waits for.
+    /// A connection is being opened that no other request waits for.
     UnderWay,
     /// There are as many connections to the next hop as there may be.
     PerHopMax,

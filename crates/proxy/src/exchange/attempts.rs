@@ -7,14 +7,14 @@ use crate::worker::core::Worker;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::ConnectFailure;
-use weir_policy::retry::{BodySent, Closed, HopsTried, NoConnection, may_repeat};
+use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
 use weir_semantics::ProxyError;
 
 /// The attempts to send one request: to the next hops of its route, and once more where that is
 /// safe.
 pub(crate) struct Attempts {
     next_hop: NextHop,
-    is_repetition: bool,
+    is_retry: bool,
 }
 
 impl Attempts {
@@ -22,7 +22,7 @@ impl Attempts {
     pub(crate) fn new(next_hop: NextHop) -> Self {
         Self {
             next_hop,
-            is_repetition: false,
+            is_retry: false,
         }
     }
 
@@ -38,11 +38,11 @@ impl Attempts {
         worker: &Worker,
     ) -> Result<NextHopStream, ConnectFailure> {
         let rules = &exchange.settings.connections;
-        let mut hops_tried = HopsTried::first(self.next_hop.route_hop());
+        let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
             let destination = &self.next_hop.destination;
             let opened =
-                NextHopStream::open(worker.net(), rules, destination, self.is_repetition).await;
+                NextHopStream::open(worker.net(), rules, destination, self.is_retry).await;
             let failure = match opened {
                 Ok(hop) => return Ok(hop),
                 Err(failure) => failure,
@@ -51,7 +51,7 @@ impl Attempts {
                 ProxyError::ConnectionLimitReached => NoConnection::Ours,
                 _ => NoConnection::NextHop,
             };
-            match hops_tried.next(lack, || NextHop::another(exchange, worker)) {
+            match attempts.next(lack, || NextHop::another(exchange, worker)) {
                 Ok(another) => self.next_hop = another,
                 Err(_) => return Err(failure),
             }
@@ -66,7 +66,7 @@ impl Attempts {
         worker: &Worker,
         hop: &NextHopStream,
     ) -> bool {
-        let closed = Closed {
+        let attempt = FailedAttempt {
             method: exchange.request.method,
             body: if exchange.request.has_content() {
                 BodySent::Consumed
@@ -75,12 +75,12 @@ impl Attempts {
             },
             connection_was_reused: hop.facts().reused,
             response_begun: false,
-            is_repetition: self.is_repetition,
+            is_retry: self.is_retry,
         };
-        let repeats = may_repeat(&closed).is_ok();
+        let repeats = may_retry(&attempt).is_ok();
         if repeats {
             worker.counters().inc(Metric::Retries);
-            self.is_repetition = true;
+            self.is_retry = true;
         }
         repeats
     }

@@ -10,7 +10,7 @@ use crate::network::connections::Taken;
 use crate::settings::Keep;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, Pace};
-use weir_policy::retry::{BodySent, Closed, may_repeat};
+use weir_policy::retry::{BodySent, FailedAttempt, may_retry};
 use weir_policy::{NotStored, Storing};
 use weir_semantics::{ByteRange, ContentRange, ResponseFacts};
 
@@ -57,7 +57,7 @@ impl Simulator {
         };
         let (rtt, think) = (exchange.server_rtt, exchange.think);
         let server_setup = exchange.server_setup;
-        let taken = if exchange.is_repetition {
+        let taken = if exchange.is_retry {
             self.servers.take_new(now, server, tcp.initial_window)
         } else {
             self.servers.take(now, server, tcp.initial_window)
@@ -116,7 +116,7 @@ impl Simulator {
     /// answer; then as a repetition.
     pub(super) fn repeats(&mut self, id: u32) -> bool {
         let exchange = self.exchanges.at_mut(id);
-        let closed = Closed {
+        let attempt = FailedAttempt {
             method: exchange.ask().request.method,
             body: if exchange.ask().has_content {
                 BodySent::Consumed
@@ -125,10 +125,10 @@ impl Simulator {
             },
             connection_was_reused: true,
             response_begun: false,
-            is_repetition: exchange.is_repetition,
+            is_retry: exchange.is_retry,
         };
-        let repeats = may_repeat(&closed).is_ok();
-        exchange.is_repetition |= repeats;
+        let repeats = may_retry(&attempt).is_ok();
+        exchange.is_retry |= repeats;
         repeats
     }
 }

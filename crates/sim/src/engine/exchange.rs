@@ -78,7 +78,7 @@ pub(super) struct Exchange {
     /// copy was taken.
     pub(super) chosen: (u32, u32),
     /// The next hop is asked once more, as a kept connection failed.
-    pub(super) is_repetition: bool,
+    pub(super) is_retry: bool,
 
     pub(super) sender: Sender,
     pub(super) alone: Option<Alone>,
@@ -179,7 +179,7 @@ impl Default for Exchange {
             passes: Passes::default(),
             epoch: 0,
             chosen: (0, 0),
-            is_repetition: false,
+            is_retry: false,
             sender: Sender::default(),
             alone: None,
             ahead: None,

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 use weir_policy::connections::{
-    Choice, Demand, Hop, OpenReason, OpenRules, Place, Room, WaitEnd, WaitReason,
+    Choice, ConnectionState, Demand, Hop, OpenReason, OpenRules, Room, WaitEnd, WaitReason,
 };
 
 /// The open connections of all workers.
@@ -79,7 +79,7 @@ impl Entry {
 
     /// As many requests rely on pending connections as there are.
     fn settle(&mut self) {
-        while self.relying.len() > self.hop.to_come()
+        while self.relying.len() > self.hop.opening_unassigned()
             && let Some(last) = self.relying.pop_last()
         {
             self.queue.remove(&last);
@@ -88,7 +88,7 @@ impl Entry {
 
     /// If no busy connection is left, the requests that wait for one decide again.
     fn wake_if_in_vain(&mut self) {
-        if self.hop.returning() == 0 {
+        if self.hop.pooled() == 0 {
             self.queue
                 .retain(|_, queued| queued.why != WaitReason::Sooner);
         }
@@ -109,7 +109,7 @@ struct QueueEntry {
 pub struct Permit {
     hop: HopKey,
     open: Arc<OpenConnections>,
-    place: Place,
+    place: ConnectionState,
 }
 
 /// A limit on open connections.
@@ -154,9 +154,11 @@ impl OpenConnections {
             ..demand
         };
         match entry.hop.choose(rules, &demand) {
-            Choice::Open(why) => OpenDecision::Open(self.place(entry, hop, Place::Opening), why),
+            Choice::Open(why) => {
+                OpenDecision::Open(self.place(entry, hop, ConnectionState::Opening), why)
+            }
             Choice::Race => OpenDecision::Race(
-                self.place(entry, hop, Place::ToCome),
+                self.place(entry, hop, ConnectionState::OpeningUnassigned),
                 self.queue(entry, hop, id, WaitReason::Race, demand.fresh),
             ),
             Choice::Wait { why, at_most_us } => {
@@ -177,7 +179,7 @@ impl OpenConnections {
         self: &Arc<Self>,
         hop: &HopKey,
         rules: &OpenRules,
-        place: Place,
+        place: ConnectionState,
     ) -> Result<Permit, Limit> {
         let mut table = self.lock();
         let open = table.hops.get(hop).map_or(0, |entry| entry.hop.open());
@@ -205,7 +207,7 @@ impl OpenConnections {
         }
     }
 
-    fn place(self: &Arc<Self>, entry: &mut Entry, hop: &HopKey, place: Place) -> Permit {
+    fn place(self: &Arc<Self>, entry: &mut Entry, hop: &HopKey, place: ConnectionState) -> Permit {
         entry.hop.begin(place);
         let total = self.total() + 1;
         self.total.store(total, Ordering::Relaxed);
@@ -344,7 +346,7 @@ impl HopTable {
 impl Permit {
     /// The connection is open, after so many milliseconds.
     pub(super) fn opened(&mut self, set_up_ms: u64) {
-        let place = std::mem::replace(&mut self.place, Place::Returning);
+        let place = std::mem::replace(&mut self.place, ConnectionState::Pooled);
         self.open
             .lock()
             .change(&self.hop, |entry| entry.hop.opened(place, set_up_ms));
@@ -354,12 +356,12 @@ impl Permit {
     ///
     /// It may be said twice.
     pub fn becomes_tunnel(&mut self) {
-        if self.place == Place::Lost {
+        if self.place == ConnectionState::Tunnel {
             return;
         }
-        let place = std::mem::replace(&mut self.place, Place::Lost);
+        let place = std::mem::replace(&mut self.place, ConnectionState::Tunnel);
         self.open.lock().change(&self.hop, |entry| {
-            entry.hop.lost(place);
+            entry.hop.became_tunnel(place);
             entry.wake_if_in_vain();
         });
     }

@@ -8,19 +8,19 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {
     Opening,
-    ToCome,
+    OpeningUnassigned,
     Busy,
     Idle,
     Tunnel,
 }
 
 impl Connection {
-    fn place(self) -> Place {
+    fn place(self) -> ConnectionState {
         match self {
-            Self::Opening => Place::Opening,
-            Self::ToCome => Place::ToCome,
-            Self::Busy | Self::Idle => Place::Returning,
-            Self::Tunnel => Place::Lost,
+            Self::Opening => ConnectionState::Opening,
+            Self::OpeningUnassigned => ConnectionState::OpeningUnassigned,
+            Self::Busy | Self::Idle => ConnectionState::Pooled,
+            Self::Tunnel => ConnectionState::Tunnel,
         }
     }
 }
@@ -66,7 +66,7 @@ impl World {
             }
             Choice::Open(_) => self.open(Connection::Opening),
             Choice::Race => {
-                self.open(Connection::ToCome);
+                self.open(Connection::OpeningUnassigned);
                 self.wait(WaitReason::Race);
             }
             Choice::Wait { why, .. } => self.wait(why),
@@ -74,7 +74,7 @@ impl World {
                 let at = self.connections.iter().position(|c| *c == Connection::Idle);
                 prop_assert!(at.is_some(), "there is none to close");
                 self.connections.remove(at.unwrap_or(0));
-                self.hop.closed(Place::Returning);
+                self.hop.closed(ConnectionState::Pooled);
                 // and it asks again
                 return self.ask(fresh, patient);
             }
@@ -95,7 +95,7 @@ impl World {
     /// The rules in plain words.
     fn check(&self, demand: &Demand, choice: Choice) -> Result<(), TestCaseError> {
         let open = self.connections.len();
-        let returning = self.count(Connection::Busy) + demand.idle;
+        let pooled = self.count(Connection::Busy) + demand.idle;
         let full = open >= self.rules.per_hop_max || demand.open_in_all >= self.rules.total_max;
         match choice {
             Choice::Reuse => prop_assert!(demand.idle > 0 && !demand.fresh),
@@ -112,16 +112,16 @@ impl World {
                     }
                     WaitReason::UnderWay => {
                         prop_assert_ne!(self.rules.when_busy, WhenBusy::Open);
-                        prop_assert!(self.count(Connection::ToCome) > self.queue.len());
+                        prop_assert!(self.count(Connection::OpeningUnassigned) > self.queue.len());
                     }
                     WaitReason::Sooner => {
                         prop_assert_eq!(self.rules.when_busy, WhenBusy::WaitIfSooner);
                         let (busy_us, at_most_us) =
                             (demand.busy_us.unwrap_or(0), at_most_us.unwrap_or(0));
-                        // one comes back every busy / returning
+                        // one comes back every busy / pooled
                         let turns = self.queue.len() as u64 + 1;
-                        prop_assert!(returning > 0);
-                        prop_assert!(turns * busy_us / returning as u64 <= at_most_us);
+                        prop_assert!(pooled > 0);
+                        prop_assert!(turns * busy_us / pooled as u64 <= at_most_us);
                     }
                     WaitReason::Race => prop_assert!(false, "a race is a choice of its own"),
                 }
@@ -145,12 +145,12 @@ impl World {
             Step::Ask { fresh, patient } => self.ask(fresh, patient)?,
             Step::Opened(ms) => {
                 if self.turn(Connection::Opening, Connection::Busy) {
-                    self.hop.opened(Place::Opening, ms);
+                    self.hop.opened(ConnectionState::Opening, ms);
                 }
             }
             Step::Came(ms) => {
-                if self.turn(Connection::ToCome, Connection::Busy) {
-                    self.hop.opened(Place::ToCome, ms);
+                if self.turn(Connection::OpeningUnassigned, Connection::Busy) {
+                    self.hop.opened(ConnectionState::OpeningUnassigned, ms);
                     self.falls_idle();
                 }
             }
@@ -167,7 +167,7 @@ impl World {
             }
             Step::Tunnel => {
                 if self.turn(Connection::Busy, Connection::Tunnel) {
-                    self.hop.lost(Place::Returning);
+                    self.hop.became_tunnel(ConnectionState::Pooled);
                 }
             }
             Step::WaitEnds(end) => {
@@ -178,9 +178,12 @@ impl World {
             Step::Elsewhere(open) => self.elsewhere = open,
         }
         prop_assert_eq!(self.hop.open(), self.connections.len());
-        prop_assert_eq!(self.hop.to_come(), self.count(Connection::ToCome));
-        let returning = self.count(Connection::Busy) + self.count(Connection::Idle);
-        prop_assert_eq!(self.hop.returning(), returning);
+        prop_assert_eq!(
+            self.hop.opening_unassigned(),
+            self.count(Connection::OpeningUnassigned)
+        );
+        let pooled = self.count(Connection::Busy) + self.count(Connection::Idle);
+        prop_assert_eq!(self.hop.pooled(), pooled);
         prop_assert_eq!(self.hop.waiting(), self.queue.len());
         Ok(())
     }

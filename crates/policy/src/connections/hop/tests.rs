@@ -23,8 +23,8 @@ const WAIT: Choice = Choice::Wait {
 fn hop(busy: usize, waiting: usize) -> Hop {
     let mut hop = Hop::default();
     for _ in 0..busy {
-        hop.begin(Place::Opening);
-        hop.opened(Place::Opening, 20);
+        hop.begin(ConnectionState::Opening);
+        hop.opened(ConnectionState::Opening, 20);
     }
     for _ in 0..waiting {
         hop.wait_begins();
@@ -73,18 +73,18 @@ fn request_waits_only_if_busy_connection_returns_before_set_up_ends() {
 #[test]
 fn request_does_not_wait_for_opening_connections_or_tunnels() {
     let mut opening = Hop::default();
-    opening.begin(Place::Opening);
+    opening.begin(ConnectionState::Opening);
     check(opening, DEMAND, Choice::Open(OpenReason::NoneBusy));
     let mut tunnels = hop(6, 0);
     for _ in 0..6 {
         check(tunnels, DEMAND, {
-            if tunnels.returning() == 6 {
+            if tunnels.pooled() == 6 {
                 WAIT
             } else {
                 Choice::Open(OpenReason::Sooner)
             }
         });
-        tunnels.lost(Place::Returning);
+        tunnels.became_tunnel(ConnectionState::Pooled);
     }
     check(tunnels, DEMAND, Choice::Open(OpenReason::NoneBusy));
     assert_eq!(tunnels.open(), 6);
@@ -100,8 +100,8 @@ fn request_opens_connection_if_times_are_unmeasured_or_set_up_is_quick() {
     let with_set_up = |ms| {
         let mut hop = Hop::default();
         for _ in 0..90 {
-            hop.begin(Place::Opening);
-            hop.opened(Place::Opening, ms);
+            hop.begin(ConnectionState::Opening);
+            hop.opened(ConnectionState::Opening, ms);
         }
         hop
     };
@@ -177,7 +177,7 @@ fn race_waits_for_unclaimed_connection_set_up_before_opening_another() {
         at_most_us: None,
     };
     let mut hop = hop(1, 0);
-    hop.begin(Place::ToCome);
+    hop.begin(ConnectionState::OpeningUnassigned);
     hop.wait_begins();
     assert_eq!(hop.choose(&race, &DEMAND), Choice::Race);
     // a busy one came back to who waited
@@ -186,11 +186,11 @@ fn race_waits_for_unclaimed_connection_set_up_before_opening_another() {
     hop.wait_begins();
     assert_eq!(hop.choose(&race, &DEMAND), Choice::Race);
     hop.wait_ends(WaitReason::UnderWay, WaitEnd::Left);
-    hop.opened(Place::ToCome, 20);
+    hop.opened(ConnectionState::OpeningUnassigned, 20);
     assert_eq!(hop.choose(&race, &DEMAND), Choice::Race);
     // neither need one be busy
     let mut cold = Hop::default();
-    cold.begin(Place::ToCome);
+    cold.begin(ConnectionState::OpeningUnassigned);
     assert_eq!(cold.choose(&race, &DEMAND), under_way);
     let open = OpenRules {
         when_busy: WhenBusy::Open,
@@ -198,8 +198,8 @@ fn race_waits_for_unclaimed_connection_set_up_before_opening_another() {
     };
     let opens = Choice::Open(OpenReason::NoneBusy);
     assert_eq!(cold.choose(&open, &DEMAND), opens);
-    // a connection that one request opens for itself is nobody else's
-    hop.begin(Place::Opening);
+    // a connection that one request opens for itself serves no other request
+    hop.begin(ConnectionState::Opening);
     assert_eq!(hop.choose(&race, &DEMAND), Choice::Race);
 }
 
@@ -218,12 +218,12 @@ fn waiting_backs_off_after_waits_in_vain_and_later_resumes() {
     assert!((5..40).contains(&waits), "{waits} of 1000 waited in vain");
     // it does again
     let mut tries = 0;
-    while hop.luck != Luck::default() && tries < 10_000 {
+    while hop.wait_confidence != WaitConfidence::default() && tries < 10_000 {
         tries += 1;
         if hop.choose(&RULES, &DEMAND) == WAIT {
             hop.wait_begins();
             hop.wait_ends(WaitReason::Sooner, WaitEnd::Returned);
-            if hop.luck.stretch(1000) < 1100 {
+            if hop.wait_confidence.expected_us(1000) < 1100 {
                 break;
             }
         }

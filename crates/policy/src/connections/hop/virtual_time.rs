@@ -39,7 +39,7 @@ struct Run {
     hop: Hop,
     busy_time: Mean,
     /// When each will be open, who opens it, and since when he asks.
-    opening: Vec<(u64, Place, u64)>,
+    opening: Vec<(u64, ConnectionState, u64)>,
     /// When each is done, and since when it is busy.
     busy: Vec<(u64, u64)>,
     /// Since when each is idle.
@@ -89,7 +89,7 @@ impl Run {
         }
     }
 
-    fn open(&mut self, place: Place, asked: u64) {
+    fn open(&mut self, place: ConnectionState, asked: u64) {
         self.cost.opened += 1;
         self.hop.begin(place);
         self.opening.push((self.now + self.set_up_ms, place, asked));
@@ -109,9 +109,9 @@ impl Run {
                 self.idle.pop();
                 self.begin(asked);
             }
-            Choice::Open(_) => self.open(Place::Opening, asked),
+            Choice::Open(_) => self.open(ConnectionState::Opening, asked),
             Choice::Race => {
-                self.open(Place::ToCome, asked);
+                self.open(ConnectionState::OpeningUnassigned, asked);
                 self.wait(asked, WaitReason::Race, None);
             }
             Choice::Wait { why, at_most_us } => self.wait(asked, why, at_most_us),
@@ -131,7 +131,7 @@ impl Run {
         let opened: Vec<_> = self.opening.extract_if(.., |of| of.0 <= now).collect();
         for (_, place, asked) in opened {
             self.hop.opened(place, self.set_up_ms);
-            if place == Place::ToCome {
+            if place == ConnectionState::OpeningUnassigned {
                 self.falls_idle();
             } else {
                 self.begin(asked);
@@ -143,7 +143,7 @@ impl Run {
             self.falls_idle();
         }
         for _ in self.idle.extract_if(.., |since| *since + IDLE_MS <= now) {
-            self.hop.closed(Place::Returning);
+            self.hop.closed(ConnectionState::Pooled);
         }
         while self.queue.front().is_some_and(|first| first.2 <= now) {
             if let Some((asked, why, _)) = self.queue.pop_front() {

@@ -9,11 +9,11 @@ use core::fmt;
 
 /// Next hops of a route that a request tries to connect to for one attempt to send it. nginx has no
 /// bound by default (`proxy_next_upstream_tries`); each try may cost a client the connect limit.
-pub const HOPS_TRIED_MAX: u32 = 3;
+pub const HOP_ATTEMPTS_MAX: u32 = 3;
 
 /// The next hops that a request has tried for one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HopsTried {
+pub struct HopAttempts {
     /// The last one; `None` for an origin that the request names.
     last: Option<HopId>,
     tried: u32,
@@ -60,7 +60,7 @@ impl fmt::Display for NoOtherHop {
     }
 }
 
-impl HopsTried {
+impl HopAttempts {
     /// `hop` is about to be tried; `None` for an origin that the request names.
     #[must_use]
     pub const fn first(hop: Option<HopId>) -> Self {
@@ -87,7 +87,7 @@ impl HopsTried {
         if failure == NoConnection::Ours {
             return Err(NoOtherHop::OwnLack);
         }
-        if self.tried >= HOPS_TRIED_MAX {
+        if self.tried >= HOP_ATTEMPTS_MAX {
             return Err(NoOtherHop::TriedEnough);
         }
         let chosen = choose().filter(|(hop, _)| Some(*hop) != self.last);
@@ -109,7 +109,7 @@ mod tests {
         choices: &[Option<u32>],
         expected: &[Result<u32, NoOtherHop>],
     ) {
-        let mut tried = HopsTried::first(first.map(HopId));
+        let mut tried = HopAttempts::first(first.map(HopId));
         let choose = |choice: Option<u32>| choice.map(|hop| (HopId(hop), hop));
         let answers: Vec<_> = choices
             .iter()
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn routes_take_no_turn_for_a_next_hop_that_is_not_tried() {
-        let mut tried = HopsTried::first(Some(HopId(0)));
-        for hop in 1..HOPS_TRIED_MAX {
+        let mut tried = HopAttempts::first(Some(HopId(0)));
+        for hop in 1..HOP_ATTEMPTS_MAX {
             let next = tried.next(NoConnection::NextHop, || Some((HopId(hop), ())));
             assert_eq!(next, Ok(()));
         }

@@ -3,21 +3,21 @@
 //!
 //! An idle connection can be closed by the next hop in the very moment a request is written on it
 //! (RFC 9112 §9.3, §9.5): the client should not see that race. But the request may have been acted
-//! upon, so RFC 9110 §9.2.2 lets a proxy repeat idempotent methods only, and nobody repeat a
-//! repetition. A connection found closed *before* a request byte was written is not a case for this
+//! upon, so RFC 9110 §9.2.2 lets a proxy retry idempotent methods only, and no retry is itself
+//! retried. A connection found closed *before* a request byte was written is not a case for this
 //! module: nothing was sent, so nothing is repeated. Nor is a connection that could not be had:
-//! then another next hop may be tried ([`HopsTried`]).
+//! then another next hop may be tried ([`HopAttempts`]).
 
 mod hops;
 
-pub use hops::{HOPS_TRIED_MAX, HopsTried, NoConnection, NoOtherHop};
+pub use hops::{HOP_ATTEMPTS_MAX, HopAttempts, NoConnection, NoOtherHop};
 
 use core::fmt;
 use weir_semantics::Method;
 
 /// What is known when the connection closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
+pub struct FailedAttempt {
     /// The method of the request that was being sent.
     pub method: Method,
     /// What became of its body.
@@ -27,7 +27,7 @@ pub struct Closed {
     /// At least one byte of a response has arrived, an interim one included.
     pub response_begun: bool,
     /// This attempt was itself a repetition.
-    pub is_repetition: bool,
+    pub is_retry: bool,
 }
 
 /// How much of a request's body the failed attempt took with it.
@@ -45,7 +45,7 @@ pub enum BodySent {
 
 /// Why a request is not repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotRepeated {
+pub enum NoRetry {
     /// The connection was new: that is a failing next hop, not the idle race.
     ConnectionWasNew,
     /// Some of a response has arrived: the request was acted upon, and the client may have seen
@@ -59,7 +59,7 @@ pub enum NotRepeated {
     BodyConsumed,
 }
 
-impl NotRepeated {
+impl NoRetry {
     /// The reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -73,7 +73,7 @@ impl NotRepeated {
     }
 }
 
-impl fmt::Display for NotRepeated {
+impl fmt::Display for NoRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -82,18 +82,18 @@ impl fmt::Display for NotRepeated {
 /// Whether the request may be repeated, once, and then best on a new connection.
 ///
 /// # Errors
-/// The first reason against it, in the order of [`NotRepeated`].
-pub fn may_repeat(closed: &Closed) -> Result<(), NotRepeated> {
-    if !closed.connection_was_reused {
-        Err(NotRepeated::ConnectionWasNew)
-    } else if closed.response_begun {
-        Err(NotRepeated::ResponseBegun)
-    } else if closed.is_repetition {
-        Err(NotRepeated::RepeatedBefore)
-    } else if !closed.method.is_idempotent() {
-        Err(NotRepeated::MethodNotIdempotent)
-    } else if closed.body == BodySent::Consumed {
-        Err(NotRepeated::BodyConsumed)
+/// The first reason against it, in the order of [`NoRetry`].
+pub fn may_retry(attempt: &FailedAttempt) -> Result<(), NoRetry> {
+    if !attempt.connection_was_reused {
+        Err(NoRetry::ConnectionWasNew)
+    } else if attempt.response_begun {
+        Err(NoRetry::ResponseBegun)
+    } else if attempt.is_retry {
+        Err(NoRetry::RepeatedBefore)
+    } else if !attempt.method.is_idempotent() {
+        Err(NoRetry::MethodNotIdempotent)
+    } else if attempt.body == BodySent::Consumed {
+        Err(NoRetry::BodyConsumed)
     } else {
         Ok(())
     }
@@ -103,16 +103,16 @@ pub fn may_repeat(closed: &Closed) -> Result<(), NotRepeated> {
 mod tests {
     use super::*;
 
-    const IDLE_RACE: Closed = Closed {
+    const IDLE_RACE: FailedAttempt = FailedAttempt {
         method: Method::Get,
         body: BodySent::None,
         connection_was_reused: true,
         response_begun: false,
-        is_repetition: false,
+        is_retry: false,
     };
 
-    fn check(closed: Closed, expected: Result<(), NotRepeated>) {
-        assert_eq!(may_repeat(&closed), expected, "{closed:?}");
+    fn check(attempt: FailedAttempt, expected: Result<(), NoRetry>) {
+        assert_eq!(may_retry(&attempt), expected, "{attempt:?}");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         for body in [BodySent::Untouched, BodySent::Replayable] {
             let method = Method::Put;
             check(
-                Closed {
+                FailedAttempt {
                     method,
                     body,
                     ..IDLE_RACE
@@ -134,34 +134,34 @@ mod tests {
     #[test]
     fn retry_is_refused_for_non_idempotent_begun_or_consumed_requests() {
         for method in [Method::Post, Method::Patch, Method::Connect, Method::Other] {
-            let refused = Err(NotRepeated::MethodNotIdempotent);
+            let refused = Err(NoRetry::MethodNotIdempotent);
             check(
-                Closed {
+                FailedAttempt {
                     method,
                     ..IDLE_RACE
                 },
                 refused,
             );
         }
-        let new = Closed {
+        let new = FailedAttempt {
             connection_was_reused: false,
             ..IDLE_RACE
         };
-        check(new, Err(NotRepeated::ConnectionWasNew));
-        let begun = Closed {
+        check(new, Err(NoRetry::ConnectionWasNew));
+        let begun = FailedAttempt {
             response_begun: true,
             ..IDLE_RACE
         };
-        check(begun, Err(NotRepeated::ResponseBegun));
-        let again = Closed {
-            is_repetition: true,
+        check(begun, Err(NoRetry::ResponseBegun));
+        let again = FailedAttempt {
+            is_retry: true,
             ..IDLE_RACE
         };
-        check(again, Err(NotRepeated::RepeatedBefore));
-        let gone = Closed {
+        check(again, Err(NoRetry::RepeatedBefore));
+        let gone = FailedAttempt {
             body: BodySent::Consumed,
             ..IDLE_RACE
         };
-        check(gone, Err(NotRepeated::BodyConsumed));
+        check(gone, Err(NoRetry::BodyConsumed));
     }
 }
