@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use cell::Cell;
 
 pub use in_flight::{IN_FLIGHT_PERCENT_MAX, check_in_flight};
-pub use in_use::{InUse, OWN_ACCOUNT_BYTES_MAX, PASSED_OVER_MAX};
+pub use in_use::{InUse, SKIPPED_MAX, UNPINNED_CONTENT_BYTES_MAX};
 pub use refusal::Refusal;
 
 /// The place of an entry in the catalog and in arrays kept beside it; used again after the entry
@@ -38,17 +38,17 @@ impl Slot {
     }
 }
 
-/// What a response is worth that is stored elsewhere too, on disk: nobody should have to leave for
-/// one that nobody will ask for again, and its bytes are copied once less.
+/// Whether a response that is read from disk is also admitted to memory: do not evict a resident
+/// entry for one that will not be requested again, and save a copy of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worth {
-    /// Nobody has to leave for it.
-    Room,
-    /// It was asked for before, not so long ago that it would have left since; or nobody knows
-    /// that.
-    AskedAgain,
-    /// It was not: it stays where it is.
-    First,
+pub enum PromotionDecision {
+    /// Admit: it fits without an eviction.
+    FreeRoom,
+    /// Admit: it was requested before, so recently that it would still be resident; or the
+    /// algorithm does not remember requests.
+    RepeatedRequest,
+    /// Do not admit: this is its first request for a long time.
+    FirstRequest,
 }
 
 /// The resident entries, their sizes, and the budget they share.
@@ -59,11 +59,11 @@ pub struct Catalog {
     used_bytes: u64,
     held_bytes: u64,
     /// Bytes the caller keeps beside each slot.
-    beside_bytes: u64,
+    slot_overhead_bytes: u64,
     /// Whether the budget pays for the catalog's own arrays and for what lies beside them.
     counts_overhead: bool,
     /// The capacity of the cache that this one is a model of.
-    stands_for_bytes: Option<u64>,
+    sampled_from_bytes: Option<u64>,
     cells: Vec<Cell>,
     /// The first of the chain of vacant slots, or [`NO_SLOT`].
     vacant: u32,
@@ -79,22 +79,22 @@ impl Catalog {
             budget_bytes,
             used_bytes: 0,
             held_bytes: 0,
-            beside_bytes: 0,
+            slot_overhead_bytes: 0,
             counts_overhead: true,
-            stands_for_bytes: None,
+            sampled_from_bytes: None,
             cells: Vec::new(),
             vacant: NO_SLOT,
             eviction: kind.build(),
         }
     }
 
-    /// The same, for a caller who keeps `beside_bytes` in tables of its own for each slot, be it
+    /// The same, for a caller who keeps `slot_overhead_bytes` in tables of its own for each slot, be it
     /// taken or vacant: they count as overhead, as tables do not shrink when entries leave. Such
     /// tables follow [`Self::slots`].
     #[must_use]
-    pub fn with_beside(self, beside_bytes: u64) -> Self {
+    pub fn with_slot_overhead(self, slot_overhead_bytes: u64) -> Self {
         Self {
-            beside_bytes,
+            slot_overhead_bytes,
             ..self
         }
     }
@@ -103,7 +103,7 @@ impl Catalog {
     /// keeps beside them, cost nothing. So capacities are meant in the literature, and so other
     /// simulators count; a cache in memory that did it would exceed its memory.
     #[must_use]
-    pub fn of_content(budget_bytes: u64, kind: EvictionKind) -> Self {
+    pub fn content_only(budget_bytes: u64, kind: EvictionKind) -> Self {
         Self {
             counts_overhead: false,
             ..Self::new(budget_bytes, kind)
@@ -114,9 +114,9 @@ impl Catalog {
     /// sample. What a response may come to is a part of that capacity, as its responses are as
     /// large.
     #[must_use]
-    pub fn standing_for(self, capacity_bytes: u64) -> Self {
+    pub fn sampled_from(self, capacity_bytes: u64) -> Self {
         Self {
-            stands_for_bytes: Some(capacity_bytes),
+            sampled_from_bytes: Some(capacity_bytes),
             ..self
         }
     }
@@ -163,7 +163,7 @@ impl Catalog {
     /// in.
     #[must_use]
     pub fn newcomer_max_bytes(&self, key: Digest) -> u64 {
-        let capacity_bytes = self.stands_for_bytes.unwrap_or(self.budget_bytes);
+        let capacity_bytes = self.sampled_from_bytes.unwrap_or(self.budget_bytes);
         self.eviction.newcomer_max_bytes(key, capacity_bytes)
     }
 
@@ -174,7 +174,7 @@ impl Catalog {
     /// # Errors
     /// [`Refusal::TooLarge`] and [`Refusal::TooLargeForSmallQueue`].
     pub fn check_newcomer(&self, key: Digest, size_bytes: u64) -> Result<(), Refusal> {
-        let capacity_bytes = self.stands_for_bytes.unwrap_or(self.budget_bytes);
+        let capacity_bytes = self.sampled_from_bytes.unwrap_or(self.budget_bytes);
         if size_bytes > capacity_bytes {
             return Err(Refusal::TooLarge {
                 size_bytes,
@@ -193,17 +193,17 @@ impl Catalog {
 
     /// Whether a response of `size_bytes` under `key` that was asked for, and is stored elsewhere,
     /// is to be admitted. Remembers `key` if not.
-    pub fn judge(&mut self, key: Digest, size_bytes: u64) -> Worth {
+    pub fn judge_promotion(&mut self, key: Digest, size_bytes: u64) -> PromotionDecision {
         if self.check_newcomer(key, size_bytes).is_err() {
-            return Worth::First;
+            return PromotionDecision::FirstRequest;
         }
         let has_slot = self.vacant != NO_SLOT && self.fits(size_bytes);
         if has_slot || self.fits_grown(size_bytes) {
-            Worth::Room
+            PromotionDecision::FreeRoom
         } else if self.eviction.would_keep(key) {
-            Worth::AskedAgain
+            PromotionDecision::RepeatedRequest
         } else {
-            Worth::First
+            PromotionDecision::FirstRequest
         }
     }
 
@@ -320,13 +320,13 @@ impl Catalog {
     }
 
     /// What the catalog itself holds on the heap, and the caller beside its slots: capacity, not
-    /// use. 0 where the budget does not pay for it ([`Self::of_content`]).
+    /// use. 0 where the budget does not pay for it ([`Self::content_only`]).
     #[must_use]
     pub fn overhead_bytes(&self) -> u64 {
         if !self.counts_overhead {
             return 0;
         }
-        let beside = self.cells.len() as u64 * self.beside_bytes;
+        let beside = self.cells.len() as u64 * self.slot_overhead_bytes;
         heap_bytes(&self.cells) + self.eviction.overhead_bytes() + beside
     }
 
@@ -467,7 +467,7 @@ impl Catalog {
         if !self.counts_overhead {
             return 0;
         }
-        let each = size_of::<Cell>() as u64 + self.beside_bytes;
+        let each = size_of::<Cell>() as u64 + self.slot_overhead_bytes;
         slots as u64 * each + self.eviction.bytes_for(slots)
     }
 

@@ -34,7 +34,9 @@ pub use phase::{Phase, Phases};
 pub use profile::Profile;
 pub use stored::{StoredFacts, judge};
 pub use transaction::{
-    Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Rules, Serving,
+    Command, Commands, Covers, Event, Failure, Forwarding, JoinKind, Missing, Rules, Serving,
     SetCookieRule, Transaction, Update,
 };
-pub use verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Uncachable1998, Verdict};
+pub use verdict::{
+    Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Uncachable1998, Verdict,
+};

@@ -70,7 +70,7 @@ mod update;
 
 pub use command::{Command, Commands, Forwarding, Serving};
 pub use event::{Covers, Event, Failure, Missing};
-pub use sharing::{Joined, says_about_target};
+pub use sharing::{JoinKind, says_about_target};
 pub use storing::SetCookieRule;
 pub use update::Update;
 
@@ -78,7 +78,7 @@ use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::profile::Profile;
 use crate::stored::StoredFacts;
-use crate::verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Verdict};
+use crate::verdict::{Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Verdict};
 use weir_semantics::{
     DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
 };
@@ -267,7 +267,7 @@ impl Transaction {
 
     fn forward(&mut self, now: Now, fwd: Fwd, asked: Asked) -> Commands {
         if self.request.directives.only_if_cached && !self.bypassing {
-            return self.refuse(Refused::OnlyIfCached);
+            return self.refuse(RefuseReason::OnlyIfCached);
         }
         self.request_time = now.wall;
         self.asked = asked;
@@ -276,7 +276,7 @@ impl Transaction {
     }
 
     /// Ends the transaction with an answer of our own.
-    pub fn refuse(&mut self, refused: Refused) -> Commands {
+    pub fn refuse(&mut self, refused: RefuseReason) -> Commands {
         self.verdict.handling = Handling::Refused(refused);
         // neither is of the answer
         self.verdict.ttl = None;
@@ -295,7 +295,7 @@ impl Transaction {
             && is_error(response.status)
             && may_excuse(now, &stored, stored.stale_if_error)
         {
-            self.verdict.handling = Handling::StaleInstead(Excuse::IfError);
+            self.verdict.handling = Handling::StaleInstead(StaleReason::IfError);
             return self.serve(now, &stored);
         }
         self.verdict.decided_by = response.decided_by;
@@ -355,9 +355,9 @@ impl Transaction {
                     let unless_forbidden =
                         (!stored.must_revalidate).then_some(rules.disconnected_stale_max);
                     let limit = stored.stale_if_error.or(unless_forbidden);
-                    Some((Excuse::Disconnected, limit))
+                    Some((StaleReason::Disconnected, limit))
                 }
-                Failure::Protocol => Some((Excuse::IfError, stored.stale_if_error)),
+                Failure::Protocol => Some((StaleReason::IfError, stored.stale_if_error)),
                 Failure::Ours => None,
             };
             if let Some((excuse, limit)) = excuse
@@ -369,12 +369,12 @@ impl Transaction {
             // RFC 9111 §5.2.2.2: 504, so that the client can tell this from an error of the next
             // hop
             if stored.must_revalidate && failure == Failure::Disconnected {
-                return self.refuse(Refused::MustRevalidate);
+                return self.refuse(RefuseReason::MustRevalidate);
             }
         }
         self.refuse(match failure {
-            Failure::Ours => Refused::Overloaded,
-            Failure::Disconnected | Failure::Protocol => Refused::NextHop,
+            Failure::Ours => RefuseReason::Overloaded,
+            Failure::Disconnected | Failure::Protocol => RefuseReason::NextHop,
         })
     }
 }

@@ -43,9 +43,9 @@ pub enum Handling {
     /// it is counted apart from those that did.
     Collapsed(Fwd),
     /// Forwarded, but the stale stored response was served in place of the answer.
-    StaleInstead(Excuse),
+    StaleInstead(StaleReason),
     /// Answered by us, for this reason.
-    Refused(Refused),
+    Refused(RefuseReason),
     /// Relayed as a tunnel (CONNECT, or after 101).
     Tunnel,
 }
@@ -69,7 +69,7 @@ words! {
 words! {
     /// Why a stale response was served although the next hop was asked.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Excuse {
+    pub enum StaleReason {
         /// `stale-if-error` allows it for this error (RFC 5861 §4).
         IfError = "stale-if-error",
         /// The next hop could not be reached at all (RFC 9111 §4.2.4, "disconnected").
@@ -80,7 +80,7 @@ words! {
 words! {
     /// Why we answered a request ourselves without a stored response.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Refused {
+    pub enum RefuseReason {
         /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
         OnlyIfCached = "only-if-cached",
         /// `OPTIONS` that asks the proxy itself, or may go no further (RFC 9110 §7.6.2).
@@ -193,8 +193,8 @@ impl Verdict {
                 Handling::Forward(fwd) | Handling::Collapsed(fwd) => Some(fwd),
                 Handling::StaleInstead(_) => Some(Fwd::Stale),
                 // an attempt was made, and nothing came back
-                Handling::Refused(Refused::NextHop) => Some(Fwd::Miss),
-                Handling::Refused(Refused::MustRevalidate) => Some(Fwd::Stale),
+                Handling::Refused(RefuseReason::NextHop) => Some(Fwd::Miss),
+                Handling::Refused(RefuseReason::MustRevalidate) => Some(Fwd::Stale),
                 Handling::Refused(_) => None,
                 Handling::Tunnel => Some(Fwd::Bypass),
             },

@@ -1,10 +1,10 @@
-//! Playbooks for an in-flight response: what happens to it, and what its readers and
-//! fetches are told.
+//! Playbooks for an in-flight response: what happens to it, and what its readers and fetches are
+//! told.
 //!
-//! A script is a conversation with a `Fill`; `script::check` tells it the events alone, writes the
-//! script again from what it answered, and compares. That a response turns out to be private, so
-//! that those who waited for it go alone, is decided before there is anything to read: see the
-//! playbooks of the transaction.
+//! A script is a conversation with a `InFlightState`; `script::check` tells it the events alone,
+//! writes the script again from what it answered, and compares. That a response turns out to be
+//! private, so that those who waited for it go alone, is decided before there is anything to read:
+//! see the playbooks of the transaction.
 
 #![expect(
     clippy::unwrap_used,

@@ -11,7 +11,7 @@ use weir_policy::Rules;
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
-use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
+use weir_policy::route::{EjectionRules, HostPattern, RouteId, RouteSpec, Routes};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
@@ -235,8 +235,8 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
         });
     }
     // validated before: what the configuration accepts the table accepts
-    let routes =
-        Routes::new(specs, Rest::default()).expect("a validated configuration has valid routes");
+    let routes = Routes::new(specs, EjectionRules::default())
+        .expect("a validated configuration has valid routes");
     (routes, hops)
 }
 

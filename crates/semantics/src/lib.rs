@@ -34,7 +34,7 @@ pub use caching::cache_control::{
     directives,
 };
 pub use caching::cache_status::{CacheStatus, Fwd};
-pub use caching::freshen::{Compared, Merged, merge};
+pub use caching::freshen::{MergedFields, StoredValidators, merge};
 pub use caching::freshness::{
     Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,
     heuristic_permitted,
@@ -54,7 +54,7 @@ pub use fields::via::contains_pseudonym;
 pub use method::Method;
 pub use proxy_status::{ProxyError, write_proxy_status};
 pub use ranges::content_range::ContentRange;
-pub use ranges::part::{AskedPart, Fits, combines};
+pub use ranges::part::{Fits, RequestedPart, combines};
 pub use ranges::range::{ByteRange, RangeKind, RangeOutcome, RangeSpan, select, single_range};
 pub use status::{is_final, is_heuristically_cacheable, is_understood};
 pub use targets::host::{Authority, AuthorityError, HostName};

@@ -51,8 +51,8 @@ impl Stored {
     }
 
     /// Whether the 200 to HEAD that `ask` has in its trace is about this response: as
-    /// `weir_semantics::Compared` says it of field lines. What the trace does not tell decides
-    /// nothing.
+    /// `weir_semantics::StoredValidators` says it of field lines. What the trace does not tell
+    /// decides nothing.
     pub(crate) fn compared_with(&self, ask: &Ask) -> Fits {
         let (ours, theirs) = (self.validators, ask.validators);
         let same_tag = match (ours.etag, theirs.etag) {

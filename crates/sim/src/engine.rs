@@ -10,9 +10,9 @@
 //! ```
 //!
 //! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill`
-//! and `policy::connections`, driven here as the live proxy drives them. An in-flight
-//! response ([`in_flight`]) has a fetch and readers; what a fetch may take depends on where its
-//! fastest reader is, and so on the client's link.
+//! and `policy::connections`, driven here as the live proxy drives them. An in-flight response
+//! ([`in_flight`]) has a fetch and readers; what a fetch may take depends on where its fastest
+//! reader is, and so on the client's link.
 //!
 //! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one
 //! event. When somebody else begins to send there, the packets sent so far are worked out, and the
@@ -57,7 +57,7 @@ use links::Links;
 use slab::Slab;
 use std::collections::VecDeque;
 use weir_policy::collapse::Collapse;
-use weir_policy::fetch::{Background, Popularity, Refreshes};
+use weir_policy::fetch::{Background, BackgroundValidations, Popularity};
 use weir_policy::{Now, Verdict};
 use weir_semantics::DeltaSeconds;
 use weir_trace::{Column, Columns, Row};
@@ -98,7 +98,7 @@ pub struct Simulator {
     /// Transfers from servers that were begun.
     transfers: u64,
     /// Targets that are validated in the background.
-    refreshes: Refreshes<u64>,
+    refreshes: BackgroundValidations<u64>,
     /// How often a target was invalidated: what was asked for before is not stored.
     invalidations: ByNumber<u32>,
     /// How often a stored response of a target was forgotten by itself: what rests on one that was
@@ -191,7 +191,7 @@ impl Simulator {
             results: None,
             journal: None,
             transfers: 0,
-            refreshes: Refreshes::default(),
+            refreshes: BackgroundValidations::default(),
             invalidations: ByNumber::default(),
             drops: ByNumber::default(),
             plain_is_allowed: true,

@@ -82,7 +82,7 @@ impl Validators {
     }
 
     /// Whether a 304 with `update` is about what has `self`: as
-    /// `weir_semantics::Compared::validated_by` says it of field lines.
+    /// `weir_semantics::StoredValidators::validated_by` says it of field lines.
     pub(crate) fn validated_by(self, update: Self) -> Fits {
         let is_same = match (self.etag, update.etag) {
             (_, None) => match (self.last_modified_s, update.last_modified_s) {

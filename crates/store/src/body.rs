@@ -9,7 +9,7 @@ use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
 use crate::piece_memory::{PIECE_MEMORY_BYTES, PieceMemory};
 use std::sync::Arc;
 use weir_disk::Extent;
-use weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX;
+use weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 
 /// Bytes of content that readers share.
@@ -389,7 +389,7 @@ impl Body {
 /// Whether a reader of `pieces` holds more memory than its connection is charged for.
 fn has_piece_memory(pieces: &[Piece]) -> bool {
     let in_memory = pieces.iter().filter(|piece| piece.block().is_some());
-    in_memory.map(Piece::len).sum::<u64>() > OWN_ACCOUNT_BYTES_MAX
+    in_memory.map(Piece::len).sum::<u64>() > UNPINNED_CONTENT_BYTES_MAX
 }
 
 /// Bytes of memory that several pieces hold with their list.

@@ -5,8 +5,9 @@
 //! the shard: the freed bytes are added up in a counter beside it, and leave the account when room
 //! is wanted next.
 //!
-//! Content of up to [`OWN_ACCOUNT_BYTES_MAX`](weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX) has none
-//! of this: it is in the account of the connection that reads it. Nor have blocks that wait to be
+//! Content of up to
+//! [`UNPINNED_CONTENT_BYTES_MAX`](weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX) has none of
+//! this: it is in the account of the connection that reads it. Nor have blocks that wait to be
 //! written to disk: the queue of the disk has a limit of its own.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes};

@@ -14,7 +14,7 @@ use room::in_use;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use weir_policy::catalog::{Catalog, Refusal, Slot, Worth};
+use weir_policy::catalog::{Catalog, PromotionDecision, Refusal, Slot};
 use weir_policy::{Digest, Missing, Now};
 
 /// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table
@@ -151,7 +151,7 @@ impl Shard {
         Self {
             index: HashMap::default(),
             entries: Vec::new(),
-            catalog: catalog.with_beside(SLOT_BYTES as u64),
+            catalog: catalog.with_slot_overhead(SLOT_BYTES as u64),
             victims: Vec::new(),
             in_flight: BTreeMap::new(),
             next_in_flight: 0,
@@ -362,7 +362,7 @@ impl Shard {
         let charge = charge_of(vary.as_ref(), &response);
         if vary.is_none()
             && response.body.is_in_memory()
-            && self.catalog.judge(id.primary, charge) == Worth::First
+            && self.catalog.judge_promotion(id.primary, charge) == PromotionDecision::FirstRequest
         {
             return Some(response);
         }

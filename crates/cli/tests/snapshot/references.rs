@@ -10,7 +10,7 @@ use crate::snapshot::{compare, finish, folder, weir, whole};
 use weir_measure::{BUCKETS, Family, Kind, Label, Metric, RESPONSE_TIME_HELP, Source};
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::FROM_DISK;
-use weir_policy::{Excuse, Hit, NotStored, Refused, Uncachable1998};
+use weir_policy::{Hit, NotStored, RefuseReason, StaleReason, Uncachable1998};
 use weir_semantics::{Fwd, NotStorable, ProxyError};
 
 const COLUMNS_MAX: usize = 100;
@@ -144,13 +144,13 @@ const DETAILS: [(&str, &str, Words); 6] = [
     (
         "Stale responses in place of an error",
         "With `fwd=stale`.",
-        Excuse::WORDS,
+        StaleReason::WORDS,
     ),
     (
         "Answers of the proxy",
         "Why it answered itself. [Proxy-Status](proxy-status.md) has more where an error is the \
          reason.",
-        Refused::WORDS,
+        RefuseReason::WORDS,
     ),
     (
         "Not stored: RFC 9111 §3 does not allow it",

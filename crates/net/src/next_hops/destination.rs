@@ -7,7 +7,7 @@ use crate::workers::Network;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use weir_policy::Now;
-use weir_policy::destination::{Denied, DeniedWhy};
+use weir_policy::destination::{Denial, DenialReason};
 use weir_policy::fetch::ReadAhead;
 use weir_semantics::ProxyError;
 
@@ -86,7 +86,7 @@ impl Destination {
         &self,
         rules: &ConnectionRules,
         address: SocketAddr,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), Denial> {
         if self.guarded {
             rules.destinations.check(address.ip())
         } else {
@@ -95,9 +95,9 @@ impl Destination {
     }
 }
 
-fn prohibited(rules: &ConnectionRules, denied: &Denied) -> ConnectFailure {
+fn prohibited(rules: &ConnectionRules, denied: &Denial) -> ConnectFailure {
     let text = match denied.why {
-        DeniedWhy::Own => format!("{denied}: this proxy itself listens there"),
+        DenialReason::Own => format!("{denied}: this proxy itself listens there"),
         _ if rules.denied_hint.is_empty() => denied.to_string(),
         _ => format!("{denied}; {}", rules.denied_hint),
     };

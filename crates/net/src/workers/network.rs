@@ -15,7 +15,7 @@ use tokio::sync::futures::Notified;
 use tokio::sync::watch;
 use weir_measure::Counters;
 use weir_policy::connections::IdleLimits;
-use weir_policy::destination::{Denied, OwnAddresses};
+use weir_policy::destination::{Denial, OwnAddresses};
 
 /// What a [`Network`] is made from.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ pub struct NetworkSettings {
 
 impl Default for NetworkSettings {
     /// A worker for each core, the machine's clocks, name servers as `/etc/resolv.conf` has them,
-    /// at most 64 idle connections to one next hop and 1024 in all, each idle for 30 s and open
-    /// for an hour at most, and 10 000 clients.
+    /// at most 64 idle connections to one next hop and 1024 in all, each idle for 30 s and open for
+    /// an hour at most, and 10 000 clients.
     fn default() -> Self {
         Self {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
@@ -132,7 +132,7 @@ impl Network {
     /// # Errors
     ///
     /// It is one of them.
-    pub fn check_not_own(&self, address: SocketAddr) -> Result<(), Denied> {
+    pub fn check_not_own(&self, address: SocketAddr) -> Result<(), Denial> {
         self.own.load().check(address, is_local)
     }
 

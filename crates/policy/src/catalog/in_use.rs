@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 /// Entries in use that are passed over for one newcomer. Each goes to where the algorithm puts a
 /// newcomer, as if it had been asked for again, so that the next search begins behind it.
-pub const PASSED_OVER_MAX: usize = 64;
+pub const SKIPPED_MAX: usize = 64;
 
 /// Content of at most so many bytes in memory is never in use: it is in the account of the
 /// connection that reads it, which may hold 256 KiB.
-pub const OWN_ACCOUNT_BYTES_MAX: u64 = 200 * 1024;
+pub const UNPINNED_CONTENT_BYTES_MAX: u64 = 200 * 1024;
 
 /// The key of an entry that is in use; `None` if it is not.
 pub type InUse<'a> = &'a dyn Fn(Slot) -> Option<Digest>;
@@ -59,7 +59,7 @@ impl Catalog {
         in_use: InUse<'_>,
         has_room: fn(&Self, u64) -> bool,
     ) -> Result<(), Refusal> {
-        let mut passed_over = 0;
+        let mut skipped = 0;
         while !has_room(self, size_bytes) {
             let Some(slot) = self.eviction.evict(None) else {
                 // the empty arrays are in the way: they give way themselves
@@ -72,8 +72,8 @@ impl Catalog {
             };
             let own_bytes = self.size_bytes(slot).unwrap_or(0);
             self.eviction.insert(slot, key, own_bytes);
-            passed_over += 1;
-            if passed_over >= PASSED_OVER_MAX {
+            skipped += 1;
+            if skipped >= SKIPPED_MAX {
                 return Err(Refusal::AllInUse { size_bytes });
             }
         }
@@ -104,7 +104,7 @@ mod tests {
 
     /// A catalog with ten entries and room for no more; the key of each is its slot's number.
     fn full(kind: EvictionKind) -> Catalog {
-        let mut catalog = Catalog::of_content(10 * SIZE_BYTES, kind);
+        let mut catalog = Catalog::content_only(10 * SIZE_BYTES, kind);
         let mut victims = Vec::new();
         for number in 0..10 {
             let admitted = catalog.admit(NOW, Digest(number, 0), SIZE_BYTES, &mut victims);

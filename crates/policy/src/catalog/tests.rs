@@ -337,7 +337,7 @@ fn bytes_held_by_victims_are_unavailable_until_released() {
 fn side_table_bytes_per_slot_count_toward_budget() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(200_000, kind);
-        pair.catalog = pair.catalog.with_beside(100);
+        pair.catalog = pair.catalog.with_slot_overhead(100);
         for key in 0..5000 {
             pair.admit(key, 8);
             let beside = pair.catalog.slots() as u64 * 100;
@@ -353,7 +353,7 @@ fn side_table_bytes_per_slot_count_toward_budget() {
 fn content_budget_is_not_reduced_by_array_or_side_table_overhead() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(1000, kind);
-        pair.catalog = Catalog::of_content(1000, kind).with_beside(100);
+        pair.catalog = Catalog::content_only(1000, kind).with_slot_overhead(100);
         for key in 0..100 {
             pair.admit(key, 10);
         }
@@ -381,19 +381,22 @@ fn full_catalog_judges_newcomer_by_whether_algorithm_would_keep_it() {
         let key = |number: u64| Digest(number, number);
         let mut number = 0;
         // while there is room, whoever is asked for comes in
-        while pair.catalog.judge(key(number), 1000) == Worth::Room {
+        while pair.catalog.judge_promotion(key(number), 1000) == PromotionDecision::FreeRoom {
             pair.admit(number, 1000);
             number += 1;
         }
         let former = pair.model.len();
         assert!(former > 50, "{kind}: {former}");
         let again = if kind == EvictionKind::S3Fifo {
-            assert_eq!(pair.catalog.judge(key(7000), 1000), Worth::First);
-            pair.catalog.judge(key(7000), 1000)
+            assert_eq!(
+                pair.catalog.judge_promotion(key(7000), 1000),
+                PromotionDecision::FirstRequest
+            );
+            pair.catalog.judge_promotion(key(7000), 1000)
         } else {
-            pair.catalog.judge(key(7000), 1000)
+            pair.catalog.judge_promotion(key(7000), 1000)
         };
-        assert_eq!(again, Worth::AskedAgain, "{kind}");
+        assert_eq!(again, PromotionDecision::RepeatedRequest, "{kind}");
         assert_eq!(pair.model.len(), former, "{kind}");
         pair.catalog.debug_check();
     }
@@ -406,7 +409,7 @@ const fn key(number: u64) -> Digest {
 #[test]
 fn only_s3_fifo_refuses_newcomer_larger_than_its_small_queue() {
     for kind in EvictionKind::ALL {
-        let catalog = Catalog::of_content(1000, kind);
+        let catalog = Catalog::content_only(1000, kind);
         assert_eq!(catalog.check_newcomer(key(1), 100), Ok(()), "{kind}");
         let larger = catalog.check_newcomer(key(1), 101);
         let all = catalog.check_newcomer(key(1), 1001);
@@ -427,7 +430,7 @@ fn only_s3_fifo_refuses_newcomer_larger_than_its_small_queue() {
 
 #[test]
 fn key_remembered_by_ghost_is_accepted_beyond_small_queue_size() {
-    let mut catalog = Catalog::of_content(1000, EvictionKind::S3Fifo);
+    let mut catalog = Catalog::content_only(1000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     for number in 0..11 {
         catalog.admit(NOW, key(number), 100, &mut victims).unwrap();
@@ -439,19 +442,25 @@ fn key_remembered_by_ghost_is_accepted_beyond_small_queue_size() {
 
 #[test]
 fn newcomer_larger_than_small_queue_is_judged_first_and_not_remembered() {
-    let mut catalog = Catalog::of_content(1000, EvictionKind::S3Fifo);
-    assert_eq!(catalog.judge(key(1), 100), Worth::Room);
-    assert_eq!(catalog.judge(key(1), 101), Worth::First);
+    let mut catalog = Catalog::content_only(1000, EvictionKind::S3Fifo);
     assert_eq!(
-        catalog.judge(key(1), 101),
-        Worth::First,
+        catalog.judge_promotion(key(1), 100),
+        PromotionDecision::FreeRoom
+    );
+    assert_eq!(
+        catalog.judge_promotion(key(1), 101),
+        PromotionDecision::FirstRequest
+    );
+    assert_eq!(
+        catalog.judge_promotion(key(1), 101),
+        PromotionDecision::FirstRequest,
         "it is not remembered"
     );
 }
 
 #[test]
 fn catalog_modelling_larger_cache_refuses_by_small_queue_of_larger_cache() {
-    let catalog = Catalog::of_content(1000, EvictionKind::S3Fifo).standing_for(10_000);
+    let catalog = Catalog::content_only(1000, EvictionKind::S3Fifo).sampled_from(10_000);
     assert_eq!(catalog.check_newcomer(key(1), 1000), Ok(()));
     assert!(catalog.check_newcomer(key(1), 1001).is_err());
 }

@@ -29,14 +29,14 @@ impl Default for ClientRules {
 
 /// A client that is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClientDenied {
+pub enum ClientDenial {
     /// A `deny` rule names it.
     Rule,
     /// No `allow` rule names it.
     NotAllowed,
 }
 
-impl ClientDenied {
+impl ClientDenial {
     /// The reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -47,13 +47,13 @@ impl ClientDenied {
     }
 }
 
-impl fmt::Display for ClientDenied {
+impl fmt::Display for ClientDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl core::error::Error for ClientDenied {}
+impl core::error::Error for ClientDenial {}
 
 impl ClientRules {
     /// Whether a client at `address` is served. An IPv4 client that a dual-stack socket shows as
@@ -61,15 +61,15 @@ impl ClientRules {
     ///
     /// # Errors
     /// Why not.
-    pub fn check(&self, address: IpAddr) -> Result<(), ClientDenied> {
+    pub fn check(&self, address: IpAddr) -> Result<(), ClientDenial> {
         let address = address.to_canonical();
         let names = |rules: &[IpNet]| rules.iter().any(|net| net.contains(&address));
         if names(&self.deny) {
-            Err(ClientDenied::Rule)
+            Err(ClientDenial::Rule)
         } else if names(&self.allow) {
             Ok(())
         } else {
-            Err(ClientDenied::NotAllowed)
+            Err(ClientDenial::NotAllowed)
         }
     }
 }
@@ -78,7 +78,7 @@ impl ClientRules {
 mod tests {
     use super::*;
 
-    fn check(rules: &ClientRules, address: &str, expected: Result<(), ClientDenied>) {
+    fn check(rules: &ClientRules, address: &str, expected: Result<(), ClientDenial>) {
         assert_eq!(rules.check(address.parse().unwrap()), expected, "{address}");
     }
 
@@ -97,7 +97,7 @@ mod tests {
             "0.0.0.0",
             "::127.0.0.1",
         ] {
-            check(&rules, address, Err(ClientDenied::NotAllowed));
+            check(&rules, address, Err(ClientDenial::NotAllowed));
         }
     }
 
@@ -108,9 +108,9 @@ mod tests {
             deny: vec!["10.1.0.0/16".parse().unwrap()],
         };
         check(&rules, "10.0.255.255", Ok(()));
-        check(&rules, "10.1.0.0", Err(ClientDenied::Rule));
-        check(&rules, "::ffff:10.1.255.255", Err(ClientDenied::Rule));
+        check(&rules, "10.1.0.0", Err(ClientDenial::Rule));
+        check(&rules, "::ffff:10.1.255.255", Err(ClientDenial::Rule));
         check(&rules, "10.2.0.0", Ok(()));
-        check(&rules, "127.0.0.1", Err(ClientDenied::NotAllowed));
+        check(&rules, "127.0.0.1", Err(ClientDenial::NotAllowed));
     }
 }

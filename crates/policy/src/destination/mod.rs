@@ -15,9 +15,9 @@ use core::fmt;
 use core::net::IpAddr;
 use ipnet::IpNet;
 
-pub use client::{ClientDenied, ClientRules};
+pub use client::{ClientDenial, ClientRules};
 pub use own::OwnAddresses;
-pub use port::{ConnectPorts, PortDenied};
+pub use port::{ConnectPorts, PortDenial};
 
 /// Which addresses may be connected to.
 ///
@@ -39,7 +39,7 @@ pub struct DestinationRules {
 /// What is denied of the addresses that no rule names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DenyDefault {
-    /// Every address that is not a public unicast address; see [`DeniedWhy`].
+    /// Every address that is not a public unicast address; see [`DenialReason`].
     #[default]
     Special,
     /// All: only what `allow` names is open.
@@ -48,25 +48,25 @@ pub enum DenyDefault {
 
 /// A destination that may not be connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Denied {
+pub struct Denial {
     /// The address that was judged: that inside, if it was inside another.
     pub address: IpAddr,
     /// Why.
-    pub why: DeniedWhy,
+    pub why: DenialReason,
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is denied: {}", self.address, self.why.as_str())
     }
 }
 
-impl core::error::Error for Denied {}
+impl core::error::Error for Denial {}
 
 /// Why a destination is denied; but for the first three, the kind of address it is (the IANA
 /// special-purpose address registries of RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DeniedWhy {
+pub enum DenialReason {
     /// A `deny` rule names it.
     Rule,
     /// No `allow` rule names it, and the default is [`DenyDefault::All`].
@@ -104,7 +104,7 @@ pub enum DeniedWhy {
     Reserved,
 }
 
-impl DeniedWhy {
+impl DenialReason {
     /// The reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -134,13 +134,13 @@ impl DestinationRules {
     /// Whether `address`, as resolved and about to be connected to, is open.
     ///
     /// # Errors
-    /// [`Denied`] with the address judged and the reason.
-    pub fn check(&self, address: IpAddr) -> Result<(), Denied> {
+    /// [`Denial`] with the address judged and the reason.
+    pub fn check(&self, address: IpAddr) -> Result<(), Denial> {
         let inside = special::inside(address);
         let rule = self.deny.iter().find(|net| net.contains(&address));
         if rule.is_some() {
-            let why = DeniedWhy::Rule;
-            return Err(Denied { address, why });
+            let why = DenialReason::Rule;
+            return Err(Denial { address, why });
         }
         inside
             .into_iter()
@@ -149,19 +149,19 @@ impl DestinationRules {
     }
 
     /// [`Self::check`] for an address that carries no other.
-    fn check_inner(&self, address: IpAddr) -> Result<(), Denied> {
+    fn check_inner(&self, address: IpAddr) -> Result<(), Denial> {
         let names = |rules: &[IpNet]| rules.iter().any(|net| net.contains(&address));
         let why = if names(&self.deny) {
-            Some(DeniedWhy::Rule)
+            Some(DenialReason::Rule)
         } else if names(&self.allow) {
             None
         } else {
             match self.deny_default {
                 DenyDefault::Special => special::kind(address),
-                DenyDefault::All => Some(DeniedWhy::NotAllowed),
+                DenyDefault::All => Some(DenialReason::NotAllowed),
             }
         };
-        why.map_or(Ok(()), |why| Err(Denied { address, why }))
+        why.map_or(Ok(()), |why| Err(Denial { address, why }))
     }
 }
 

@@ -4,7 +4,7 @@
 //! worse: to that the proxy is an operator on the same machine. So no rule opens these: neither
 //! `allow`, nor that an operator configured the next hop.
 
-use super::{Denied, DeniedWhy, special};
+use super::{Denial, DenialReason, special};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -35,12 +35,12 @@ impl OwnAddresses {
     /// listens on all addresses.
     ///
     /// # Errors
-    /// [`Denied`] with [`DeniedWhy::Own`] if it is ours.
+    /// [`Denial`] with [`DenialReason::Own`] if it is ours.
     pub fn check(
         &self,
         address: SocketAddr,
         is_local: impl Fn(IpAddr) -> bool,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), Denial> {
         let port = address.port();
         let mut same_port = self.0.iter().filter(|own| own.port() == port).peekable();
         if same_port.peek().is_none() {
@@ -56,9 +56,9 @@ impl OwnAddresses {
                         && (ip.is_loopback() || is_local(ip)))
             };
             if same_port.clone().any(|own| is_own(own.ip())) {
-                return Err(Denied {
+                return Err(Denial {
                     address: ip,
-                    why: DeniedWhy::Own,
+                    why: DenialReason::Own,
                 });
             }
         }
@@ -87,7 +87,7 @@ mod tests {
         let is_local = |ip: IpAddr| INTERFACES.contains(&ip.to_string().as_str());
         for text in own_ones {
             let denied = own.check(text.parse().unwrap(), is_local).unwrap_err();
-            assert_eq!(denied.why, DeniedWhy::Own, "{text}");
+            assert_eq!(denied.why, DenialReason::Own, "{text}");
         }
         for text in others {
             assert_eq!(own.check(text.parse().unwrap(), is_local), Ok(()), "{text}");

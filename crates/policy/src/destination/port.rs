@@ -19,9 +19,9 @@ impl Default for ConnectPorts {
 
 /// A tunnel to this port is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortDenied(pub u16);
+pub struct PortDenial(pub u16);
 
-impl PortDenied {
+impl PortDenial {
     /// The reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -29,24 +29,24 @@ impl PortDenied {
     }
 }
 
-impl fmt::Display for PortDenied {
+impl fmt::Display for PortDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CONNECT to port {} is denied", self.0)
     }
 }
 
-impl core::error::Error for PortDenied {}
+impl core::error::Error for PortDenial {}
 
 impl ConnectPorts {
     /// Whether a tunnel may lead to `port`. Port 0 is none, whatever the ranges say.
     ///
     /// # Errors
     /// The port again, if not.
-    pub fn check(&self, port: u16) -> Result<(), PortDenied> {
+    pub fn check(&self, port: u16) -> Result<(), PortDenial> {
         if port != 0 && self.0.iter().any(|range| range.contains(&port)) {
             Ok(())
         } else {
-            Err(PortDenied(port))
+            Err(PortDenial(port))
         }
     }
 }
@@ -60,7 +60,7 @@ mod tests {
         let ports = ConnectPorts::default();
         assert_eq!(ports.check(443), Ok(()));
         for port in [0, 22, 25, 80, 442, 444, 65535] {
-            assert_eq!(ports.check(port), Err(PortDenied(port)));
+            assert_eq!(ports.check(port), Err(PortDenial(port)));
         }
         let ports = ConnectPorts(vec![0..=10, 8443..=8444]);
         let open: Vec<u16> = (0..=u16::MAX)

@@ -4,13 +4,13 @@
 //! registries list some blocks as globally reachable (AS112, AMT); those are left open in IPv4
 //! where servers answer, and closed in the IPv6 protocol block, where none do.
 
-use super::DeniedWhy;
+use super::DenialReason;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 
 /// Why the default denies `address`, which carries no other; `None` if it is a public unicast
 /// address.
-pub(super) fn kind(address: IpAddr) -> Option<DeniedWhy> {
+pub(super) fn kind(address: IpAddr) -> Option<DenialReason> {
     match address {
         IpAddr::V4(address) => {
             let row = IPV4.iter().find(|(net, _)| net.contains(&address));
@@ -21,7 +21,7 @@ pub(super) fn kind(address: IpAddr) -> Option<DeniedWhy> {
             let named = row.map(|(_, why)| *why);
             // All global unicast is allocated from 2000::/3 (RFC 4291 §2.4, IANA): the rest is
             // closed unnamed.
-            named.or((!GLOBAL_UNICAST.contains(&address)).then_some(DeniedWhy::Reserved))
+            named.or((!GLOBAL_UNICAST.contains(&address)).then_some(DenialReason::Reserved))
         }
     }
 }
@@ -68,58 +68,73 @@ const fn v6(parts: [u16; 8], prefix: u8) -> Ipv6Net {
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// The first row that holds decides: a block's exceptions come before the block.
-const IPV4: [(Ipv4Net, DeniedWhy); 20] = [
-    (v4(0, 0, 0, 0, 8), DeniedWhy::Unspecified),
-    (v4(127, 0, 0, 0, 8), DeniedWhy::Loopback),
+const IPV4: [(Ipv4Net, DenialReason); 20] = [
+    (v4(0, 0, 0, 0, 8), DenialReason::Unspecified),
+    (v4(127, 0, 0, 0, 8), DenialReason::Loopback),
     // Most clouds; Alibaba; Oracle; Azure's host service, which has a public address.
-    (v4(169, 254, 169, 254, 32), DeniedWhy::Metadata),
-    (v4(100, 100, 100, 200, 32), DeniedWhy::Metadata),
-    (v4(192, 0, 0, 192, 32), DeniedWhy::Metadata),
-    (v4(168, 63, 129, 16, 32), DeniedWhy::Metadata),
-    (v4(169, 254, 0, 0, 16), DeniedWhy::LinkLocal),
-    (v4(10, 0, 0, 0, 8), DeniedWhy::Private),
-    (v4(172, 16, 0, 0, 12), DeniedWhy::Private),
-    (v4(192, 168, 0, 0, 16), DeniedWhy::Private),
-    (v4(100, 64, 0, 0, 10), DeniedWhy::Shared),
-    (v4(198, 18, 0, 0, 15), DeniedWhy::Benchmarking),
-    (v4(192, 0, 2, 0, 24), DeniedWhy::Documentation),
-    (v4(198, 51, 100, 0, 24), DeniedWhy::Documentation),
-    (v4(203, 0, 113, 0, 24), DeniedWhy::Documentation),
-    (v4(192, 0, 0, 0, 24), DeniedWhy::Protocol),
-    (v4(192, 88, 99, 0, 24), DeniedWhy::Protocol),
-    (v4(224, 0, 0, 0, 4), DeniedWhy::Multicast),
-    (v4(255, 255, 255, 255, 32), DeniedWhy::Broadcast),
-    (v4(240, 0, 0, 0, 4), DeniedWhy::Reserved),
+    (v4(169, 254, 169, 254, 32), DenialReason::Metadata),
+    (v4(100, 100, 100, 200, 32), DenialReason::Metadata),
+    (v4(192, 0, 0, 192, 32), DenialReason::Metadata),
+    (v4(168, 63, 129, 16, 32), DenialReason::Metadata),
+    (v4(169, 254, 0, 0, 16), DenialReason::LinkLocal),
+    (v4(10, 0, 0, 0, 8), DenialReason::Private),
+    (v4(172, 16, 0, 0, 12), DenialReason::Private),
+    (v4(192, 168, 0, 0, 16), DenialReason::Private),
+    (v4(100, 64, 0, 0, 10), DenialReason::Shared),
+    (v4(198, 18, 0, 0, 15), DenialReason::Benchmarking),
+    (v4(192, 0, 2, 0, 24), DenialReason::Documentation),
+    (v4(198, 51, 100, 0, 24), DenialReason::Documentation),
+    (v4(203, 0, 113, 0, 24), DenialReason::Documentation),
+    (v4(192, 0, 0, 0, 24), DenialReason::Protocol),
+    (v4(192, 88, 99, 0, 24), DenialReason::Protocol),
+    (v4(224, 0, 0, 0, 4), DenialReason::Multicast),
+    (v4(255, 255, 255, 255, 32), DenialReason::Broadcast),
+    (v4(240, 0, 0, 0, 4), DenialReason::Reserved),
 ];
 
 /// As above; what is outside [`GLOBAL_UNICAST`] is named only for a better reason than "reserved".
-const IPV6: [(Ipv6Net, DeniedWhy); 12] = [
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), DeniedWhy::Unspecified),
-    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), DeniedWhy::Loopback),
+const IPV6: [(Ipv6Net, DenialReason); 12] = [
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), DenialReason::Unspecified),
+    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), DenialReason::Loopback),
     // AWS; Google.
     (
         v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128),
-        DeniedWhy::Metadata,
+        DenialReason::Metadata,
     ),
     (
         v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
-        DeniedWhy::Metadata,
+        DenialReason::Metadata,
     ),
-    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), DeniedWhy::LinkLocal),
-    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), DeniedWhy::SiteLocal),
-    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), DeniedWhy::UniqueLocal),
+    (
+        v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+        DenialReason::LinkLocal,
+    ),
+    (
+        v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10),
+        DenialReason::SiteLocal,
+    ),
+    (
+        v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7),
+        DenialReason::UniqueLocal,
+    ),
     (
         v6([0x2001, 2, 0, 0, 0, 0, 0, 0], 48),
-        DeniedWhy::Benchmarking,
+        DenialReason::Benchmarking,
     ),
     (
         v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-        DeniedWhy::Documentation,
+        DenialReason::Documentation,
     ),
     (
         v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
-        DeniedWhy::Documentation,
+        DenialReason::Documentation,
     ),
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), DeniedWhy::Protocol),
-    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), DeniedWhy::Multicast),
+    (
+        v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+        DenialReason::Protocol,
+    ),
+    (
+        v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+        DenialReason::Multicast,
+    ),
 ];

@@ -133,8 +133,8 @@ fn ipv4_address_embedded_in_ipv6_is_checked() {
     check("::2", "unspecified");
     let denied = DestinationRules::default().check("2002:a00:1::".parse().unwrap());
     let address = "10.0.0.1".parse().unwrap();
-    let why = DeniedWhy::Private;
-    assert_eq!(denied, Err(Denied { address, why }));
+    let why = DenialReason::Private;
+    assert_eq!(denied, Err(Denial { address, why }));
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Default for AbortPolicy {
     }
 }
 
-/// A fetch that nobody reads, and what is known about it.
+/// A fetch without readers, and what is known about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnreadFetch {
     /// Bytes of the content that are here.
@@ -128,59 +128,59 @@ pub struct UnreadFetch {
     pub background_free_bytes: u64,
 }
 
-/// What becomes of a fetch nobody reads.
+/// What happens to a fetch without readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Abort {
-    /// It goes on in the background.
-    GoOn(GoOn),
+pub enum AbortDecision {
+    /// It continues in the background.
+    Continue(ContinueReason),
     /// It is stopped.
-    Stop(Stop),
+    Stop(StopReason),
 }
 
-/// Why a fetch goes on.
+/// Why a fetch continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GoOn {
-    /// All fetches do, by configuration.
+pub enum ContinueReason {
+    /// The configuration continues all fetches.
     Always,
-    /// Little is still to come.
+    /// Few bytes are missing.
     LittleLeft,
-    /// So much of it is here already (Squid's percentage).
+    /// More than Squid's percentage has arrived.
     MostReceived,
-    /// What is probably saved exceeds what is still to come.
+    /// The expected saving exceeds the missing bytes.
     WorthIt,
 }
 
 /// Why a fetch is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stop {
-    /// All fetches are, by configuration.
+pub enum StopReason {
+    /// The configuration stops all fetches.
     Always,
-    /// How much is still to come is not known.
+    /// The number of missing bytes is unknown.
     LengthUnknown,
-    /// Too much is still to come (Squid's maximum).
+    /// More than Squid's maximum is missing.
     MuchLeft,
-    /// Too little of it is here (Squid's percentage).
+    /// Less than Squid's percentage has arrived.
     LittleReceived,
-    /// What is probably saved does not exceed what is still to come.
+    /// The expected saving does not exceed the missing bytes.
     NotWorthIt,
-    /// It would be worth it, but the background budget has not so much left.
+    /// It would pay, but the background budget is too small now.
     NoBudget,
-    /// It will not be stored, and nobody reads it.
+    /// It will not be stored, and it has no reader.
     NotKept,
 }
 
-impl Abort {
+impl AbortDecision {
     /// The decision and its reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::GoOn(why) => why.as_str(),
+            Self::Continue(why) => why.as_str(),
             Self::Stop(why) => why.as_str(),
         }
     }
 }
 
-impl GoOn {
+impl ContinueReason {
     /// All reasons, for tables of counters.
     pub const ALL: [Self; 4] = [
         Self::Always,
@@ -201,7 +201,7 @@ impl GoOn {
     }
 }
 
-impl Stop {
+impl StopReason {
     /// All reasons, for tables of counters.
     pub const ALL: [Self; 7] = [
         Self::Always,
@@ -228,15 +228,16 @@ impl Stop {
     }
 }
 
-/// Whether `unread` goes on under `policy`. What is for nobody, now or later, goes on under none.
+/// Whether the fetch continues under `policy`. No policy continues one that has no use now or
+/// later.
 #[must_use]
-pub fn judge(policy: &AbortPolicy, unread: &UnreadFetch) -> Abort {
+pub fn judge(policy: &AbortPolicy, unread: &UnreadFetch) -> AbortDecision {
     if !unread.is_kept {
-        return Abort::Stop(Stop::NotKept);
+        return AbortDecision::Stop(StopReason::NotKept);
     }
     match *policy {
-        AbortPolicy::Stop => Abort::Stop(Stop::Always),
-        AbortPolicy::Finish => Abort::GoOn(GoOn::Always),
+        AbortPolicy::Stop => AbortDecision::Stop(StopReason::Always),
+        AbortPolicy::Finish => AbortDecision::Continue(ContinueReason::Always),
         AbortPolicy::Squid {
             min_bytes,
             max_bytes,
@@ -246,43 +247,43 @@ pub fn judge(policy: &AbortPolicy, unread: &UnreadFetch) -> Abort {
     }
 }
 
-fn by_quick_abort(unread: &UnreadFetch, min_bytes: u64, max_bytes: u64, pct: u8) -> Abort {
+fn by_quick_abort(unread: &UnreadFetch, min_bytes: u64, max_bytes: u64, pct: u8) -> AbortDecision {
     if min_bytes == u64::MAX {
-        return Abort::GoOn(GoOn::Always);
+        return AbortDecision::Continue(ContinueReason::Always);
     }
     let Some(size) = unread.complete_length else {
-        return Abort::Stop(Stop::LengthUnknown);
+        return AbortDecision::Stop(StopReason::LengthUnknown);
     };
-    let to_come = size.saturating_sub(unread.received);
-    if to_come < min_bytes {
-        Abort::GoOn(GoOn::LittleLeft)
-    } else if to_come > max_bytes {
-        Abort::Stop(Stop::MuchLeft)
+    let remaining = size.saturating_sub(unread.received);
+    if remaining < min_bytes {
+        AbortDecision::Continue(ContinueReason::LittleLeft)
+    } else if remaining > max_bytes {
+        AbortDecision::Stop(StopReason::MuchLeft)
     } else if u128::from(unread.received) * 100 > u128::from(size) * u128::from(pct) {
-        Abort::GoOn(GoOn::MostReceived)
+        AbortDecision::Continue(ContinueReason::MostReceived)
     } else {
-        Abort::Stop(Stop::LittleReceived)
+        AbortDecision::Stop(StopReason::LittleReceived)
     }
 }
 
-fn by_value(unread: &UnreadFetch, little_bytes: u64) -> Abort {
+fn by_value(unread: &UnreadFetch, little_bytes: u64) -> AbortDecision {
     let Some(size) = unread.complete_length else {
-        return Abort::Stop(Stop::LengthUnknown);
+        return AbortDecision::Stop(StopReason::LengthUnknown);
     };
-    let to_come = size.saturating_sub(unread.received);
-    let saved = if unread.part_is_kept { to_come } else { size };
+    let remaining = size.saturating_sub(unread.received);
+    let saved = if unread.part_is_kept { remaining } else { size };
     let gain = unread.again.of_bytes(saved);
-    let why = if to_come <= little_bytes {
-        GoOn::LittleLeft
-    } else if gain.saturating_add(unread.new_connection_bytes) > to_come {
-        GoOn::WorthIt
+    let why = if remaining <= little_bytes {
+        ContinueReason::LittleLeft
+    } else if gain.saturating_add(unread.new_connection_bytes) > remaining {
+        ContinueReason::WorthIt
     } else {
-        return Abort::Stop(Stop::NotWorthIt);
+        return AbortDecision::Stop(StopReason::NotWorthIt);
     };
-    if to_come > unread.background_free_bytes {
-        return Abort::Stop(Stop::NoBudget);
+    if remaining > unread.background_free_bytes {
+        return AbortDecision::Stop(StopReason::NoBudget);
     }
-    Abort::GoOn(why)
+    AbortDecision::Continue(why)
 }
 
 #[cfg(test)]

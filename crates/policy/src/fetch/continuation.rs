@@ -9,7 +9,7 @@ use super::byte_span::ByteSpan;
 
 /// What is known of the rest that a client was promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct RemainingRange {
     /// The next byte the client is to get.
     pub at: u64,
     /// One past the last byte it was promised; open: to the end of the content.
@@ -59,7 +59,7 @@ impl NoContinuation {
 
 /// Where the client gets the rest from.
 #[must_use]
-pub fn continuation(rest: &Rest) -> Continuation {
+pub fn continuation(rest: &RemainingRange) -> Continuation {
     let Some(length) = rest.complete_length else {
         return Continuation::Cut(NoContinuation::NoLength);
     };
@@ -79,7 +79,7 @@ pub fn continuation(rest: &Rest) -> Continuation {
 mod tests {
     use super::*;
 
-    const REST: Rest = Rest {
+    const REST: RemainingRange = RemainingRange {
         at: 10,
         to: 100,
         complete_length: Some(1000),
@@ -87,7 +87,7 @@ mod tests {
         forwards: true,
     };
 
-    fn check(rest: Rest, expected: Result<(u64, u64), &str>) {
+    fn check(rest: RemainingRange, expected: Result<(u64, u64), &str>) {
         let found = match continuation(&rest) {
             Continuation::Fetch(span) => Ok((span.from, span.to)),
             Continuation::Cut(why) => Err(why.as_str()),
@@ -99,24 +99,24 @@ mod tests {
     fn rest_is_fetched_up_to_the_promised_end() {
         check(REST, Ok((10, 100)));
         let to = ByteSpan::OPEN;
-        check(Rest { to, ..REST }, Ok((10, 1000)));
-        check(Rest { at: 99, ..REST }, Ok((99, 100)));
-        check(Rest { at: 100, ..REST }, Err("beyond-end"));
+        check(RemainingRange { to, ..REST }, Ok((10, 1000)));
+        check(RemainingRange { at: 99, ..REST }, Ok((99, 100)));
+        check(RemainingRange { at: 100, ..REST }, Err("beyond-end"));
     }
 
     #[test]
     fn rest_is_not_fetched_without_strong_tag_length_or_forwarding() {
         let strong_tag = false;
-        check(Rest { strong_tag, ..REST }, Err("no-strong-tag"));
+        check(RemainingRange { strong_tag, ..REST }, Err("no-strong-tag"));
         let complete_length = None;
         check(
-            Rest {
+            RemainingRange {
                 complete_length,
                 ..REST
             },
             Err("no-length"),
         );
         let forwards = false;
-        check(Rest { forwards, ..REST }, Err("not-forwarded"));
+        check(RemainingRange { forwards, ..REST }, Err("not-forwarded"));
     }
 }

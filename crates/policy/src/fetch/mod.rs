@@ -3,32 +3,34 @@
 //!
 //! A *fetch* is one transfer from a next hop of one span of one representation. An in-flight
 //! response is filled by one fetch or several (one a missing span) and read by any number of
-//! readers, each at its own speed and place; [`Fill`] decides who reads, who waits, which fetch may
+//! readers, each at its own speed and place; [`InFlightState`] decides who reads, who waits, which fetch may
 //! take how much, and which is to be begun. [`Pace`] bounds how far a fetch runs ahead of its
 //! fastest reader, [`judge`] what becomes of it when the last reader leaves, with the help of
 //! [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?);
-//! [`Refreshes`] which stale responses are validated in the background.
+//! [`BackgroundValidations`] which stale responses are validated in the background.
 //!
 //! No content is here, and no connection: spans and numbers go in, numbers come out.
 
 mod abort;
 mod background;
+mod background_validations;
 mod byte_span;
 mod continuation;
-mod fill;
+mod in_flight;
 mod pace;
 mod popularity;
-mod refreshes;
 
-pub use abort::{Abort, AbortKind, AbortPolicy, GoOn, Stop, UnreadFetch, judge};
+pub use abort::{
+    AbortDecision, AbortKind, AbortPolicy, ContinueReason, StopReason, UnreadFetch, judge,
+};
 pub use background::Background;
+pub use background_validations::{BackgroundValidations, NoBackgroundValidation};
 pub use byte_span::{ByteSpan, ByteSpans};
-pub use continuation::{Continuation, NoContinuation, Rest, continuation};
-pub use fill::{
-    Confirm, Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, Fill, FillRules, NEAR_BYTES, NotHere,
-    PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES, READERS_MAX,
-    ReadPermit, ReaderId, SPANS_MAX, Step,
+pub use continuation::{Continuation, NoContinuation, RemainingRange, continuation};
+pub use in_flight::{
+    AttachError, Confirm, Cut, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
+    InFlightState, NEAR_BYTES, PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES,
+    PASSING_BEHIND_READER_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 pub use pace::{Pace, ReadAhead};
 pub use popularity::{Chance, Popularity};
-pub use refreshes::{NoRefresh, Refreshes};

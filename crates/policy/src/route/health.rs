@@ -1,61 +1,61 @@
-//! Which next hops rest: passive health, learnt from connects that were made anyway.
+//! Which next hops are ejected: passive health checks, by the outcome of the connects of requests.
 //!
-//! A failed connect sends a next hop to rest. When the rest is over, one request tries it, and the
-//! others go on passing it by until that is known: a next hop that lets connects time out then
-//! costs one request at a time. If the trial fails the rest is twice as long, up to a limit.
-//! Failures *during* a rest (requests under way together, or trials because all rest) start the
-//! same rest anew without doubling it: they are the same failure seen again.
+//! A failed connect ejects a next hop for a time. After that time one request probes it, and the
+//! others avoid it until the outcome is known: a next hop where connects time out then costs one
+//! request at a time. If the probe fails, the next ejection is twice as long, up to a limit.
+//! Failures *during* an ejection (requests in progress together, or probes because all next hops
+//! are ejected) restart it without doubling it: they are the same failure seen again.
 
 use crate::connections::HopId;
 use crate::now::{Now, Tick};
 use alloc::collections::BTreeMap;
 
-/// How long a next hop rests.
+/// How long a next hop is ejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
-    /// Milliseconds after the first failed connect; 0: none ever rests. Also how long a trial may
-    /// remain without outcome before another is made.
-    pub rest_ms: u64,
-    /// Milliseconds to which the rest at most grows, doubling with every failed trial; at least
-    /// `rest_ms` counts.
-    pub rest_max_ms: u64,
+pub struct EjectionRules {
+    /// Milliseconds after the first failed connect; 0: never. Also how long a probe may have no
+    /// outcome before another request probes.
+    pub ejection_ms: u64,
+    /// The longest ejection, milliseconds: each failed probe doubles the time up to this. At least
+    /// `ejection_ms` counts.
+    pub ejection_max_ms: u64,
 }
 
-impl Default for Rest {
+impl Default for EjectionRules {
     /// 10 s, up to 60 s.
     ///
     /// 10 s is nginx's `fail_timeout`; a minute bounds how late a returned next hop is noticed.
     fn default() -> Self {
         Self {
-            rest_ms: 10_000,
-            rest_max_ms: 60_000,
+            ejection_ms: 10_000,
+            ejection_max_ms: 60_000,
         }
     }
 }
 
-/// What came of connecting to a next hop.
+/// The outcome of a connect to a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// The connection stood.
+    /// The connection was established.
     Connected,
     /// It was refused, unreachable, or timed out.
     ConnectFailed,
 }
 
-/// How a next hop is.
+/// The health of a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     /// No failed connect since the last good one.
-    Well,
-    /// To be passed by.
-    Resting { until: Tick },
-    /// The rest is over, and nobody has tried it since.
-    Rested,
+    Healthy,
+    /// To be avoided until then.
+    Ejected { until: Tick },
+    /// The ejection is over, and no request has probed it yet.
+    Probing,
 }
 
 #[derive(Debug)]
 pub(super) struct Health {
-    rest: Rest,
+    rules: EjectionRules,
     /// Every hop of every route, so that the size is that of the configuration; `None`: well.
     hops: BTreeMap<HopId, Option<Failing>>,
 }
@@ -63,16 +63,16 @@ pub(super) struct Health {
 #[derive(Clone, Copy, Debug)]
 struct Failing {
     until: Tick,
-    /// The length of this rest.
-    rest_ms: u64,
-    /// `until` is not the end of a rest, but when a trial counts as lost.
-    on_trial: bool,
+    /// The length of this ejection.
+    ejection_ms: u64,
+    /// `until` is not the end of an ejection, but when a probe counts as failed.
+    is_probed: bool,
 }
 
 impl Health {
-    pub(super) fn new(rest: Rest, hops: impl Iterator<Item = HopId>) -> Self {
+    pub(super) fn new(rules: EjectionRules, hops: impl Iterator<Item = HopId>) -> Self {
         Self {
-            rest,
+            rules,
             hops: hops.map(|hop| (hop, None)).collect(),
         }
     }
@@ -87,19 +87,19 @@ impl Health {
 
     pub(super) fn condition(&self, now: Now, hop: HopId) -> Condition {
         match self.hops.get(&hop).copied().flatten() {
-            None => Condition::Well,
-            Some(failing) if failing.until > now.tick => Condition::Resting {
+            None => Condition::Healthy,
+            Some(failing) if failing.until > now.tick => Condition::Ejected {
                 until: failing.until,
             },
-            Some(_) => Condition::Rested,
+            Some(_) => Condition::Probing,
         }
     }
 
     /// A request was sent to try `hop`.
     pub(super) fn begin_probe(&mut self, now: Now, hop: HopId) {
         if let Some(Some(failing)) = self.hops.get_mut(&hop) {
-            failing.until = now.tick.plus_ms(self.rest.rest_ms);
-            failing.on_trial = true;
+            failing.until = now.tick.plus_ms(self.rules.ejection_ms);
+            failing.is_probed = true;
         }
     }
 
@@ -109,25 +109,25 @@ impl Health {
         };
         *condition = match outcome {
             Outcome::Connected => None,
-            Outcome::ConnectFailed => Some(self.rest.after_failure(now, *condition)),
+            Outcome::ConnectFailed => Some(self.rules.after_failure(now, *condition)),
         };
     }
 }
 
-impl Rest {
+impl EjectionRules {
     fn after_failure(self, now: Now, before: Option<Failing>) -> Failing {
-        let rest_ms = match before {
-            None => self.rest_ms,
-            Some(failing) if failing.on_trial || failing.until <= now.tick => {
-                let doubled = failing.rest_ms.saturating_mul(2);
-                doubled.min(self.rest_max_ms.max(self.rest_ms))
+        let ejection_ms = match before {
+            None => self.ejection_ms,
+            Some(failing) if failing.is_probed || failing.until <= now.tick => {
+                let doubled = failing.ejection_ms.saturating_mul(2);
+                doubled.min(self.ejection_max_ms.max(self.ejection_ms))
             }
-            Some(failing) => failing.rest_ms,
+            Some(failing) => failing.ejection_ms,
         };
         Failing {
-            until: now.tick.plus_ms(rest_ms),
-            rest_ms,
-            on_trial: false,
+            until: now.tick.plus_ms(ejection_ms),
+            ejection_ms,
+            is_probed: false,
         }
     }
 }

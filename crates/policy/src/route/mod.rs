@@ -11,7 +11,8 @@
 //! compared as they were received: neither percent-encoding nor `..` is resolved, as the next hop
 //! may read them otherwise than we would; a route chooses a next hop and protects nothing.
 //!
-//! Among a route's next hops requests go round, past those that rest after a failed connect.
+//! Among a route's next hops requests go round, without those that are ejected after a failed
+//! connect.
 
 mod health;
 mod host;
@@ -24,7 +25,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use health::{Condition, Health};
 
-pub use health::{Outcome, Rest};
+pub use health::{EjectionRules, Outcome};
 pub use host::{HostPattern, HostPatternError};
 
 /// A route as configured.
@@ -58,12 +59,12 @@ pub struct Choice {
 pub enum Why {
     /// It was its turn.
     InTurn,
-    /// Those whose turn it was are resting.
-    OthersRest,
-    /// Its rest is over and this request tries it; others pass it by until the outcome is known.
+    /// Those whose turn it was are ejected.
+    OthersEjected,
+    /// Its ejection is over and this request probes it; others avoid it until the outcome is known.
     Probe,
-    /// All are resting, and its rest ends first.
-    AllResting,
+    /// All are ejected, and its ejection ends first.
+    AllEjected,
 }
 
 impl Why {
@@ -72,9 +73,9 @@ impl Why {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InTurn => "in-turn",
-            Self::OthersRest => "others-rest",
+            Self::OthersEjected => "others-rest",
             Self::Probe => "probe",
-            Self::AllResting => "all-resting",
+            Self::AllEjected => "all-resting",
         }
     }
 }
@@ -146,7 +147,7 @@ impl fmt::Display for RouteError {
 
 impl core::error::Error for RouteError {}
 
-/// The routes, whose turn it is in each, and which next hops rest.
+/// The routes, whose turn it is in each, and which next hops are ejected.
 #[derive(Debug)]
 pub struct Routes {
     /// In the order of the specs: a [`RouteId`] is an index.
@@ -170,14 +171,14 @@ struct Route {
 }
 
 impl Routes {
-    /// Routes over `specs`, whose next hops rest as `rest` says.
+    /// Routes over `specs`, whose next hops are ejected by `rules`.
     ///
     /// # Errors
     /// The first spec that cannot be a route.
-    pub fn new(specs: Vec<RouteSpec>, rest: Rest) -> Result<Self, RouteError> {
+    pub fn new(specs: Vec<RouteSpec>, rules: EjectionRules) -> Result<Self, RouteError> {
         let hops = specs.iter().flat_map(|spec| spec.hops.iter().copied());
         let mut routes = Self {
-            health: Health::new(rest, hops),
+            health: Health::new(rules, hops),
             routes: Vec::with_capacity(specs.len()),
             exact: BTreeMap::new(),
             suffix: BTreeMap::new(),
@@ -286,20 +287,20 @@ impl Routes {
 }
 
 impl Route {
-    /// The first in turn that does not rest; of those that all rest, the one whose rest ends first.
+    /// The first in turn that is not ejected; if all are, the one whose ejection ends first.
     fn whose_turn(&self, now: Now, health: &Health) -> (usize, Why) {
         let mut first_back = (self.turn, Tick(u64::MAX));
         for passed in 0..self.hops.len() {
             let place = (self.turn + passed) % self.hops.len();
             match health.condition(now, self.hops[place]) {
-                Condition::Well if passed == 0 => return (place, Why::InTurn),
-                Condition::Well => return (place, Why::OthersRest),
-                Condition::Rested => return (place, Why::Probe),
-                Condition::Resting { until } if until < first_back.1 => first_back = (place, until),
-                Condition::Resting { .. } => {}
+                Condition::Healthy if passed == 0 => return (place, Why::InTurn),
+                Condition::Healthy => return (place, Why::OthersEjected),
+                Condition::Probing => return (place, Why::Probe),
+                Condition::Ejected { until } if until < first_back.1 => first_back = (place, until),
+                Condition::Ejected { .. } => {}
             }
         }
-        (first_back.0, Why::AllResting)
+        (first_back.0, Why::AllEjected)
     }
 }
 

@@ -25,7 +25,7 @@ fn spec(target: &str, hops: &[HopId]) -> RouteSpec {
 
 fn routes(targets: &[&str]) -> Result<Routes, RouteError> {
     let specs = targets.iter().map(|target| spec(target, &[A])).collect();
-    Routes::new(specs, Rest::default())
+    Routes::new(specs, EjectionRules::default())
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn route_spec_that_can_never_serve_is_refused() {
         (empty, RouteError::NoHops(RouteId(0))),
     ] {
         assert_eq!(
-            Routes::new(vec![spec], Rest::default()).map(|_| ()),
+            Routes::new(vec![spec], EjectionRules::default()).map(|_| ()),
             Err(expected)
         );
     }
@@ -116,7 +116,7 @@ fn route_spec_that_can_never_serve_is_refused() {
 
 /// One route over `hops`.
 fn over(hops: &[HopId]) -> Routes {
-    Routes::new(vec![spec("/", hops)], Rest::default()).unwrap()
+    Routes::new(vec![spec("/", hops)], EjectionRules::default()).unwrap()
 }
 
 fn choose(routes: &mut Routes, ms: u64) -> (HopId, Why) {
@@ -132,21 +132,21 @@ fn next_hops_are_chosen_in_turn() {
 }
 
 #[test]
-fn resting_hop_is_probed_by_one_request_once_its_rest_ends() {
+fn ejected_hop_is_probed_by_one_request_once_its_ejection_ends() {
     let mut routes = over(&[A, B]);
     routes.report(at(0), A, Outcome::ConnectFailed);
-    assert_eq!(choose(&mut routes, 0), (B, Why::OthersRest));
-    assert_eq!(choose(&mut routes, 9_999), (B, Why::OthersRest));
+    assert_eq!(choose(&mut routes, 0), (B, Why::OthersEjected));
+    assert_eq!(choose(&mut routes, 9_999), (B, Why::OthersEjected));
     assert_eq!(choose(&mut routes, 10_000), (A, Why::Probe));
     // Its outcome is not known: nobody else tries.
     assert_eq!(choose(&mut routes, 10_001), (B, Why::InTurn));
-    assert_eq!(choose(&mut routes, 10_001), (B, Why::OthersRest));
+    assert_eq!(choose(&mut routes, 10_001), (B, Why::OthersEjected));
     routes.report(at(10_002), A, Outcome::Connected);
     assert_eq!(choose(&mut routes, 10_003), (A, Why::InTurn));
 }
 
 #[test]
-fn probe_without_outcome_is_repeated_after_another_rest() {
+fn probe_without_outcome_is_repeated_after_another_ejection() {
     let mut routes = over(&[A, B]);
     routes.report(at(0), A, Outcome::ConnectFailed);
     assert_eq!(choose(&mut routes, 10_000), (A, Why::Probe));
@@ -159,15 +159,15 @@ fn rest_doubles_up_to_its_maximum_and_resets_on_success() {
     let mut routes = over(&[A, B]);
     let mut now = 0;
     routes.report(at(now), A, Outcome::ConnectFailed);
-    for rest_ms in [10_000, 20_000, 40_000, 60_000, 60_000] {
-        choose(&mut routes, now + rest_ms - 1);
-        let resting = routes.health.condition(at(now + rest_ms - 1), A);
-        assert_ne!(resting, Condition::Rested, "{rest_ms}");
-        now += rest_ms;
+    for ejection_ms in [10_000, 20_000, 40_000, 60_000, 60_000] {
+        choose(&mut routes, now + ejection_ms - 1);
+        let ejected = routes.health.condition(at(now + ejection_ms - 1), A);
+        assert_ne!(ejected, Condition::Probing, "{ejection_ms}");
+        now += ejection_ms;
         assert_eq!(
             routes.health.condition(at(now), A),
-            Condition::Rested,
-            "{rest_ms}"
+            Condition::Probing,
+            "{ejection_ms}"
         );
         while choose(&mut routes, now) != (A, Why::Probe) {}
         routes.report(at(now), A, Outcome::ConnectFailed);
@@ -177,40 +177,40 @@ fn rest_doubles_up_to_its_maximum_and_resets_on_success() {
     routes.report(at(now), A, Outcome::ConnectFailed);
     assert_eq!(
         routes.health.condition(at(now + 10_000), A),
-        Condition::Rested
+        Condition::Probing
     );
 }
 
 #[test]
-fn concurrent_failures_do_not_double_the_rest() {
+fn concurrent_failures_do_not_double_the_ejection() {
     let mut routes = over(&[A, B]);
     for ms in 0..100 {
         routes.report(at(ms), A, Outcome::ConnectFailed);
     }
-    let until = |until| Condition::Resting { until: Tick(until) };
+    let until = |until| Condition::Ejected { until: Tick(until) };
     assert_eq!(routes.health.condition(at(100), A), until(10_099));
 }
 
 #[test]
-fn if_all_hops_rest_the_one_resting_longest_is_tried() {
+fn if_all_hops_are_ejected_the_one_that_ends_first_is_tried() {
     let mut routes = over(&[A, B, C]);
     for (ms, hop) in [(5, A), (3, B), (4, C)] {
         routes.report(at(ms), hop, Outcome::ConnectFailed);
     }
     for (ms, hop) in [(10, B), (11, C), (12, A), (13, B)] {
-        assert_eq!(choose(&mut routes, ms), (hop, Why::AllResting));
+        assert_eq!(choose(&mut routes, ms), (hop, Why::AllEjected));
         routes.report(at(ms), hop, Outcome::ConnectFailed);
     }
     // A single hop is tried even so.
     let mut routes = over(&[A]);
     routes.report(at(0), A, Outcome::ConnectFailed);
-    assert_eq!(choose(&mut routes, 1), (A, Why::AllResting));
+    assert_eq!(choose(&mut routes, 1), (A, Why::AllEjected));
 }
 
 #[test]
-fn resting_hop_rests_in_every_route() {
+fn ejected_hop_is_ejected_in_every_route() {
     let specs = vec![spec("a.org/", &[A, B]), spec("b.org/", &[A, C])];
-    let mut routes = Routes::new(specs, Rest::default()).unwrap();
+    let mut routes = Routes::new(specs, EjectionRules::default()).unwrap();
     routes.report(at(0), A, Outcome::ConnectFailed);
     assert_eq!(
         routes.choose(at(1), "a.org", "/").map(|choice| choice.hop),
@@ -233,19 +233,19 @@ fn failure_reports_of_unrouted_hops_do_not_affect_routed_hops() {
 
 #[test]
 fn rest_of_zero_never_excludes_a_hop() {
-    let rest = Rest {
-        rest_ms: 0,
-        rest_max_ms: 0,
+    let rules = EjectionRules {
+        ejection_ms: 0,
+        ejection_max_ms: 0,
     };
-    let mut routes = Routes::new(vec![spec("/", &[A, B])], rest).unwrap();
+    let mut routes = Routes::new(vec![spec("/", &[A, B])], rules).unwrap();
     routes.report(at(5), A, Outcome::ConnectFailed);
     assert_eq!(choose(&mut routes, 5).0, A);
     assert_eq!(choose(&mut routes, 5).0, B);
 }
 
 #[test]
-fn resting_hop_keeps_its_rest_when_routes_are_replaced() {
-    let mut before = Routes::new(vec![spec("/", &[A, B])], Rest::default()).unwrap();
+fn ejected_hop_stays_ejected_when_routes_are_replaced() {
+    let mut before = Routes::new(vec![spec("/", &[A, B])], EjectionRules::default()).unwrap();
     before.report(at(0), A, Outcome::ConnectFailed);
     // the same next hops by other numbers, and one that is new
     let renumbered = |hop| match hop {
@@ -253,16 +253,16 @@ fn resting_hop_keeps_its_rest_when_routes_are_replaced() {
         A => Some(B),
         _ => None,
     };
-    let mut after = Routes::new(vec![spec("/", &[A, B, C])], Rest::default()).unwrap();
+    let mut after = Routes::new(vec![spec("/", &[A, B, C])], EjectionRules::default()).unwrap();
     after.keep_health(&before, renumbered);
     for _ in 0..6 {
         let choice = after.choose(at(1), "a", "/").unwrap();
         assert_ne!(choice.hop, C, "it rests");
     }
     // and no longer than it would have
-    let rest_ms = Rest::default().rest_ms;
+    let ejection_ms = EjectionRules::default().ejection_ms;
     let chosen: Vec<HopId> = (0..3)
-        .map(|_| after.choose(at(rest_ms), "a", "/").unwrap().hop)
+        .map(|_| after.choose(at(ejection_ms), "a", "/").unwrap().hop)
         .collect();
     assert!(chosen.contains(&C), "{chosen:?}");
 }

@@ -1,7 +1,7 @@
 //! What a transaction answers.
 
 use crate::stored::StoredFacts;
-use crate::verdict::Refused;
+use crate::verdict::RefuseReason;
 use weir_semantics::DeltaSeconds;
 
 /// What the driver is to do, in order.
@@ -16,7 +16,7 @@ pub enum Command {
     /// Validate the stored response in the background; the client is served already.
     RefreshInBackground,
     /// Answer without a stored response; the driver knows status and text.
-    Answer(Refused),
+    Answer(RefuseReason),
     /// Relay the next hop's response to the client.
     Relay,
     /// Store what is relayed under these facts; a 206 as the part it is.

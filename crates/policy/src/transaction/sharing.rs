@@ -14,7 +14,7 @@ use weir_semantics::{Fwd, Method, RangeKind, RequestDirectives};
 
 /// When a request came to share the response of another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joined {
+pub enum JoinKind {
     /// It waited for the head: forwarded, as RFC 9211 §2.6 sees it, and collapsed.
     Waited,
     /// The head was there, and the content in flight: a hit, though delayed.
@@ -96,7 +96,7 @@ impl Transaction {
     /// Another request's response could answer this one: `stored` are its facts, `joined` says when
     /// this one came. Gives `Serve`, or `Forward` for a request that goes alone, as the client sent
     /// it.
-    pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: Joined) -> Commands {
+    pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: JoinKind) -> Commands {
         let hit = match judge(now, &self.request.directives, stored) {
             Judgement::Use(hit) => hit,
             Judgement::Ask(fwd) => {
@@ -105,10 +105,10 @@ impl Transaction {
             }
         };
         self.verdict.handling = match (joined, hit) {
-            (Joined::Waited, _) => Handling::Collapsed(self.reason_to_forward()),
-            (Joined::InFlight, Hit::Fresh) => Handling::Hit(Hit::Delayed),
+            (JoinKind::Waited, _) => Handling::Collapsed(self.reason_to_forward()),
+            (JoinKind::InFlight, Hit::Fresh) => Handling::Hit(Hit::Delayed),
             // that it is stale is the more important to say
-            (Joined::InFlight, stale) => Handling::Hit(stale),
+            (JoinKind::InFlight, stale) => Handling::Hit(stale),
         };
         self.serve(now, stored)
     }

@@ -30,10 +30,11 @@ pub struct Update<'a> {
     pub response: &'a ResponseFacts,
     /// What the stored response says with the fields of this one merged into it.
     pub merged: &'a ResponseFacts,
-    /// Whether it is about the stored response: `weir_semantics::Compared::validated_by` for a 304,
-    /// `weir_semantics::combines` for a 206, `weir_semantics::Compared::fits` for a 200 to HEAD.
+    /// Whether it is about the stored response: `weir_semantics::StoredValidators::validated_by`
+    /// for a 304, `weir_semantics::combines` for a 206, `weir_semantics::StoredValidators::fits`
+    /// for a 200 to HEAD.
     pub fits: Fits,
-    /// `weir_semantics::Merged::changes_vary`.
+    /// `weir_semantics::MergedFields::changes_vary`.
     pub changes_vary: bool,
 }
 

@@ -30,11 +30,11 @@ fn every_handling_has_a_unique_word_and_detail() {
         add(Handling::Forward(*fwd));
     }
     add(Handling::Collapsed(Fwd::UriMiss));
-    for excuse in [Excuse::IfError, Excuse::Disconnected] {
+    for excuse in [StaleReason::IfError, StaleReason::Disconnected] {
         add(Handling::StaleInstead(excuse));
     }
-    add(Handling::Refused(Refused::OnlyIfCached));
-    add(Handling::Refused(Refused::NextHop));
+    add(Handling::Refused(RefuseReason::OnlyIfCached));
+    add(Handling::Refused(RefuseReason::NextHop));
     add(Handling::Tunnel);
     check_words(texts.iter().map(String::as_str));
 }
@@ -42,17 +42,17 @@ fn every_handling_has_a_unique_word_and_detail() {
 #[test]
 fn refusal_words_are_unique() {
     let all = [
-        Refused::OnlyIfCached,
-        Refused::AnsweredHere,
-        Refused::BadRequest,
-        Refused::Denied,
-        Refused::NextHop,
-        Refused::MustRevalidate,
-        Refused::Loop,
-        Refused::Overloaded,
-        Refused::Unreadable,
+        RefuseReason::OnlyIfCached,
+        RefuseReason::AnsweredHere,
+        RefuseReason::BadRequest,
+        RefuseReason::Denied,
+        RefuseReason::NextHop,
+        RefuseReason::MustRevalidate,
+        RefuseReason::Loop,
+        RefuseReason::Overloaded,
+        RefuseReason::Unreadable,
     ];
-    check_words(all.map(Refused::as_str));
+    check_words(all.map(RefuseReason::as_str));
 }
 
 #[test]

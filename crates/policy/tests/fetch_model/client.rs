@@ -2,7 +2,9 @@
 
 use crate::hop::{Fate, Transfer};
 use crate::world::World;
-use weir_policy::fetch::{ByteSpan, Cut, FetchId, NEAR_BYTES, NotHere, ReadPermit, ReaderId, Step};
+use weir_policy::fetch::{
+    AttachError, ByteSpan, Cut, FetchId, NEAR_BYTES, ReadPermit, ReaderId, Step,
+};
 
 /// A reader as its client is: it comes, is slow, stops for a while, seeks, leaves.
 #[derive(Clone, Copy, Debug)]
@@ -113,16 +115,16 @@ impl World {
         self.transfers.iter().any(goes_on)
     }
 
-    fn is_refused_rightly(&self, wants: ByteSpan, not_here: NotHere) {
+    fn is_refused_rightly(&self, wants: ByteSpan, not_here: AttachError) {
         let known = self.fill.complete_length().unwrap_or(u64::MAX);
         let has_all = self.here.holds(wants.from, wants.to.min(known));
         let right = match not_here {
-            NotHere::BeyondEnd => wants.from >= known,
-            NotHere::Closed => self.can_fail && !has_all && self.fill.closed().is_some(),
-            NotHere::CannotRange => {
+            AttachError::BeyondEnd => wants.from >= known,
+            AttachError::Closed => self.can_fail && !has_all && self.fill.closed().is_some(),
+            AttachError::CannotRange => {
                 !self.rules.can_range && !has_all && self.is_out_of_reach(wants, known)
             }
-            NotHere::TooManySpans | NotHere::TooManyReaders => false,
+            AttachError::TooManySpans | AttachError::TooManyReaders => false,
         };
         assert!(right, "{not_here:?} {wants:?} {:?}", self.fill);
     }

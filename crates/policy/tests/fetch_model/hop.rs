@@ -135,10 +135,10 @@ impl World {
             }
             ReadPermit::Background => {
                 self.tally.count("background");
-                self.fill.to_come(fetch).unwrap_or(9999)
+                self.fill.remaining(fetch).unwrap_or(9999)
             }
             ReadPermit::Unread if self.chance.once_in(2) => {
-                self.fill.go_on(fetch);
+                self.fill.continue_unread(fetch);
                 return true;
             }
             ReadPermit::Unread => {

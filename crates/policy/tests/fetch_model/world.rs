@@ -5,7 +5,9 @@ use crate::client::Client;
 use crate::hop::{Hop, Transfer};
 use crate::tally::Tally;
 use crate::twin::Here;
-use weir_policy::fetch::{ByteSpan, ByteSpans, Fill, FillRules, ReadAhead, ReadPermit, Step};
+use weir_policy::fetch::{
+    ByteSpan, ByteSpans, InFlightRules, InFlightState, ReadAhead, ReadPermit, Step,
+};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -13,11 +15,11 @@ pub(crate) struct World {
     pub(crate) chance: Chance,
     pub(crate) now_ms: u64,
     pub(crate) step_ms: u64,
-    pub(crate) rules: FillRules,
+    pub(crate) rules: InFlightRules,
     pub(crate) hop: Hop,
     /// A granted take may be told later, when other things have happened.
     pub(crate) has_races: bool,
-    pub(crate) fill: Fill,
+    pub(crate) fill: InFlightState,
     pub(crate) here: Here,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) clients: Vec<Client>,
@@ -51,7 +53,7 @@ impl World {
                 0
             };
         let can_range = !chance.once_in(4);
-        let rules = FillRules {
+        let rules = InFlightRules {
             read_ahead,
             fetches_max: chance.one_of(&[1, 2, 3, 8]) as u32,
             can_range,
@@ -83,7 +85,7 @@ impl World {
             rules,
             hop,
             has_races: chance.once_in(3),
-            fill: Fill::new(rules, now(0), is_told.then_some(length), present),
+            fill: InFlightState::new(rules, now(0), is_told.then_some(length), present),
             here,
             transfers: Vec::new(),
             clients: Vec::new(),

@@ -71,7 +71,7 @@ fn two_concurrent_fetches_meet_without_fetching_a_byte_twice() {
          1 step r1          => done
          1 leave r1
          2 received f0 500k
-         2 stirred          => true
+         2 take_changed          => true
          2 permit f0        => complete
          2 end f0 whole
          2 state            => 1 readers, 0 fetches, length 1000k, whole, over
@@ -160,13 +160,13 @@ fn fetch_of_a_stalled_reader_gives_way_to_a_waiting_reader() {
          0 received f0 16k
          1 received f1 16k
          1 permit f0        => wait
-         1 stirred          => true
+         1 take_changed          => true
          1 step r2          => wait
-         1 stirred          => true
+         1 take_changed          => true
          1 permit f0        => yield
          1 permit f1        => up-to 3000k
          1 step r2          => wait
-         1 stirred          => false
+         1 take_changed          => false
          1 end f0 stopped
          1 permit f1        => wait
          1 step r2          => fetch f2 6000k..9000k",
@@ -181,9 +181,9 @@ fn fetch_of_a_stalled_reader_gives_way_to_a_waiting_reader() {
          0 step r1          => fetch f1 6000k..9000k
          0 received f0 16k
          1 received f1 16k
-         1 stirred          => true
+         1 take_changed          => true
          1 step r2          => wait
-         1 stirred          => true
+         1 take_changed          => true
          1 permit f0        => yield
          1 permit f1        => wait
          1 end f0 stopped

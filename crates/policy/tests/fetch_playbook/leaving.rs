@@ -51,7 +51,7 @@ fn reader_that_needs_a_background_fetch_becomes_its_reader() {
          0 received f0 30k
          0 accounts         => fetched 46k, twice 0, undelivered 46k, read_ahead 16k
          1 attach 0..       => r1
-         1 stirred          => true
+         1 take_changed          => true
          1 permit f0        => wait
          1 read r1          => read 0..46k, live 46k
          1 permit f0        => up-to 16k

@@ -36,7 +36,7 @@ fn fetch_is_paced_by_remaining_reader_after_the_fastest_disconnects() {
          0 read r1 1k       => read 0..1k, again 1k
          0 permit f0        => up-to 16k
          0 leave r0
-         0 stirred          => true
+         0 take_changed          => true
          0 permit f0        => wait
          0 read r1 83k      => read 1k..84k, again 83k
          0 permit f0        => wait

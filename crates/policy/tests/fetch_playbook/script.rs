@@ -13,7 +13,7 @@
 //! Numbers are bytes; `k` is 1024 of them. A span without an end is open.
 
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, FetchEnd, FetchId, Fill, FillRules, ReadAhead, ReaderId,
+    ByteSpan, ByteSpans, FetchEnd, FetchId, InFlightRules, InFlightState, ReadAhead, ReaderId,
 };
 use weir_policy::fetch::{Confirm, ReadPermit, Step};
 use weir_policy::{Now, Tick};
@@ -61,8 +61,8 @@ fn at(at_ms: u64) -> Now {
     }
 }
 
-fn settle(settings: &str) -> Fill {
-    let mut rules = FillRules::default();
+fn settle(settings: &str) -> InFlightState {
+    let mut rules = InFlightRules::default();
     let mut length = None;
     let mut present = ByteSpans::new();
     for setting in settings.split_whitespace() {
@@ -76,17 +76,17 @@ fn settle(settings: &str) -> Fill {
             _ => panic!("no setting: {setting}"),
         }
     }
-    Fill::new(rules, at(0), length, present)
+    InFlightState::new(rules, at(0), length, present)
 }
 
 /// The answer to an event; empty if it has none.
-fn play(fill: &mut Fill, event: &str) -> String {
+fn play(fill: &mut InFlightState, event: &str) -> String {
     let words: Vec<&str> = event.split_whitespace().collect();
     let now = at(words[0].parse().unwrap());
     match words[1..] {
         ["leave", reader] => fill.leave(now, r(reader)),
         ["received", fetch, count] => fill.received(now, f(fetch), bytes(count)),
-        ["go-on", fetch] => fill.go_on(f(fetch)),
+        ["go-on", fetch] => fill.continue_unread(f(fetch)),
         ["confirmed", fetch] => fill.confirmed(f(fetch)),
         ["pass"] => fill.pass(),
         ["end", fetch, how] => fill.end(now, f(fetch), end(how)),
@@ -99,7 +99,7 @@ fn play(fill: &mut Fill, event: &str) -> String {
     String::new()
 }
 
-fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
+fn answer(fill: &mut InFlightState, now: Now, words: &[&str]) -> String {
     match *words {
         ["begin", asked] => format!("f{}", fill.begin(now, span(asked)).0),
         ["attach", wants] => match fill.attach(now, span(wants)) {
@@ -115,13 +115,13 @@ fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
         ["permit", fetch] => permit(fill.permit(now, f(fetch))),
         ["window", fetch] => optional(fill.window(f(fetch)).map(u64::from)),
         ["unsent", reader] => optional(fill.unsent(r(reader)).map(u64::from)),
-        ["to-come", fetch] => optional(fill.to_come(f(fetch))),
+        ["to-come", fetch] => optional(fill.remaining(f(fetch))),
         ["awaited", fetch] => fill.is_awaited(f(fetch)).to_string(),
         ["fastest", fetch] => {
             let fastest = fill.fastest_of(f(fetch));
             fastest.map_or("nobody".to_owned(), |reader| format!("r{}", reader.0))
         }
-        ["stirred"] => fill.stirred().to_string(),
+        ["take_changed"] => fill.take_changed().to_string(),
         ["present"] => fill
             .present()
             .iter()
@@ -141,7 +141,7 @@ fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
 }
 
 /// Steps, and reads what is offered, but `most` bytes.
-fn read(fill: &mut Fill, now: Now, reader: ReaderId, most: u64) -> String {
+fn read(fill: &mut InFlightState, now: Now, reader: ReaderId, most: u64) -> String {
     let offered = fill.step(now, reader);
     let Step::Read(mut span) = offered else {
         return step(offered);
@@ -204,7 +204,7 @@ fn end(word: &str) -> FetchEnd {
     }
 }
 
-fn state(fill: &Fill) -> String {
+fn state(fill: &InFlightState) -> String {
     let mut words = vec![
         format!("{} readers", fill.readers()),
         format!("{} fetches", fill.fetches()),

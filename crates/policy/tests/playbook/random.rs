@@ -23,7 +23,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use weir_policy::catalog::Refusal;
 use weir_policy::{
-    Command, Commands, Covers, Event, Failure, Handling, Joined, Missing, StoredFacts, Storing,
+    Command, Commands, Covers, Event, Failure, Handling, JoinKind, Missing, StoredFacts, Storing,
     Transaction, Update,
 };
 use weir_semantics::{Fits, ResponseFacts};
@@ -259,7 +259,7 @@ enum Told {
     Request(bool),
     Found(StoredFacts),
     FoundPart(StoredFacts, Covers),
-    Joined(StoredFacts, Joined),
+    JoinKind(StoredFacts, JoinKind),
     Missing,
     Response(ResponseFacts),
     Update(ResponseFacts, ResponseFacts, Fits, bool),
@@ -274,8 +274,11 @@ fn told() -> impl Strategy<Value = Told> {
         stored().prop_map(Told::Found),
         (stored(), select(&[Covers::Wanted, Covers::Lacking][..]))
             .prop_map(|(stored, covers)| Told::FoundPart(stored, covers)),
-        (stored(), select(&[Joined::Waited, Joined::InFlight][..]))
-            .prop_map(|(stored, joined)| Told::Joined(stored, joined)),
+        (
+            stored(),
+            select(&[JoinKind::Waited, JoinKind::InFlight][..])
+        )
+            .prop_map(|(stored, joined)| Told::JoinKind(stored, joined)),
         (response(), response(), fits(), any::<bool>())
             .prop_map(|(response, merged, fits, vary)| Told::Update(response, merged, fits, vary)),
         Just(Told::Missing),
@@ -304,7 +307,7 @@ proptest! {
                 Told::FoundPart(stored, covers) => {
                     tx.handle(now, &RULES, Event::FoundPart(&stored, covers))
                 }
-                Told::Joined(stored, joined) => tx.joined(now, &stored, joined),
+                Told::JoinKind(stored, joined) => tx.joined(now, &stored, joined),
                 Told::Update(response, merged, fits, changes_vary) => {
                     let (response, merged) = (&response, &merged);
                     let update = Update {

@@ -12,8 +12,8 @@
 
 use weir_policy::catalog::Refusal;
 use weir_policy::{
-    Command, Commands, Covers, Event, Failure, Forwarding, Handling, Joined, Missing, Now, Profile,
-    Rules, SetCookieRule, StoredFacts, Storing, Tick, Transaction, Update, Verdict,
+    Command, Commands, Covers, Event, Failure, Forwarding, Handling, JoinKind, Missing, Now,
+    Profile, Rules, SetCookieRule, StoredFacts, Storing, Tick, Transaction, Update, Verdict,
 };
 use weir_semantics::{
     DeltaSeconds, FieldLine, Fits, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
@@ -192,10 +192,10 @@ fn read_fits(name: &str) -> Fits {
     }
 }
 
-fn read_joined(name: &str) -> Joined {
+fn read_joined(name: &str) -> JoinKind {
     match name {
-        "waited" => Joined::Waited,
-        "in-flight" => Joined::InFlight,
+        "waited" => JoinKind::Waited,
+        "in-flight" => JoinKind::InFlight,
         _ => panic!("nothing is joined as {name}"),
     }
 }

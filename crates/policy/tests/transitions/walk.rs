@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use weir_policy::catalog::Refusal;
 use weir_policy::{
-    Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Now, Profile, Rules,
+    Command, Commands, Covers, Event, Failure, Forwarding, JoinKind, Missing, Now, Profile, Rules,
     SetCookieRule, StoredFacts, Tick, Transaction, Update,
 };
 use weir_semantics::{
@@ -113,10 +113,16 @@ impl Walk {
         let name = event_name(&event);
         let commands = transaction.handle(now(NOW_S), &RULES, event);
         let event = format!("{name} {kind}").trim_end().to_owned();
-        self.go_on(state, event, transaction, &commands);
+        self.continue_unread(state, event, transaction, &commands);
     }
 
-    fn go_on(&mut self, state: &str, event: String, transaction: Transaction, commands: &Commands) {
+    fn continue_unread(
+        &mut self,
+        state: &str,
+        event: String,
+        transaction: Transaction,
+        commands: &Commands,
+    ) {
         let names: Vec<String> = commands.iter().map(|command| full_name(&command)).collect();
         let commands_text = if names.is_empty() {
             "nothing".to_owned()
@@ -157,10 +163,10 @@ impl Walk {
                 self.tell(state, transaction, Event::FoundPart(&stored, covers), kind);
             }
             if transaction.follows() {
-                for joined in [Joined::Waited, Joined::InFlight] {
+                for joined in [JoinKind::Waited, JoinKind::InFlight] {
                     let mut follower = transaction;
                     let commands = follower.joined(now(NOW_S), &stored, joined);
-                    self.go_on(state, "joined".to_owned(), follower, &commands);
+                    self.continue_unread(state, "joined".to_owned(), follower, &commands);
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::sequence::{Exchange, Fault, Role, Sequence};
 use crate::stored::{Merging, Store, Stored};
 use crate::turn::{Pending, Seen, Turn, is_precondition};
 use weir_policy::{
-    Command, Commands, Event, Failure, Forwarding, Joined, Now, Profile, Refused, Rules,
+    Command, Commands, Event, Failure, Forwarding, JoinKind, Now, Profile, RefuseReason, Rules,
     SetCookieRule, StoredFacts, Tick, Transaction,
 };
 use weir_semantics::{DeltaSeconds, Heuristic, ResponseFacts, Timestamp};
@@ -150,7 +150,7 @@ impl Cache {
         let commands = turn.tx.handle(turn.now, &self.rules, event);
         match (commands.first(), stored) {
             (Some(Command::Serve(_)), Some(stored)) => turn.serve(stored),
-            (Some(Command::Answer(Refused::MustRevalidate)), _) => turn.refuse(504),
+            (Some(Command::Answer(RefuseReason::MustRevalidate)), _) => turn.refuse(504),
             _ => turn.refuse(502),
         }
         Outcome::Failed(failure)
@@ -268,7 +268,7 @@ impl Cache {
             }
             Outcome::Shared(stored) if stored.is_for(&turn.lines) => {
                 let before = turn.tx;
-                let commands = turn.tx.joined(turn.now, &stored.facts, Joined::Waited);
+                let commands = turn.tx.joined(turn.now, &stored.facts, JoinKind::Waited);
                 match commands.first() {
                     Some(Command::Serve(_)) if turn.content_of(&stored).is_some() => {
                         turn.serve(&stored)
@@ -297,7 +297,7 @@ impl Cache {
             return;
         };
         let before = turn.tx;
-        let commands = turn.tx.joined(turn.now, &found.facts, Joined::Waited);
+        let commands = turn.tx.joined(turn.now, &found.facts, JoinKind::Waited);
         if let Some(Command::Serve(_)) = commands.first() {
             turn.serve(&found);
             return;

@@ -4,8 +4,8 @@ use crate::lines::{borrow, value};
 use crate::origin::{LENGTH, Lines, Told};
 use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
-    AskedPart, ByteRange, Compared, ConnectionOptions, EntityTag, FieldLine, Fits, Known,
-    ResponseFacts, TargetedFields, Timestamp, Validators, combines, feed_selecting, identify,
+    ByteRange, ConnectionOptions, EntityTag, FieldLine, Fits, Known, RequestedPart, ResponseFacts,
+    StoredValidators, TargetedFields, Timestamp, Validators, combines, feed_selecting, identify,
     is_hop_by_hop, is_stored, lines_named, merge, nominated, parse_http_date, write_http_date,
 };
 
@@ -143,7 +143,7 @@ impl Stored {
         let merged = merge(&stored, &update, &received);
         let entity_tag = value(&self.lines, "etag").map(str::as_bytes);
         let complete_length = Some(LENGTH as u64);
-        let compared = Compared {
+        let compared = StoredValidators {
             entity_tag,
             last_modified: None,
             complete_length,
@@ -151,7 +151,7 @@ impl Stored {
         let fits = match (told.status, asked) {
             (206, Some(asked)) => {
                 let entity_tag = self.validators().entity_tag;
-                let asked = AskedPart {
+                let asked = RequestedPart {
                     entity_tag,
                     content_encoding: None,
                     complete_length,

@@ -5,8 +5,8 @@ use crate::lines::{Lines, borrow, render};
 use crate::shelf::{Kept, Shelf};
 use crate::turn::{Turn, is_precondition};
 use weir_policy::{
-    Command, Event, Failure, Forwarding, Now, Profile, Refused, Rules, SetCookieRule, StoredFacts,
-    Tick, Transaction,
+    Command, Event, Failure, Forwarding, Now, Profile, RefuseReason, Rules, SetCookieRule,
+    StoredFacts, Tick, Transaction,
 };
 use weir_semantics::{DeltaSeconds, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp};
 use weir_vectors::{Answer, Fault, Moment, Observed, Origin, START_S, Step};
@@ -107,7 +107,7 @@ impl Cache {
             .handle(turn.now, &self.rules, Event::Failed(failure));
         match commands.first() {
             Some(Command::Serve(serving)) => turn.serve(stored, serving),
-            Some(Command::Answer(Refused::MustRevalidate)) => turn.refuse(504),
+            Some(Command::Answer(RefuseReason::MustRevalidate)) => turn.refuse(504),
             _ => turn.refuse(502),
         }
     }

@@ -5,9 +5,9 @@ use crate::lines::{Lines, borrow, value};
 use std::collections::BTreeMap;
 use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
-    AskedPart, ByteRange, Compared, EntityTag, FieldLine, Fits, Heuristic, ResponseFacts,
-    Timestamp, Validators, combines, feed_selecting, lines_named, merge, nominated,
-    parse_http_date, write_http_date,
+    ByteRange, EntityTag, FieldLine, Fits, Heuristic, RequestedPart, ResponseFacts,
+    StoredValidators, Timestamp, Validators, combines, feed_selecting, lines_named, merge,
+    nominated, parse_http_date, write_http_date,
 };
 
 /// Host and target.
@@ -148,14 +148,14 @@ impl Kept {
         let tag = tag.map(str::as_bytes);
         let merged = merge(&stored, &fields, &received);
         let complete_length = Some(self.content.complete_length());
-        let compared = Compared {
+        let compared = StoredValidators {
             entity_tag: tag,
             last_modified: self.validators().last_modified,
             complete_length,
         };
         let fits = match (response.status, asked) {
             (206, Some(asked)) => {
-                let asked = AskedPart {
+                let asked = RequestedPart {
                     entity_tag: self.validators().entity_tag,
                     content_encoding: value(&self.lines, "content-encoding").map(str::as_bytes),
                     complete_length,

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use weir_measure::Metric;
 use weir_policy::{Digest, StoredFacts, Update};
 use weir_semantics::{
-    Compared, FieldLine, Fits, Merged, ResponseFacts, TargetedFields, line_named, merge,
-    parse_http_date,
+    FieldLine, Fits, MergedFields, ResponseFacts, StoredValidators, TargetedFields, line_named,
+    merge, parse_http_date,
 };
 use weir_store::{StoredResponse, VaryRule};
 use weir_wire::{BodyLength, FIELDS_CAPACITY, LineBuffer, ResponseHead};
@@ -28,7 +28,7 @@ const MERGED_FIELDS_MAX: usize = FIELDS_CAPACITY - 1;
 /// A response that may update the stored one, merged into that.
 pub(crate) struct Merging<'a> {
     stored: &'a Arc<StoredResponse>,
-    merged: Merged<'a>,
+    merged: MergedFields<'a>,
     facts: ResponseFacts,
     fits: Fits,
 }
@@ -173,7 +173,7 @@ impl<'a> Merging<'a> {
 /// Whether a merged head may be stored. Each update can bring fields of other names: without a
 /// limit a next hop could make the stored head grow for ever. As much as two heads: what was stored
 /// and one update.
-fn is_within_limits(merged: &Merged<'_>, worker: &Worker) -> bool {
+fn is_within_limits(merged: &MergedFields<'_>, worker: &Worker) -> bool {
     let fields = || merged.stored.iter().chain(&merged.own);
     let bytes = fields()
         .map(|line| line.name.len() + line.value.len() + 4)
@@ -191,7 +191,7 @@ pub(crate) fn fits(
     facts: &ResponseFacts,
     body: BodyLength,
 ) -> Fits {
-    let compared = Compared {
+    let compared = StoredValidators {
         entity_tag: stored.entity_tag.as_deref(),
         last_modified: stored.last_modified,
         complete_length: stored.complete_length(),

@@ -25,7 +25,7 @@ use weir_net::http::ClientStream;
 use weir_policy::Digest;
 use weir_policy::collapse::{Passes, Selection, Terms};
 use weir_policy::fetch::{Confirm, FetchEnd};
-use weir_policy::transaction::Joined;
+use weir_policy::transaction::JoinKind;
 use weir_policy::{Command, Event, Forwarding};
 use weir_store::{LookupResult, VaryRule};
 
@@ -220,7 +220,7 @@ async fn look_up_stored(
         return None;
     }
     let before = exchange.tx;
-    let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
+    let commands = exchange.tx.joined(now, &response.facts, JoinKind::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
         let Ok(ready) = stored::ready(stream, exchange, &response).await else {
             disk_lookup::forget(exchange, &response);
@@ -255,8 +255,8 @@ async fn join(
 ) -> Option<FollowResult> {
     let before = exchange.tx;
     let joined = match follower {
-        Some(_) => Joined::Waited,
-        None => Joined::InFlight,
+        Some(_) => JoinKind::Waited,
+        None => JoinKind::InFlight,
     };
     let now = exchange.worker.now();
     let commands = exchange.tx.joined(now, &in_flight.response.facts, joined);

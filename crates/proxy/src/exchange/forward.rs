@@ -27,7 +27,7 @@ use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::Deadline;
 use weir_net::http::{ClientStream, NextHopStream};
-use weir_policy::{Command, Event, Failure, Forwarding, Refused};
+use weir_policy::{Command, Event, Failure, Forwarding, RefuseReason};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
 
@@ -468,9 +468,9 @@ pub(crate) async fn fail(
     }
     count_failure(&worker, &reason);
     let mut status = status_of(&reason);
-    if commands.first() == Some(Command::Answer(Refused::MustRevalidate)) {
+    if commands.first() == Some(Command::Answer(RefuseReason::MustRevalidate)) {
         status = 504;
-        reason.refused = Refused::MustRevalidate;
+        reason.refused = RefuseReason::MustRevalidate;
     }
     // else it has a finer reason than the kind of failure
     let _ = exchange.tx.refuse(reason.refused);

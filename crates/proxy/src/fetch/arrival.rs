@@ -15,7 +15,7 @@ use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_net::http::{BufferedContent, ContentForm};
-use weir_policy::fetch::{ByteSpan, FillRules};
+use weir_policy::fetch::{ByteSpan, InFlightRules};
 use weir_policy::{Serving, StoredFacts};
 use weir_semantics::{ContentRange, line_named};
 use weir_store::{InFlightContent, StoredResponse};
@@ -225,10 +225,10 @@ fn rules(
     response: &Response<'_>,
     facts: &StoredFacts,
     complete_length: Option<u64>,
-) -> FillRules {
+) -> InFlightRules {
     let refuses = line_named(response.head.fields, "accept-ranges")
         .is_some_and(|value| value.eq_ignore_ascii_case(b"none"));
-    FillRules {
+    InFlightRules {
         read_ahead: exchange.read_ahead(),
         fetches_max: exchange.settings.config.fetch.fetches_per_response_max,
         can_range: facts.strong_tag && complete_length.is_some() && !refuses,

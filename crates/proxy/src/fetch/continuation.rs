@@ -12,7 +12,7 @@ use crate::fetch::reader::{ReaderHandle, Start};
 use std::sync::Arc;
 use weir_measure::{Lost, Metric};
 use weir_net::http::ClientStream;
-use weir_policy::fetch::{ByteSpan, Continuation, Rest, continuation};
+use weir_policy::fetch::{ByteSpan, Continuation, RemainingRange, continuation};
 use weir_store::StoredResponse;
 
 /// Begins it for the bytes from `at` up to `to`; `None` if they cannot be fetched.
@@ -22,7 +22,7 @@ pub(crate) fn begin(
     (at, to): (u64, u64),
     why: Lost,
 ) -> Option<ReaderHandle> {
-    let rest = Rest {
+    let rest = RemainingRange {
         at,
         to,
         complete_length: response.complete_length(),

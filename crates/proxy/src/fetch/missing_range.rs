@@ -25,7 +25,7 @@ use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, ReadPermit};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Now, Transaction};
 use weir_semantics::{
-    AskedPart, ByteRange, ContentRange, FieldLine, Fits, ProxyError, ResponseFacts, combines,
+    ByteRange, ContentRange, FieldLine, Fits, ProxyError, RequestedPart, ResponseFacts, combines,
     line_named,
 };
 use weir_store::{InFlightContent, StoredResponse};
@@ -63,7 +63,7 @@ impl MissingRange {
         }
         let mut lines = LineBuffer::new();
         let own = stored_fields(&stored.head, &mut lines);
-        let asked = AskedPart {
+        let asked = RequestedPart {
             entity_tag: stored.validators().entity_tag,
             content_encoding: line_named(own, "content-encoding"),
             complete_length: stored.complete_length(),

@@ -21,7 +21,7 @@ use weir_net::flow;
 use weir_net::http::{ContentEnd, ContentRead, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
-use weir_policy::fetch::{Abort, FetchEnd, FetchId, ReadPermit, Stop, judge};
+use weir_policy::fetch::{AbortDecision, FetchEnd, FetchId, ReadPermit, StopReason, judge};
 
 /// What a fetch begins with: the response head has been received.
 pub(crate) struct Begun {
@@ -210,10 +210,14 @@ impl Fetch {
         let unread = self.in_flight.unread(self.id, again, free);
         let verdict = match judge(&self.settings.abort, &unread) {
             // it would wait for ever
-            Abort::GoOn(_) if shared.background.is_nothing() => Abort::Stop(Stop::NoBudget),
+            AbortDecision::Continue(_) if shared.background.is_nothing() => {
+                AbortDecision::Stop(StopReason::NoBudget)
+            }
             verdict => verdict,
         };
-        if matches!(verdict, Abort::Stop(_)) && !self.in_flight.end_unread(&self.worker, self.id) {
+        if matches!(verdict, AbortDecision::Stop(_))
+            && !self.in_flight.end_unread(&self.worker, self.id)
+        {
             // somebody came while it was judged
             return;
         }
@@ -221,8 +225,8 @@ impl Fetch {
             self.worker.counters().inc(Metric::FetchesAbandoned(fate));
         }
         match verdict {
-            Abort::GoOn(_) => self.in_flight.go_on(self.id),
-            Abort::Stop(_) => self.finish(FetchEnd::Stopped),
+            AbortDecision::Continue(_) => self.in_flight.go_on(self.id),
+            AbortDecision::Stop(_) => self.finish(FetchEnd::Stopped),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::settings::Settings;
 use weir_measure::{Joined, NotStored as Label, Source, Verdict as Word};
 use weir_policy::catalog::Refusal;
-use weir_policy::{Handling, Hit, NotStored, Refused, Verdict};
+use weir_policy::{Handling, Hit, NotStored, RefuseReason, Verdict};
 use weir_semantics::{CacheStatus, Fwd, NotStorable};
 
 /// The verdict's word.
@@ -19,8 +19,8 @@ pub(crate) fn word(verdict: &Verdict) -> Word {
         Handling::Forward(Fwd::Request) => Word::Request,
         Handling::Forward(Fwd::Stale) | Handling::StaleInstead(_) => Word::Stale,
         Handling::Forward(Fwd::Partial) => Word::Partial,
-        Handling::Refused(Refused::BadRequest) => Word::Invalid,
-        Handling::Refused(Refused::OnlyIfCached | Refused::AnsweredHere) => Word::Local,
+        Handling::Refused(RefuseReason::BadRequest) => Word::Invalid,
+        Handling::Refused(RefuseReason::OnlyIfCached | RefuseReason::AnsweredHere) => Word::Local,
         Handling::Refused(_) => Word::Refused,
         Handling::Tunnel => Word::Tunnel,
     }

@@ -8,7 +8,7 @@ use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
 use weir_net::next_hops::ConnectFailure;
-use weir_policy::{Handling, Refused, Verdict};
+use weir_policy::{Handling, RefuseReason, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};
 
@@ -20,7 +20,7 @@ pub(crate) struct AnswerReason {
     /// A sentence for people.
     pub(crate) text: String,
     /// The reason as the verdict has it.
-    pub(crate) refused: Refused,
+    pub(crate) refused: RefuseReason,
 }
 
 /// An answer of our own.
@@ -37,13 +37,15 @@ pub(crate) struct Answer {
 impl AnswerReason {
     pub(crate) fn new(error: ProxyError, text: impl Into<String>) -> Self {
         let refused = match error {
-            ProxyError::ProxyLoopDetected => Refused::Loop,
+            ProxyError::ProxyLoopDetected => RefuseReason::Loop,
             ProxyError::ConnectionLimitReached | ProxyError::ProxyInternalError => {
-                Refused::Overloaded
+                RefuseReason::Overloaded
             }
-            ProxyError::HttpRequestError => Refused::BadRequest,
-            ProxyError::HttpRequestDenied | ProxyError::DestinationIpProhibited => Refused::Denied,
-            _ => Refused::NextHop,
+            ProxyError::HttpRequestError => RefuseReason::BadRequest,
+            ProxyError::HttpRequestDenied | ProxyError::DestinationIpProhibited => {
+                RefuseReason::Denied
+            }
+            _ => RefuseReason::NextHop,
         };
         Self {
             error,
@@ -101,7 +103,7 @@ impl Answer {
             AnswerReason {
                 error: ProxyError::ProxyInternalError,
                 text: format!("what is stored cannot be read: {}", why.as_str()),
-                refused: Refused::Unreadable,
+                refused: RefuseReason::Unreadable,
             },
         )
     }
@@ -113,7 +115,7 @@ impl Answer {
             AnswerReason {
                 error: ProxyError::ProxyInternalResponse,
                 text: "nothing usable is stored, and the request says only-if-cached".into(),
-                refused: Refused::OnlyIfCached,
+                refused: RefuseReason::OnlyIfCached,
             },
         )
     }
@@ -126,7 +128,7 @@ impl Answer {
             AnswerReason {
                 error: ProxyError::ProxyInternalResponse,
                 text: "this proxy answers for itself".into(),
-                refused: Refused::AnsweredHere,
+                refused: RefuseReason::AnsweredHere,
             },
         )
     }

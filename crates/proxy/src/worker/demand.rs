@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
-use weir_policy::fetch::{self, Chance, NoRefresh};
+use weir_policy::fetch::{self, Chance, NoBackgroundValidation};
 use weir_policy::verdict::Storing;
 use weir_policy::{Digest, Now, StoredFacts};
 
@@ -130,7 +130,7 @@ impl Allowance {
 
 /// The stale responses that are validated in the background.
 #[derive(Debug, Default)]
-pub(crate) struct Refreshes(Mutex<fetch::Refreshes<Digest>>);
+pub(crate) struct Refreshes(Mutex<fetch::BackgroundValidations<Digest>>);
 
 impl Refreshes {
     /// `stored`, the response of `key`, is to be validated.
@@ -143,7 +143,7 @@ impl Refreshes {
         now: Now,
         key: Digest,
         stored: &StoredFacts,
-    ) -> Result<(), NoRefresh> {
+    ) -> Result<(), NoBackgroundValidation> {
         lock(&self.0).begin(now, key, stored)
     }
 

@@ -10,7 +10,7 @@
 //!   the client whose request brought the update; what an earlier response stored in these fields
 //!   stays as it is.
 //! * A stored response whose nominated fields change by an update is stored under the wrong key:
-//!   see [`Merged::changes_vary`].
+//!   see [`MergedFields::changes_vary`].
 
 use alloc::vec::Vec;
 
@@ -26,7 +26,7 @@ use crate::validation::entity_tag::EntityTag;
 
 /// The fields of a stored response and of its update in one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged<'a> {
+pub struct MergedFields<'a> {
     /// The fields to store.
     pub stored: Vec<FieldLine<'a>>,
     /// The fields of the update for the client that brought it; never stored, never for another
@@ -38,7 +38,7 @@ pub struct Merged<'a> {
     pub changes_vary: bool,
 }
 
-impl<'a> Merged<'a> {
+impl<'a> MergedFields<'a> {
     /// What the merged response says to a cache that reads the `targeted` fields, with the `status`
     /// of the stored one; `now` is for two-digit years only.
     #[must_use]
@@ -64,7 +64,7 @@ pub fn merge<'a>(
     stored: &[FieldLine<'a>],
     update: &[FieldLine<'a>],
     received: &'a [u8],
-) -> Merged<'a> {
+) -> MergedFields<'a> {
     let options = ConnectionOptions::gather(update);
     let mut updates = Vec::with_capacity(update.len() + 1);
     let mut own = Vec::new();
@@ -86,7 +86,7 @@ pub fn merge<'a>(
         // that of the stored response was counted when it was received
         merged.retain(|line| !is_age(line));
     }
-    Merged {
+    MergedFields {
         changes_vary: nominated_names(stored) != nominated_names(&merged),
         stored: merged,
         own,
@@ -122,7 +122,7 @@ fn nominated_names(fields: &[FieldLine<'_>]) -> Vec<Vec<u8>> {
 
 /// What a 304 or a 200 to HEAD is compared with (RFC 9111 §4.3.4, §4.3.5).
 #[derive(Clone, Copy, Debug)]
-pub struct Compared<'a> {
+pub struct StoredValidators<'a> {
     /// The value of the stored `ETag`, if there is one.
     pub entity_tag: Option<&'a [u8]>,
     /// The stored `Last-Modified`, if there is a valid one.
@@ -131,7 +131,7 @@ pub struct Compared<'a> {
     pub complete_length: Option<u64>,
 }
 
-impl Compared<'_> {
+impl StoredValidators<'_> {
     /// Is a 304 with the fields `update` about this stored response (RFC 9111 §4.3.4)?
     ///
     /// A strong tag must be the same strongly, as §4.3.4 says; a weak one must be the same weakly.

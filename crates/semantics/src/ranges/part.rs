@@ -26,7 +26,7 @@ pub enum Fits {
 
 /// What was asked for, and what it is to be joined with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AskedPart<'a> {
+pub struct RequestedPart<'a> {
     /// The stored entity tag, if there is one: it was sent as `If-Range`.
     pub entity_tag: Option<EntityTag<'a>>,
     /// The stored `Content-Encoding`, if there is one.
@@ -46,7 +46,11 @@ pub struct AskedPart<'a> {
 /// that is stored. A part that ends early fits: a server may send less than it was asked for (RFC
 /// 9110 §15.3.7), and what is missing is asked for again.
 #[must_use]
-pub fn combines(wanted: &AskedPart<'_>, facts: &ResponseFacts, fields: &[FieldLine<'_>]) -> Fits {
+pub fn combines(
+    wanted: &RequestedPart<'_>,
+    facts: &ResponseFacts,
+    fields: &[FieldLine<'_>],
+) -> Fits {
     let tags = || lines_named(fields, "etag").map(EntityTag::parse);
     let is_stored = |tag: Option<EntityTag<'_>>| match (&wanted.entity_tag, tag) {
         (Some(stored), Some(tag)) => stored.strong_eq(&tag),
@@ -87,7 +91,7 @@ mod tests {
 
     const ASKED: ByteRange = ByteRange { first: 4, last: 9 };
 
-    fn fits(wanted: &AskedPart<'_>, status: u16, fields: &[(&str, &str)]) -> Fits {
+    fn fits(wanted: &RequestedPart<'_>, status: u16, fields: &[(&str, &str)]) -> Fits {
         let lines: Vec<_> = fields
             .iter()
             .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
@@ -96,8 +100,8 @@ mod tests {
         combines(wanted, &facts, &lines)
     }
 
-    fn wanted(tag: &str) -> AskedPart<'_> {
-        AskedPart {
+    fn wanted(tag: &str) -> RequestedPart<'_> {
+        RequestedPart {
             entity_tag: EntityTag::parse(tag.as_bytes()),
             content_encoding: None,
             complete_length: Some(10),
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn part_with_contradicting_encoding_tag_or_type_does_not_fit() {
         const FIELDS: [(&str, &str); 2] = [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10")];
-        let gzip = AskedPart {
+        let gzip = RequestedPart {
             content_encoding: Some(b"gzip"),
             ..wanted("\"a\"")
         };
@@ -190,7 +194,7 @@ mod tests {
 
     #[test]
     fn part_beyond_the_requested_range_does_not_fit() {
-        let wanted = AskedPart {
+        let wanted = RequestedPart {
             asked: ByteRange { first: 4, last: 6 },
             ..wanted("\"a\"")
         };
@@ -201,7 +205,7 @@ mod tests {
 
     #[test]
     fn any_stated_length_fits_if_the_stored_length_is_unknown() {
-        let wanted = AskedPart {
+        let wanted = RequestedPart {
             complete_length: None,
             asked: ByteRange {
                 first: 4,

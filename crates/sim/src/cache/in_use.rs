@@ -1,12 +1,13 @@
 //! Content that requests read: it is not evicted, and counts until the last of them lets go, as in
 //! the live store.
 //!
-//! Only large content is followed ([`OWN_ACCOUNT_BYTES_MAX`]), and only while somebody reads it.
+//! Only large content is followed ([`UNPINNED_CONTENT_BYTES_MAX`]), and only while somebody reads
+//! it.
 
 use super::{Cache, Which};
 use std::collections::hash_map::Entry as Place;
 use weir_policy::Digest;
-use weir_policy::catalog::{OWN_ACCOUNT_BYTES_MAX, Slot};
+use weir_policy::catalog::{Slot, UNPINNED_CONTENT_BYTES_MAX};
 
 /// Names content: a stored response that is freshened keeps it, one that takes its place has
 /// another.
@@ -29,7 +30,7 @@ impl Cache {
     pub(crate) fn begin_use(&mut self, which: Which) -> Option<ContentId> {
         let entry = self.at(which.slot)?;
         let (content, bytes) = (entry.content, entry.stored.content_bytes());
-        if entry.number != which.number || bytes <= OWN_ACCOUNT_BYTES_MAX {
+        if entry.number != which.number || bytes <= UNPINNED_CONTENT_BYTES_MAX {
             return None;
         }
         let in_use = self.in_use.entry(content.0).or_insert(InUse {
@@ -43,7 +44,7 @@ impl Cache {
 
     /// The same for content of `bytes` that was not taken in and is read all the same.
     pub(crate) fn begin_use_unstored(&mut self, bytes: u64) -> Option<ContentId> {
-        if bytes <= OWN_ACCOUNT_BYTES_MAX {
+        if bytes <= UNPINNED_CONTENT_BYTES_MAX {
             return None;
         }
         self.numbers += 1;

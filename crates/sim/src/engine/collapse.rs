@@ -7,7 +7,7 @@ use crate::cache::Which;
 use crate::journal::What;
 use crate::world::{self, MILLISECOND};
 use weir_policy::collapse::{self, GroupId, Selection, Terms};
-use weir_policy::{Command, Event, Forwarding, Joined, Missing};
+use weir_policy::{Command, Event, Forwarding, JoinKind, Missing};
 
 /// A variant of a target, by what the fields say that its origin looks at.
 pub(super) type Variant = u64;
@@ -55,7 +55,7 @@ impl Simulator {
                     return true;
                 }
                 collapse::Command::Read(group, in_flight) => {
-                    match self.join(id, in_flight, group, Joined::InFlight) {
+                    match self.join(id, in_flight, group, JoinKind::InFlight) {
                         JoinResult::Reads => return true,
                         JoinResult::Bypass(forwarding) => {
                             self.exchanges.at_mut(id).forwarding = forwarding;
@@ -111,7 +111,7 @@ impl Simulator {
     }
 
     /// Answers a request from an in-flight response of this group, if it is entitled to it.
-    fn join(&mut self, id: u32, in_flight: u32, group: GroupId, joined: Joined) -> JoinResult {
+    fn join(&mut self, id: u32, in_flight: u32, group: GroupId, joined: JoinKind) -> JoinResult {
         let now = self.now();
         let response = self.in_flight.at_mut(in_flight);
         let exchange = self.exchanges.at_mut(id);
@@ -252,7 +252,7 @@ impl Simulator {
         let response = self.in_flight.at(in_flight);
         let exchange = self.exchanges.at_mut(id);
         let joined = match response.select(exchange.ask()) {
-            Selection::Selected => self.join(id, in_flight, group, Joined::Waited),
+            Selection::Selected => self.join(id, in_flight, group, JoinKind::Waited),
             Selection::Other(variant) => {
                 exchange.passes.wants_variant(variant);
                 JoinResult::NotThere
@@ -297,7 +297,7 @@ impl Simulator {
             return;
         };
         let before = *exchange.tx();
-        let commands = exchange.tx().joined(now, &stored.facts, Joined::Waited);
+        let commands = exchange.tx().joined(now, &stored.facts, JoinKind::Waited);
         if let Some(Command::Serve(_)) = commands.first() {
             let (head, content) = form(exchange, stored);
             self.plan(id, head, content, true);

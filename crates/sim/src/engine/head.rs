@@ -10,7 +10,7 @@ use super::plain::{NOBODY, Plain};
 use crate::cache::Stored;
 use crate::world;
 use weir_policy::catalog::Refusal;
-use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
+use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, InFlightRules, InFlightState};
 use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Event, Failure, StoredFacts};
 use weir_semantics::ResponseFacts;
@@ -247,12 +247,12 @@ impl Simulator {
     ) -> u32 {
         let head_bytes = stored.head_bytes;
         let exchange = self.exchanges.at(id);
-        let rules = FillRules {
+        let rules = InFlightRules {
             read_ahead: self.settings.read_ahead,
             can_range: kept.is_some()
                 && stored.facts.strong_tag
                 && answer.complete_length.is_some(),
-            ..FillRules::default()
+            ..InFlightRules::default()
         };
         let is_whole = !matches!(kept, Some(Kept::Part)) && !exchange.is_background;
         let is_plain = is_whole && self.is_plain(answer, head_bytes);
@@ -326,7 +326,7 @@ impl Simulator {
         id: u32,
         fetch: u32,
         in_flight: u32,
-        rules: FillRules,
+        rules: InFlightRules,
         answer: &Answer,
         kept: Option<Kept>,
     ) -> FetchId {
@@ -342,11 +342,11 @@ impl Simulator {
             _ => ByteSpans::new(),
         };
         let response = self.in_flight.at_mut(in_flight);
-        let mut fill = Fill::new(rules, now, answer.complete_length, present);
+        let mut fill = InFlightState::new(rules, now, answer.complete_length, present);
         let fetch_id = fill.begin(now, answer.span);
         fill.set_round_trips(fetch_id, response.client_us, response.server_us);
         if exchange.is_background {
-            fill.go_on(fetch_id);
+            fill.continue_unread(fetch_id);
         }
         response.fill = Some(Box::new(fill));
         response.fetches.push((fetch_id, fetch));

@@ -1,6 +1,6 @@
 //! An in-flight response: fetches write it, readers follow it, each as fast as its client takes it.
 //!
-//! `policy::fetch::Fill` says who may do what. Here it is asked, in turn, what each fetch may take
+//! `policy::fetch::InFlightState` says who may do what. Here it is asked, in turn, what each fetch may take
 //! of what has come for it, and what each reader may hand to its client's kernel, until nothing
 //! moves.
 
@@ -17,8 +17,8 @@ use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::collapse::{GroupId, Selection};
 use weir_policy::fetch::{
-    Abort, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, Fill, ReadPermit,
-    ReaderId, Step, Stop, UnreadFetch, judge,
+    AbortDecision, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, InFlightState,
+    ReadPermit, ReaderId, Step, StopReason, UnreadFetch, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_trace::Row;
@@ -27,7 +27,7 @@ use weir_trace::Row;
 #[derive(Debug)]
 pub(super) struct InFlightResponse {
     /// Who may do what; nothing while there is nothing to decide.
-    pub(super) fill: Option<Box<Fill>>,
+    pub(super) fill: Option<Box<InFlightState>>,
     pub(super) plain: Option<Plain>,
     pub(super) paced: Option<Box<Paced>>,
     /// What it will be in the store.
@@ -80,7 +80,7 @@ impl InFlightResponse {
         clippy::expect_used,
         reason = "`drive`, `join` and `leave` see to it before anything else is asked"
     )]
-    pub(super) fn fill(&mut self) -> &mut Fill {
+    pub(super) fn fill(&mut self) -> &mut InFlightState {
         self.fill
             .as_mut()
             .expect("a response that is not plain has a fill")
@@ -191,9 +191,9 @@ impl Simulator {
     /// The content that came with the head of a fetch is there before anything is decided about the
     /// fetch.
     pub(super) fn accept_with_head(&mut self, id: u32, fetch_id: FetchId, fetch: u32) {
-        let to_come = self.in_flight.at_mut(id).fill().to_come(fetch_id);
+        let remaining = self.in_flight.at_mut(id).fill().remaining(fetch_id);
         let waiting = self.fetches.at(fetch).waiting();
-        let bytes = waiting.min(to_come.unwrap_or(u64::MAX));
+        let bytes = waiting.min(remaining.unwrap_or(u64::MAX));
         if bytes > 0 {
             self.accept(id, fetch_id, fetch, bytes);
         }
@@ -227,10 +227,10 @@ impl Simulator {
     /// What the budget of the background lets a fetch take now; it looks again when there is more.
     fn granted(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> u64 {
         let now = self.now();
-        let to_come = self.in_flight.at_mut(id).fill().to_come(fetch_id);
+        let remaining = self.in_flight.at_mut(id).fill().remaining(fetch_id);
         let it = self.fetches.at_mut(fetch);
         if it.granted == 0 && !it.is_waiting_for_grant {
-            let wanted = to_come.unwrap_or(u64::MAX).clamp(1, TURN_BYTES);
+            let wanted = remaining.unwrap_or(u64::MAX).clamp(1, TURN_BYTES);
             it.granted = self.background.take(now, wanted);
             if it.granted == 0 {
                 let ready = self.background.ready_at(now, wanted);
@@ -264,7 +264,9 @@ impl Simulator {
         let unread = self.unread(id, fetch_id, now);
         let verdict = match judge(&self.settings.abort, &unread) {
             // it would wait for ever
-            Abort::GoOn(_) if self.settings.background_bytes_s == 0 => Abort::Stop(Stop::NoBudget),
+            AbortDecision::Continue(_) if self.settings.background_bytes_s == 0 => {
+                AbortDecision::Stop(StopReason::NoBudget)
+            }
             verdict => verdict,
         };
         *self
@@ -282,8 +284,10 @@ impl Simulator {
             });
         }
         match verdict {
-            Abort::GoOn(_) => self.in_flight.at_mut(id).fill().go_on(fetch_id),
-            Abort::Stop(_) => self.end(id, fetch_id, fetch, FetchEnd::Stopped),
+            AbortDecision::Continue(_) => {
+                self.in_flight.at_mut(id).fill().continue_unread(fetch_id)
+            }
+            AbortDecision::Stop(_) => self.end(id, fetch_id, fetch, FetchEnd::Stopped),
         }
         true
     }

@@ -2,22 +2,24 @@
 //! read-ahead.
 //!
 //! What may be taken and handed on is then a matter of two places and of the reader's pace:
-//! `policy::fetch::Pace` is asked as `policy::fetch::Fill` would ask it. What happened is written
-//! down; when somebody else comes to read, when the reader leaves, or when the response is cut, a
-//! `Fill` is told all of it, each thing at its time, and decides from then on. So it is the `Fill`
-//! that it would have been. A test holds both ways equal.
+//! `policy::fetch::Pace` is asked as `policy::fetch::InFlightState` would ask it. What happened is
+//! written down; when somebody else comes to read, when the reader leaves, or when the response is
+//! cut, a `InFlightState` is told all of it, each thing at its time, and decides from then on. So
+//! it is the `InFlightState` that it would have been. A test holds both ways equal.
 
 use super::Simulator;
 use super::ask::Answer;
 use weir_policy::Now;
-use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules, Pace, ReaderId};
+use weir_policy::fetch::{
+    ByteSpan, ByteSpans, FetchId, InFlightRules, InFlightState, Pace, ReaderId,
+};
 
 /// A response with one fetch and one reader.
 #[derive(Clone, Debug)]
 pub(super) struct Paced {
     pub(super) fetch: u32,
     pub(super) exchange: u32,
-    rules: FillRules,
+    rules: InFlightRules,
     begun: Now,
     /// Of the client and of the server, microseconds.
     round_trips: (u32, u32),
@@ -41,13 +43,13 @@ struct Told {
 }
 
 /// More is not written down: 2 MiB a response. Who has so much of it behind it is handed to a
-/// `Fill` before its time. In tests that comes soon.
+/// `InFlightState` before its time. In tests that comes soon.
 const TOLD_MAX: usize = if cfg!(test) { 64 } else { 65_536 };
 
 impl Paced {
     pub(super) fn new(
         (fetch, exchange): (u32, u32),
-        rules: FillRules,
+        rules: InFlightRules,
         begun: Now,
         length: u64,
         round_trips: (u32, u32),
@@ -122,14 +124,14 @@ impl Paced {
         self.pace.window(Some(self.length - self.front))
     }
 
-    /// The `Fill` that has been told the same, its fetch, and its reader.
-    pub(super) fn told(&self) -> (Fill, FetchId, Option<ReaderId>) {
+    /// The `InFlightState` that has been told the same, its fetch, and its reader.
+    pub(super) fn told(&self) -> (InFlightState, FetchId, Option<ReaderId>) {
         let span = ByteSpan {
             from: 0,
             to: self.length,
         };
         let length = Some(self.length);
-        let mut fill = Fill::new(self.rules, self.begun, length, ByteSpans::new());
+        let mut fill = InFlightState::new(self.rules, self.begun, length, ByteSpans::new());
         let fetch = fill.begin(self.begun, span);
         fill.set_round_trips(fetch, self.round_trips.0, self.round_trips.1);
         let reader = fill.attach(self.begun, span);

@@ -1,10 +1,10 @@
 //! A response whose readers and fetches leave nothing to decide.
 //!
 //! It is asked for once, has one reader, and is so small that no bound on the read-ahead is
-//! reached: whatever comes is taken and handed on at once, as `policy::fetch::Fill` would have it,
-//! but without asking. That is most of them. When somebody else comes to read it, or its reader
-//! leaves before its end, or it is cut, a `Fill` is made of it that knows what was, and decides
-//! from then on; a test holds both ways equal.
+//! reached: whatever comes is taken and handed on at once, as `policy::fetch::InFlightState` would
+//! have it, but without asking. That is most of them. When somebody else comes to read it, or its
+//! reader leaves before its end, or it is cut, a `InFlightState` is made of it that knows what was,
+//! and decides from then on; a test holds both ways equal.
 
 use super::Simulator;
 use super::ask::Answer;
@@ -13,16 +13,16 @@ use super::fetch::For;
 use super::in_flight::InFlightResponse;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, ReadAhead, ReaderId,
+    AbortPolicy, ByteSpan, ByteSpans, FetchId, InFlightRules, InFlightState, ReadAhead, ReaderId,
 };
 use weir_policy::{Event, Now};
 
-/// What there is of a response without a `Fill`.
+/// What there is of a response without a `InFlightState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plain {
     pub(super) fetch: u32,
     pub(super) exchange: u32,
-    pub(super) rules: FillRules,
+    pub(super) rules: InFlightRules,
     /// Length of the content; 1 at least.
     pub(super) length: u64,
     /// Bytes that have come, all of which the reader was given.
@@ -31,7 +31,7 @@ pub(super) struct Plain {
     pub(super) read_ahead_max: u64,
 }
 
-/// What a reader and a fetch without a `Fill` are called.
+/// What a reader and a fetch without a `InFlightState` are called.
 pub(super) const NOBODY: (FetchId, ReaderId) = (FetchId(0), ReaderId(0));
 
 /// Larger ones are worth a look at who leaves: how fast they came is then of interest.
@@ -115,7 +115,7 @@ impl Simulator {
         self.in_flight.remove(id);
     }
 
-    /// Makes a `Fill` of what has been without one.
+    /// Makes a `InFlightState` of what has been without one.
     pub(super) fn decide_from_now_on(&mut self, id: u32) {
         let now = self.now();
         let in_flight: &mut InFlightResponse = self.in_flight.at_mut(id);
@@ -149,13 +149,17 @@ impl Simulator {
 }
 
 impl Plain {
-    /// The `Fill` that has been told as much now, its fetch, and its reader.
-    fn told(&self, now: Now, round_trips: (u32, u32)) -> (Fill, FetchId, Option<ReaderId>) {
+    /// The `InFlightState` that has been told as much now, its fetch, and its reader.
+    fn told(
+        &self,
+        now: Now,
+        round_trips: (u32, u32),
+    ) -> (InFlightState, FetchId, Option<ReaderId>) {
         let span = ByteSpan {
             from: 0,
             to: self.length,
         };
-        let mut fill = Fill::new(self.rules, now, Some(self.length), ByteSpans::new());
+        let mut fill = InFlightState::new(self.rules, now, Some(self.length), ByteSpans::new());
         let fetch = fill.begin(now, span);
         fill.set_round_trips(fetch, round_trips.0, round_trips.1);
         let reader = fill.attach(now, span);

@@ -1,7 +1,7 @@
 //! What a simulated request came to, for a caller that wants each of them and not only their sums.
 
 use std::fmt::Debug;
-use weir_policy::{Handling, Refused, Verdict};
+use weir_policy::{Handling, RefuseReason, Verdict};
 use weir_trace::AbortedBy;
 
 /// One request at its end. Times are those of its client: a recording has those of the proxy, which
@@ -33,8 +33,8 @@ impl RequestResult {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self.verdict.handling {
-            Handling::Refused(Refused::OnlyIfCached | Refused::AnsweredHere) => "local",
-            Handling::Refused(Refused::BadRequest) => "invalid",
+            Handling::Refused(RefuseReason::OnlyIfCached | RefuseReason::AnsweredHere) => "local",
+            Handling::Refused(RefuseReason::BadRequest) => "invalid",
             handling => handling.as_str(),
         }
     }

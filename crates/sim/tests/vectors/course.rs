@@ -1,7 +1,7 @@
 //! One vector, step by step.
 
 use crate::rows;
-use weir_policy::{Handling, Profile, Refused, Verdict};
+use weir_policy::{Handling, Profile, RefuseReason, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{Keep, Network, Outcome, Settings, Simulator};
@@ -92,8 +92,8 @@ fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -
         asked: (0..asks).map(|_| asked.clone()).collect(),
         seen: Seen {
             status: match verdict.handling {
-                Handling::Refused(Refused::OnlyIfCached | Refused::MustRevalidate) => 504,
-                Handling::Refused(Refused::NextHop) => 502,
+                Handling::Refused(RefuseReason::OnlyIfCached | RefuseReason::MustRevalidate) => 504,
+                Handling::Refused(RefuseReason::NextHop) => 502,
                 _ => step.client.status[0],
             },
             body: None,

@@ -18,13 +18,16 @@ const UNREAD: UnreadFetch = UnreadFetch {
 fn check(policy: AbortPolicy, unread: UnreadFetch, word: &str) {
     let judged = judge(&policy, &unread);
     assert_eq!(judged.as_str(), word, "{policy:?} {unread:?}");
-    assert_eq!(word.starts_with("go-on"), matches!(judged, Abort::GoOn(_)));
+    assert_eq!(
+        word.starts_with("go-on"),
+        matches!(judged, AbortDecision::Continue(_))
+    );
 }
 
 /// One that lacks so much of 20 MiB.
-fn lacking(to_come: u64) -> UnreadFetch {
+fn lacking(remaining: u64) -> UnreadFetch {
     UnreadFetch {
-        received: 20 * MIB - to_come,
+        received: 20 * MIB - remaining,
         ..UNREAD
     }
 }
@@ -164,10 +167,11 @@ fn value_policy_stops_fetch_beyond_background_budget() {
         part_is_kept: false,
         ..UNREAD
     };
-    let to_come = 20 * MIB - 256 * KIB;
-    for (background_free_bytes, word) in
-        [(to_come, "go-on-worth-it"), (to_come - 1, "stop-no-budget")]
-    {
+    let remaining = 20 * MIB - 256 * KIB;
+    for (background_free_bytes, word) in [
+        (remaining, "go-on-worth-it"),
+        (remaining - 1, "stop-no-budget"),
+    ] {
         let unread = UnreadFetch {
             background_free_bytes,
             ..worth
@@ -214,9 +218,9 @@ fn unknown_and_extreme_lengths_are_judged_without_overflow() {
 
 #[test]
 fn abort_reason_words_are_unique() {
-    let go_on = GoOn::ALL.map(|why| Abort::GoOn(why).as_str());
-    let stop = Stop::ALL.map(|why| Abort::Stop(why).as_str());
-    let words: std::collections::BTreeSet<_> = go_on.into_iter().chain(stop).collect();
+    let continue_unread = ContinueReason::ALL.map(|why| AbortDecision::Continue(why).as_str());
+    let stop = StopReason::ALL.map(|why| AbortDecision::Stop(why).as_str());
+    let words: std::collections::BTreeSet<_> = continue_unread.into_iter().chain(stop).collect();
     assert_eq!(words.len(), 11);
 }
 

@@ -1,6 +1,6 @@
 //! An in-flight response: head and facts, the content received so far, its fetches and its readers.
 //!
-//! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
+//! Shared by all workers. Decisions are `weir_policy::fetch::InFlightState`'s, bytes are
 //! `weir_store::InFlightContent`'s; here they stand behind one mutex, with the wakers of waiting
 //! readers and fetches. The mutex is held for a decision and at most one copy of
 //! [`COPY_BYTES_MAX`], never across an await.
@@ -23,8 +23,8 @@ use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::collapse::Selection;
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, ReadAhead, ReadPermit,
-    ReaderId, UnreadFetch,
+    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, InFlightRules, InFlightState, ReadAhead,
+    ReadPermit, ReaderId, UnreadFetch,
 };
 use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
 
@@ -52,7 +52,7 @@ pub(crate) struct InFlightResponse {
 
 #[derive(Debug)]
 struct Inner {
-    fill: Fill,
+    fill: InFlightState,
     content: InFlightContent,
     positions: Vec<(FetchId, WritePositionId)>,
     /// The fetch it began with, and the content bytes that one has brought: for the log line of the
@@ -99,7 +99,7 @@ pub(crate) struct InFlightParams {
     pub(crate) vary: Option<(VaryRule, Digest)>,
     /// Room in the store; without, it passes by.
     pub(crate) reservation: Result<Reservation, Refusal>,
-    pub(crate) rules: FillRules,
+    pub(crate) rules: InFlightRules,
     pub(crate) complete_length: Option<u64>,
     /// The stored part that it completes.
     pub(crate) part: Option<Arc<StoredResponse>>,
@@ -115,7 +115,8 @@ impl InFlightResponse {
         let now = worker.now();
         let body = &params.response.body;
         let mut content = InFlightContent::new(params.complete_length, Some(body));
-        let mut fill = Fill::new(params.rules, now, params.complete_length, body.present());
+        let mut fill =
+            InFlightState::new(params.rules, now, params.complete_length, body.present());
         let fetch = fill.begin(now, params.span);
         let passing = params.reservation.as_ref().err();
         let passing = passing.map(|why| Passing::begin(worker, *why));
@@ -156,12 +157,12 @@ impl InFlightResponse {
     ) -> Option<(Arc<Self>, ReaderId)> {
         let now = worker.now();
         let complete_length = response.complete_length();
-        let rules = FillRules {
+        let rules = InFlightRules {
             read_ahead,
             fetches_max: 1,
             can_range: true,
         };
-        let mut fill = Fill::new(rules, now, complete_length, ByteSpans::new());
+        let mut fill = InFlightState::new(rules, now, complete_length, ByteSpans::new());
         fill.pass();
         let reader = fill.attach(now, span).ok()?;
         let inner = Inner {
@@ -245,7 +246,7 @@ impl InFlightResponse {
 
     /// How many bytes `fetch` still has to bring, if that is known.
     pub(crate) fn to_come(&self, fetch: FetchId) -> Option<u64> {
-        self.lock().fill.to_come(fetch)
+        self.lock().fill.remaining(fetch)
     }
 
     /// Content that `fetch` received. If there is no room to store it, it stays for its present
@@ -258,7 +259,7 @@ impl InFlightResponse {
         let Some(&(_, position)) = position else {
             return bytes.len();
         };
-        let room = inner.fill.to_come(fetch).unwrap_or(u64::MAX);
+        let room = inner.fill.remaining(fetch).unwrap_or(u64::MAX);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let bytes = &bytes[..room.min(bytes.len())];
         if inner.passing.is_none()
@@ -303,7 +304,7 @@ impl InFlightResponse {
                 .fill
                 .set_round_trips(fetch, inner.client_us, next_hop_us);
         }
-        (inner.fill.open_window(fetch), inner.fill.to_come(fetch))
+        (inner.fill.open_window(fetch), inner.fill.remaining(fetch))
     }
 
     /// The facts about `fetch` when it has no reader.
@@ -356,7 +357,7 @@ impl InFlightResponse {
 
     /// It was decided that `fetch` goes on without readers.
     pub(crate) fn go_on(&self, fetch: FetchId) {
-        self.lock().fill.go_on(fetch);
+        self.lock().fill.continue_unread(fetch);
     }
 
     /// `fetch` is over; `trailers` are those of the message, if it was whole.
@@ -492,7 +493,7 @@ struct Locked<'a> {
 impl Locked<'_> {
     /// Wakes the fetches if what they may take may have changed.
     fn wake_stirred(&mut self) {
-        if self.inner.fill.stirred() {
+        if self.inner.fill.take_changed() {
             self.wake_fetches();
         }
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::Waker;
 use weir_disk::Extent;
 use weir_policy::Now;
-use weir_policy::fetch::{ByteSpan, Confirm, Cut, Delivered, FetchId, NotHere, ReaderId, Step};
+use weir_policy::fetch::{
+    AttachError, ByteSpan, Confirm, Cut, DeliveryCount, FetchId, ReaderId, Step,
+};
 use weir_store::{Block, InFlightPiece, Reservation};
 
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
@@ -59,7 +61,7 @@ pub(crate) struct JoinTerms {
 
 impl InFlightResponse {
     /// Adds the reader of the request that began it; it wants `span`.
-    pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, NotHere> {
+    pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, AttachError> {
         let mut inner = self.lock();
         let attached = inner.fill.attach(now, span);
         inner.wake_stirred();
@@ -134,12 +136,12 @@ impl InFlightResponse {
     }
 
     /// The kernel took bytes of `reader`'s, up to `span.to`.
-    pub(crate) fn handed_over(&self, now: Now, reader: ReaderId, span: ByteSpan) -> Delivered {
+    pub(crate) fn handed_over(&self, now: Now, reader: ReaderId, span: ByteSpan) -> DeliveryCount {
         let mut inner = self.lock();
         let delivered = inner.fill.delivered(now, reader, span);
         inner.fill.moved(now, reader, span.to);
         inner.let_pass();
-        if inner.fill.stirred() {
+        if inner.fill.take_changed() {
             inner.wake_held_back();
         }
         delivered

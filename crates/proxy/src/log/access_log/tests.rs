@@ -8,7 +8,7 @@ use rustix::pipe::pipe;
 use super::*;
 use crate::log::request_log::{LogReaders, RequestLog};
 use std::time::Instant;
-use weir_policy::{Handling, Hit, Phase, Refused, Storing, Verdict};
+use weir_policy::{Handling, Hit, Phase, RefuseReason, Storing, Verdict};
 use weir_semantics::{DecidedBy, Fwd};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -195,7 +195,7 @@ fn squid_line_has_the_columns_and_result_codes_of_squid() {
             "TCP_CLIENT_REFRESH_MISS",
         ),
         (Handling::Collapsed(Fwd::UriMiss), None, "TCP_CF_MISS"),
-        (Handling::Refused(Refused::Denied), None, "TCP_DENIED"),
+        (Handling::Refused(RefuseReason::Denied), None, "TCP_DENIED"),
         (Handling::Tunnel, None, "TCP_TUNNEL"),
         (Handling::Forward(Fwd::Bypass), Some(200), "TCP_MISS"),
     ];

@@ -24,7 +24,7 @@ fn texts(fields: &[FieldLine<'_>]) -> Vec<String> {
         .collect()
 }
 
-fn merged<'a>(stored: &[&'a str], update: &[&'a str]) -> Merged<'a> {
+fn merged<'a>(stored: &[&'a str], update: &[&'a str]) -> MergedFields<'a> {
     merge(&lines(stored), &lines(update), RECEIVED)
 }
 
@@ -145,7 +145,7 @@ fn change_of_the_fields_nominated_by_vary_is_detected() {
 /// With a stored date of [`NOW`].
 #[track_caller]
 fn check_validates(stored: Option<&str>, update: &[&str], expected: Fits) {
-    let compared = Compared {
+    let compared = StoredValidators {
         entity_tag: stored.map(str::as_bytes),
         last_modified: Some(NOW),
         complete_length: None,
@@ -179,7 +179,7 @@ fn not_modified_with_another_last_modified_and_no_equal_tag_does_not_fit() {
     ] {
         check_validates(stored, update, Fits::Other);
     }
-    let undated = Compared {
+    let undated = StoredValidators {
         entity_tag: None,
         last_modified: None,
         complete_length: None,
@@ -220,12 +220,12 @@ fn not_modified_with_another_entity_tag_does_not_fit() {
 #[test]
 fn head_response_fits_only_if_its_validators_and_length_match() {
     let date = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
-    let stored = Compared {
+    let stored = StoredValidators {
         entity_tag: Some(b"\"a\""),
         last_modified: Some(NOW),
         complete_length: Some(9),
     };
-    let fits = |stored: &Compared<'_>, head: &[&str]| {
+    let fits = |stored: &StoredValidators<'_>, head: &[&str]| {
         let head = lines(head);
         stored.fits(&head, &ResponseFacts::gather(200, &head, NOW))
     };
@@ -250,7 +250,7 @@ fn head_response_fits_only_if_its_validators_and_length_match() {
     ] {
         assert_eq!(fits(&stored, head), Fits::Other, "{head:?}");
     }
-    let bare = Compared {
+    let bare = StoredValidators {
         entity_tag: None,
         last_modified: None,
         complete_length: None,

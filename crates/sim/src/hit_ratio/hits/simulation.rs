@@ -100,7 +100,7 @@ impl Simulation {
     #[must_use]
     pub fn new(setting: Setting) -> Self {
         Self {
-            catalog: Catalog::of_content(setting.capacity_bytes, setting.eviction),
+            catalog: Catalog::content_only(setting.capacity_bytes, setting.eviction),
             admissions: Admissions::new(setting.admission),
             slot_of: Vec::new(),
             number_of: Vec::new(),
@@ -112,9 +112,9 @@ impl Simulation {
     /// The same as a model of a larger cache, of `capacity_bytes`, that is asked for a sample of
     /// its keys.
     #[must_use]
-    pub fn standing_for(self, capacity_bytes: u64) -> Self {
+    pub fn sampled_from(self, capacity_bytes: u64) -> Self {
         Self {
-            catalog: self.catalog.standing_for(capacity_bytes),
+            catalog: self.catalog.sampled_from(capacity_bytes),
             ..self
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn sampled(
                         capacity_bytes: rounded(float(setting.capacity_bytes) / times),
                         ..setting
                     })
-                    .standing_for(setting.capacity_bytes),
+                    .sampled_from(setting.capacity_bytes),
                     group,
                     times,
                 }

@@ -4,7 +4,7 @@
 //! reader that is not left behind and the fastest, and at most [`PASSING_AHEAD_BYTES_MAX`] ahead of
 //! that one.
 
-use super::Fill;
+use super::InFlightState;
 use super::fetch::Fetch;
 
 /// Bytes of content that passes by and that the fastest reader has not taken: two reads of a
@@ -18,12 +18,12 @@ pub const PASSING_BEHIND_BYTES: u64 = 1024 * 1024;
 /// The same without such room, for each reader: half of what a connection may hold.
 pub const PASSING_BEHIND_READER_BYTES: u64 = 128 * 1024;
 
-impl Fill {
+impl InFlightState {
     /// From now on what comes is not kept: however large the read-ahead, a fetch stays near its
     /// fastest reader.
     pub fn pass(&mut self) {
         self.is_passing = true;
-        self.stirred = true;
+        self.take_changed = true;
     }
 
     /// Content before this byte is not needed any more where it passes by; readers before it are
@@ -60,7 +60,7 @@ impl Fill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::{ByteSpan, ByteSpans, FillRules, READERS_MAX, ReaderId};
+    use crate::fetch::{ByteSpan, ByteSpans, InFlightRules, READERS_MAX, ReaderId};
     use crate::now::{Now, Tick};
     use std::time::{Duration, Instant};
     use weir_semantics::Timestamp;
@@ -75,8 +75,13 @@ mod tests {
     };
 
     /// A response that passes by so many readers.
-    fn crowd(readers: usize) -> (Fill, Vec<ReaderId>) {
-        let mut fill = Fill::new(FillRules::default(), NOW, Some(WHOLE.to), ByteSpans::new());
+    fn crowd(readers: usize) -> (InFlightState, Vec<ReaderId>) {
+        let mut fill = InFlightState::new(
+            InFlightRules::default(),
+            NOW,
+            Some(WHOLE.to),
+            ByteSpans::new(),
+        );
         let fetch = fill.begin(NOW, WHOLE);
         let attached = (0..readers).map(|_| fill.attach(NOW, WHOLE).expect("room"));
         let attached = attached.collect();

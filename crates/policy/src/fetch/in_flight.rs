@@ -1,8 +1,8 @@
 //! An in-flight response: who reads where, which fetches run, and how much each may take.
 //!
-//! The driver keeps the bytes; a `Fill` knows their spans. It is one value behind one lock, told of
+//! The driver keeps the bytes; a `InFlightState` knows their spans. It is one value behind one lock, told of
 //! everything that happens to the response, and asked by each reader what it can do
-//! ([`Fill::step`]) and by each fetch how much it may take ([`Fill::permit`]).
+//! ([`InFlightState::step`]) and by each fetch how much it may take ([`InFlightState::permit`]).
 //!
 //! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the
 //!   fetch will bring, that is the one furthest on; the fetch may run ahead of its place by
@@ -13,7 +13,7 @@
 //!   has its front; if that one ends early, the first goes on beyond.
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
-//!   [`FillRules::fetches_max`] fetches half are for readers that can do nothing else; if all run,
+//!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if all run,
 //!   one that waits for a slow reader, or that nobody reads, gives way ([`ReadPermit::Yield`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
@@ -39,8 +39,8 @@ use reader::{Reader, Readers};
 
 pub use passing::{PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES};
 pub use words::{
-    Confirm, Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, FillRules, NEAR_BYTES, NotHere,
-    READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
+    AttachError, Confirm, Cut, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
+    NEAR_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 
 /// An in-flight response.
@@ -48,8 +48,8 @@ pub use words::{
 /// Places only move on, and bytes that are present stay present. An id that is not, or no more,
 /// attached or running is answered as one that has ended; nothing panics.
 #[derive(Clone, Debug)]
-pub struct Fill {
-    rules: FillRules,
+pub struct InFlightState {
+    rules: InFlightRules,
     complete_length: Option<u64>,
     present: ByteSpans,
     readers: Readers,
@@ -60,14 +60,14 @@ pub struct Fill {
     accounts: Accounts,
     /// What comes is not kept.
     is_passing: bool,
-    stirred: bool,
+    take_changed: bool,
 }
 
-impl Fill {
+impl InFlightState {
     /// A response of which `present` is here already, with nobody reading and nothing fetched.
     #[must_use]
     pub fn new(
-        rules: FillRules,
+        rules: InFlightRules,
         now: Now,
         complete_length: Option<u64>,
         present: ByteSpans,
@@ -82,7 +82,7 @@ impl Fill {
             closed: None,
             base: Pace::new(rules.read_ahead, now),
             is_passing: false,
-            stirred: false,
+            take_changed: false,
         }
     }
 
@@ -96,22 +96,22 @@ impl Fill {
 
     /// A fetch of `span` runs that is only asked for so far.
     fn ask(&mut self, now: Now, span: ByteSpan) -> FetchId {
-        self.stirred = true;
+        self.take_changed = true;
         self.fetches.begin(now, self.rules.read_ahead, span)
     }
 
     /// A reader for `wants` (open: to the end of the content).
     ///
     /// # Errors
-    /// Why it cannot read here: see [`NotHere`].
-    pub fn attach(&mut self, now: Now, wants: ByteSpan) -> Result<ReaderId, NotHere> {
+    /// Why it cannot read here: see [`AttachError`].
+    pub fn attach(&mut self, now: Now, wants: ByteSpan) -> Result<ReaderId, AttachError> {
         let _ = now;
         let length = self.length();
         if wants.from >= wants.to || (wants.from > 0 && wants.from >= length) {
-            return Err(NotHere::BeyondEnd);
+            return Err(AttachError::BeyondEnd);
         }
         if self.readers.len() >= READERS_MAX {
-            return Err(NotHere::TooManyReaders);
+            return Err(AttachError::TooManyReaders);
         }
         let wanted = ByteSpan::new(wants.from, wants.to.min(length));
         let gap = wanted.and_then(|wanted| self.present.first_missing(wanted));
@@ -122,7 +122,7 @@ impl Fill {
         if gap.is_some() {
             self.claim(wants.from);
         }
-        self.stirred = true;
+        self.take_changed = true;
         Ok(id)
     }
 
@@ -196,7 +196,7 @@ impl Fill {
         if let Some(fetch) = self.fetches.get_mut(id).filter(|_| is_fastest) {
             let beyond = at.saturating_sub(fastest);
             fetch.pace.handed_over(now, beyond, missing == at);
-            self.stirred = true;
+            self.take_changed = true;
         }
     }
 
@@ -204,7 +204,7 @@ impl Fill {
     pub fn leave(&mut self, now: Now, reader: ReaderId) {
         let _ = now;
         if self.readers.leave(reader).is_some() {
-            self.stirred = true;
+            self.take_changed = true;
         }
     }
 
@@ -233,12 +233,12 @@ impl Fill {
         }
         self.accounts.fetched_twice += bytes.saturating_sub(new);
         // it has met what is present: readers here may need another fetch from now on
-        self.stirred |= self.present.run_end(to) > to;
+        self.take_changed |= self.present.run_end(to) > to;
     }
 
     /// How much the fetch may take now.
     ///
-    /// The answer changes when [`Self::stirred`] says so, and when bytes are received.
+    /// The answer changes when [`Self::take_changed`] says so, and when bytes are received.
     #[must_use]
     pub fn permit(&self, now: Now, fetch: FetchId) -> ReadPermit {
         let _ = now;
@@ -268,10 +268,10 @@ impl Fill {
 
     /// It was judged that the fetch goes on though nobody reads: until a reader needs it again, and
     /// leaves again.
-    pub fn go_on(&mut self, fetch: FetchId) {
+    pub fn continue_unread(&mut self, fetch: FetchId) {
         if let Some(fetch) = self.fetches.get_mut(fetch) {
             fetch.goes_on = true;
-            self.stirred = true;
+            self.take_changed = true;
         }
     }
 
@@ -297,7 +297,7 @@ impl Fill {
         for fetch in self.fetches.iter_mut() {
             fetch.yields = false;
         }
-        self.stirred = true;
+        self.take_changed = true;
     }
 
     /// A fetch told how long the content is. Does nothing if that is known.
@@ -314,12 +314,12 @@ impl Fill {
     }
 
     /// Whether a fetch should look again at what it may take; asking forgets it.
-    pub fn stirred(&mut self) -> bool {
-        core::mem::take(&mut self.stirred)
+    pub fn take_changed(&mut self) -> bool {
+        core::mem::take(&mut self.take_changed)
     }
 
     /// The reader was given `span`. For the accounts; it need not be told at once.
-    pub fn delivered(&mut self, now: Now, reader: ReaderId, span: ByteSpan) -> Delivered {
+    pub fn delivered(&mut self, now: Now, reader: ReaderId, span: ByteSpan) -> DeliveryCount {
         let _ = (now, reader);
         self.accounts.delivered(span)
     }
@@ -353,7 +353,7 @@ impl Fill {
         };
         if let Some(fetch) = self.fetches.get_mut(id).filter(|fetch| fetch.goes_on) {
             fetch.goes_on = false;
-            self.stirred = true;
+            self.take_changed = true;
         }
     }
 

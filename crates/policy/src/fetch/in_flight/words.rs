@@ -1,4 +1,4 @@
-//! The words a [`Fill`](super::Fill) and its driver talk in.
+//! The words a [`InFlightState`](super::InFlightState) and its driver talk in.
 
 use crate::fetch::byte_span::ByteSpan;
 use crate::fetch::pace::ReadAhead;
@@ -13,7 +13,7 @@ pub struct FetchId(pub u32);
 
 /// What holds for an in-flight response as long as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FillRules {
+pub struct InFlightRules {
     /// How far a fetch may run ahead of its fastest reader.
     pub read_ahead: ReadAhead,
     /// How many fetches may run at a time; 1 at least. [`FETCHES_MAX`] by default.
@@ -23,7 +23,7 @@ pub struct FillRules {
     pub can_range: bool,
 }
 
-impl Default for FillRules {
+impl Default for InFlightRules {
     fn default() -> Self {
         Self {
             read_ahead: ReadAhead::DEFAULT,
@@ -36,7 +36,7 @@ impl Default for FillRules {
 /// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it
 /// yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotHere {
+pub enum AttachError {
     /// A fetch was cut or found another representation, and what the reader wants is not all here.
     Closed,
     /// No fetch is about to bring what it wants, and without a strong validator none can be begun.
@@ -50,7 +50,7 @@ pub enum NotHere {
     TooManyReaders,
 }
 
-impl NotHere {
+impl AttachError {
     /// The reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -145,11 +145,12 @@ pub enum ReadPermit {
     /// Nothing until a reader has moved.
     Wait,
     /// Nobody reads, it was decided to go on: as much as the background budget gives, within
-    /// [`Fill::to_come`].
+    /// [`InFlightState::remaining`].
     ///
-    /// [`Fill::to_come`]: super::Fill::to_come
+    /// [`InFlightState::remaining`]: super::InFlightState::remaining
     Background,
-    /// Nobody reads: to be judged. [`Fill::go_on`](super::Fill::go_on), or stop and
+    /// Nobody reads: to be judged.
+    /// [`InFlightState::continue_unread`](super::InFlightState::continue_unread), or stop and
     /// [`FetchEnd::Stopped`].
     Unread,
     /// It has met what is here already or another fetch brings, or has had all it asked for: end it
@@ -180,7 +181,7 @@ pub enum FetchEnd {
 
 /// Of the bytes a reader was given, those that nobody had before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delivered {
+pub struct DeliveryCount {
     /// Bytes fetched here and delivered for the first time.
     pub live: u64,
     /// All others: they did not have to be fetched for this reader.

@@ -14,7 +14,7 @@ use alloc::collections::BTreeMap;
 /// The validations under way in the background, and the targets that rest after one. `K` names a
 /// target.
 #[derive(Clone, Debug, Default)]
-pub struct Refreshes<K> {
+pub struct BackgroundValidations<K> {
     /// When they began.
     under_way: BTreeMap<K, Tick>,
     /// When the last one began that came to nothing.
@@ -23,7 +23,7 @@ pub struct Refreshes<K> {
 
 /// Why a stale response is not validated in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRefresh {
+pub enum NoBackgroundValidation {
     /// It is being validated.
     UnderWay,
     /// The last validation came to nothing, not long ago.
@@ -32,7 +32,7 @@ pub enum NoRefresh {
     TooMany,
 }
 
-impl<K: Copy + Ord> Refreshes<K> {
+impl<K: Copy + Ord> BackgroundValidations<K> {
     /// Validations under way at once; beyond it a stale response stays as it is until the next
     /// request for it.
     pub const UNDER_WAY_MAX: usize = 256;
@@ -50,19 +50,24 @@ impl<K: Copy + Ord> Refreshes<K> {
     /// # Errors
     ///
     /// Why not.
-    pub fn begin(&mut self, now: Now, target: K, stored: &StoredFacts) -> Result<(), NoRefresh> {
+    pub fn begin(
+        &mut self,
+        now: Now,
+        target: K,
+        stored: &StoredFacts,
+    ) -> Result<(), NoBackgroundValidation> {
         if self.under_way.contains_key(&target) {
-            return Err(NoRefresh::UnderWay);
+            return Err(NoBackgroundValidation::UnderWay);
         }
         if let Some(at) = self.failed.get(&target)
             // another one was stored since: the next hop is asked about that for the first time
             && stored.response_tick <= *at
             && now.tick < at.plus_ms(Self::REST_MS)
         {
-            return Err(NoRefresh::Rests);
+            return Err(NoBackgroundValidation::Rests);
         }
         if self.under_way.len() >= Self::UNDER_WAY_MAX {
-            return Err(NoRefresh::TooMany);
+            return Err(NoBackgroundValidation::TooMany);
         }
         self.failed.remove(&target);
         self.under_way.insert(target, now.tick);
@@ -102,7 +107,7 @@ mod tests {
     use super::*;
     use weir_semantics::{Heuristic, ResponseFacts, Timestamp};
 
-    type Few = Refreshes<u16>;
+    type Few = BackgroundValidations<u16>;
 
     fn at(at_ms: u64) -> Now {
         Now {
@@ -123,7 +128,7 @@ mod tests {
         let stored = received(0);
         assert_eq!(refreshes.begin(at(1), 1, &stored), Ok(()));
         let again = refreshes.begin(at(1), 1, &stored);
-        assert_eq!(again, Err(NoRefresh::UnderWay));
+        assert_eq!(again, Err(NoBackgroundValidation::UnderWay));
         assert_eq!(refreshes.begin(at(1), 2, &stored), Ok(()));
         refreshes.end(1, Some(Storing::Stored));
         assert_eq!(refreshes.begin(at(2), 1, &stored), Ok(()));
@@ -143,7 +148,11 @@ mod tests {
             let last = 5 + Few::REST_MS - 1;
             for now in [5, 7, last] {
                 let rests = refreshes.begin(at(now), 1, &received(0));
-                assert_eq!(rests, Err(NoRefresh::Rests), "{storing:?} at {now}");
+                assert_eq!(
+                    rests,
+                    Err(NoBackgroundValidation::Rests),
+                    "{storing:?} at {now}"
+                );
             }
             assert_eq!(refreshes.begin(at(8), 2, &received(0)), Ok(()));
             assert_eq!(refreshes.begin(at(last + 1), 1, &received(0)), Ok(()));
@@ -156,7 +165,7 @@ mod tests {
         assert_eq!(refreshes.begin(at(5), 1, &received(0)), Ok(()));
         refreshes.end(1, None);
         let rests = refreshes.begin(at(9), 1, &received(5));
-        assert_eq!(rests, Err(NoRefresh::Rests));
+        assert_eq!(rests, Err(NoBackgroundValidation::Rests));
         assert_eq!(refreshes.begin(at(9), 1, &received(6)), Ok(()));
     }
 
@@ -177,7 +186,7 @@ mod tests {
             assert_eq!(refreshes.begin(at(1), target, &stored), Ok(()));
         }
         let one_more = refreshes.begin(at(1), 256, &stored);
-        assert_eq!(one_more, Err(NoRefresh::TooMany));
+        assert_eq!(one_more, Err(NoBackgroundValidation::TooMany));
         for target in 0..2000_u16 {
             let now = at(2 + u64::from(target));
             // the first ones are under way

@@ -1,6 +1,6 @@
 //! What became of the bytes that were fetched.
 
-use super::words::{DELIVERED_RUNS_MAX, Delivered};
+use super::words::{DELIVERED_RUNS_MAX, DeliveryCount};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
 /// The accounts of an in-flight response; at any time `fetched` = what was delivered live +
@@ -38,13 +38,13 @@ impl Accounts {
     }
 
     /// A reader was given `span`.
-    pub(super) fn delivered(&mut self, span: ByteSpan) -> Delivered {
+    pub(super) fn delivered(&mut self, span: ByteSpan) -> DeliveryCount {
         let live = if self.undelivered.len() < DELIVERED_RUNS_MAX {
             self.undelivered.remove(span)
         } else {
             self.undelivered.remove_edge(span)
         };
-        Delivered {
+        DeliveryCount {
             live,
             again: span.len() - live,
             kept: self.kept.overlap(span),

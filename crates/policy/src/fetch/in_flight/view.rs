@@ -1,16 +1,16 @@
 //! What can be asked about an in-flight response, and changes nothing.
 
-use super::Fill;
+use super::InFlightState;
 use super::reader::Reader;
 use super::words::{Cut, FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
-impl Fill {
+impl InFlightState {
     /// The receive window of a fetch; see [`Pace::window`](crate::fetch::Pace::window).
     #[must_use]
     pub fn window(&self, fetch: FetchId) -> Option<u32> {
-        let to_come = self.to_come(fetch);
-        self.fetches.get(fetch)?.pace.window(to_come)
+        let remaining = self.remaining(fetch);
+        self.fetches.get(fetch)?.pace.window(remaining)
     }
 
     /// What a reader may have unsent; see [`Pace::unsent`](crate::fetch::Pace::unsent). `None` also
@@ -62,7 +62,7 @@ impl Fill {
     /// How many bytes a fetch still has to bring until its end or what it will meet, if that is
     /// known.
     #[must_use]
-    pub fn to_come(&self, fetch: FetchId) -> Option<u64> {
+    pub fn remaining(&self, fetch: FetchId) -> Option<u64> {
         let fetch = self.fetches.get(fetch)?;
         let limit = self.limit(fetch);
         (limit != ByteSpan::OPEN).then(|| limit.saturating_sub(fetch.front))

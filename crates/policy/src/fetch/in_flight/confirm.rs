@@ -5,14 +5,14 @@
 //! out to be of another one (RFC 9110 §13.1.5): as long as the reader was sent nothing, it can ask
 //! for that one instead of being cut.
 
-use super::Fill;
+use super::InFlightState;
 use super::fetch::Fetch;
 use super::reader::Reader;
 use super::words::{Confirm, FetchId, ReaderId};
 use crate::fetch::byte_span::ByteSpan;
 use crate::now::Now;
 
-impl Fill {
+impl InFlightState {
     /// The response head of the fetch has come, and is of this representation.
     pub fn confirmed(&mut self, fetch: FetchId) {
         if let Some(fetch) = self.fetches.get_mut(fetch) {

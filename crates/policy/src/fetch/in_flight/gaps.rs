@@ -1,24 +1,24 @@
 //! Which gaps are fetched, when, and at whose cost.
 
-use super::Fill;
+use super::InFlightState;
 use super::fetch::Fetch;
-use super::words::{NEAR_BYTES, NotHere, ReadPermit, SPANS_MAX};
+use super::words::{AttachError, NEAR_BYTES, ReadPermit, SPANS_MAX};
 use crate::fetch::byte_span::ByteSpan;
 use crate::now::Now;
 
-impl Fill {
+impl InFlightState {
     /// Whether a reader of `wants`, of which `missing` is the first byte that is not here, will get
     /// all of it.
-    pub(super) fn reachable(&self, missing: u64, wants: ByteSpan) -> Result<(), NotHere> {
+    pub(super) fn reachable(&self, missing: u64, wants: ByteSpan) -> Result<(), AttachError> {
         if self.closed.is_some() {
-            return Err(NotHere::Closed);
+            return Err(AttachError::Closed);
         }
         let near = self.near(missing);
         if self.rules.can_range {
             let begins_run = self.present.run_start(missing) == missing && near.is_none();
             let is_full = self.present.len() >= SPANS_MAX;
             return if begins_run && is_full {
-                Err(NotHere::TooManySpans)
+                Err(AttachError::TooManySpans)
             } else {
                 Ok(())
             };
@@ -26,7 +26,7 @@ impl Fill {
         if self.is_coming(wants) {
             Ok(())
         } else {
-            Err(NotHere::CannotRange)
+            Err(AttachError::CannotRange)
         }
     }
 
@@ -109,6 +109,6 @@ impl Fill {
             return;
         };
         fetch.yields = true;
-        self.stirred = true;
+        self.take_changed = true;
     }
 }
