@@ -9,7 +9,7 @@
 //! (engine/done.rs)                       (engine/send.rs)
 //! ```
 //!
-//! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill`
+//! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::InFlightState`
 //! and `policy::connections`, driven here as the live proxy drives them. An in-flight response
 //! ([`in_flight`]) has a fetch and readers; what a fetch may take depends on where its fastest
 //! reader is, and so on the client's link.
