@@ -10,6 +10,7 @@
 use crate::Digest;
 use alloc::boxed::Box;
 use alloc::vec;
+use weir_semantics::words;
 
 /// What an operator chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,29 +27,18 @@ pub enum Rule {
     },
 }
 
-/// What becomes of a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Admission {
-    /// It is written.
-    Admitted,
-    /// It was asked for the first time.
-    FirstRequest,
-    /// It is too large.
-    TooLarge,
-    /// Its length is not known.
-    LengthUnknown,
-}
-
-impl Admission {
-    /// The verdict as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admitted => "admitted",
-            Self::FirstRequest => "first-request",
-            Self::TooLarge => "too-large",
-            Self::LengthUnknown => "length-unknown",
-        }
+words! {
+    /// What becomes of a response.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Admission {
+        /// It is written.
+        Admitted = "admitted",
+        /// It was asked for the first time.
+        FirstRequest = "first-request",
+        /// It is too large.
+        TooLarge = "too-large",
+        /// Its length is not known.
+        LengthUnknown = "length-unknown",
     }
 }
 

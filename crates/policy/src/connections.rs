@@ -34,6 +34,7 @@ pub use reasons::{OpenReason, WaitEnd, WaitReason};
 use crate::now::{Now, Tick};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use weir_semantics::words;
 
 /// A next hop as far as connections are alike: one address, one scheme, one set of TLS parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,29 +74,18 @@ impl Default for IdleLimits {
     }
 }
 
-/// Why an idle connection is to be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CloseReason {
-    /// Its next hop has as many idle connections as one may have.
-    PerHopMax,
-    /// There are as many idle connections as there may be.
-    TotalMax,
-    /// It was idle for too long.
-    IdleTimeout,
-    /// It was open for too long.
-    Lifetime,
-}
-
-impl CloseReason {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PerHopMax => "per-hop-max",
-            Self::TotalMax => "total-max",
-            Self::IdleTimeout => "idle-timeout",
-            Self::Lifetime => "lifetime",
-        }
+words! {
+    /// Why an idle connection is to be closed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CloseReason {
+        /// Its next hop has as many idle connections as one may have.
+        PerHopMax = "per-hop-max",
+        /// There are as many idle connections as there may be.
+        TotalMax = "total-max",
+        /// It was idle for too long.
+        IdleTimeout = "idle-timeout",
+        /// It was open for too long.
+        Lifetime = "lifetime",
     }
 }
 

@@ -32,19 +32,6 @@ words! {
 }
 
 impl Phase {
-    /// All of them, in order.
-    pub const ALL: [Self; 9] = [
-        Self::RequestHead,
-        Self::Authorise,
-        Self::Choose,
-        Self::Forward,
-        Self::RequestContent,
-        Self::ResponseHead,
-        Self::Store,
-        Self::ResponseContent,
-        Self::Done,
-    ];
-
     /// Its place in [`Phase::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {

@@ -38,5 +38,16 @@ macro_rules! words {
                 }
             }
         }
+
+        $crate::words!(
+            @all $name $( $variant $({ $( $field )+ })? )+ $( ; $( $wrapper )+ )?
+        );
     };
+    (@all $name:ident $( $variant:ident )+) => {
+        impl $name {
+            /// Every variant, in the order of declaration.
+            pub const ALL: [Self; Self::WORDS.len()] = [ $( Self::$variant, )+ ];
+        }
+    };
+    (@all $($with_data:tt)+) => {};
 }

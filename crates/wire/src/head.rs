@@ -19,6 +19,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use weir_semantics::words;
 
 use httparse::{EMPTY_HEADER, Header, Status};
 use weir_semantics::FieldLine;
@@ -74,25 +75,18 @@ impl HeadLimits {
     }
 }
 
-/// The versions we speak (RFC 9112 §2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
-    /// HTTP/1.0 (RFC 1945): no transfer codings, connections end unless both sides say otherwise.
-    Http10,
-    /// HTTP/1.1.
-    Http11,
+words! {
+    /// The versions we speak (RFC 9112 §2.3).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Version {
+        /// HTTP/1.0 (RFC 1945): no transfer codings, connections end unless both sides say otherwise.
+        Http10 = "HTTP/1.0",
+        /// HTTP/1.1.
+        Http11 = "HTTP/1.1",
+    }
 }
 
 impl Version {
-    /// As it is written in a start line.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http10 => "HTTP/1.0",
-            Self::Http11 => "HTTP/1.1",
-        }
-    }
-
     const fn from_minor(minor: u8) -> Self {
         if minor == 0 {
             Self::Http10

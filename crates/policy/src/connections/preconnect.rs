@@ -5,6 +5,7 @@
 //! So it is off by default, and applies only to recently used next hops.
 
 use crate::now::{Now, Tick};
+use weir_semantics::words;
 
 /// How many connections to open ahead of requests, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,32 +31,20 @@ pub struct PreconnectDemand {
     pub has_room: bool,
 }
 
-/// Why no connection is opened ahead of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoPreconnect {
-    /// The rules turn it off.
-    Off,
-    /// Enough are ready.
-    Enough,
-    /// No request went there recently.
-    NotUsedRecently,
-    /// A preconnect failed recently.
-    FailedRecently,
-    /// Another idle connection would have to be closed for it.
-    NoRoom,
-}
-
-impl NoPreconnect {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Enough => "enough",
-            Self::NotUsedRecently => "not-used-lately",
-            Self::FailedRecently => "failed-lately",
-            Self::NoRoom => "no-room",
-        }
+words! {
+    /// Why no connection is opened ahead of requests.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum NoPreconnect {
+        /// The rules turn it off.
+        Off = "off",
+        /// Enough are ready.
+        Enough = "enough",
+        /// No request went there recently.
+        NotUsedRecently = "not-used-lately",
+        /// A preconnect failed recently.
+        FailedRecently = "failed-lately",
+        /// Another idle connection would have to be closed for it.
+        NoRoom = "no-room",
     }
 }
 

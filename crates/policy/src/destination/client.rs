@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use weir_semantics::words;
 
 /// Which clients are served: those in `allow` and not in `deny`. By default the loopback only, so
 /// that nobody runs an open proxy without having said so.
@@ -27,23 +28,14 @@ impl Default for ClientRules {
     }
 }
 
-/// A client that is not served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClientDenial {
-    /// A `deny` rule names it.
-    Rule,
-    /// No `allow` rule names it.
-    NotAllowed,
-}
-
-impl ClientDenial {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "denied-by-rule",
-            Self::NotAllowed => "not-allowed",
-        }
+words! {
+    /// A client that is not served.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ClientDenial {
+        /// A `deny` rule names it.
+        Rule = "denied-by-rule",
+        /// No `allow` rule names it.
+        NotAllowed = "not-allowed",
     }
 }
 

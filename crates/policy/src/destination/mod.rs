@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 use ipnet::IpNet;
+use weir_semantics::words;
 
 pub use client::{ClientDenial, ClientRules};
 pub use own::OwnAddresses;
@@ -63,70 +64,46 @@ impl fmt::Display for Denial {
 
 impl core::error::Error for Denial {}
 
-/// Why a destination is denied; but for the first three, the kind of address it is (the IANA
-/// special-purpose address registries of RFC 6890).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DenialReason {
-    /// A `deny` rule names it.
-    Rule,
-    /// No `allow` rule names it, and the default is [`DenyDefault::All`].
-    NotAllowed,
-    /// This proxy itself listens there; see [`OwnAddresses`]. No rule opens it.
-    Own,
-    /// `0.0.0.0/8`, `::`: "this host", which connects to the loopback on many systems.
-    Unspecified,
-    /// `127.0.0.0/8`, `::1`.
-    Loopback,
-    /// A cloud provider's metadata or host service: credentials for the asking.
-    Metadata,
-    /// `169.254.0.0/16`, `fe80::/10`.
-    LinkLocal,
-    /// `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` (RFC 1918).
-    Private,
-    /// `fc00::/7` (RFC 4193).
-    UniqueLocal,
-    /// `fec0::/10` (RFC 3879, deprecated but still routed by some).
-    SiteLocal,
-    /// `100.64.0.0/10`: behind a carrier's address translator (RFC 6598).
-    Shared,
-    /// `198.18.0.0/15`, `2001:2::/48` (RFC 2544, RFC 5180).
-    Benchmarking,
-    /// `192.0.2.0/24`, `198.51.100.0/24`, `203.0.113.0/24`, `2001:db8::/32`, `3fff::/20`.
-    Documentation,
-    /// `192.0.0.0/24`, `192.88.99.0/24`, the rest of `2001::/23`: used by protocols, not by
-    /// servers.
-    Protocol,
-    /// `224.0.0.0/4`, `ff00::/8`.
-    Multicast,
-    /// `255.255.255.255`.
-    Broadcast,
-    /// `240.0.0.0/4`, and IPv6 outside `2000::/3`.
-    Reserved,
-}
-
-impl DenialReason {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "denied-by-rule",
-            Self::NotAllowed => "not-allowed",
-            Self::Own => "own-address",
-            Self::Unspecified => "unspecified",
-            Self::Loopback => "loopback",
-            Self::Metadata => "metadata",
-            Self::LinkLocal => "link-local",
-            Self::Private => "private",
-            Self::UniqueLocal => "unique-local",
-            Self::SiteLocal => "site-local",
-            Self::Shared => "shared-address-space",
-            Self::Benchmarking => "benchmarking",
-            Self::Documentation => "documentation",
-            Self::Protocol => "protocol-assignment",
-            Self::Multicast => "multicast",
-            Self::Broadcast => "broadcast",
-            Self::Reserved => "reserved",
-        }
+words! {
+    /// Why a destination is denied; but for the first three, the kind of address it is (the IANA
+    /// special-purpose address registries of RFC 6890).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum DenialReason {
+        /// A `deny` rule names it.
+        Rule = "denied-by-rule",
+        /// No `allow` rule names it, and the default is [`DenyDefault::All`].
+        NotAllowed = "not-allowed",
+        /// This proxy itself listens there; see [`OwnAddresses`]. No rule opens it.
+        Own = "own-address",
+        /// `0.0.0.0/8`, `::`: "this host", which connects to the loopback on many systems.
+        Unspecified = "unspecified",
+        /// `127.0.0.0/8`, `::1`.
+        Loopback = "loopback",
+        /// A cloud provider's metadata or host service: credentials for the asking.
+        Metadata = "metadata",
+        /// `169.254.0.0/16`, `fe80::/10`.
+        LinkLocal = "link-local",
+        /// `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` (RFC 1918).
+        Private = "private",
+        /// `fc00::/7` (RFC 4193).
+        UniqueLocal = "unique-local",
+        /// `fec0::/10` (RFC 3879, deprecated but still routed by some).
+        SiteLocal = "site-local",
+        /// `100.64.0.0/10`: behind a carrier's address translator (RFC 6598).
+        Shared = "shared-address-space",
+        /// `198.18.0.0/15`, `2001:2::/48` (RFC 2544, RFC 5180).
+        Benchmarking = "benchmarking",
+        /// `192.0.2.0/24`, `198.51.100.0/24`, `203.0.113.0/24`, `2001:db8::/32`, `3fff::/20`.
+        Documentation = "documentation",
+        /// `192.0.0.0/24`, `192.88.99.0/24`, the rest of `2001::/23`: used by protocols, not by
+        /// servers.
+        Protocol = "protocol-assignment",
+        /// `224.0.0.0/4`, `ff00::/8`.
+        Multicast = "multicast",
+        /// `255.255.255.255`.
+        Broadcast = "broadcast",
+        /// `240.0.0.0/4`, and IPv6 outside `2000::/3`.
+        Reserved = "reserved",
     }
 }
 

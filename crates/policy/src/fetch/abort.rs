@@ -21,6 +21,7 @@
 //! nothing is weighed but that.
 
 use super::popularity::Chance;
+use weir_semantics::words;
 
 /// What decides whether a fetch goes on that nobody reads any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,36 +138,40 @@ pub enum AbortDecision {
     Stop(StopReason),
 }
 
-/// Why a fetch continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ContinueReason {
-    /// The configuration continues all fetches.
-    Always,
-    /// Few bytes are missing.
-    LittleLeft,
-    /// More than Squid's percentage has arrived.
-    MostReceived,
-    /// The expected saving exceeds the missing bytes.
-    WorthIt,
+words! {
+    /// Why a fetch continues.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ContinueReason {
+        /// The configuration continues all fetches.
+        Always = "go-on-always",
+        /// Few bytes are missing.
+        LittleLeft = "go-on-little-left",
+        /// More than Squid's percentage has arrived.
+        MostReceived = "go-on-most-received",
+        /// The expected saving exceeds the missing bytes.
+        WorthIt = "go-on-worth-it",
+    }
 }
 
-/// Why a fetch is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StopReason {
-    /// The configuration stops all fetches.
-    Always,
-    /// The number of missing bytes is unknown.
-    LengthUnknown,
-    /// More than Squid's maximum is missing.
-    MuchLeft,
-    /// Less than Squid's percentage has arrived.
-    LittleReceived,
-    /// The expected saving does not exceed the missing bytes.
-    NotWorthIt,
-    /// It would pay, but the background budget is too small now.
-    NoBudget,
-    /// It will not be stored, and it has no reader.
-    NotKept,
+words! {
+    /// Why a fetch is stopped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum StopReason {
+        /// The configuration stops all fetches.
+        Always = "stop-always",
+        /// The number of missing bytes is unknown.
+        LengthUnknown = "stop-length-unknown",
+        /// More than Squid's maximum is missing.
+        MuchLeft = "stop-much-left",
+        /// Less than Squid's percentage has arrived.
+        LittleReceived = "stop-little-received",
+        /// The expected saving does not exceed the missing bytes.
+        NotWorthIt = "stop-not-worth-it",
+        /// It would pay, but the background budget is too small now.
+        NoBudget = "stop-no-budget",
+        /// It will not be stored, and it has no reader.
+        NotKept = "stop-not-kept",
+    }
 }
 
 impl AbortDecision {
@@ -176,54 +181,6 @@ impl AbortDecision {
         match self {
             Self::Continue(why) => why.as_str(),
             Self::Stop(why) => why.as_str(),
-        }
-    }
-}
-
-impl ContinueReason {
-    /// All reasons, for tables of counters.
-    pub const ALL: [Self; 4] = [
-        Self::Always,
-        Self::LittleLeft,
-        Self::MostReceived,
-        Self::WorthIt,
-    ];
-
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Always => "go-on-always",
-            Self::LittleLeft => "go-on-little-left",
-            Self::MostReceived => "go-on-most-received",
-            Self::WorthIt => "go-on-worth-it",
-        }
-    }
-}
-
-impl StopReason {
-    /// All reasons, for tables of counters.
-    pub const ALL: [Self; 7] = [
-        Self::Always,
-        Self::LengthUnknown,
-        Self::MuchLeft,
-        Self::LittleReceived,
-        Self::NotWorthIt,
-        Self::NoBudget,
-        Self::NotKept,
-    ];
-
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Always => "stop-always",
-            Self::LengthUnknown => "stop-length-unknown",
-            Self::MuchLeft => "stop-much-left",
-            Self::LittleReceived => "stop-little-received",
-            Self::NotWorthIt => "stop-not-worth-it",
-            Self::NoBudget => "stop-no-budget",
-            Self::NotKept => "stop-not-kept",
         }
     }
 }

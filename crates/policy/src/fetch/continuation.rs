@@ -6,6 +6,7 @@
 //! cut.
 
 use super::byte_span::ByteSpan;
+use weir_semantics::words;
 
 /// What is known of the rest that a client was promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,29 +32,18 @@ pub enum Continuation {
     Cut(NoContinuation),
 }
 
-/// Why the rest cannot be fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoContinuation {
-    /// Without a strong entity tag what would come could be of another representation.
-    NoStrongTag,
-    /// Without the length it could not be told whether all of it came.
-    NoLength,
-    /// The request forbids to ask the next hop (`only-if-cached`).
-    NotForwarded,
-    /// Nothing is left of what was promised.
-    BeyondEnd,
-}
-
-impl NoContinuation {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoStrongTag => "no-strong-tag",
-            Self::NoLength => "no-length",
-            Self::NotForwarded => "not-forwarded",
-            Self::BeyondEnd => "beyond-end",
-        }
+words! {
+    /// Why the rest cannot be fetched.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum NoContinuation {
+        /// Without a strong entity tag what would come could be of another representation.
+        NoStrongTag = "no-strong-tag",
+        /// Without the length it could not be told whether all of it came.
+        NoLength = "no-length",
+        /// The request forbids to ask the next hop (`only-if-cached`).
+        NotForwarded = "not-forwarded",
+        /// Nothing is left of what was promised.
+        BeyondEnd = "beyond-end",
     }
 }
 

@@ -24,6 +24,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use health::{Condition, Health};
+use weir_semantics::words;
 
 pub use health::{EjectionRules, Outcome};
 pub use host::{HostPattern, HostPatternError};
@@ -54,49 +55,29 @@ pub struct Choice {
     pub why: Why,
 }
 
-/// Why a next hop was chosen among those of its route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
-    /// It was its turn.
-    InTurn,
-    /// Those whose turn it was are ejected.
-    OthersEjected,
-    /// Its ejection is over and this request probes it; others avoid it until the outcome is known.
-    Probe,
-    /// All are ejected, and its ejection ends first.
-    AllEjected,
-}
-
-impl Why {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InTurn => "in-turn",
-            Self::OthersEjected => "others-rest",
-            Self::Probe => "probe",
-            Self::AllEjected => "all-resting",
-        }
+words! {
+    /// Why a next hop was chosen among those of its route.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Why {
+        /// It was its turn.
+        InTurn = "in-turn",
+        /// Those whose turn it was are ejected.
+        OthersEjected = "others-rest",
+        /// Its ejection is over and this request probes it; others avoid it until the outcome is known.
+        Probe = "probe",
+        /// All are ejected, and its ejection ends first.
+        AllEjected = "all-resting",
     }
 }
 
-/// Why there is no next hop for a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoRoute {
-    /// No route is for this host.
-    Host,
-    /// Routes are for this host, but none for this path.
-    Path,
-}
-
-impl NoRoute {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Host => "no-route-for-host",
-            Self::Path => "no-route-for-path",
-        }
+words! {
+    /// Why there is no next hop for a target.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum NoRoute {
+        /// No route is for this host.
+        Host = "no-route-for-host",
+        /// Routes are for this host, but none for this path.
+        Path = "no-route-for-path",
     }
 }
 

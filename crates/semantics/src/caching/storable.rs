@@ -51,23 +51,6 @@ words! {
     }
 }
 
-impl NotStorable {
-    /// All reasons, in the order in which they are looked for.
-    pub const ALL: &[Self] = &[
-        Self::Method,
-        Self::RequestNoStore,
-        Self::StatusNotFinal,
-        Self::PartialContent,
-        Self::LineEnds,
-        Self::StatusNotUnderstood,
-        Self::ResponseNoStore,
-        Self::Private,
-        Self::Authorization,
-        Self::VaryStar,
-        Self::NoExplicitLifetime,
-    ];
-}
-
 impl fmt::Display for NotStorable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -7,6 +7,7 @@
 //! refused too: its canonical form would need a `/` that is not in the request, and no client we
 //! know sends it.
 
+use crate::words;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,25 +16,18 @@ use crate::fields::structured::write_integer;
 use crate::method::Method;
 use crate::targets::host::{Authority, AuthorityError, HostName};
 
-/// The scheme of a target URI; others are refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scheme {
-    /// `http`
-    Http,
-    /// `https`
-    Https,
+words! {
+    /// The scheme of a target URI; others are refused.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Scheme {
+        /// `http`
+        Http = "http",
+        /// `https`
+        Https = "https",
+    }
 }
 
 impl Scheme {
-    /// The scheme's name in lower case.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     /// The port that need not be written (RFC 9110 §4.2.1, §4.2.2).
     #[must_use]
     pub const fn default_port(self) -> u16 {

@@ -1,89 +1,42 @@
 //! What a trace does not say, and what stands in for it.
 
 use std::fmt;
+use weir_semantics::words;
 
-/// A column without a value, and what is assumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Assumed {
-    /// No method.
-    Method,
-    /// No status.
-    Status,
-    /// No client.
-    Client,
-    /// No server.
-    Server,
-    /// Nominated fields that are not known.
-    Variant,
-    /// No head length.
-    HeadBytes,
-    /// Neither a declared nor a received length.
-    ContentBytes,
-    /// Nothing about how long the connection lived.
-    Persistence,
-    /// Nothing about the response's Cache-Control.
-    ResponseDirectives,
-    /// Nothing about the response's head: fresh for the lifetime that is assumed.
-    Lifetime,
-    /// The same, and no lifetime is assumed.
-    NoLifetime,
-    /// No response time of the server: the median of the same target.
-    ResponseTimeOfTarget,
-    /// No response time of the server: the median of the same server.
-    ResponseTimeOfServer,
-    /// A set-up time, and no response time of any request to the server.
-    ThinkTime,
-    /// Neither a set-up time nor a response time.
-    ServerRtt,
-}
-
-impl Assumed {
-    const ALL: [Self; 15] = [
-        Self::Method,
-        Self::Status,
-        Self::Client,
-        Self::Server,
-        Self::Variant,
-        Self::HeadBytes,
-        Self::ContentBytes,
-        Self::Persistence,
-        Self::ResponseDirectives,
-        Self::Lifetime,
-        Self::NoLifetime,
-        Self::ResponseTimeOfTarget,
-        Self::ResponseTimeOfServer,
-        Self::ThinkTime,
-        Self::ServerRtt,
-    ];
-
-    /// What is assumed, in a sentence.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Method => "no method: GET",
-            Self::Status => "no status: 200",
-            Self::Client => "no client: each request comes from another one",
-            Self::Server => "no server: each target has its own",
-            Self::Variant => "no variant though the response varies: all requests are alike",
-            Self::HeadBytes => "no head length: 250 bytes",
-            Self::ContentBytes => "no length: no content",
-            Self::Persistence => {
-                "nothing about persistence: HTTP/1.0 closes, everything else does not"
-            }
-            Self::ResponseDirectives => {
-                "nothing about the response's Cache-Control: there was none"
-            }
-            Self::Lifetime => "no response head: fresh for the assumed lifetime",
-            Self::NoLifetime => "no response head: no lifetime",
-            Self::ResponseTimeOfTarget => {
-                "no response time of the server: the median of the same target"
-            }
-            Self::ResponseTimeOfServer => {
-                "no response time of the server: the median of the same server"
-            }
-            Self::ThinkTime => "no response time of the server at all: one round trip",
-            Self::ServerRtt => "no set-up or response time: the default round trip to servers",
-        }
+words! {
+    /// A column without a value, and what is assumed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Assumed {
+        /// No method.
+        Method = "no method: GET",
+        /// No status.
+        Status = "no status: 200",
+        /// No client.
+        Client = "no client: each request comes from another one",
+        /// No server.
+        Server = "no server: each target has its own",
+        /// Nominated fields that are not known.
+        Variant = "no variant though the response varies: all requests are alike",
+        /// No head length.
+        HeadBytes = "no head length: 250 bytes",
+        /// Neither a declared nor a received length.
+        ContentBytes = "no length: no content",
+        /// Nothing about how long the connection lived.
+        Persistence = "nothing about persistence: HTTP/1.0 closes, everything else does not",
+        /// Nothing about the response's Cache-Control.
+        ResponseDirectives = "nothing about the response's Cache-Control: there was none",
+        /// Nothing about the response's head: fresh for the lifetime that is assumed.
+        Lifetime = "no response head: fresh for the assumed lifetime",
+        /// The same, and no lifetime is assumed.
+        NoLifetime = "no response head: no lifetime",
+        /// No response time of the server: the median of the same target.
+        ResponseTimeOfTarget = "no response time of the server: the median of the same target",
+        /// No response time of the server: the median of the same server.
+        ResponseTimeOfServer = "no response time of the server: the median of the same server",
+        /// A set-up time, and no response time of any request to the server.
+        ThinkTime = "no response time of the server at all: one round trip",
+        /// Neither a set-up time nor a response time.
+        ServerRtt = "no set-up or response time: the default round trip to servers",
     }
 }
 

@@ -6,76 +6,42 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use weir_semantics::words;
 
-/// A table or a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exhibit {
-    /// The traces themselves.
-    Traces,
-    /// Why responses may not be cached.
-    Causes,
-    /// Hits of a cache without limits.
-    HitRatios,
-    /// Transfers by declared and received length.
-    Aborts,
-    /// Bytes from servers, by what becomes of aborted fetches.
-    Bandwidth,
-    /// What caches of data and of connections gain.
-    Latency,
-    /// How many connections there are, and how many of them are new.
-    Connections,
-    /// The simulator beside the trace.
-    Figure4,
-    /// The share of connection set-up.
-    Figure5,
-    /// How latency is spread: modems.
-    Figure6,
-    /// Mean latency by what is kept: modems.
-    Figure7,
-    /// How latency is spread: research.
-    Figure8,
-    /// Mean latency by what is kept: research.
-    Figure9,
+words! {
+    /// A table or a figure.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Exhibit {
+        /// The traces themselves.
+        Traces = "traces",
+        /// Why responses may not be cached.
+        Causes = "causes",
+        /// Hits of a cache without limits.
+        HitRatios = "hit-ratios",
+        /// Transfers by declared and received length.
+        Aborts = "aborts",
+        /// Bytes from servers, by what becomes of aborted fetches.
+        Bandwidth = "bandwidth",
+        /// What caches of data and of connections gain.
+        Latency = "latency",
+        /// How many connections there are, and how many of them are new.
+        Connections = "connections",
+        /// The simulator beside the trace.
+        Figure4 = "figure-4",
+        /// The share of connection set-up.
+        Figure5 = "figure-5",
+        /// How latency is spread: modems.
+        Figure6 = "figure-6",
+        /// Mean latency by what is kept: modems.
+        Figure7 = "figure-7",
+        /// How latency is spread: research.
+        Figure8 = "figure-8",
+        /// Mean latency by what is kept: research.
+        Figure9 = "figure-9",
+    }
 }
 
 impl Exhibit {
-    /// All, in the order in which they are shown.
-    pub const ALL: &'static [Self] = &[
-        Self::Traces,
-        Self::Causes,
-        Self::HitRatios,
-        Self::Aborts,
-        Self::Bandwidth,
-        Self::Latency,
-        Self::Connections,
-        Self::Figure4,
-        Self::Figure5,
-        Self::Figure6,
-        Self::Figure7,
-        Self::Figure8,
-        Self::Figure9,
-    ];
-
-    /// As a word in flags.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Traces => "traces",
-            Self::Causes => "causes",
-            Self::HitRatios => "hit-ratios",
-            Self::Aborts => "aborts",
-            Self::Bandwidth => "bandwidth",
-            Self::Latency => "latency",
-            Self::Connections => "connections",
-            Self::Figure4 => "figure-4",
-            Self::Figure5 => "figure-5",
-            Self::Figure6 => "figure-6",
-            Self::Figure7 => "figure-7",
-            Self::Figure8 => "figure-8",
-            Self::Figure9 => "figure-9",
-        }
-    }
-
     /// As a heading.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -164,10 +130,9 @@ impl FromStr for Exhibit {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let known = Self::ALL.iter().find(|exhibit| exhibit.as_str() == word);
-        known.copied().ok_or_else(|| {
-            let words: Vec<&str> = Self::ALL.iter().map(|exhibit| exhibit.as_str()).collect();
-            format!("there are {}", words.join(", "))
-        })
+        let known = Self::ALL
+            .into_iter()
+            .find(|exhibit| exhibit.as_str() == word);
+        known.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::as_str).join(", ")))
     }
 }

@@ -10,31 +10,22 @@ use serde::Serialize;
 use std::fmt;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::{Profile, Rules};
+use weir_semantics::words;
 use weir_semantics::{DeltaSeconds, Heuristic};
 
-/// One of the paper's traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Dial-up users of AT&T WorldNet.
-    Modem,
-    /// AT&T Labs.
-    Research,
+words! {
+    /// One of the paper's traces.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind {
+        /// Dial-up users of AT&T WorldNet.
+        Modem = "modem",
+        /// AT&T Labs.
+        Research = "research",
+    }
 }
 
 impl Kind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Modem, Self::Research];
-
-    /// As a word in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Modem => "modem",
-            Self::Research => "research",
-        }
-    }
-
     /// The profile of `weir trace make`.
     #[must_use]
     pub const fn profile(self) -> &'static str {
@@ -61,58 +52,31 @@ impl Kind {
     }
 }
 
-/// Which connections persist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Persistent {
-    /// None.
-    None,
-    /// Those between clients and proxy.
-    Client,
-    /// Those between proxy and servers.
-    Server,
-    /// All.
-    All,
-}
-
-impl Persistent {
-    /// All of them, in the order of the paper's bars.
-    pub const ALL: [Self; 4] = [Self::None, Self::Client, Self::Server, Self::All];
-
-    /// As a word in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Client => "client-proxy",
-            Self::Server => "proxy-server",
-            Self::All => "all",
-        }
+words! {
+    /// Which connections persist.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Persistent {
+        /// None.
+        None = "none",
+        /// Those between clients and proxy.
+        Client = "client-proxy",
+        /// Those between proxy and servers.
+        Server = "proxy-server",
+        /// All.
+        All = "all",
     }
 }
 
-/// What is cached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cache {
-    /// Nothing.
-    None,
-    /// What the rules of 1998 allow.
-    Data,
-    /// The same as if there were no cookies.
-    DataAndCookies,
-}
-
-impl Cache {
-    /// All of them, in the order of the paper's bars.
-    pub const ALL: [Self; 3] = [Self::None, Self::Data, Self::DataAndCookies];
-
-    /// As a word in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "no cache",
-            Self::Data => "cache",
-            Self::DataAndCookies => "cache, cookies too",
-        }
+words! {
+    /// What is cached.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Cache {
+        /// Nothing.
+        None = "no cache",
+        /// What the rules of 1998 allow.
+        Data = "cache",
+        /// The same as if there were no cookies.
+        DataAndCookies = "cache, cookies too",
     }
 }
 

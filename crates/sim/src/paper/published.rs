@@ -94,6 +94,22 @@ const fn count(key: &'static str, kind: Kind, value: f64) -> Published {
     is(key, kind, value, Unit::Count, CONNECTIONS)
 }
 
+const fn bytes(key: &'static str, value: f64) -> Published {
+    is(key, Modem, value, Unit::Bytes, ABORTS_COMPUTED)
+}
+
+const fn gigabytes(key: &'static str, value: f64) -> Published {
+    is(key, Modem, value, Unit::Gigabytes, BANDWIDTH)
+}
+
+const fn median_s(key: &'static str, kind: Kind, value: f64) -> Published {
+    is(key, kind, value, Unit::Seconds, FIGURE_4)
+}
+
+const fn requests_each(key: &'static str, value: f64) -> Published {
+    is(key, Modem, value, Unit::Mean, CONNECTIONS)
+}
+
 const TRACES: &str = "section on the traces";
 const CAUSES: &str = "table of uncachable responses";
 const HITS: &str = "section on hit ratios";
@@ -141,71 +157,17 @@ pub const PUBLISHED: &[Published] = &[
     percent("aborts.complete", Modem, 88.79, ABORTS),
     percent("aborts.aborted", Modem, 10.94, ABORTS),
     percent("aborts.overlong", Modem, 0.27, ABORTS),
-    is(
-        "aborts.complete-bytes",
-        Modem,
-        6147.0,
-        Unit::Bytes,
-        ABORTS_COMPUTED,
-    ),
-    is(
-        "aborts.aborted-declared",
-        Modem,
-        65_780.0,
-        Unit::Bytes,
-        ABORTS_COMPUTED,
-    ),
-    is(
-        "aborts.aborted-received",
-        Modem,
-        12_141.0,
-        Unit::Bytes,
-        ABORTS_COMPUTED,
-    ),
-    is(
-        "aborts.overlong-declared",
-        Modem,
-        7842.0,
-        Unit::Bytes,
-        ABORTS_COMPUTED,
-    ),
-    is(
-        "aborts.overlong-received",
-        Modem,
-        9039.0,
-        Unit::Bytes,
-        ABORTS_COMPUTED,
-    ),
+    bytes("aborts.complete-bytes", 6147.0),
+    bytes("aborts.aborted-declared", 65_780.0),
+    bytes("aborts.aborted-received", 12_141.0),
+    bytes("aborts.overlong-declared", 7842.0),
+    bytes("aborts.overlong-received", 9039.0),
     // bandwidth
-    is("bandwidth.none-gb", Modem, 49.8, Unit::Gigabytes, BANDWIDTH),
-    is(
-        "bandwidth.continue-gb",
-        Modem,
-        58.7,
-        Unit::Gigabytes,
-        BANDWIDTH,
-    ),
-    is(
-        "bandwidth.stop-45-gb",
-        Modem,
-        53.7,
-        Unit::Gigabytes,
-        BANDWIDTH,
-    ),
-    is(
-        "bandwidth.stop-1.5-gb",
-        Modem,
-        50.7,
-        Unit::Gigabytes,
-        BANDWIDTH,
-    ),
-    is(
-        "bandwidth.stop-0.5-gb",
-        Modem,
-        41.5,
-        Unit::Gigabytes,
-        BANDWIDTH,
-    ),
+    gigabytes("bandwidth.none-gb", 49.8),
+    gigabytes("bandwidth.continue-gb", 58.7),
+    gigabytes("bandwidth.stop-45-gb", 53.7),
+    gigabytes("bandwidth.stop-1.5-gb", 50.7),
+    gigabytes("bandwidth.stop-0.5-gb", 41.5),
     percent("bandwidth.continue", Modem, -18.0, BANDWIDTH),
     percent("bandwidth.stop-45", Modem, -8.0, BANDWIDTH),
     percent("bandwidth.stop-1.5", Modem, -2.0, BANDWIDTH),
@@ -238,30 +200,12 @@ pub const PUBLISHED: &[Published] = &[
     percent("over-proxy.connections-again", Research, 39.0, OVER_PROXY),
     percent("over-proxy.both", Research, 65.0, INTRODUCTION),
     // validation, set-up
-    is(
-        "validation.transfer-trace",
-        Modem,
-        0.44,
-        Unit::Seconds,
-        FIGURE_4,
-    ),
-    is("validation.transfer", Modem, 0.42, Unit::Seconds, FIGURE_4),
-    is(
-        "validation.total-trace",
-        Modem,
-        1.8,
-        Unit::Seconds,
-        FIGURE_4,
-    ),
-    is("validation.total", Modem, 2.4, Unit::Seconds, FIGURE_4),
-    is(
-        "validation.total-trace",
-        Research,
-        0.42,
-        Unit::Seconds,
-        FIGURE_4,
-    ),
-    is("validation.total", Research, 0.54, Unit::Seconds, FIGURE_4),
+    median_s("validation.transfer-trace", Modem, 0.44),
+    median_s("validation.transfer", Modem, 0.42),
+    median_s("validation.total-trace", Modem, 1.8),
+    median_s("validation.total", Modem, 2.4),
+    median_s("validation.total-trace", Research, 0.42),
+    median_s("validation.total", Research, 0.54),
     is("setup.mean", Modem, 1.3, Unit::Seconds, SETUP),
     percent("setup.half", Modem, 47.0, SETUP),
     percent("setup.half", Research, 26.0, SETUP),
@@ -304,32 +248,8 @@ pub const PUBLISHED: &[Published] = &[
     percent("connections.none.client-new", Research, 100.0, CONNECTIONS),
     percent("connections.none.server-new", Research, 84.0, CONNECTIONS),
     count("connections.no-proxy", Modem, 112.0),
-    is(
-        "connections.client-requests",
-        Modem,
-        5.4,
-        Unit::Mean,
-        CONNECTIONS,
-    ),
-    is(
-        "connections.server-requests",
-        Modem,
-        3.8,
-        Unit::Mean,
-        CONNECTIONS,
-    ),
-    is(
-        "connections.client-servers",
-        Modem,
-        2.0,
-        Unit::Mean,
-        CONNECTIONS,
-    ),
-    is(
-        "connections.server-clients",
-        Modem,
-        1.2,
-        Unit::Mean,
-        CONNECTIONS,
-    ),
+    requests_each("connections.client-requests", 5.4),
+    requests_each("connections.server-requests", 3.8),
+    requests_each("connections.client-servers", 2.0),
+    requests_each("connections.server-clients", 1.2),
 ];

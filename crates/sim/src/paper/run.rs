@@ -161,8 +161,8 @@ fn enter(all: &mut BTreeMap<Kind, Findings>, made: Made, requests: u64) {
 }
 
 fn chosen(only: &[Exhibit]) -> Vec<Exhibit> {
-    let is_chosen = |exhibit: &&Exhibit| only.is_empty() || only.contains(exhibit);
-    Exhibit::ALL.iter().filter(is_chosen).copied().collect()
+    let is_chosen = |exhibit: &Exhibit| only.is_empty() || only.contains(exhibit);
+    Exhibit::ALL.into_iter().filter(is_chosen).collect()
 }
 
 /// The passes that these exhibits need, those with the most runs first.
@@ -319,7 +319,7 @@ mod tests {
     fn each_needed_run_is_made_exactly_once() {
         for threads in [1, 2, 64] {
             let threads = NonZero::new(threads).unwrap();
-            let batches = batches(Exhibit::ALL, threads);
+            let batches = batches(&Exhibit::ALL, threads);
             let made: Vec<(Kind, Run)> = batches
                 .iter()
                 .flat_map(|batch| batch.runs.iter().map(|run| (batch.kind, *run)))

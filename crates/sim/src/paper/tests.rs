@@ -137,7 +137,7 @@ fn every_table_and_figure_is_on_the_terminal_and_the_page() {
             page.contains(&format!("<section id=\"{exhibit}\">")),
             "{exhibit}"
         );
-        assert_eq!(exhibit.as_str().parse(), Ok(*exhibit));
+        assert_eq!(exhibit.as_str().parse(), Ok(exhibit));
     }
     let shown = paper().exhibits.iter();
     let pictures: usize = shown.map(|shown| shown.pictures.len()).sum();

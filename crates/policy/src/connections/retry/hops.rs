@@ -6,6 +6,7 @@
 
 use crate::connections::HopId;
 use core::fmt;
+use weir_semantics::words;
 
 /// Next hops of a route that a request tries to connect to for one attempt to send it. nginx has no
 /// bound by default (`proxy_next_upstream_tries`); each try may cost a client the connect limit.
@@ -28,29 +29,18 @@ pub enum NoConnection {
     Ours,
 }
 
-/// Why no other next hop is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoOtherHop {
-    /// There is no route: the request names its origin.
-    NotRouted,
-    /// Another next hop does not help against a lack of our own.
-    OwnLack,
-    /// The request tried as many as it may.
-    TriedEnough,
-    /// The route has no other one to offer.
-    NoOther,
-}
-
-impl NoOtherHop {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotRouted => "not-routed",
-            Self::OwnLack => "own-lack",
-            Self::TriedEnough => "tried-enough",
-            Self::NoOther => "no-other",
-        }
+words! {
+    /// Why no other next hop is tried.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum NoOtherHop {
+        /// There is no route: the request names its origin.
+        NotRouted = "not-routed",
+        /// Another next hop does not help against a lack of our own.
+        OwnLack = "own-lack",
+        /// The request tried as many as it may.
+        TriedEnough = "tried-enough",
+        /// The route has no other one to offer.
+        NoOther = "no-other",
     }
 }
 

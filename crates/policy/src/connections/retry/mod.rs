@@ -14,6 +14,7 @@ pub use hops::{HOP_ATTEMPTS_MAX, HopAttempts, NoConnection, NoOtherHop};
 
 use core::fmt;
 use weir_semantics::Method;
+use weir_semantics::words;
 
 /// What is known when the connection closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,33 +44,21 @@ pub enum BodySent {
     Consumed,
 }
 
-/// Why a request is not repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoRetry {
-    /// The connection was new: that is a failing next hop, not the idle race.
-    ConnectionWasNew,
-    /// Some of a response has arrived: the request was acted upon, and the client may have seen
-    /// part of it.
-    ResponseBegun,
-    /// It was repeated before (RFC 9110 §9.2.2: no automatic retry of a failed automatic retry).
-    RepeatedBefore,
-    /// The method is not idempotent.
-    MethodNotIdempotent,
-    /// Its body cannot be sent again.
-    BodyConsumed,
-}
-
-impl NoRetry {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ConnectionWasNew => "connection-was-new",
-            Self::ResponseBegun => "response-begun",
-            Self::RepeatedBefore => "repeated-before",
-            Self::MethodNotIdempotent => "method-not-idempotent",
-            Self::BodyConsumed => "body-consumed",
-        }
+words! {
+    /// Why a request is not repeated.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum NoRetry {
+        /// The connection was new: that is a failing next hop, not the idle race.
+        ConnectionWasNew = "connection-was-new",
+        /// Some of a response has arrived: the request was acted upon, and the client may have seen
+        /// part of it.
+        ResponseBegun = "response-begun",
+        /// It was repeated before (RFC 9110 §9.2.2: no automatic retry of a failed automatic retry).
+        RepeatedBefore = "repeated-before",
+        /// The method is not idempotent.
+        MethodNotIdempotent = "method-not-idempotent",
+        /// Its body cannot be sent again.
+        BodyConsumed = "body-consumed",
     }
 }
 

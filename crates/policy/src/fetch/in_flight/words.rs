@@ -2,6 +2,7 @@
 
 use crate::fetch::byte_span::ByteSpan;
 use crate::fetch::pace::ReadAhead;
+use weir_semantics::words;
 
 /// A reader of an in-flight response; not used again while the response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,34 +34,22 @@ impl Default for InFlightRules {
     }
 }
 
-/// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it
-/// yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AttachError {
-    /// A fetch was cut or found another representation, and what the reader wants is not all here.
-    Closed,
-    /// No fetch is about to bring what it wants, and without a strong validator none can be begun.
-    CannotRange,
-    /// It wants nothing this content has.
-    BeyondEnd,
-    /// The content lies in so many pieces already that another would be one too many
-    /// ([`SPANS_MAX`]).
-    TooManySpans,
-    /// There are too many readers ([`READERS_MAX`]).
-    TooManyReaders,
-}
-
-impl AttachError {
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::CannotRange => "cannot-range",
-            Self::BeyondEnd => "beyond-end",
-            Self::TooManySpans => "too-many-spans",
-            Self::TooManyReaders => "too-many-readers",
-        }
+words! {
+    /// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it
+    /// yet.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum AttachError {
+        /// A fetch was cut or found another representation, and what the reader wants is not all here.
+        Closed = "closed",
+        /// No fetch is about to bring what it wants, and without a strong validator none can be begun.
+        CannotRange = "cannot-range",
+        /// It wants nothing this content has.
+        BeyondEnd = "beyond-end",
+        /// The content lies in so many pieces already that another would be one too many
+        /// ([`SPANS_MAX`]).
+        TooManySpans = "too-many-spans",
+        /// There are too many readers ([`READERS_MAX`]).
+        TooManyReaders = "too-many-readers",
     }
 }
 
@@ -105,17 +94,19 @@ pub enum Confirm {
     No,
 }
 
-/// Why a reader's next byte will not come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cut {
-    /// The next hop cut a fetch short.
-    NextHop,
-    /// What is missing is now another representation's, or was refused.
-    Changed,
-    /// What is missing may not be shared any more: each reader has to ask for its own.
-    NotShared,
-    /// The fetch was stopped and cannot be resumed without a strong validator.
-    Stopped,
+words! {
+    /// Why a reader's next byte will not come.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Cut {
+        /// The next hop cut a fetch short.
+        NextHop = "next-hop-cut",
+        /// What is missing is now another representation's, or was refused.
+        Changed = "changed",
+        /// What is missing may not be shared any more: each reader has to ask for its own.
+        NotShared = "not-shared",
+        /// The fetch was stopped and cannot be resumed without a strong validator.
+        Stopped = "stopped",
+    }
 }
 
 impl Cut {
@@ -123,17 +114,6 @@ impl Cut {
     #[must_use]
     pub const fn outdates_stored(self) -> bool {
         matches!(self, Self::Changed | Self::NotShared)
-    }
-
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NextHop => "next-hop-cut",
-            Self::Changed => "changed",
-            Self::NotShared => "not-shared",
-            Self::Stopped => "stopped",
-        }
     }
 }
 

@@ -7,11 +7,18 @@ use crate::paper::experiment::{Cache, Kind, Persistent, Run};
 use crate::paper::facts::{Facts, SHARE_STEPS};
 use crate::paper::findings::{Findings, Of, mean, median};
 use crate::paper::published::{Published, Unit};
-use crate::results::outcome::Latency;
 use crate::results::spread::{Bin, Summary};
 
 fn of_kind(findings: &[Findings], kind: Kind) -> Option<&Findings> {
     findings.iter().find(|findings| findings.kind == kind)
+}
+
+/// The key of the figure of this trace.
+fn figure(kind: Kind, [modem, research]: [&'static str; 2]) -> &'static str {
+    match kind {
+        Kind::Modem => modem,
+        Kind::Research => research,
+    }
 }
 
 const DENSITY: [&str; 2] = ["time", "requests in a doubling of time, %"];
@@ -86,60 +93,30 @@ fn median_marks(key: &str, kind: Kind, series: usize, ours: &Summary, what: &str
 }
 
 /// A time of the trace itself.
-fn of_trace(of: fn(&Facts) -> f64) -> impl Fn(&Findings) -> Option<f64> {
-    move |findings| Some(of(findings.facts.as_ref()?) / 1e6)
+fn of_trace(key: &str, what: &str, of: fn(&Facts) -> f64) -> Row {
+    let what = format!("{what}: in the trace");
+    Row::new(key, &what, Unit::Seconds, move |findings| {
+        Some(of(findings.facts.as_ref()?) / 1e6)
+    })
 }
 
 /// A time of the simulated trace.
-fn of_validation(of: fn(&Latency) -> f64) -> impl Fn(&Findings) -> Option<f64> {
-    move |findings| Some(of(&findings.outcome(Run::Validation)?.latency) / 1e6)
+fn of_validation(key: &str, what: &str, of: Of) -> Row {
+    let what = format!("{what}: simulated");
+    Row::new(key, &what, Unit::Seconds, move |findings| {
+        Some(of(&findings.outcome(Run::Validation)?.latency) / 1e6)
+    })
 }
 
 pub(super) fn validation(findings: &[Findings]) -> Table {
-    let row = |key: &str, what: &str, trace: Option<fn(&Facts) -> f64>, of: fn(&Latency) -> f64| {
-        match trace {
-            Some(trace) => Row::new(key, what, Unit::Seconds, of_trace(trace)),
-            None => Row::new(key, what, Unit::Seconds, of_validation(of)),
-        }
-    };
-    let transfer = |latency: &Latency| latency.transfer.median_us as f64;
+    #[rustfmt::skip]
     let rows = vec![
-        row(
-            "validation.transfer-trace",
-            "transfer, median: in the trace",
-            Some(|facts| facts.transfer.median_us as f64),
-            transfer,
-        ),
-        row(
-            "validation.transfer",
-            "transfer, median: simulated",
-            None,
-            transfer,
-        ),
-        row(
-            "validation.total-trace",
-            "latency, median: in the trace",
-            Some(|facts| facts.total.median_us as f64),
-            median,
-        ),
-        row(
-            "validation.total",
-            "latency, median: simulated",
-            None,
-            median,
-        ),
-        row(
-            "validation.total-mean-trace",
-            "latency, mean: in the trace",
-            Some(|facts| facts.total.mean_us),
-            mean,
-        ),
-        row(
-            "validation.total-mean",
-            "latency, mean: simulated",
-            None,
-            mean,
-        ),
+        of_trace("validation.transfer-trace", "transfer, median", |facts| facts.transfer.median_us as f64),
+        of_validation("validation.transfer", "transfer, median", |latency| latency.transfer.median_us as f64),
+        of_trace("validation.total-trace", "latency, median", |facts| facts.total.median_us as f64),
+        of_validation("validation.total", "latency, median", median),
+        of_trace("validation.total-mean-trace", "latency, mean", |facts| facts.total.mean_us),
+        of_validation("validation.total-mean", "latency, mean", mean),
     ];
     let pictures = findings.iter().filter_map(validation_picture);
     Table {
@@ -253,11 +230,7 @@ const CURVES: [(&str, &str); 4] = [
 ];
 
 pub(super) fn spread(findings: &[Findings], kind: Kind) -> Table {
-    let figure = if kind == Kind::Modem {
-        "figure-6"
-    } else {
-        "figure-8"
-    };
+    let figure = figure(kind, ["figure-6", "figure-8"]);
     let mut rows = Vec::new();
     for ((word, name), run) in CURVES.into_iter().zip(Run::CURVES) {
         for (which, of) in [("mean", mean as Of), ("median", median)] {
@@ -282,13 +255,7 @@ pub(super) fn spread(findings: &[Findings], kind: Kind) -> Table {
         let medians: Vec<String> = outcomes()
             .map(|(_, name, total)| format!("{name} {:.2} s", total.median_us as f64 / 1e6))
             .collect();
-        let stroke = |series: usize| {
-            if series == 0 {
-                Stroke::Dashed
-            } else {
-                Stroke::Solid
-            }
-        };
+        let stroke = |series: usize| [Stroke::Dashed, Stroke::Solid][usize::from(series > 0)];
         Picture::Curves(Curves {
             title: format!("Latency, {} trace", kind.as_str()),
             note: format!("Medians, on the axis: {}.", medians.join(", ")),
@@ -324,11 +291,7 @@ fn key_of(persistent: Persistent, cache: Cache) -> Option<&'static str> {
 }
 
 pub(super) fn bars(findings: &[Findings], kind: Kind) -> Table {
-    let figure = if kind == Kind::Modem {
-        "figure-7"
-    } else {
-        "figure-9"
-    };
+    let figure = figure(kind, ["figure-7", "figure-9"]);
     let of_no_proxy = move |findings: &Findings, run: Run| {
         (findings.kind == kind).then_some(())?;
         Some(100.0 - findings.gain(run, Run::NoProxy, mean)?)

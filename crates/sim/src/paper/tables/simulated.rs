@@ -204,12 +204,7 @@ pub(super) fn connections() -> Table {
 }
 
 fn kept(persistent: Persistent) -> [Row; 4] {
-    let word = match persistent {
-        Persistent::None => "none",
-        Persistent::Client => "client",
-        Persistent::Server => "server",
-        Persistent::All => "all",
-    };
+    let word = ["none", "client", "server", "all"][persistent as usize];
     let run = Run::Proxy(persistent, Cache::Data);
     let name = persistent.as_str();
     let most = |side: &str, of: fn(&Outcome) -> Connections| {

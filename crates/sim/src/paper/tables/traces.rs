@@ -5,6 +5,7 @@ use crate::paper::experiment::Run;
 use crate::paper::facts::Facts;
 use crate::paper::findings::{Findings, percent};
 use crate::paper::published::Unit;
+use crate::results::outcome::Requests;
 use weir_trace::stats::{Abort, Cause};
 
 fn of_facts<T: 'static>(
@@ -13,47 +14,30 @@ fn of_facts<T: 'static>(
     move |findings| of(findings.facts.as_ref()?)
 }
 
+/// A number of a trace: key, what, unit, and where it is counted.
+type Count = (&'static str, &'static str, Unit, fn(&Facts) -> Option<f64>);
+
+fn count((key, what, unit, of): Count) -> Row {
+    Row::new(key, what, unit, of_facts(of))
+}
+
+#[rustfmt::skip]
+const TRACES: [Count; 5] = [
+    ("trace.requests", "requests", Unit::Count, |facts| Some(facts.summary.requests as f64)),
+    ("trace.clients", "clients", Unit::Count, |facts| Some(facts.summary.population.clients? as f64)),
+    ("trace.servers", "servers", Unit::Count, |facts| Some(facts.summary.population.servers? as f64)),
+    ("trace.bytes", "content that clients received", Unit::Gigabytes,
+        |facts| Some(facts.summary.volume.received_bytes? as f64 / 1e9)),
+    ("trace.persistent", "requests on persistent connections", Unit::Percent,
+        |facts| Some(percent(facts.summary.connections.client.persistent?.share()))),
+];
+
 pub(super) fn traces() -> Table {
-    let number = |value: u64| value as f64;
-    let rows = vec![
-        Row::new(
-            "trace.requests",
-            "requests",
-            Unit::Count,
-            of_facts(move |facts| Some(number(facts.summary.requests))),
-        ),
-        Row::new(
-            "trace.clients",
-            "clients",
-            Unit::Count,
-            of_facts(move |facts| facts.summary.population.clients.map(number)),
-        ),
-        Row::new(
-            "trace.servers",
-            "servers",
-            Unit::Count,
-            of_facts(move |facts| facts.summary.population.servers.map(number)),
-        ),
-        Row::new(
-            "trace.bytes",
-            "content that clients received",
-            Unit::Gigabytes,
-            of_facts(|facts| Some(facts.summary.volume.received_bytes? as f64 / 1e9)),
-        ),
-        Row::percent(
-            "trace.persistent",
-            "requests on persistent connections",
-            of_facts(|facts| {
-                let persistent = facts.summary.connections.client.persistent?;
-                Some(percent(persistent.share()))
-            }),
-        ),
-    ];
     Table {
         about: "Made up, and calibrated to what the paper says of its own. Shares do not depend on the length of a trace; how many \
                 clients and servers it has does."
             .to_owned(),
-        rows,
+        rows: TRACES.map(count).into(),
         pictures: Vec::new(),
     }
 }
@@ -91,57 +75,37 @@ const fn key_of(cause: Cause) -> &'static str {
     }
 }
 
+#[rustfmt::skip]
+const HITS: [Count; 4] = [
+    ("hits.ignoring-cookies", "hit ratio, ignoring cookies", Unit::Percent,
+        |facts| Some(percent(facts.summary.infinite.ignoring_cookies.hit_ratio()))),
+    ("hits.obeying-cookies", "hit ratio, obeying cookies", Unit::Percent,
+        |facts| Some(percent(facts.summary.infinite.obeying_cookies.hit_ratio()))),
+    ("hits.bytes-ignoring-cookies", "byte hit ratio, ignoring cookies", Unit::Percent,
+        |facts| facts.summary.infinite.ignoring_cookies.byte_hit_ratio().map(percent)),
+    ("hits.bytes-obeying-cookies", "byte hit ratio, obeying cookies", Unit::Percent,
+        |facts| facts.summary.infinite.obeying_cookies.byte_hit_ratio().map(percent)),
+];
+
 pub(super) fn hits() -> Table {
-    let rows = vec![
-        Row::percent(
-            "hits.ignoring-cookies",
-            "hit ratio, ignoring cookies",
-            of_facts(|facts| {
-                let ratios = facts.summary.infinite.ignoring_cookies;
-                Some(percent(ratios.hit_ratio()))
-            }),
-        ),
-        Row::percent(
-            "hits.obeying-cookies",
-            "hit ratio, obeying cookies",
-            of_facts(|facts| {
-                let ratios = facts.summary.infinite.obeying_cookies;
-                Some(percent(ratios.hit_ratio()))
-            }),
-        ),
-        Row::percent(
-            "hits.bytes-ignoring-cookies",
-            "byte hit ratio, ignoring cookies",
-            of_facts(|facts| {
-                let ratios = facts.summary.infinite.ignoring_cookies;
-                ratios.byte_hit_ratio().map(percent)
-            }),
-        ),
-        Row::percent(
-            "hits.bytes-obeying-cookies",
-            "byte hit ratio, obeying cookies",
-            of_facts(|facts| {
-                let ratios = facts.summary.infinite.obeying_cookies;
-                ratios.byte_hit_ratio().map(percent)
-            }),
-        ),
-        Row::percent(
+    let simulated = |key: &str, what: &str, of: fn(&Requests) -> f64| {
+        Row::percent(key, what, move |findings| {
+            Some(percent(of(&findings.outcome(Run::FULL)?.requests)))
+        })
+    };
+    let mut rows: Vec<Row> = HITS.map(count).into();
+    rows.extend([
+        simulated(
             "hits.simulated",
             "hit ratio of the simulated proxy, which stops aborted fetches",
-            |findings| {
-                let outcome = findings.outcome(Run::FULL)?;
-                Some(percent(outcome.requests.hit_ratio()))
-            },
+            Requests::hit_ratio,
         ),
-        Row::percent(
+        simulated(
             "hits.simulated-bytes",
             "byte hit ratio of the simulated proxy",
-            |findings| {
-                let outcome = findings.outcome(Run::FULL)?;
-                Some(percent(outcome.requests.byte_hit_ratio()))
-            },
+            Requests::byte_hit_ratio,
         ),
-    ];
+    ]);
     Table {
         about: "The cache has room for everything, and takes nothing for stale. What an aborted transfer asked for counts as stored \
                 whole; the simulated proxy has only what came before its client left."
@@ -165,44 +129,17 @@ pub(super) fn aborts() -> Table {
             (one.transfers > 0).then(|| of(&one))
         })
     };
+    let mean = |key, what, place, of| Row::new(key, what, Unit::Bytes, bytes(place, of));
+    #[rustfmt::skip]
     let rows = vec![
-        Row::percent(
-            "aborts.complete",
-            "complete, of those with a length",
-            share(0),
-        ),
+        Row::percent("aborts.complete", "complete, of those with a length", share(0)),
         Row::percent("aborts.aborted", "aborted", share(1)),
         Row::percent("aborts.overlong", "longer than declared", share(2)),
-        Row::new(
-            "aborts.complete-bytes",
-            "complete: mean size",
-            Unit::Bytes,
-            bytes(0, Abort::declared_mean),
-        ),
-        Row::new(
-            "aborts.aborted-declared",
-            "aborted: mean declared size",
-            Unit::Bytes,
-            bytes(1, Abort::declared_mean),
-        ),
-        Row::new(
-            "aborts.aborted-received",
-            "aborted: mean received size",
-            Unit::Bytes,
-            bytes(1, Abort::received_mean),
-        ),
-        Row::new(
-            "aborts.overlong-declared",
-            "longer: mean declared size",
-            Unit::Bytes,
-            bytes(2, Abort::declared_mean),
-        ),
-        Row::new(
-            "aborts.overlong-received",
-            "longer: mean received size",
-            Unit::Bytes,
-            bytes(2, Abort::received_mean),
-        ),
+        mean("aborts.complete-bytes", "complete: mean size", 0, Abort::declared_mean),
+        mean("aborts.aborted-declared", "aborted: mean declared size", 1, Abort::declared_mean),
+        mean("aborts.aborted-received", "aborted: mean received size", 1, Abort::received_mean),
+        mean("aborts.overlong-declared", "longer: mean declared size", 2, Abort::declared_mean),
+        mean("aborts.overlong-received", "longer: mean received size", 2, Abort::received_mean),
     ];
     Table {
         about: "An abort is inferred, as in the paper: fewer bytes were received than Content-Length declared. The paper has this table \
