@@ -1,7 +1,7 @@
 //! `weir check`: is this config good, and what does it mean?
 
 use crate::effective;
-use crate::messages::{Exit, Failure, give};
+use crate::messages::{Failure, give};
 use crate::serve::flags::CheckFlags;
 use crate::serve::flags::ServeFlags;
 use weir_proxy::Unusable;
@@ -33,12 +33,11 @@ fn cannot_use(flags: &CheckFlags, unusable: &[Unusable]) -> Failure {
     let each = unusable
         .iter()
         .map(|it| format!("{}: {}", it.what, it.cause));
-    Failure {
-        exit: Exit::OutsideFailed,
-        what: format!("cannot use what `{}` names", flags.config.display()),
-        cause: each.collect::<Vec<_>>().join("\n             "),
-        hint: hint(unusable),
-    }
+    Failure::outside(
+        format!("cannot use what `{}` names", flags.config.display()),
+        each.collect::<Vec<_>>().join("\n             "),
+    )
+    .hint_if(hint(unusable))
 }
 
 /// What to do, each advice once; a cause may say it itself.

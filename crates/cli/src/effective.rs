@@ -95,11 +95,12 @@ fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
         None if size.is_some() => weir_proxy::default_disk_path(),
         None => return Ok(()),
     };
-    let path = path.ok_or_else(|| Failure {
-        exit: Exit::BadUsage,
-        what: "cannot use `--disk` with a size".to_owned(),
-        cause: "neither XDG_CACHE_HOME nor HOME says where the user's cache is".to_owned(),
-        hint: Some("say where with `--disk-dir PATH`".to_owned()),
+    let path = path.ok_or_else(|| {
+        Failure::usage(
+            "cannot use `--disk` with a size",
+            "neither XDG_CACHE_HOME nor HOME says where the user's cache is",
+        )
+        .hint("say where with `--disk-dir PATH`")
     })?;
     disk.enabled = true;
     disk.directories = vec![Directory { path, size }];
@@ -164,11 +165,9 @@ fn follow_memory(config: &mut Config, document: Option<&Document>) {
 
 /// Says where the value at fault came from: a flag, a line of the file, or the defaults.
 fn blame(invalid: &Invalid, flags: &ServeFlags, document: Option<&Document>) -> Failure {
-    let failure = |cause: String| Failure {
-        exit: Exit::BadUsage,
-        what: "cannot use this configuration".to_owned(),
-        cause,
-        hint: Some(invalid.hint.replace("`enabled = false`", "`--disk off`")),
+    let failure = |cause: String| {
+        Failure::usage("cannot use this configuration", cause)
+            .hint(invalid.hint.replace("`enabled = false`", "`--disk off`"))
     };
     match (flag_of(&invalid.key_path, flags), document) {
         (Some(flag), _) => failure(format!("`{flag}`: {}", invalid.reason)),

@@ -1,6 +1,6 @@
 //! A config file: its text, what it says, and where it says it.
 
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,8 @@ impl Document {
     ///
     /// When it cannot be read, is longer than [`FILE_BYTES_MAX`], or is not UTF-8.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let bytes = read_bytes(path).map_err(|error| Failure {
-            exit: Exit::BadUsage,
-            what: format!("cannot read config `{}`", path.display()),
-            cause: error.to_string(),
-            hint: None,
+        let bytes = read_bytes(path).map_err(|error| {
+            Failure::usage(format!("cannot read config `{}`", path.display()), error)
         })?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self {
@@ -111,12 +108,7 @@ impl ConfigError {
                 place.line, place.column, self.message
             ),
         };
-        Failure {
-            exit: Exit::BadUsage,
-            what: format!("cannot use config `{path}`"),
-            cause,
-            hint: self.hint,
-        }
+        Failure::usage(format!("cannot use config `{path}`"), cause).hint_if(self.hint)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line. What is documented here is what `--help` prints.
 
 use crate::bench::BenchCommand;
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use crate::operate::{PurgeFlags, ReloadFlags};
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::sim::SimCommand;
@@ -78,14 +78,13 @@ fn bad_value(error: &clap::Error) -> Failure {
     };
     let source = error.source().map_or_else(String::new, ToString::to_string);
     let advice = toml_text::advise(&source, |_| None);
-    Failure {
-        exit: Exit::BadUsage,
-        what: format!(
+    Failure::usage(
+        format!(
             "cannot use `{}` for `{}`",
             context(ContextKind::InvalidValue),
             context(ContextKind::InvalidArg)
         ),
-        cause: advice.message,
-        hint: advice.hint,
-    }
+        advice.message,
+    )
+    .hint_if(advice.hint)
 }

@@ -8,6 +8,7 @@
 //! hint: did you mean `memory`?
 //! ```
 
+use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -39,22 +40,38 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something outside of us failed.
-    pub(crate) fn outside(what: impl Into<String>, cause: &impl fmt::Display) -> Self {
+    /// The usage or the config is wrong.
+    pub(crate) fn usage(what: impl Into<String>, cause: impl ToString) -> Self {
         Self {
-            exit: Exit::OutsideFailed,
+            exit: Exit::BadUsage,
             what: what.into(),
             cause: cause.to_string(),
             hint: None,
         }
     }
 
+    /// Something outside of us failed.
+    pub(crate) fn outside(what: impl Into<String>, cause: impl ToString) -> Self {
+        Self {
+            exit: Exit::OutsideFailed,
+            ..Self::usage(what, cause)
+        }
+    }
+
+    /// The same failure with a hint.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.hint_if(Some(hint.into()))
+    }
+
+    /// The same failure with this hint, if there is one.
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
     /// A file that the operator named could not be written.
     pub(crate) fn output(path: &Path, error: &io::Error) -> Self {
-        Self {
-            hint: output::hint(path, error),
-            ..Self::outside(format!("cannot write `{}`", path.display()), error)
-        }
+        Self::outside(format!("cannot write `{}`", path.display()), error)
+            .hint_if(output::hint(path, error))
     }
 }
 
@@ -80,9 +97,21 @@ pub(crate) fn exit_code(done: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// A message on stderr. That nobody reads it is no failure.
+/// A message on stderr. A closed stderr is no failure.
 pub(crate) fn tell(message: &impl fmt::Display) {
     let _unread = writeln!(std::io::stderr(), "{message}");
+}
+
+/// `data` as JSON on stdout.
+pub(crate) fn give_json(data: &impl Serialize) -> Result<(), Failure> {
+    give(&json(data)?)
+}
+
+/// `data` as JSON for people, with a line end.
+pub(crate) fn json(data: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(data)
+        .map_err(|error| Failure::outside("cannot write JSON", error))?;
+    Ok(text + "\n")
 }
 
 /// Data on stdout. A reader that has seen enough (`| head`) is no failure.

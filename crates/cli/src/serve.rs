@@ -9,7 +9,7 @@ use crate::allocator;
 use crate::check::describe_cache;
 use crate::effective;
 use crate::messages::{Failure, give, tell};
-use crate::operate::{Announced, Running};
+use crate::operate::{RunFile, Running};
 use crate::serve::flags::ServeFlags;
 use record::Recording;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -46,11 +46,11 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
         noted.reloaded(&config);
         Ok(config)
     };
-    let announced = config.clone();
+    let run_file = config.clone();
     let ended = run_until_signalled(config, Box::new(reload), recording, &|started| {
         // first: who reads the line to try may purge at once
-        files.started(&announced, started, path.as_deref());
-        tell(&announcement(&announced, started).trim_end());
+        files.started(&run_file, started, path.as_deref());
+        tell(&announcement(&run_file, started).trim_end());
     });
     ended.map_err(|failure| with_limit(failure, open_files_max))
 }
@@ -69,7 +69,7 @@ fn with_limit(mut failure: Failure, open_files_max: Option<u64>) -> Failure {
 /// The file by which `weir purge` and `weir reload` find this process, while it runs.
 #[derive(Default)]
 struct RuntimeFile {
-    written: Mutex<Option<(Announced, Running)>>,
+    written: Mutex<Option<(RunFile, Running)>>,
 }
 
 impl RuntimeFile {
@@ -84,8 +84,8 @@ impl RuntimeFile {
             token_file: token_path(config),
             config: path.and_then(|path| std::fs::canonicalize(path).ok()),
         };
-        match Announced::write(&running) {
-            Ok(announced) => *self.lock() = Some((announced, running)),
+        match RunFile::write(&running) {
+            Ok(run_file) => *self.lock() = Some((run_file, running)),
             Err(error) => tell(&format!(
                 "note: `weir purge` and `weir reload` will need `--admin {}`: nothing tells them where this proxy is ({error})",
                 started.admin
@@ -95,14 +95,14 @@ impl RuntimeFile {
 
     /// The token may be in another file now.
     fn reloaded(&self, config: &Config) {
-        if let Some((announced, running)) = &mut *self.lock() {
+        if let Some((run_file, running)) = &mut *self.lock() {
             running.token_file = token_path(config);
             // what cannot be written stays as it was, and `--token-file` says better
-            let _ = announced.rewrite(running);
+            let _ = run_file.rewrite(running);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Announced, Running)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(RunFile, Running)>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,9 +148,8 @@ fn run_until_signalled(
         Some(recorder) => Proxy::start_recorded(config, options, recorder),
         None => Proxy::start(config, options),
     };
-    let proxy = proxy.map_err(|error| Failure {
-        hint: error.hint,
-        ..Failure::outside(format!("cannot {}", error.what), &error.cause)
+    let proxy = proxy.map_err(|error| {
+        Failure::outside(format!("cannot {}", error.what), &error.cause).hint_if(error.hint)
     })?;
     let ready = |proxy: &Proxy| {
         announce(&Started {

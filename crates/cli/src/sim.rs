@@ -3,9 +3,9 @@
 mod hits;
 mod mrc;
 mod paper;
+mod progress_reporter;
 mod run;
 mod sweep;
-mod teller;
 mod trace;
 
 use crate::messages::Failure;

@@ -40,26 +40,28 @@ impl Path {
     }
 }
 
-/// Whether requests are answered from what is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caching {
-    /// Never: every request goes around the cache.
-    Off,
-    /// By the rules.
-    On,
-    /// By the rules, as if nobody had ever sent a cookie: the paper's `cache_cookies`.
-    IgnoringCookies,
+weir_policy::choice! {
+    /// Whether requests are answered from what is stored.
+    pub enum Caching {
+        /// Never: every request goes around the cache.
+        Off = "off",
+        /// By the rules.
+        On = "on",
+        /// By the rules, as if no message had a cookie: the paper's `cache_cookies`.
+        IgnoringCookies = "ignoring-cookies",
+    }
 }
 
-/// Which connections are kept open after a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// None.
-    Never,
-    /// Those that were in the trace.
-    AsInTrace,
-    /// All whose response came to its end.
-    Always,
+weir_policy::choice! {
+    /// Which connections are kept open after a response.
+    pub enum Keep {
+        /// None.
+        Never = "never",
+        /// Those that were kept in the trace.
+        AsInTrace = "as-in-trace",
+        /// All whose response came to its end.
+        Always = "always",
+    }
 }
 
 /// Links, round trips and time-outs.

@@ -20,20 +20,5 @@ impl From<weir_bench::failure::Failure> for Failure {
 
 /// A scenario that cannot be used.
 pub(super) fn scenario(name: &str, error: &ScenarioError) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: format!("cannot use scenario `{name}`"),
-        cause: error.to_string(),
-        hint: error.hint.clone(),
-    }
-}
-
-/// Bad usage.
-pub(super) fn usage(what: impl Into<String>, cause: impl ToString) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: what.into(),
-        cause: cause.to_string(),
-        hint: None,
-    }
+    Failure::usage(format!("cannot use scenario `{name}`"), error).hint_if(error.hint.clone())
 }

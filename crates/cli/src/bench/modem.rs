@@ -109,7 +109,7 @@ fn finish(runs: Vec<RecordFile>, folder: &Path, is_interrupted: bool) -> Result<
     if is_interrupted {
         return Err(Failure {
             exit: Exit::CheckSaidNo,
-            ..failure::usage(
+            ..Failure::usage(
                 "the experiment is not whole",
                 format!("interrupted after {} runs", runs.len()),
             )

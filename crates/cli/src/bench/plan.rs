@@ -1,7 +1,7 @@
 //! From flags to a plan.
 
 use super::VERSION;
-use super::failure::{scenario as scenario_failure, usage};
+use super::failure::scenario as scenario_failure;
 use super::flags::{AboutFlags, ChangeFlags, ProxyFlags, ScenarioFlags, ThreadFlags};
 use crate::messages::Failure;
 use std::io::IsTerminal as _;
@@ -42,9 +42,9 @@ fn read_scenario(name: &str) -> Result<Scenario, Failure> {
     if !is_file || Scenario::names().any(|known| known == name) {
         return Scenario::built_in(name).map_err(|error| scenario_failure(name, &error));
     }
-    let text = std::fs::read_to_string(name).map_err(|error| Failure {
-        hint: Some("`weir bench scenarios` lists those that are built in".into()),
-        ..usage(format!("cannot read scenario `{name}`"), error)
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        Failure::usage(format!("cannot read scenario `{name}`"), error)
+            .hint("`weir bench scenarios` lists those that are built in")
     })?;
     Scenario::parse(name, &text).map_err(|error| scenario_failure(name, &error))
 }
@@ -64,10 +64,7 @@ pub(super) fn with_clients(scenario: &Scenario, clients: u32) -> Result<Scenario
         Workload::Hits(_) => vec![format!("workload.connections={clients}")],
         Workload::PolyMix(_) => {
             let cause = format!("the robots of `{}` follow from its rate", scenario.name);
-            return Err(Failure {
-                hint: Some("robots are the peak rate over 0.4: --set workload.peak_rate_per_s=40 makes 100".into()),
-                ..usage(format!("cannot have {clients} clients"), cause)
-            });
+            return Err(Failure::usage(format!("cannot have {clients} clients"), cause).hint("robots are the peak rate over 0.4: --set workload.peak_rate_per_s=40 makes 100"));
         }
     };
     let mut with = scenario.clone();
@@ -79,7 +76,7 @@ pub(super) fn with_clients(scenario: &Scenario, clients: u32) -> Result<Scenario
 /// The scenario in so much of its time.
 pub(super) fn scaled(scenario: &Scenario, factor: f64) -> Result<Scenario, Failure> {
     if !(factor.is_finite() && factor > 0.0) {
-        return Err(usage(
+        return Err(Failure::usage(
             "cannot scale the scenario",
             format!("{factor} is not more than 0"),
         ));
@@ -129,7 +126,7 @@ pub(super) fn run_plan(
 ) -> Result<RunPlan, Failure> {
     if !(0.0..=1.0).contains(&about.errors_max) {
         let cause = format!("{} is no share from 0 to 1", about.errors_max);
-        return Err(usage("cannot use `--errors-max`", cause));
+        return Err(Failure::usage("cannot use `--errors-max`", cause));
     }
     let mode = match (proxy, is_gateway) {
         (None, _) => Mode::Direct,
@@ -155,9 +152,9 @@ pub(super) fn run_plan(
 
 /// An address and port, or a name and port.
 pub(super) fn resolve(text: &str) -> Result<SocketAddr, Failure> {
-    let bad = |cause: &dyn std::fmt::Display| Failure {
-        hint: Some("an address has a port, such as 127.0.0.1:3128".into()),
-        ..usage(format!("cannot use address `{text}`"), cause)
+    let bad = |cause: &dyn std::fmt::Display| {
+        Failure::usage(format!("cannot use address `{text}`"), cause)
+            .hint("an address has a port, such as 127.0.0.1:3128")
     };
     let mut addresses = text.to_socket_addrs().map_err(|error| bad(&error))?;
     addresses

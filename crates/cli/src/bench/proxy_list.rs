@@ -1,6 +1,5 @@
 //! Proxies by name: `squid=127.0.0.1:3128,pid=4711`.
 
-use super::failure::usage;
 use super::flags::AboutFlags;
 use crate::messages::Failure;
 use std::str::FromStr;
@@ -98,14 +97,14 @@ pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Fa
             let cause = format!("`{}` has no name", proxy.address);
             return Err(Failure {
                 hint,
-                ..usage(what, cause)
+                ..Failure::usage(what, cause)
             });
         };
         if names.contains(&name) {
             let cause = format!("two have the name `{name}`");
             return Err(Failure {
                 hint,
-                ..usage(what, cause)
+                ..Failure::usage(what, cause)
             });
         }
         names.push(name);
@@ -122,7 +121,7 @@ pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Fa
         let cause = format!("`{flag}` does not say which of them it is about");
         return Err(Failure {
             hint,
-            ..usage(what, cause)
+            ..Failure::usage(what, cause)
         });
     }
     Ok(())

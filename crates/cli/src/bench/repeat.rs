@@ -1,6 +1,5 @@
 //! Repetitions of runs within one command, and what is done before each.
 
-use super::failure;
 use crate::messages::{Exit, Failure};
 use clap::Args;
 use std::process::Command;
@@ -57,10 +56,8 @@ impl RepeatFlags {
             "the gateway `{}` would answer from what it stored before",
             gateway.label
         );
-        Err(Failure {
-            hint: Some("clear its cache with --before-each COMMAND".into()),
-            ..failure::usage("cannot repeat the run", cause)
-        })
+        Err(Failure::usage("cannot repeat the run", cause)
+            .hint("clear its cache with --before-each COMMAND"))
     }
 
     /// Clears the cache.
@@ -85,7 +82,7 @@ impl RepeatFlags {
         }
         Err(Failure {
             exit: Exit::OutsideFailed,
-            ..failure::usage(what, format!("`{command}` ended with {status}"))
+            ..Failure::usage(what, format!("`{command}` ended with {status}"))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::flags::RunFlags;
 use super::proxy_list::{self, GivenProxy};
-use super::{VERSION, failure, outcome, plan};
+use super::{VERSION, outcome, plan};
 use crate::messages::{Failure, give, tell};
 use std::path::{Path, PathBuf};
 use weir_bench::conduct::{Interrupt, LocalPlan, RunPlan, ask_all};
@@ -163,10 +163,10 @@ fn beside(record: &Path) -> Result<PathBuf, Failure> {
         // what else is wrong with it is told when it is tried
         _ => return Ok(report),
     };
-    Err(Failure {
-        hint: Some("name a regular file that ends in `.json`".into()),
-        ..failure::usage(format!("cannot write `{}`", record.display()), cause)
-    })
+    Err(
+        Failure::usage(format!("cannot write `{}`", record.display()), cause)
+            .hint("name a regular file that ends in `.json`"),
+    )
 }
 
 fn run_plan(

@@ -2,7 +2,7 @@
 
 use super::flags::SweepFlags;
 use super::proxy_list::{self, GivenProxy};
-use super::{failure, outcome, plan, run};
+use super::{outcome, plan, run};
 use crate::messages::{Exit, Failure, give, tell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -103,15 +103,11 @@ fn refuse_strangers(flags: &SweepFlags) -> Result<(), Failure> {
         return Ok(());
     };
     let name = stranger.name.as_deref().unwrap_or(&stranger.address);
-    Err(Failure {
-        hint: Some(
-            "--proxy squid=127.0.0.1:3128 --proxy-without-cache squid=127.0.0.1:3129".into(),
-        ),
-        ..failure::usage(
-            "cannot sweep",
-            format!("no --proxy has the name of --proxy-without-cache `{name}`"),
-        )
-    })
+    Err(Failure::usage(
+        "cannot sweep",
+        format!("no --proxy has the name of --proxy-without-cache `{name}`"),
+    )
+    .hint("--proxy squid=127.0.0.1:3128 --proxy-without-cache squid=127.0.0.1:3129"))
 }
 
 fn default_folder(flags: &SweepFlags) -> PathBuf {
@@ -140,7 +136,7 @@ fn finish(runs: Vec<RecordFile>, folder: &Path, is_interrupted: bool) -> Result<
     if is_interrupted {
         return Err(Failure {
             exit: Exit::CheckSaidNo,
-            ..failure::usage(
+            ..Failure::usage(
                 "the sweep is not whole",
                 format!("interrupted after {} runs", runs.len()),
             )

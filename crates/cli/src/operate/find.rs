@@ -2,7 +2,7 @@
 
 use super::running::{self, Running};
 use crate::effective;
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) struct AdminFlags {
 
 /// An admin interface, and what opens it.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct AdminEndpoint {
     /// Where it is.
     pub(crate) address: AdminAddress,
     /// What it is to be given.
@@ -39,22 +39,22 @@ pub(crate) struct Door {
 /// # Errors
 ///
 /// There is none, there are several, or the token cannot be read.
-pub(crate) fn door(flags: &AdminFlags) -> Result<Door, Failure> {
+pub(crate) fn endpoint(flags: &AdminFlags) -> Result<AdminEndpoint, Failure> {
     let place = match (&flags.admin, &flags.config) {
         (Some(address), config) => named(address, config.as_deref())?,
         (None, Some(config)) => configured(config)?,
-        (None, None) => the_one_that_runs()?,
+        (None, None) => only_running()?,
     };
     let token_file = flags.token_file.clone().or(place.token_file);
     let token = token_file.map(|path| {
-        Token::read(&path).map_err(|error| Failure {
-            exit: Exit::BadUsage,
-            what: format!("cannot use the admin token in `{}`", path.display()),
-            cause: error.to_string(),
-            hint: None,
+        Token::read(&path).map_err(|error| {
+            Failure::usage(
+                format!("cannot use the admin token in `{}`", path.display()),
+                error,
+            )
         })
     });
-    Ok(Door {
+    Ok(AdminEndpoint {
         address: reachable(place.address),
         token: token.transpose()?,
     })
@@ -116,15 +116,10 @@ fn configured(path: &Path) -> Result<Place, Failure> {
         return Err(off("the config file says `admin.address = \"off\"`"));
     }
     if address.socket().is_some_and(|socket| socket.port() == 0) {
-        return Err(Failure {
-            exit: Exit::OutsideFailed,
-            what: "cannot find the admin interface".to_owned(),
-            cause: format!(
+        return Err(Failure::outside("cannot find the admin interface", format!(
                 "no proxy that was started with `{}` runs for this user, and the file leaves the port to the system",
                 path.display()
-            ),
-            hint: Some("name the address with `--admin ADDR`".to_owned()),
-        });
+            )).hint("name the address with `--admin ADDR`"));
     }
     Ok(Place {
         address,
@@ -132,7 +127,7 @@ fn configured(path: &Path) -> Result<Place, Failure> {
     })
 }
 
-fn the_one_that_runs() -> Result<Place, Failure> {
+fn only_running() -> Result<Place, Failure> {
     let mut all = running::all().map_err(|error| nothing_runs(error.to_string()))?;
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one.into()),
@@ -148,40 +143,28 @@ fn the_one_that_runs() -> Result<Place, Failure> {
 }
 
 fn nothing_runs(cause: String) -> Failure {
-    Failure {
-        exit: Exit::OutsideFailed,
-        what: "cannot find a proxy".to_owned(),
-        cause,
-        hint: Some(
-            "start one with `weir serve`, or say where it is: `--admin ADDR`, `--config FILE`"
-                .to_owned(),
-        ),
-    }
+    Failure::outside("cannot find a proxy", cause)
+        .hint("start one with `weir serve`, or say where it is: `--admin ADDR`, `--config FILE`")
 }
 
 fn several(all: &[Running]) -> Failure {
     let each = all
         .iter()
         .map(|it| format!("{} (process {})", it.admin, it.pid));
-    Failure {
-        exit: Exit::BadUsage,
-        what: "cannot tell which proxy is meant".to_owned(),
-        cause: format!(
+    Failure::usage(
+        "cannot tell which proxy is meant",
+        format!(
             "{} run here: {}",
             all.len(),
             each.collect::<Vec<_>>().join(", ")
         ),
-        hint: Some("choose one with `--admin ADDR`".to_owned()),
-    }
+    )
+    .hint("choose one with `--admin ADDR`")
 }
 
 fn off(cause: &str) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: "cannot reach the admin interface".to_owned(),
-        cause: cause.to_owned(),
-        hint: Some("SIGHUP reloads without it; purging needs one".to_owned()),
-    }
+    Failure::usage("cannot reach the admin interface", cause)
+        .hint("SIGHUP reloads without it; purging needs one")
 }
 
 /// What a client on this machine connects to.

@@ -33,12 +33,12 @@ pub(crate) struct Running {
 
 /// A file that says that this process runs; it is removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Announced {
+pub(crate) struct RunFile {
     path: PathBuf,
     file: File,
 }
 
-impl Announced {
+impl RunFile {
     /// Says that `running` does.
     ///
     /// # Errors
@@ -63,14 +63,14 @@ impl Announced {
             .mode(0o600)
             .open(&unlocked)?;
         file.lock()?;
-        let mut announced = Self {
+        let mut run_file = Self {
             path: unlocked,
             file,
         };
-        announced.rewrite(running)?;
-        fs::rename(&announced.path, &path)?;
-        announced.path = path;
-        Ok(announced)
+        run_file.rewrite(running)?;
+        fs::rename(&run_file.path, &path)?;
+        run_file.path = path;
+        Ok(run_file)
     }
 
     /// Says something else of the same process.
@@ -86,7 +86,7 @@ impl Announced {
     }
 }
 
-impl Drop for Announced {
+impl Drop for RunFile {
     fn drop(&mut self) {
         // what cannot be removed is unlocked in a moment
         let _ = fs::remove_file(&self.path);

@@ -87,13 +87,6 @@ impl RecordFlags {
 }
 
 fn unusable(file: &Path, cause: String) -> Failure {
-    Failure {
-        exit: Exit::OutsideFailed,
-        what: format!("cannot record to `{}`", file.display()),
-        cause,
-        hint: Some(
-            "files are made beside that name: its directory has to be there, and writable"
-                .to_owned(),
-        ),
-    }
+    Failure::outside(format!("cannot record to `{}`", file.display()), cause)
+        .hint("files are made beside that name: its directory has to be there, and writable")
 }

@@ -1,7 +1,7 @@
 //! `weir sim hits`: how many requests would be hits.
 
 use super::trace::{CacheFlags, TraceFlags, failure, policies};
-use crate::messages::{Failure, give, tell};
+use crate::messages::{Failure, give, give_json, tell};
 use clap::Args;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -90,9 +90,7 @@ pub(super) fn hits(flags: &HitsFlags) -> Result<(), Failure> {
         settings.into_iter().zip(totals),
     );
     if flags.json {
-        let text = serde_json::to_string_pretty(&record)
-            .map_err(|error| Failure::outside("cannot write JSON", &error))?;
-        return give(&(text + "\n"));
+        return give_json(&record);
     }
     give(&text(&record))
 }

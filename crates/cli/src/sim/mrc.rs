@@ -1,7 +1,7 @@
 //! `weir sim mrc`: miss-ratio curves.
 
-use super::trace::{CacheFlags, TraceFlags, failure, policies, usage};
-use crate::messages::{Failure, give, tell};
+use super::trace::{CacheFlags, TraceFlags, failure, policies};
+use crate::messages::{Failure, give, json, tell};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use weir_policy::eviction::EvictionKind;
@@ -92,12 +92,10 @@ pub(super) fn mrc(flags: &MrcFlags) -> Result<(), Failure> {
     };
     let curves = mrc::curves(trace.as_ref(), &plan).map_err(|error| match error {
         CurvesError::Trace(error) => failure(error),
-        CurvesError::Plan(cause) => usage("cannot draw these curves", cause, None),
+        CurvesError::Plan(cause) => Failure::usage("cannot draw these curves", cause),
     })?;
     if let Some(path) = &flags.json {
-        let text = serde_json::to_string_pretty(&curves)
-            .map_err(|error| Failure::outside("cannot write JSON", &error))?;
-        keep(path, &(text + "\n"))?;
+        keep(path, &json(&curves)?)?;
     }
     if let Some(path) = &flags.svg {
         keep(path, &mrc::svg(&curves, Ordinate::Requests))?;

@@ -1,8 +1,8 @@
 //! `weir sim paper`: a paper's tables and figures, made again.
 
-use super::teller::Teller;
+use super::progress_reporter::ProgressReporter;
 use super::trace::threads;
-use crate::messages::{Exit, Failure, give, tell};
+use crate::messages::{Exit, Failure, give, give_json, tell};
 use clap::{Args, Subcommand};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -71,11 +71,11 @@ fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
         only: flags.only.clone(),
         threads: threads(flags.threads),
     };
-    let mut teller = Teller::new();
+    let mut progress_reporter = ProgressReporter::new();
     let made = reproduce(&order, &|| interrupt.is_set(), |progress| {
-        teller.tell(progress.done == progress.all, || line(progress));
+        progress_reporter.report(progress.done == progress.all, || line(progress));
     });
-    teller.end();
+    progress_reporter.end();
     let paper = made.map_err(not_made)?;
     let page = flags.out.display();
     output::write(&flags.out, html(&paper).as_bytes()).map_err(unwritten)?;
@@ -83,9 +83,7 @@ fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
     if !flags.json {
         return give(&paper.to_string());
     }
-    let json = serde_json::to_string_pretty(&paper)
-        .map_err(|error| Failure::outside("cannot write the paper as JSON", &error))?;
-    give(&format!("{json}\n"))
+    give_json(&paper)
 }
 
 fn not_made(error: PaperError) -> Failure {

@@ -1,8 +1,8 @@
 //! `weir sim run`.
 
 use super::trace::choices;
-use crate::messages::{Exit, Failure, give};
-use clap::{Args, ValueEnum};
+use crate::messages::{Failure, give, give_json};
+use clap::Args;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -38,9 +38,10 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "NAME", default_value_t)]
     profile: Profile,
 
-    /// Whether there is a cache
-    #[arg(long, value_name = "WORD", default_value = "on")]
-    caching: CachingWord,
+    /// Whether there is a cache: off (every request goes around it), on (by the rules of the
+    /// profile), ignoring-cookies (as if no message had a cookie)
+    #[arg(long, value_name = "WORD", default_value_t = Caching::On)]
+    caching: Caching,
 
     /// Heads and content that may be stored, and what the catalog needs for itself
     #[arg(long, value_name = "BYTES", default_value = "unlimited", value_parser = size)]
@@ -58,13 +59,14 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "RULE", default_value = "always", value_parser = admission)]
     admission: Rule,
 
-    /// Which connections between client and proxy are kept open
-    #[arg(long, value_name = "WORD", default_value = "always")]
-    client_connections: KeepWord,
+    /// Which connections between client and proxy are kept open: never, as-in-trace (those that
+    /// were kept in the trace), always (all whose response came to its end)
+    #[arg(long, value_name = "WORD", default_value_t = Keep::Always)]
+    client_connections: Keep,
 
-    /// Which connections between proxy and server are kept open
-    #[arg(long, value_name = "WORD", default_value = "always")]
-    server_connections: KeepWord,
+    /// Which connections between proxy and server are kept open, in the same words
+    #[arg(long, value_name = "WORD", default_value_t = Keep::Always)]
+    server_connections: Keep,
 
     #[arg(
         long,
@@ -168,26 +170,6 @@ struct LinkFlags {
     queue_limit: Option<Size>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CachingWord {
-    /// None: every request goes around the cache
-    Off,
-    /// By the rules of the profile
-    On,
-    /// The same, as if nobody had ever sent a cookie
-    IgnoringCookies,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KeepWord {
-    /// None
-    Never,
-    /// Those that were kept in the trace
-    AsInTrace,
-    /// All whose response came to its end
-    Always,
-}
-
 /// A number of bytes, or no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size(Option<u64>);
@@ -245,9 +227,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
         seed: flags.seed,
         comparison: &comparison,
     };
-    let json = serde_json::to_string_pretty(&record)
-        .map_err(|error| Failure::outside("cannot write the outcome as JSON", &error))?;
-    give(&format!("{json}\n"))
+    give_json(&record)
 }
 
 impl RunFlags {
@@ -260,12 +240,11 @@ impl RunFlags {
             .canonicalize()
             .is_ok_and(|rows| self.trace.canonicalize().is_ok_and(|trace| trace == rows));
         if is_trace {
-            return Err(Failure {
-                exit: Exit::BadUsage,
-                what: format!("cannot write trace `{}`", path.display()),
-                cause: "it is the trace that is simulated".to_owned(),
-                hint: Some("name another file by --rows".to_owned()),
-            });
+            return Err(Failure::usage(
+                format!("cannot write trace `{}`", path.display()),
+                "it is the trace that is simulated",
+            )
+            .hint("name another file by --rows"));
         }
         let mut meta = trace.meta().clone();
         meta.source = format!("weir sim run of: {}", meta.source);
@@ -275,13 +254,9 @@ impl RunFlags {
     fn settings(&self) -> Settings {
         let settings = Settings::of(self.links.network(self.network), self.profile);
         Settings {
-            caching: match self.caching {
-                CachingWord::Off => Caching::Off,
-                CachingWord::On => Caching::On,
-                CachingWord::IgnoringCookies => Caching::IgnoringCookies,
-            },
-            client_connections: self.client_connections.into(),
-            server_connections: self.server_connections.into(),
+            caching: self.caching,
+            client_connections: self.client_connections,
+            server_connections: self.server_connections,
             cache_bytes: self.cache_size.0.unwrap_or(settings.cache_bytes),
             eviction: self.eviction,
             admission: self.admission,
@@ -330,24 +305,9 @@ impl LinkFlags {
     }
 }
 
-impl From<KeepWord> for Keep {
-    fn from(word: KeepWord) -> Self {
-        match word {
-            KeepWord::Never => Self::Never,
-            KeepWord::AsInTrace => Self::AsInTrace,
-            KeepWord::Always => Self::Always,
-        }
-    }
-}
-
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
-        Self {
-            exit: Exit::BadUsage,
-            what: "cannot simulate this".to_owned(),
-            cause: error.to_string(),
-            hint: Some(error.hint().to_owned()),
-        }
+        Self::usage("cannot simulate this", &error).hint(error.hint())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `weir sim sweep`: a run for every point of a grid.
 
-use super::teller::Teller;
-use super::trace::{TraceFlags, failure, threads, usage};
+use super::progress_reporter::ProgressReporter;
+use super::trace::{TraceFlags, failure, threads};
 use crate::messages::{Exit, Failure, give};
 use clap::{Args, ValueEnum};
 use std::num::NonZero;
@@ -83,25 +83,25 @@ fn runs(flags: &SweepFlags) -> Result<(RunJob, Grid), Failure> {
         .or_else(|| flags.unit_size.then_some("--unit-size"));
     let (None, Some(path)) = (unfit, flags.trace.path()) else {
         let flag = unfit.unwrap_or("--zipf");
-        return Err(usage(
+        return Err(Failure::usage(
             format!("cannot use `{flag}` with `--of run`"),
             "a run needs a trace with times, clients and servers, and takes it as it is",
-            Some("`weir trace make` makes one up"),
-        ));
+        )
+        .hint("`weir trace make` makes one up"));
     };
     let grid = Grid::new(&RunJob::axes(), &flags.axis).map_err(bad_grid)?;
     let has_shares = grid.values("size").iter().any(|size| size.contains('%'));
     let job = RunJob::new(path, has_shares).map_err(failure)?;
     for point in grid.points() {
         job.check(&point)
-            .map_err(|cause| usage("cannot use this grid", cause, None))?;
+            .map_err(|cause| Failure::usage("cannot use this grid", cause))?;
     }
     Ok((job, grid))
 }
 
 fn make_all(job: &dyn Job, grid: &Grid, flags: &SweepFlags) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()?;
-    let mut teller = Teller::new();
+    let mut progress_reporter = ProgressReporter::new();
     let is_stopped = || interrupt.is_set();
     let made = make(
         job,
@@ -110,10 +110,10 @@ fn make_all(job: &dyn Job, grid: &Grid, flags: &SweepFlags) -> Result<(), Failur
         threads(flags.threads),
         &is_stopped,
         |progress| {
-            teller.tell(progress.done == progress.points, || line(progress));
+            progress_reporter.report(progress.done == progress.points, || line(progress));
         },
     );
-    teller.end();
+    progress_reporter.end();
     let done = made.map_err(not_whole)?;
     give(&format!(
         "{}: {} of {} runs, {} of them made now\n",
@@ -134,12 +134,7 @@ fn make_all(job: &dyn Job, grid: &Grid, flags: &SweepFlags) -> Result<(), Failur
 }
 
 fn bad_grid(error: GridError) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: "cannot use this grid".to_owned(),
-        cause: error.what,
-        hint: Some(error.hint),
-    }
+    Failure::usage("cannot use this grid", error.what).hint(error.hint)
 }
 
 fn not_whole(error: SweepError) -> Failure {
@@ -154,12 +149,8 @@ fn not_whole(error: SweepError) -> Failure {
             cause: error.cause,
             hint: error.hint,
         },
-        SweepError::Run { .. } => Failure {
-            exit: Exit::OutsideFailed,
-            what: "the sweep is not whole".to_owned(),
-            cause: error.to_string(),
-            hint: Some("the runs until then are kept; the same command goes on".to_owned()),
-        },
+        SweepError::Run { .. } => Failure::outside("the sweep is not whole", error)
+            .hint("the runs until then are kept; the same command goes on"),
     }
 }
 

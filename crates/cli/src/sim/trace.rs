@@ -1,6 +1,6 @@
 //! Which trace is simulated.
 
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::Read as _;
@@ -51,22 +51,16 @@ pub(super) struct TraceFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     zipf_seed: u64,
 
-    /// What a response is that comes with another size: the same one, of its first size; or another
-    /// one
-    #[arg(long, value_name = "RULE", default_value = "first-size")]
-    key: KeyBy,
+    /// Whether a response that comes with another size is the same one (first-size) or another one
+    /// (size-in-key)
+    #[arg(long, value_name = "RULE", default_value_t)]
+    key: KeyRule,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Parquet,
     OracleGeneral,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KeyBy {
-    FirstSize,
-    SizeInKey,
 }
 
 impl TraceFlags {
@@ -78,7 +72,7 @@ impl TraceFlags {
         if let Some(requests) = self.zipf {
             if !(0.0..=MOST_SKEWED).contains(&self.zipf_exponent) {
                 let cause = format!("{} is not from 0 to {MOST_SKEWED}", self.zipf_exponent);
-                return Err(usage("cannot use `--zipf-exponent`", cause, None));
+                return Err(Failure::usage("cannot use `--zipf-exponent`", cause));
             }
             return Ok(Box::new(ZipfTrace {
                 requests,
@@ -112,17 +106,14 @@ impl TraceFlags {
             return Some("--zipf");
         }
         let is_oracle_general = self.format == Some(Format::OracleGeneral);
-        let by_size = self.key == KeyBy::SizeInKey;
+        let by_size = self.key == KeyRule::SizeInKey;
         is_oracle_general
             .then_some("--format oracle-general")
             .or_else(|| by_size.then_some("--key size-in-key"))
     }
 
     pub(super) const fn rule(&self) -> KeyRule {
-        match self.key {
-            KeyBy::FirstSize => KeyRule::FirstSize,
-            KeyBy::SizeInKey => KeyRule::SizeInKey,
-        }
+        self.key
     }
 }
 
@@ -147,13 +138,7 @@ fn detected(path: &Path) -> Result<Format, Failure> {
     if name.contains("oraclegeneral") && !name.ends_with(".zst") && !name.ends_with(".gz") {
         return Ok(Format::OracleGeneral);
     }
-    Err(usage(
-        what(),
-        "it is not Parquet, and its name does not say oracleGeneral",
-        Some(
-            "`weir trace import` makes Parquet of logs, captures and compressed traces; or say `--format`",
-        ),
-    ))
+    Err(Failure::usage(what(), "it is not Parquet, and its name does not say oracleGeneral").hint(            "`weir trace import` makes Parquet of logs, captures and compressed traces; or say `--format`"))
 }
 
 /// What several commands need to know of a cache.
@@ -195,24 +180,5 @@ pub(super) fn policies(meaning: &str) -> String {
 
 /// A trace that cannot be read.
 pub(super) fn failure(error: TraceError) -> Failure {
-    Failure {
-        exit: Exit::OutsideFailed,
-        what: error.what,
-        cause: error.cause,
-        hint: error.hint,
-    }
-}
-
-/// Bad usage.
-pub(super) fn usage(
-    what: impl Into<String>,
-    cause: impl Into<String>,
-    hint: Option<&str>,
-) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: what.into(),
-        cause: cause.into(),
-        hint: hint.map(str::to_owned),
-    }
+    Failure::outside(error.what, error.cause).hint_if(error.hint)
 }

@@ -2,7 +2,7 @@
 
 use super::flags::Directories;
 use crate::effective;
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
 use std::path::{Path, PathBuf};
 use weir_disk::offline::{Directory, OfflineError};
@@ -31,10 +31,7 @@ pub(super) fn failure(error: &OfflineError) -> Failure {
         OfflineError::NoStore { .. } => Some("name the directory of a store by --dir"),
         _ => None,
     };
-    Failure {
-        hint: hint.map(str::to_owned),
-        ..Failure::outside("cannot read the store", error)
-    }
+    Failure::outside("cannot read the store", error).hint_if(hint.map(str::to_owned))
 }
 
 /// Where `weir serve` keeps its store: by its config file, or by default.
@@ -47,11 +44,12 @@ fn of_serve(config: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     if !directories.is_empty() {
         return Ok(directories.into_iter().map(|it| it.path).collect());
     }
-    let path = weir_proxy::default_disk_path().ok_or_else(|| Failure {
-        exit: Exit::BadUsage,
-        what: "cannot tell where the store is".to_owned(),
-        cause: "neither XDG_CACHE_HOME nor HOME is set".to_owned(),
-        hint: Some("name its directory by --dir".to_owned()),
+    let path = weir_proxy::default_disk_path().ok_or_else(|| {
+        Failure::usage(
+            "cannot tell where the store is",
+            "neither XDG_CACHE_HOME nor HOME is set",
+        )
+        .hint("name its directory by --dir")
     })?;
     Ok(vec![path])
 }

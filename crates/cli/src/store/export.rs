@@ -205,20 +205,14 @@ fn refusal(cause: &str, hint: Option<&str>) -> Failure {
 }
 
 fn bad_url(url: &str, cause: String) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: format!("cannot use `{url}` as a URL"),
-        cause,
-        hint: None,
-    }
+    Failure::usage(format!("cannot use `{url}` as a URL"), cause)
 }
 
 fn several(found: &[Read]) -> Failure {
     let keys: Vec<String> = found.iter().map(|(stored, _)| stored.key_text()).collect();
-    Failure {
-        exit: Exit::BadUsage,
-        what: "cannot tell which response is meant".to_owned(),
-        cause: format!("{} are stored for it: {}", found.len(), keys.join(", ")),
-        hint: Some("name one by --key, or the listener's kind by --mode".to_owned()),
-    }
+    Failure::usage(
+        "cannot tell which response is meant",
+        format!("{} are stored for it: {}", found.len(), keys.join(", ")),
+    )
+    .hint("name one by --key, or the listener's kind by --mode")
 }

@@ -1,6 +1,6 @@
 //! `weir trace compare`.
 
-use crate::messages::{Exit, Failure, give};
+use crate::messages::{Exit, Failure, give, give_json};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -116,9 +116,7 @@ pub(super) fn compare(flags: &CompareFlags) -> Result<(), Failure> {
             is_equal: differences.is_empty(),
             found: &found,
         };
-        let json = serde_json::to_string_pretty(&record)
-            .map_err(|error| Failure::outside("cannot write the differences as JSON", &error))?;
-        give(&format!("{json}\n"))?;
+        give_json(&record)?;
     } else {
         give(&text(&name_a, &name_b, &found))?;
     }

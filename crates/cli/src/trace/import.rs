@@ -274,12 +274,11 @@ impl ImportFlags {
         } else {
             "is it the right file, and what --format says?"
         };
-        Failure {
-            exit: Exit::BadUsage,
-            what: format!("cannot make trace `{}`", self.out.display()),
-            cause: format!("no request was read; dropped: {}", outcome.dropped_text()),
-            hint: Some(hint.to_owned()),
-        }
+        Failure::usage(
+            format!("cannot make trace `{}`", self.out.display()),
+            format!("no request was read; dropped: {}", outcome.dropped_text()),
+        )
+        .hint(hint)
     }
 
     /// A source is not replaced by what is made of it.
@@ -290,12 +289,11 @@ impl ImportFlags {
         let is_out = |input: &&PathBuf| input.canonicalize().is_ok_and(|input| input == out);
         match self.inputs.iter().find(is_out) {
             None => Ok(()),
-            Some(input) => Err(Failure {
-                exit: Exit::BadUsage,
-                what: format!("cannot write trace `{}`", self.out.display()),
-                cause: format!("it is the input `{}`", input.display()),
-                hint: Some("name another file by --out".to_owned()),
-            }),
+            Some(input) => Err(Failure::usage(
+                format!("cannot write trace `{}`", self.out.display()),
+                format!("it is the input `{}`", input.display()),
+            )
+            .hint("name another file by --out")),
         }
     }
 }

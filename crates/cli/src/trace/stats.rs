@@ -1,6 +1,6 @@
 //! `weir trace stats`.
 
-use crate::messages::{Failure, give};
+use crate::messages::{Failure, give, give_json};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -49,7 +49,5 @@ pub(super) fn stats(flags: &StatsFlags) -> Result<(), Failure> {
         meta: reader.meta(),
         summary: &summary,
     };
-    let json = serde_json::to_string_pretty(&found)
-        .map_err(|error| Failure::outside("cannot write the statistics as JSON", &error))?;
-    give(&format!("{json}\n"))
+    give_json(&found)
 }

@@ -27,7 +27,7 @@ fn every_handling_has_a_unique_word_and_detail() {
         add(Handling::Hit(hit));
     }
     for fwd in Fwd::ALL {
-        add(Handling::Forward(*fwd));
+        add(Handling::Forward(fwd));
     }
     add(Handling::Collapsed(Fwd::UriMiss));
     for excuse in [StaleReason::IfError, StaleReason::Disconnected] {
@@ -91,7 +91,7 @@ fn not_stored_reason_words_are_unique() {
 fn collapsed_request_is_reported_as_collapsed_with_its_forward_reason() {
     for fwd in Fwd::ALL {
         let verdict = Verdict {
-            handling: Handling::Collapsed(*fwd),
+            handling: Handling::Collapsed(fwd),
             fwd_status: None,
             decided_by: DecidedBy::CacheControl,
             storing: None,
@@ -103,11 +103,11 @@ fn collapsed_request_is_reported_as_collapsed_with_its_forward_reason() {
         let status = verdict.cache_status("weir");
         assert_eq!(
             (status.hit, status.fwd, status.collapsed, status.detail),
-            (false, Some(*fwd), Some(true), None),
+            (false, Some(fwd), Some(true), None),
             "RFC 9211 §2.6: it would have been forwarded, and was not"
         );
         let alone = Verdict {
-            handling: Handling::Forward(*fwd),
+            handling: Handling::Forward(fwd),
             ..verdict
         };
         assert_eq!(alone.handling.as_str(), fwd.as_str());

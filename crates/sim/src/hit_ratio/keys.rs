@@ -23,33 +23,15 @@ pub struct Access {
     pub size_bytes: u64,
 }
 
-/// What a response is that comes with another size than before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum KeyRule {
-    /// The same one: a key has the size with which it came first.
-    #[default]
-    FirstSize,
-    /// Another one: the size is a part of the key, and the former stays until it is evicted.
-    SizeInKey,
-}
-
-impl KeyRule {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::FirstSize, Self::SizeInKey];
-
-    /// As flags and records have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FirstSize => "first-size",
-            Self::SizeInKey => "size-in-key",
-        }
-    }
-}
-
-impl fmt::Display for KeyRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+weir_policy::choice! {
+    /// What a response is that comes with another size than before.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum KeyRule {
+        /// The same one: a key has the size with which it came first.
+        #[default]
+        FirstSize = "first-size",
+        /// Another one: the size is a part of the key, and the former stays until it is evicted.
+        SizeInKey = "size-in-key",
     }
 }
 

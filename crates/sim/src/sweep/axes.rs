@@ -8,7 +8,7 @@ use super::job::Parameter;
 use crate::hit_ratio::hits::admission_from_word;
 use crate::hit_ratio::mrc::Size;
 use crate::network::tcp::Tcp;
-use crate::settings::{Caching, Keep, Network, Settings, UNLIMITED_BYTES};
+use crate::settings::{Network, Settings, UNLIMITED_BYTES};
 use std::str::FromStr;
 use weir_policy::Profile;
 use weir_policy::choice::UnknownWord;
@@ -18,6 +18,9 @@ use weir_workload::{Dimension, Law};
 
 /// The word for what is left to the network.
 const NETWORK: &str = "network";
+
+const TIME: &str = "a time such as `250ms`, or as the network has it";
+const RATE: &str = "bits a second such as `21kbit/s`, or as the network has it";
 
 /// An axis, in the order of the file's columns: those that come later change what those before have
 /// set.
@@ -106,36 +109,12 @@ fn transfers() -> Vec<Parameter> {
 /// Single numbers of the network.
 fn links() -> Vec<Parameter> {
     vec![
-        axis!(
-            "client_rate",
-            "bits a second such as `21kbit/s`, or as the network has it",
-            "network"
-        ),
-        axis!(
-            "client_rtt",
-            "a time such as `250ms`, or as the network has it",
-            "network"
-        ),
-        axis!(
-            "internet_rate",
-            "bits a second such as `21kbit/s`, or as the network has it",
-            "network"
-        ),
-        axis!(
-            "server_rtt",
-            "a time such as `250ms`, or as the network has it",
-            "network"
-        ),
-        axis!(
-            "client_idle",
-            "a time such as `250ms`, or as the network has it",
-            "network"
-        ),
-        axis!(
-            "server_idle",
-            "a time such as `250ms`, or as the network has it",
-            "network"
-        ),
+        axis!("client_rate", RATE, NETWORK),
+        axis!("client_rtt", TIME, NETWORK),
+        axis!("internet_rate", RATE, NETWORK),
+        axis!("server_rtt", TIME, NETWORK),
+        axis!("client_idle", TIME, NETWORK),
+        axis!("server_idle", TIME, NETWORK),
         axis!("tcp", "1997, linux, or as the network has it", "network"),
         axis!(
             "initial_window",
@@ -182,13 +161,13 @@ fn set(settings: &mut Settings, name: &str, word: &str, footprint: u64) -> Resul
     match name {
         "network" => settings.network = network(word)?,
         "profile" => settings.rules.profile = choice(word)?,
-        "caching" => settings.caching = caching(word)?,
+        "caching" => settings.caching = choice(word)?,
         "size" => settings.cache_bytes = size(word, footprint)?.unwrap_or(UNLIMITED_BYTES),
         "policy" => settings.eviction = choice(word)?,
         "admission" => settings.admission = admission_from_word(word)?,
         "assume_lifetime" => settings.assumed_lifetime_s = lifetime(word)?,
-        "client_connections" => settings.client_connections = keep(word)?,
-        "server_connections" => settings.server_connections = keep(word)?,
+        "client_connections" => settings.client_connections = choice(word)?,
+        "server_connections" => settings.server_connections = choice(word)?,
         "abort" => settings.abort = choice::<AbortKind>(word)?.into(),
         "read_ahead" => {
             settings.read_ahead = bytes(word)?.map_or(ReadAhead::Unbounded, ReadAhead::Bytes)
@@ -234,15 +213,6 @@ fn network(word: &str) -> Result<Network, String> {
     Network::preset(word).ok_or_else(|| none_of(word, &names()))
 }
 
-fn caching(word: &str) -> Result<Caching, String> {
-    match word {
-        "off" => Ok(Caching::Off),
-        "on" => Ok(Caching::On),
-        "ignoring-cookies" => Ok(Caching::IgnoringCookies),
-        _ => Err(none_of(word, "off, on, ignoring-cookies")),
-    }
-}
-
 /// Whole seconds; `None`: none is assumed.
 fn lifetime(word: &str) -> Result<Option<u32>, String> {
     if word == "none" {
@@ -253,15 +223,6 @@ fn lifetime(word: &str) -> Result<Option<u32>, String> {
         return Err(format!("`{word}` is no whole number of seconds"));
     }
     Ok(Some(u32::try_from(us / 1_000_000).unwrap_or(u32::MAX)))
-}
-
-fn keep(word: &str) -> Result<Keep, String> {
-    match word {
-        "never" => Ok(Keep::Never),
-        "as-in-trace" => Ok(Keep::AsInTrace),
-        "always" => Ok(Keep::Always),
-        _ => Err(none_of(word, "never, as-in-trace, always")),
-    }
 }
 
 fn choice<T: FromStr<Err = UnknownWord>>(word: &str) -> Result<T, String> {

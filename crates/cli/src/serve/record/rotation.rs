@@ -1,6 +1,6 @@
 //! When another file is begun.
 
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -99,12 +99,10 @@ fn out_of_range(
     least: &dyn fmt::Display,
     most: &dyn fmt::Display,
 ) -> Failure {
-    Failure {
-        exit: Exit::BadUsage,
-        what: format!("cannot use `{given}` for `--record-rotate`"),
-        cause: format!("it is not between {least} and {most}"),
-        hint: None,
-    }
+    Failure::usage(
+        format!("cannot use `{given}` for `--record-rotate`"),
+        format!("it is not between {least} and {most}"),
+    )
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ const LINE_EACH: Duration = Duration::from_secs(10);
 
 /// Says on the error stream how far a command is: on one line of a terminal, else now and then on
 /// lines of their own.
-pub(super) struct Teller {
+pub(super) struct ProgressReporter {
     is_terminal: bool,
     told: Option<Instant>,
 }
 
-impl Teller {
+impl ProgressReporter {
     pub(super) fn new() -> Self {
         Self {
             is_terminal: std::io::stderr().is_terminal(),
@@ -26,7 +26,7 @@ impl Teller {
     }
 
     /// Says what `line` makes, if it is time again or this is the last of it.
-    pub(super) fn tell(&mut self, is_last: bool, line: impl FnOnce() -> String) {
+    pub(super) fn report(&mut self, is_last: bool, line: impl FnOnce() -> String) {
         let each = if self.is_terminal {
             TERMINAL_EACH
         } else {
