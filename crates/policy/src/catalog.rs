@@ -9,6 +9,7 @@
 //! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays
 //! for their capacity.
 
+pub mod admission;
 mod cell;
 mod in_flight;
 mod in_use;

@@ -9,7 +9,6 @@
 
 extern crate alloc;
 
-pub mod admission;
 pub mod catalog;
 pub mod choice;
 pub mod collapse;
@@ -20,22 +19,21 @@ pub mod eviction;
 pub mod fetch;
 pub mod now;
 pub mod page_cache;
-pub mod phase;
 pub mod profile;
 pub mod route;
 pub mod stored;
 pub mod transaction;
 pub mod verdict;
 
+pub use catalog::admission;
 pub use connections::retry;
 pub use digest::{Digest, KeyHasher, Secret};
 pub use now::{Now, Tick};
-pub use phase::{Phase, Phases};
 pub use profile::Profile;
 pub use stored::{StoredFacts, judge};
 pub use transaction::{
-    Command, Commands, Covers, Event, Failure, Forwarding, JoinKind, Missing, Rules, Serving,
-    SetCookieRule, Transaction, Update,
+    Command, Commands, Covers, Event, Failure, Forwarding, JoinKind, Missing, Phase, Phases, Rules,
+    Serving, SetCookieRule, Transaction, Update,
 };
 pub use verdict::{
     Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Uncachable1998, Verdict,

@@ -64,12 +64,14 @@
 mod command;
 mod event;
 mod part;
+mod phase;
 mod sharing;
 mod storing;
 mod update;
 
 pub use command::{Command, Commands, Forwarding, Serving};
 pub use event::{Covers, Event, Failure, Missing};
+pub use phase::{Phase, Phases};
 pub use sharing::{JoinKind, says_about_target};
 pub use storing::SetCookieRule;
 pub use update::Update;

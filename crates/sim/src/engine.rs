@@ -32,7 +32,6 @@ mod links;
 mod paced;
 mod plain;
 mod send;
-mod slab;
 
 #[cfg(test)]
 mod tests;
@@ -48,13 +47,13 @@ use crate::network::tcp::Sender;
 use crate::results::outcome::{Connections, Latency, Outcome, Tally};
 use crate::results::request_result::ResultSink;
 use crate::settings::{Caching, Path, Settings, SettingsError};
+use crate::world::slab::Slab;
 use crate::world::{Event, MICROSECOND, Nanos, World};
 use collapse::Variant;
 use exchange::{Exchange, Stage};
 use fetch::Fetch;
 use in_flight::InFlightResponse;
 use links::Links;
-use slab::Slab;
 use std::collections::VecDeque;
 use weir_policy::collapse::Collapse;
 use weir_policy::fetch::{Background, BackgroundValidations, Popularity};

@@ -11,9 +11,7 @@
 //!  (exhibit.rs)        (experiment.rs)         └─ ... on each core (run.rs) ──────┘  (tables/*)   (shown.rs)        (text.rs, page.rs)
 //! ```
 
-mod bars;
 mod compared;
-mod curves;
 mod drawing;
 mod exhibit;
 mod experiment;

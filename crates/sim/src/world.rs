@@ -4,6 +4,7 @@
 //! tell the two worlds apart.
 
 mod event_queue;
+pub(crate) mod slab;
 
 use event_queue::EventQueue;
 use weir_policy::{Now, Tick};

@@ -4,8 +4,11 @@
 //! SVG is written here by hand, not by `plotters` as for curves of misses: that writes colours into
 //! every element, and a page that follows the reader's ground would have to exchange them again.
 
-pub(super) use super::bars::{Bar, Bars, Group};
-pub(super) use super::curves::{Along, Curve, Curves, Mark};
+mod bars;
+mod curves;
+
+pub(super) use bars::{Bar, Bars, Group};
+pub(super) use curves::{Along, Curve, Curves, Mark};
 
 use serde::Serialize;
 use std::fmt::{self, Write as _};

@@ -1,34 +1,34 @@
 //! Bars beside each other, with the paper's numbers as marks on them.
 
-use super::drawing::{Anchor, Stroke, Svg, step};
+use super::{Anchor, Stroke, Svg, step};
 use serde::Serialize;
 
 /// A picture of bars that lie: names have room.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Bars {
-    pub(super) title: String,
-    pub(super) note: String,
+pub(in crate::paper) struct Bars {
+    pub(in crate::paper) title: String,
+    pub(in crate::paper) note: String,
     /// What goes along.
-    pub(super) label: String,
+    pub(in crate::paper) label: String,
     /// What all are compared with.
-    pub(super) reference: f64,
-    pub(super) groups: Vec<Group>,
+    pub(in crate::paper) reference: f64,
+    pub(in crate::paper) groups: Vec<Group>,
 }
 
 /// Bars that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Group {
-    pub(super) name: String,
-    pub(super) bars: Vec<Bar>,
+pub(in crate::paper) struct Group {
+    pub(in crate::paper) name: String,
+    pub(in crate::paper) bars: Vec<Bar>,
 }
 
 /// A bar.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Bar {
-    pub(super) name: String,
-    pub(super) series: usize,
-    pub(super) value: f64,
-    pub(super) paper: Option<f64>,
+pub(in crate::paper) struct Bar {
+    pub(in crate::paper) name: String,
+    pub(in crate::paper) series: usize,
+    pub(in crate::paper) value: f64,
+    pub(in crate::paper) paper: Option<f64>,
 }
 
 const WIDTH: f64 = 640.0;
@@ -43,7 +43,7 @@ const BETWEEN: f64 = 12.0;
 
 impl Bars {
     /// Names of the bars, if there is more than one kind.
-    pub(super) fn legend(&self) -> Vec<(usize, Stroke, String)> {
+    pub(in crate::paper) fn legend(&self) -> Vec<(usize, Stroke, String)> {
         let mut all: Vec<(usize, Stroke, String)> = Vec::new();
         for bar in self.groups.iter().flat_map(|group| &group.bars) {
             if !all.iter().any(|(series, _, _)| *series == bar.series) {
@@ -56,12 +56,12 @@ impl Bars {
         all
     }
 
-    pub(super) fn has_paper(&self) -> bool {
+    pub(in crate::paper) fn has_paper(&self) -> bool {
         let mut bars = self.groups.iter().flat_map(|group| &group.bars);
         bars.any(|bar| bar.paper.is_some())
     }
 
-    pub(super) fn svg(&self) -> String {
+    pub(in crate::paper) fn svg(&self) -> String {
         let count: usize = self.groups.iter().map(|group| group.bars.len()).sum();
         let height = TOP + BOTTOM + count as f64 * THICK + self.groups.len() as f64 * BETWEEN;
         let each = step(self.most() / 6.0);

@@ -3,7 +3,7 @@
 
 /// Values by number.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     places: Vec<T>,
     unused: Vec<u32>,
 }
@@ -19,7 +19,7 @@ impl<T> Default for Slab<T> {
 
 impl<T: Default> Slab<T> {
     /// A place; what is there is a default, or what the last owner left.
-    pub(super) fn reuse(&mut self) -> u32 {
+    pub(crate) fn reuse(&mut self) -> u32 {
         self.unused.pop().unwrap_or_else(|| {
             self.places.push(T::default());
             u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
@@ -29,7 +29,7 @@ impl<T: Default> Slab<T> {
 
 impl<T> Slab<T> {
     /// A place for `value`.
-    pub(super) fn insert(&mut self, value: T) -> u32 {
+    pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(id) = self.unused.pop() {
             self.places[id as usize] = value;
             return id;
@@ -38,16 +38,16 @@ impl<T> Slab<T> {
         u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn at(&self, id: u32) -> &T {
+    pub(crate) fn at(&self, id: u32) -> &T {
         &self.places[id as usize]
     }
 
-    pub(super) fn at_mut(&mut self, id: u32) -> &mut T {
+    pub(crate) fn at_mut(&mut self, id: u32) -> &mut T {
         &mut self.places[id as usize]
     }
 
     /// The place may be used again.
-    pub(super) fn remove(&mut self, id: u32) {
+    pub(crate) fn remove(&mut self, id: u32) {
         debug_assert!(
             !self.unused.contains(&id) || self.unused.len() > 64,
             "removed twice"
@@ -57,12 +57,12 @@ impl<T> Slab<T> {
 
     /// All places, taken or not.
     #[cfg(test)]
-    pub(super) fn all(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
         self.places.iter()
     }
 
     /// How many places are taken.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.places.len() - self.unused.len()
     }
 }

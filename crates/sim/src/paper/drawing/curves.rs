@@ -1,24 +1,24 @@
 //! Lines over an axis, with the paper's points where it has any.
 
-use super::drawing::{Anchor, Stroke, Svg, step};
+use super::{Anchor, Stroke, Svg, step};
 use serde::Serialize;
 
 /// A picture of lines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Curves {
-    pub(super) title: String,
-    pub(super) note: String,
-    pub(super) along: Along,
+pub(in crate::paper) struct Curves {
+    pub(in crate::paper) title: String,
+    pub(in crate::paper) note: String,
+    pub(in crate::paper) along: Along,
     /// What goes along, and up.
-    pub(super) labels: [String; 2],
-    pub(super) lines: Vec<Curve>,
-    pub(super) marks: Vec<Mark>,
+    pub(in crate::paper) labels: [String; 2],
+    pub(in crate::paper) lines: Vec<Curve>,
+    pub(in crate::paper) marks: Vec<Mark>,
 }
 
 /// What the horizontal axis is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Along {
+pub(in crate::paper) enum Along {
     /// Time, seconds, in decades.
     Time,
     /// From 0 to 100 %.
@@ -27,21 +27,21 @@ pub(super) enum Along {
 
 /// A line; points from left to right.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Curve {
-    pub(super) name: String,
-    pub(super) series: usize,
-    pub(super) stroke: Stroke,
-    pub(super) points: Vec<(f64, f64)>,
+pub(in crate::paper) struct Curve {
+    pub(in crate::paper) name: String,
+    pub(in crate::paper) series: usize,
+    pub(in crate::paper) stroke: Stroke,
+    pub(in crate::paper) points: Vec<(f64, f64)>,
 }
 
 /// A single number in the picture: at a height, or else on the axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Mark {
-    pub(super) name: String,
-    pub(super) series: usize,
-    pub(super) is_paper: bool,
-    pub(super) x: f64,
-    pub(super) y: Option<f64>,
+pub(in crate::paper) struct Mark {
+    pub(in crate::paper) name: String,
+    pub(in crate::paper) series: usize,
+    pub(in crate::paper) is_paper: bool,
+    pub(in crate::paper) x: f64,
+    pub(in crate::paper) y: Option<f64>,
 }
 
 const WIDTH: f64 = 640.0;
@@ -149,14 +149,14 @@ fn time(s: f64) -> String {
 }
 
 impl Curves {
-    pub(super) fn legend(&self) -> Vec<(usize, Stroke, String)> {
+    pub(in crate::paper) fn legend(&self) -> Vec<(usize, Stroke, String)> {
         let lines = self.lines.iter();
         lines
             .map(|line| (line.series, line.stroke, line.name.clone()))
             .collect()
     }
 
-    pub(super) fn svg(&self) -> String {
+    pub(in crate::paper) fn svg(&self) -> String {
         let scale = Scale::of(self);
         let mut svg = Svg::new(WIDTH, HEIGHT, &self.title);
         self.axes(&scale, &mut svg);
