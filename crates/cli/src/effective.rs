@@ -2,7 +2,7 @@
 
 use crate::disk_size::DiskSize;
 use crate::file::Document;
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
 use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathPrefix, Route};
@@ -41,7 +41,7 @@ fn load_checked(
     follow_memory(&mut config, document.as_ref());
     match check(&config) {
         Ok(()) => Ok(config),
-        Err(invalid) => Err(blame(&invalid, flags, document.as_ref())),
+        Err(invalid) => Err(blame(&invalid, flags, &config, document.as_ref())),
     }
 }
 
@@ -132,14 +132,11 @@ fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>
         ([], _, _) => Ok(None),
         (addresses, 0, _) => Ok(with_mode(addresses, Mode::Forward)),
         (addresses, _, 0) => Ok(with_mode(addresses, Mode::Gateway)),
-        _ => Err(Failure {
-            exit: Exit::BadUsage,
-            what: "cannot use `--listen` with this config file".to_owned(),
-            cause:
-                "the file has forward and gateway listeners, and the flag does not say which to be"
-                    .to_owned(),
-            hint: Some("change the addresses in the file, or use `--origin` as well".to_owned()),
-        }),
+        _ => Err(Failure::usage(
+            "cannot use `--listen` with this config file",
+            "the file has forward and gateway listeners, and the flag does not say which to be",
+        )
+        .hint("change the addresses in the file, or use `--origin` as well")),
     }
 }
 
@@ -164,16 +161,32 @@ fn follow_memory(config: &mut Config, document: Option<&Document>) {
 }
 
 /// Says where the value at fault came from: a flag, a line of the file, or the defaults.
-fn blame(invalid: &Invalid, flags: &ServeFlags, document: Option<&Document>) -> Failure {
+fn blame(
+    invalid: &Invalid,
+    flags: &ServeFlags,
+    config: &Config,
+    document: Option<&Document>,
+) -> Failure {
     let failure = |cause: String| {
         Failure::usage("cannot use this configuration", cause)
             .hint(invalid.hint.replace("`enabled = false`", "`--disk off`"))
     };
+    if let Some(address) = listens_on_admin(invalid, flags, config) {
+        return failure(format!("`--listen`: {address} is the admin interface's"));
+    }
     match (flag_of(&invalid.key_path, flags), document) {
         (Some(flag), _) => failure(format!("`{flag}`: {}", invalid.reason)),
         (None, Some(document)) => document.contradiction(invalid),
         (None, None) => failure(invalid.to_string()),
     }
+}
+
+/// The address of `--listen` that is the admin interface's too, if that is the fault and no flag
+/// moved the interface there.
+fn listens_on_admin(invalid: &Invalid, flags: &ServeFlags, config: &Config) -> Option<SocketAddr> {
+    let admin = config.admin.address.socket()?;
+    let is_fault = invalid.key_path == "admin.address" && flags.admin.is_none();
+    (is_fault && flags.listen.contains(&admin)).then_some(admin)
 }
 
 /// The flag that gave the value of this key, if one did.
@@ -251,7 +264,11 @@ mod tests {
         );
         check(
             "--listen 127.0.0.1:3129",
-            Err("`admin.address`: the listener on 127.0.0.1:3129 already takes it"),
+            Err("`--listen`: 127.0.0.1:3129 is the admin interface's"),
+        );
+        check(
+            "--listen 127.0.0.1:1 --admin 127.0.0.1:1",
+            Err("`--admin`: the listener on 127.0.0.1:1 already takes it"),
         );
     }
 

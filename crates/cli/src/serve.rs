@@ -74,7 +74,7 @@ struct RuntimeFile {
 
 impl RuntimeFile {
     /// Without it they have to be told the address: that is no reason not to serve.
-    fn started(&self, config: &Config, started: &Started, path: Option<&Path>) {
+    fn started(&self, config: &Config, started: &BoundAddresses, path: Option<&Path>) {
         if started.admin == AdminAddress::Off {
             return;
         }
@@ -115,7 +115,7 @@ fn token_path(config: &Config) -> Option<PathBuf> {
 
 /// What is known once the sockets are bound: port 0 has become a number.
 #[derive(Clone, Debug)]
-pub(crate) struct Started {
+pub(crate) struct BoundAddresses {
     /// In the order of the config.
     pub(crate) listeners: Vec<Listener>,
     /// As bound.
@@ -133,7 +133,7 @@ fn run_until_signalled(
     config: Config,
     reload: Reload,
     recording: Option<Recording>,
-    announce: &dyn Fn(&Started),
+    announce: &dyn Fn(&BoundAddresses),
 ) -> Result<(), Failure> {
     let options = Options {
         reload,
@@ -152,7 +152,7 @@ fn run_until_signalled(
         Failure::outside(format!("cannot {}", error.what), &error.cause).hint_if(error.hint)
     })?;
     let ready = |proxy: &Proxy| {
-        announce(&Started {
+        announce(&BoundAddresses {
             listeners: proxy.listeners(),
             admin: proxy.admin().clone(),
             disk: proxy.disk().clone(),
@@ -182,7 +182,7 @@ fn config_text(config: &Config) -> String {
 }
 
 /// Where everything is, and one line to try.
-fn announcement(config: &Config, started: &Started) -> String {
+fn announcement(config: &Config, started: &BoundAddresses) -> String {
     let mut lines = format!("weir {} is ready\n", env!("CARGO_PKG_VERSION"));
     for listener in &started.listeners {
         lines.push_str(&format!(
@@ -262,7 +262,7 @@ mod tests {
 
     fn check(toml_text: &str, expected: &str) {
         let config: Config = toml::from_str(toml_text).unwrap();
-        let started = Started {
+        let started = BoundAddresses {
             listeners: config.listeners.clone(),
             admin: config.admin.address.clone(),
             disk: DiskTier {

@@ -89,9 +89,9 @@ impl Catalog {
         }
     }
 
-    /// The same, for a caller who keeps `slot_overhead_bytes` in tables of its own for each slot, be it
-    /// taken or vacant: they count as overhead, as tables do not shrink when entries leave. Such
-    /// tables follow [`Self::slots`].
+    /// The same, for a caller who keeps `slot_overhead_bytes` in tables of its own for each slot,
+    /// be it taken or vacant: they count as overhead, as tables do not shrink when entries leave.
+    /// Such tables follow [`Self::slots`].
     #[must_use]
     pub fn with_slot_overhead(self, slot_overhead_bytes: u64) -> Self {
         Self {

@@ -13,7 +13,7 @@
 //! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
 //! * *When is one closed?* Idle for too long, open for too long, or the oldest for room
 //!   ([`CloseReason`]).
-//! * *Is one opened before it is asked for?* [`judge_preconnect`]; off unless the operator wants it.
+//! * *Is one opened before it is asked for?* [`judge_preconnect`]; off by default.
 //!
 //! Sockets are not here: the driver opens and closes what it is told to, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
@@ -241,18 +241,6 @@ impl IdleConnections {
         let count = expired.len() - before;
         self.len -= count;
         self.counters.expiries += count as u64;
-    }
-
-    /// When [`Self::expire`] next has something to do; earlier only after a check-in into an empty
-    /// set.
-    #[must_use]
-    pub fn next_expiry(&self) -> Option<Tick> {
-        let since = self
-            .hops
-            .values()
-            .filter_map(IdleQueue::oldest_since)
-            .min()?;
-        Some(since.plus_ms(self.limits.idle_timeout_ms))
     }
 
     /// How many connections to `hop` are idle, expired ones included.

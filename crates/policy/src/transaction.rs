@@ -106,7 +106,7 @@ pub struct Transaction {
     stored: Option<StoredFacts>,
     /// `stored` is a part that lacks some of what the request wants: it cannot answer.
     lacking: bool,
-    asked: Asked,
+    asked: ForwardedQuestion,
     bypassing: bool,
     /// It validates in the background what a client was served stale.
     is_refresh: bool,
@@ -118,7 +118,7 @@ pub struct Transaction {
 
 /// What the next hop was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum ForwardedQuestion {
     /// What the client asked.
     AsSent,
     /// Whether the stored response is still the right one.
@@ -135,7 +135,7 @@ impl Transaction {
             request,
             stored: None,
             lacking: false,
-            asked: Asked::AsSent,
+            asked: ForwardedQuestion::AsSent,
             bypassing: false,
             is_refresh: false,
             keeps_part: false,
@@ -154,7 +154,7 @@ impl Transaction {
         let mut transaction = Self::new(request.for_whole(), now);
         transaction.is_refresh = true;
         transaction.stored = Some(*stored);
-        transaction.asked = Asked::validation(stored);
+        transaction.asked = ForwardedQuestion::validation(stored);
         transaction.verdict.handling = Handling::Forward(Fwd::Stale);
         (transaction, transaction.asked.forwarding())
     }
@@ -223,11 +223,11 @@ impl Transaction {
     fn begin(&mut self, now: Now, rules: &Rules, unshared: bool) -> Commands {
         if !matches!(self.request.method, Method::Get | Method::Head) {
             self.bypassing = true;
-            return self.forward(now, Fwd::Method, Asked::AsSent);
+            return self.forward(now, Fwd::Method, ForwardedQuestion::AsSent);
         }
         if unshared || rules.profile.bypass(&self.request).is_some() {
             self.bypassing = true;
-            return self.forward(now, Fwd::Bypass, Asked::AsSent);
+            return self.forward(now, Fwd::Bypass, ForwardedQuestion::AsSent);
         }
         Commands::one(Command::LookUp)
     }
@@ -243,7 +243,7 @@ impl Transaction {
                     serve
                 }
             }
-            Judgement::Ask(fwd) => self.forward(now, fwd, Asked::validation(stored)),
+            Judgement::Ask(fwd) => self.forward(now, fwd, ForwardedQuestion::validation(stored)),
         }
     }
 
@@ -264,10 +264,10 @@ impl Transaction {
             Missing::Target => Fwd::UriMiss,
             Missing::Variant => Fwd::VaryMiss,
         };
-        self.forward(now, fwd, Asked::AsSent)
+        self.forward(now, fwd, ForwardedQuestion::AsSent)
     }
 
-    fn forward(&mut self, now: Now, fwd: Fwd, asked: Asked) -> Commands {
+    fn forward(&mut self, now: Now, fwd: Fwd, asked: ForwardedQuestion) -> Commands {
         if self.request.directives.only_if_cached && !self.bypassing {
             return self.refuse(RefuseReason::OnlyIfCached);
         }
@@ -290,7 +290,7 @@ impl Transaction {
 
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {
         self.verdict.fwd_status = Some(response.status);
-        if self.asked == Asked::Rest && matches!(response.status, 206 | 416) {
+        if self.asked == ForwardedQuestion::Rest && matches!(response.status, 206 | 416) {
             return self.outdated_unless_spared(now, response);
         }
         if let Some(stored) = self.servable()
@@ -317,7 +317,8 @@ impl Transaction {
                 self.keeps_part =
                     facts.can_be_part() && !self.is_refresh && !self.has_usable_whole(now);
                 // a whole one stays until the new one is there; a part of it is of no use any more
-                let relay = if self.asked == Asked::Rest && self.replaces(now, response) {
+                let relay = if self.asked == ForwardedQuestion::Rest && self.replaces(now, response)
+                {
                     relay.with(Command::Drop)
                 } else {
                     relay
@@ -381,7 +382,7 @@ impl Transaction {
     }
 }
 
-impl Asked {
+impl ForwardedQuestion {
     /// With a validator of `stored`, if it has one (RFC 9111 §4.3.1).
     const fn validation(stored: &StoredFacts) -> Self {
         if stored.has_validator {

@@ -1,8 +1,8 @@
-//! An in-flight response against a naive twin: random readers with random speeds, seeks and
+//! An in-flight response against a naive reference: random readers with random speeds, seeks and
 //! departures, and a next hop that cuts, changes its mind and hesitates, under a virtual clock.
 //!
-//! Each seed is one small world (`world.rs`). At every step the twin (`twin.rs`), which knows
-//! nothing but lists of spans, checks that
+//! Each seed is one small world (`world.rs`). At every step the reference (`reference.rs`), which
+//! knows nothing but lists of spans, checks that
 //!
 //! * what a reader is given is its next, was wanted, and is here; it gets all of it or an honest
 //!   cut;
@@ -27,10 +27,10 @@ mod chance;
 mod client;
 #[path = "fetch_model/hop.rs"]
 mod hop;
+#[path = "fetch_model/reference.rs"]
+mod reference;
 #[path = "fetch_model/tally.rs"]
 mod tally;
-#[path = "fetch_model/twin.rs"]
-mod twin;
 #[path = "fetch_model/world.rs"]
 mod world;
 

@@ -26,7 +26,7 @@ const VARIANTS_MAX: usize = 64;
 
 /// A stored response.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredResponse {
     pub(crate) target: u64,
     pub(crate) vary: u64,
     pub(crate) variant: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Stored {
     pub(crate) part: Option<Box<ByteSpans>>,
 }
 
-impl Stored {
+impl StoredResponse {
     /// Whether all of `wanted` is there.
     pub(crate) fn covers(&self, wanted: ByteSpan) -> bool {
         match &self.part {
@@ -116,7 +116,7 @@ pub(crate) struct Cache {
     catalog: Catalog,
     admissions: Admissions,
     entries: Vec<Option<Entry>>,
-    index: ByNumber<Kept>,
+    index: ByNumber<Variants>,
     victims: Vec<Slot>,
     numbers: u64,
     in_use: ByNumber<InUse>,
@@ -129,11 +129,11 @@ pub(crate) struct Cache {
 struct Entry {
     number: u64,
     content: ContentId,
-    stored: Box<Stored>,
+    stored: Box<StoredResponse>,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum Variants {
     /// One response that varies on nothing.
     Single(Slot),
     /// Oldest first.
@@ -164,8 +164,8 @@ impl Cache {
     pub(crate) fn find(&mut self, now: Now, ask: &Ask) -> Result<Which, Missing> {
         let kept = self.index.get(&ask.target).ok_or(Missing::Target)?;
         let slot = match kept {
-            Kept::Single(slot) => *slot,
-            Kept::Varying(slots) => {
+            Variants::Single(slot) => *slot,
+            Variants::Varying(slots) => {
                 let is_for =
                     |slot: &&Slot| self.at(**slot).is_some_and(|it| is_for(&it.stored, ask));
                 *slots.iter().rev().find(is_for).ok_or(Missing::Variant)?
@@ -178,7 +178,7 @@ impl Cache {
     }
 
     /// The response, if it is still there.
-    pub(crate) fn get(&self, which: Which) -> Option<&Stored> {
+    pub(crate) fn get(&self, which: Which) -> Option<&StoredResponse> {
         let entry = self.at(which.slot)?;
         (entry.number == which.number).then_some(&*entry.stored)
     }
@@ -219,7 +219,7 @@ impl Cache {
     }
 
     /// Stores a response in the place of what it replaces.
-    pub(crate) fn store(&mut self, now: Now, stored: Stored) -> Stores {
+    pub(crate) fn store(&mut self, now: Now, stored: StoredResponse) -> Stores {
         let key = digest(stored.target, stored.variant);
         match self.admissions.judge(key, Some(stored.content_bytes())) {
             Admission::Admitted => {}
@@ -248,7 +248,7 @@ impl Cache {
     /// Whether what `stored` would take the place of was received after it: of two the most recent
     /// one is used (RFC 9111 §4). Unless that is a part of the same representation, and `stored` is
     /// all of it.
-    fn is_outdone(&self, stored: &Stored) -> bool {
+    fn is_outdone(&self, stored: &StoredResponse) -> bool {
         self.replaced_by(stored).into_iter().any(|slot| {
             self.at(slot).is_some_and(|Entry { stored: former, .. }| {
                 let joins = former.part.is_some()
@@ -261,32 +261,32 @@ impl Cache {
 
     /// Whose place a response takes: a response without Vary that of all, one with Vary that of its
     /// variant, or of one without.
-    fn replaced_by(&self, stored: &Stored) -> Vec<Slot> {
+    fn replaced_by(&self, stored: &StoredResponse) -> Vec<Slot> {
         let is_same = |slot: &Slot| {
-            let same = |it: &Stored| it.vary == stored.vary && it.variant == stored.variant;
+            let same = |it: &StoredResponse| it.vary == stored.vary && it.variant == stored.variant;
             self.at(*slot).is_some_and(|it| same(&it.stored))
         };
         match self.index.get(&stored.target) {
             None => Vec::new(),
-            Some(Kept::Single(slot)) => vec![*slot],
-            Some(Kept::Varying(slots)) if stored.vary == Row::VARY_NONE => slots.clone(),
-            Some(Kept::Varying(slots)) => slots.iter().copied().filter(is_same).collect(),
+            Some(Variants::Single(slot)) => vec![*slot],
+            Some(Variants::Varying(slots)) if stored.vary == Row::VARY_NONE => slots.clone(),
+            Some(Variants::Varying(slots)) => slots.iter().copied().filter(is_same).collect(),
         }
     }
 
     /// Makes room under the target for a response, or for one variant more.
-    fn displace(&mut self, stored: &Stored) {
+    fn displace(&mut self, stored: &StoredResponse) {
         for slot in self.replaced_by(stored) {
             self.remove(slot);
         }
-        if let Some(Kept::Varying(slots)) = self.index.get(&stored.target)
+        if let Some(Variants::Varying(slots)) = self.index.get(&stored.target)
             && slots.len() >= VARIANTS_MAX
         {
             self.remove(slots[0]);
         }
     }
 
-    fn put(&mut self, slot: Slot, stored: Stored) -> Which {
+    fn put(&mut self, slot: Slot, stored: StoredResponse) -> Which {
         self.numbers += 1;
         let (target, varies) = (stored.target, stored.vary != Row::VARY_NONE);
         if self.entries.len() <= slot.index() {
@@ -300,13 +300,13 @@ impl Cache {
         match self.index.entry(target) {
             Place::Vacant(place) => {
                 place.insert(if varies {
-                    Kept::Varying(vec![slot])
+                    Variants::Varying(vec![slot])
                 } else {
-                    Kept::Single(slot)
+                    Variants::Single(slot)
                 });
             }
             Place::Occupied(mut place) => {
-                if let Kept::Varying(slots) = place.get_mut() {
+                if let Variants::Varying(slots) = place.get_mut() {
                     slots.push(slot);
                 }
             }
@@ -317,7 +317,7 @@ impl Cache {
 
     /// New facts and validators for a stored response (RFC 9111 §4.3.4). It is another one from now
     /// on: what others were told about the one before does not touch it.
-    pub(crate) fn freshen(&mut self, which: Which, fresh: &Stored) {
+    pub(crate) fn freshen(&mut self, which: Which, fresh: &StoredResponse) {
         if let Some(Some(entry)) = self.entries.get_mut(which.slot.index())
             && entry.number == which.number
         {
@@ -341,8 +341,8 @@ impl Cache {
     pub(crate) fn invalidate(&mut self, target: u64) {
         let slots = match self.index.get(&target) {
             None => return,
-            Some(Kept::Single(slot)) => vec![*slot],
-            Some(Kept::Varying(slots)) => slots.clone(),
+            Some(Variants::Single(slot)) => vec![*slot],
+            Some(Variants::Varying(slots)) => slots.clone(),
         };
         for slot in slots {
             self.remove(slot);
@@ -383,8 +383,8 @@ impl Cache {
             return;
         };
         let is_empty = match place.get_mut() {
-            Kept::Single(only) => *only == slot,
-            Kept::Varying(slots) => {
+            Variants::Single(only) => *only == slot,
+            Variants::Varying(slots) => {
                 slots.retain(|other| *other != slot);
                 slots.is_empty()
             }
@@ -397,7 +397,7 @@ impl Cache {
 
 /// Whether a variant is for this request. A row that names no fields tells by the hash of what it
 /// said alone.
-fn is_for(stored: &Stored, ask: &Ask) -> bool {
+fn is_for(stored: &StoredResponse, ask: &Ask) -> bool {
     stored.variant == ask.variant && (ask.vary == Row::VARY_NONE || stored.vary == ask.vary)
 }
 

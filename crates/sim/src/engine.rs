@@ -9,10 +9,10 @@
 //! (engine/done.rs)                       (engine/send.rs)
 //! ```
 //!
-//! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::InFlightState`
-//! and `policy::connections`, driven here as the live proxy drives them. An in-flight response
-//! ([`in_flight`]) has a fetch and readers; what a fetch may take depends on where its fastest
-//! reader is, and so on the client's link.
+//! What is decided is decided by `policy::Transaction`, `policy::Catalog`,
+//! `policy::fetch::InFlightState` and `policy::connections`, driven here as the live proxy drives
+//! them. An in-flight response ([`in_flight`]) has a fetch and readers; what a fetch may take
+//! depends on where its fastest reader is, and so on the client's link.
 //!
 //! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one
 //! event. When somebody else begins to send there, the packets sent so far are worked out, and the
@@ -29,15 +29,15 @@ mod freshen;
 mod head;
 mod in_flight;
 mod links;
-mod paced;
 mod plain;
 mod send;
+mod single_reader;
 
 #[cfg(test)]
 mod tests;
 
 use crate::cache::Cache;
-use crate::facts::{Ask, Assumed, Assumptions};
+use crate::facts::{Ask, Assumption, Assumptions};
 use crate::hashing::{ByNumber, mix};
 use crate::journal::{Happening, What};
 use crate::network::connections::{Openings, Side};
@@ -384,11 +384,11 @@ impl Simulator {
             (Some(setup), Some(response)) => setup.min(response),
             (None, Some(response)) => response,
             (Some(setup), None) => {
-                self.tally.assumed.count(Assumed::ThinkTime);
+                self.tally.assumed.count(Assumption::ThinkTime);
                 setup
             }
             (None, None) => {
-                self.tally.assumed.count(Assumed::ServerRtt);
+                self.tally.assumed.count(Assumption::ServerRtt);
                 self.settings.network.server_rtt_us * MICROSECOND
             }
         };

@@ -7,7 +7,7 @@
 
 mod assumed;
 
-pub use assumed::{Assumed, Assumptions};
+pub use assumed::{Assumption, Assumptions};
 
 use crate::hashing::mix;
 use crate::network::server_times::{response_time, setup};
@@ -111,10 +111,14 @@ pub(crate) const HEAD_BYTES: u32 = 250;
 impl Ask {
     /// What `row`, the `number`th of its trace, says; `assumed` counts what it does not.
     pub(crate) fn of(row: &Row, number: u64, assumed: &mut Assumptions) -> Self {
-        let method = assumed.known(row.method.map(Method::from), Assumed::Method, Method::Get);
-        let status = assumed.known(row.status, Assumed::Status, 200);
+        let method = assumed.known(
+            row.method.map(Method::from),
+            Assumption::Method,
+            Method::Get,
+        );
+        let status = assumed.known(row.status, Assumption::Status, 200);
         let content = Content::of(row, method, status, assumed);
-        assumed.known(row.response_directives, Assumed::ResponseDirectives, 0);
+        assumed.known(row.response_directives, Assumption::ResponseDirectives, 0);
         let by_version = !matches!(
             row.version,
             Some(TraceVersion::Http09 | TraceVersion::Http10)
@@ -124,10 +128,10 @@ impl Ask {
             row.is_persistent_client.unwrap_or(by_version),
             row.is_persistent_server.unwrap_or(by_version),
         );
-        let persistent = assumed.known(known, Assumed::Persistence, persistent);
+        let persistent = assumed.known(known, Assumption::Persistence, persistent);
         Self {
-            client: assumed.known(row.client, Assumed::Client, mix(number)),
-            server: assumed.known(row.server, Assumed::Server, mix(row.target)),
+            client: assumed.known(row.client, Assumption::Client, mix(number)),
+            server: assumed.known(row.server, Assumption::Server, mix(row.target)),
             target: row.target,
             variant: variant(row, assumed),
             vary: row.vary.unwrap_or(Row::VARY_NONE),
@@ -151,7 +155,7 @@ impl Ask {
             leaves_at: content.leaves_at,
             cut_at: content.cut_at,
             head_bytes: assumed
-                .known(row.response_head_bytes, Assumed::HeadBytes, HEAD_BYTES)
+                .known(row.response_head_bytes, Assumption::HeadBytes, HEAD_BYTES)
                 .max(1),
             setup: setup(row),
             response_time: response_time(row),
@@ -173,10 +177,10 @@ impl Ask {
             return self;
         }
         let instead = match lifetime {
-            Some(_) => Assumed::Lifetime,
-            None => Assumed::NoLifetime,
+            Some(_) => Assumption::Lifetime,
+            None => Assumption::NoLifetime,
         };
-        assumed.replace(Assumed::ResponseDirectives, instead);
+        assumed.replace(Assumption::ResponseDirectives, instead);
         // there is no Cache-Control all the same: `any` stays false
         self.response.directives.max_age = lifetime;
         self
@@ -210,7 +214,7 @@ fn knows_no_head(row: &Row) -> bool {
 fn variant(row: &Row, assumed: &mut Assumptions) -> u64 {
     match row.vary {
         None | Some(Row::VARY_NONE) => row.variant.unwrap_or(0),
-        Some(_) => assumed.known(row.variant, Assumed::Variant, 0),
+        Some(_) => assumed.known(row.variant, Assumption::Variant, 0),
     }
 }
 
@@ -232,7 +236,7 @@ impl Content {
             };
         }
         let known = row.declared_bytes.max(row.received_bytes);
-        let bytes = assumed.known(known, Assumed::ContentBytes, 0);
+        let bytes = assumed.known(known, Assumption::ContentBytes, 0);
         let received = row.received_bytes.unwrap_or(bytes);
         let is_short = received < bytes;
         let left = match row.aborted_by {

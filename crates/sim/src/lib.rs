@@ -23,7 +23,7 @@ pub mod sweep;
 mod world;
 
 pub use engine::Simulator;
-pub use facts::{Assumed, Assumptions};
+pub use facts::{Assumption, Assumptions};
 pub use hit_ratio::{bound, hits, keys, mrc};
 pub use network::server_times::ServerTimes;
 pub use network::{link, tcp};

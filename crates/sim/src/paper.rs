@@ -32,6 +32,6 @@ pub use compared::{Cell, PERCENT_MAX, POINTS_MAX};
 pub use exhibit::Exhibit;
 pub use experiment::{Cache, Kind, Persistent, Run};
 pub use page::html;
-pub use published::{Bound, PUBLISHED, Published, Unit};
+pub use published::{Bound, PUBLISHED, PublishedValue, Unit};
 pub use run::{Order, PaperError, Progress, reproduce};
-pub use shown::{About, Count, Line, Note, Paper, Shown};
+pub use shown::{About, ComparedExhibit, Count, Line, Note, Paper};

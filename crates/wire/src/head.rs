@@ -79,7 +79,8 @@ words! {
     /// The versions we speak (RFC 9112 §2.3).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Version {
-        /// HTTP/1.0 (RFC 1945): no transfer codings, connections end unless both sides say otherwise.
+        /// HTTP/1.0 (RFC 1945): no transfer codings, connections end unless both sides say
+        /// otherwise.
         Http10 = "HTTP/1.0",
         /// HTTP/1.1.
         Http11 = "HTTP/1.1",

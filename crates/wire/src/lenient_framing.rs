@@ -15,7 +15,7 @@ const EMPTY_ELEMENTS_MAX: usize = 8;
 
 /// What the framing fields of a head say, where that has one reading.
 #[derive(Clone, Copy, Debug, Default)]
-struct Declared<'a> {
+struct FramingFields<'a> {
     /// The length, as often as it is said.
     length: Option<&'a [u8]>,
     length_lines: usize,
@@ -31,7 +31,7 @@ pub(crate) fn repair(version: Version, status: u16, lines: &mut LineBuffer<'_>) 
     let Some(declared) = declared(lines.lines()) else {
         return false;
     };
-    let Declared {
+    let FramingFields {
         length_lines,
         coding_lines,
         ..
@@ -62,8 +62,8 @@ pub(crate) fn repair(version: Version, status: u16, lines: &mut LineBuffer<'_>) 
 }
 
 /// RFC 9112 §6.3: a 1xx or 204 ends with its head, "regardless of the header fields present".
-fn drop_framing(status: u16, declared: Declared<'_>, lines: &mut LineBuffer<'_>) -> bool {
-    let Declared {
+fn drop_framing(status: u16, declared: FramingFields<'_>, lines: &mut LineBuffer<'_>) -> bool {
+    let FramingFields {
         length,
         length_lines,
         coding_lines,
@@ -80,8 +80,8 @@ fn drop_framing(status: u16, declared: Declared<'_>, lines: &mut LineBuffer<'_>)
 }
 
 /// `None` where the fields contradict each other or are malformed.
-fn declared<'a>(lines: &[FieldLine<'a>]) -> Option<Declared<'a>> {
-    let mut declared = Declared::default();
+fn declared<'a>(lines: &[FieldLine<'a>]) -> Option<FramingFields<'a>> {
+    let mut declared = FramingFields::default();
     for line in lines {
         match framing_field(line.name) {
             Some(FramingField::ContentLength) => {

@@ -11,7 +11,7 @@ use weir_proxy::on_disk::{OnDisk, ResponseOnDisk, RulesOnDisk, key_of_url};
 use weir_workload::output::{self, OutputFile};
 
 /// A response that was found.
-struct Chosen {
+struct ResponseToExport {
     directory: Directory,
     stored: IntactRecord,
     response: ResponseOnDisk,
@@ -29,7 +29,7 @@ pub(super) fn export(flags: &ExportFlags) -> Result<(), Failure> {
         let survey = directory.survey().map_err(|error| failure(&error))?;
         let mut found = candidates(flags, &directory, &survey)?;
         match (found.len(), found.pop()) {
-            (1, Some((stored, response))) => chosen.push(Chosen {
+            (1, Some((stored, response))) => chosen.push(ResponseToExport {
                 directory,
                 stored,
                 response,
@@ -131,7 +131,7 @@ fn read(directory: &Directory, found: &StoredItem) -> Result<(IntactRecord, OnDi
 }
 
 /// A part is not given out as if it were all.
-fn check_whole(chosen: &Chosen) -> Result<(), Failure> {
+fn check_whole(chosen: &ResponseToExport) -> Result<(), Failure> {
     let mut at = 0;
     for extent in &chosen.stored.extents {
         if extent.from != at {
@@ -153,7 +153,7 @@ fn check_whole(chosen: &Chosen) -> Result<(), Failure> {
     ))
 }
 
-fn write_file(chosen: &Chosen, path: &Path) -> Result<(), Failure> {
+fn write_file(chosen: &ResponseToExport, path: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::output(path, &error);
     let replaced = output::replaceable(path).map_err(failed)?;
     if replaced.is_some_and(|replaced| replaced.exists()) {
@@ -172,7 +172,7 @@ fn write_file(chosen: &Chosen, path: &Path) -> Result<(), Failure> {
     output.commit().map_err(failed)
 }
 
-fn write(chosen: &Chosen, output: &mut dyn Write) -> Result<(), Failure> {
+fn write(chosen: &ResponseToExport, output: &mut dyn Write) -> Result<(), Failure> {
     let head = [&chosen.response.head, &b"\r\n"[..]].concat();
     let written = output
         .write_all(&head)

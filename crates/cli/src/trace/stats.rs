@@ -21,7 +21,7 @@ pub(crate) struct StatsFlags {
 
 /// What `--json` prints: null is what the trace does not say.
 #[derive(Serialize)]
-struct Found<'a> {
+struct TraceStatistics<'a> {
     file: String,
     meta: &'a Meta,
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub(super) fn stats(flags: &StatsFlags) -> Result<(), Failure> {
     if !flags.json {
         return give(&text(&name, reader.meta(), &summary));
     }
-    let found = Found {
+    let found = TraceStatistics {
         file: name,
         meta: reader.meta(),
         summary: &summary,

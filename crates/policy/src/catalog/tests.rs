@@ -1,5 +1,5 @@
 use super::*;
-use crate::eviction::twin::Random;
+use crate::eviction::reference::Random;
 use crate::now::Tick;
 use std::collections::BTreeMap;
 use weir_semantics::Timestamp;

@@ -3,10 +3,10 @@
 //! PROXIM takes "an idle persistent connection if any, else opens a new one", which is
 //! [`WhenBusy::Open`]. But a busy connection may come back before a new one is set up: then the
 //! request could have it, and what was opened is ready for the next. That is [`WhenBusy::Race`],
-//! the default. It keeps count: while a connection is being opened that no request needs any more, the
-//! next request waits for that one and opens none. So it opens no more connections than PROXIM's
-//! rule, and requests get theirs sooner: in the model beside this file (bursts, exchanges of 40 to
-//! 160 ms, set-ups of 10 to 150 ms) they wait a fifth less.
+//! the default. It keeps count: while a connection is being opened that no request needs any more,
+//! the next request waits for that one and opens none. So it opens no more connections than
+//! PROXIM's rule, and requests get theirs sooner: in the model beside this file (bursts, exchanges
+//! of 40 to 160 ms, set-ups of 10 to 150 ms) they wait a fifth less.
 //!
 //! [`WhenBusy::WaitIfSooner`] waits *instead* of opening. With `busy` connections, each busy for
 //! `m` at a time, one comes back every `m / busy` whatever the distribution of `m`; behind

@@ -148,20 +148,6 @@ fn connection_closed_by_peer_is_not_reused() {
     assert_eq!(check_out(&mut idle, 2), (Some(0), vec![]));
 }
 
-#[test]
-fn next_expiry_is_that_of_the_oldest_idle_connection() {
-    let mut idle = idle_since(&[5, 9]);
-    assert_eq!(idle.next_expiry(), Some(Tick(1005)));
-    let mut expired = Vec::new();
-    idle.expire(at(1004), &mut expired);
-    assert_eq!(expired, []);
-    idle.expire(at(1005), &mut expired);
-    assert_eq!(expired, [ConnectionId(0)]);
-    assert_eq!(idle.next_expiry(), Some(Tick(1009)));
-    idle.expire(at(u64::MAX), &mut expired);
-    assert_eq!(idle.next_expiry(), None);
-}
-
 /// A list searched from end to end.
 #[derive(Default)]
 struct Twin(Vec<(ConnectionId, HopId, u64)>);

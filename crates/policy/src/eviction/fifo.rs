@@ -66,14 +66,14 @@ impl Eviction for Fifo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::twin;
+    use super::super::reference;
     use super::*;
 
     /// The oldest first; everything by linear search.
     #[derive(Debug, Default)]
-    struct Twin(Vec<Slot>);
+    struct Reference(Vec<Slot>);
 
-    impl twin::Naive for Twin {
+    impl reference::Naive for Reference {
         fn insert(&mut self, slot: Slot, _key: Digest, _size_bytes: u64) {
             self.0.push(slot);
         }
@@ -90,15 +90,15 @@ mod tests {
 
     #[test]
     fn random_operations_evict_as_the_reference_model_does() {
-        twin::compare_random(Fifo::default, Twin::default);
+        reference::compare_random(Fifo::default, Reference::default);
     }
 
     #[test]
     fn committed_trace_gives_recorded_hits_and_hit_bytes() {
-        twin::check_trace(
+        reference::check_trace(
             Fifo::default,
-            Twin::default,
-            twin::Counts {
+            Reference::default,
+            reference::Counts {
                 hits: 11_272,
                 hit_bytes: 102_029_141,
             },

@@ -12,7 +12,7 @@
 
 mod list;
 #[cfg(test)]
-pub(crate) mod twin;
+pub(crate) mod reference;
 
 use crate::catalog::Slot;
 use crate::digest::Digest;

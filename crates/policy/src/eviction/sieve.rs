@@ -112,17 +112,17 @@ impl Eviction for Sieve {
 
 #[cfg(test)]
 mod tests {
-    use super::super::twin;
+    use super::super::reference;
     use super::*;
 
     /// The oldest first; the hand is an index into the list.
     #[derive(Debug, Default)]
-    struct Twin {
+    struct Reference {
         list: Vec<(Slot, bool)>,
         hand: usize,
     }
 
-    impl Twin {
+    impl Reference {
         fn place(&self, slot: Slot) -> usize {
             self.list.iter().position(|entry| entry.0 == slot).unwrap()
         }
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    impl twin::Naive for Twin {
+    impl reference::Naive for Reference {
         fn insert(&mut self, slot: Slot, _key: Digest, _size_bytes: u64) {
             // A hand past the newest is at the oldest: it must not wait for the next arrival.
             if self.hand == self.list.len() {
@@ -174,15 +174,15 @@ mod tests {
 
     #[test]
     fn random_operations_evict_as_the_reference_model_does() {
-        twin::compare_random(Sieve::default, Twin::default);
+        reference::compare_random(Sieve::default, Reference::default);
     }
 
     #[test]
     fn committed_trace_gives_recorded_hits_and_hit_bytes() {
-        twin::check_trace(
+        reference::check_trace(
             Sieve::default,
-            Twin::default,
-            twin::Counts {
+            Reference::default,
+            reference::Counts {
                 hits: 13_980,
                 hit_bytes: 123_932_658,
             },

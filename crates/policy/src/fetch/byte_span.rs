@@ -26,15 +26,6 @@ impl ByteSpan {
         }
     }
 
-    /// All there is from `from` on.
-    #[must_use]
-    pub const fn open_from(from: u64) -> Self {
-        Self {
-            from,
-            to: Self::OPEN,
-        }
-    }
-
     /// How many bytes; for an open span a number without meaning.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a span is never empty")]

@@ -1,7 +1,7 @@
 //! An in-flight response: who reads where, which fetches run, and how much each may take.
 //!
-//! The driver keeps the bytes; a `InFlightState` knows their spans. It is one value behind one lock, told of
-//! everything that happens to the response, and asked by each reader what it can do
+//! The driver keeps the bytes; a `InFlightState` knows their spans. It is one value behind one
+//! lock, told of everything that happens to the response, and asked by each reader what it can do
 //! ([`InFlightState::step`]) and by each fetch how much it may take ([`InFlightState::permit`]).
 //!
 //! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the
@@ -13,7 +13,8 @@
 //!   has its front; if that one ends early, the first goes on beyond.
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
-//!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if all run,
+//!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if
+//!   all run,
 //!   one that waits for a slow reader, or that nobody reads, gives way ([`ReadPermit::Yield`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
@@ -21,24 +22,24 @@
 //!   nobody was waiting for closes nothing if it can be resumed: next hops do lose patience with a
 //!   proxy that makes them wait.
 
-mod accounts;
+mod byte_counts;
 mod confirm;
 mod fetch;
-mod gaps;
+mod missing_ranges;
 mod passing;
 mod reader;
+mod types;
 mod view;
-mod words;
 
 use super::byte_span::{ByteSpan, ByteSpans};
 use super::pace::Pace;
 use crate::now::Now;
-use accounts::Accounts;
+use byte_counts::ByteCounts;
 use fetch::{Fetch, Fetches};
 use reader::{Reader, Readers};
 
 pub use passing::{PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES};
-pub use words::{
+pub use types::{
     AttachError, Confirm, Cut, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
     NEAR_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
@@ -57,7 +58,7 @@ pub struct InFlightState {
     closed: Option<Cut>,
     /// What a reader of a fetch not begun yet may have unsent.
     base: Pace,
-    accounts: Accounts,
+    counts: ByteCounts,
     /// What comes is not kept.
     is_passing: bool,
     take_changed: bool,
@@ -75,7 +76,7 @@ impl InFlightState {
         Self {
             rules,
             complete_length,
-            accounts: Accounts::new(present.clone()),
+            counts: ByteCounts::new(present.clone()),
             present,
             readers: Readers::default(),
             fetches: Fetches::default(),
@@ -221,17 +222,17 @@ impl InFlightState {
         fetch.is_confirmed = true;
         fetch.active = now.tick;
         if !fetch.goes_on {
-            self.accounts.led(to.saturating_sub(fetch.consumed));
+            self.counts.led(to.saturating_sub(fetch.consumed));
         }
         let mut new = 0;
         let mut rest = ByteSpan::new(from, to);
         while let Some(gap) = rest.and_then(|rest| self.present.first_missing(rest)) {
             self.present.insert(gap);
-            self.accounts.fetched(gap);
+            self.counts.fetched(gap);
             new += gap.len();
             rest = ByteSpan::new(gap.to, to);
         }
-        self.accounts.fetched_twice += bytes.saturating_sub(new);
+        self.counts.fetched_twice += bytes.saturating_sub(new);
         // it has met what is present: readers here may need another fetch from now on
         self.take_changed |= self.present.run_end(to) > to;
     }
@@ -318,10 +319,10 @@ impl InFlightState {
         core::mem::take(&mut self.take_changed)
     }
 
-    /// The reader was given `span`. For the accounts; it need not be told at once.
+    /// The reader was given `span`. For the counts; it need not be told at once.
     pub fn delivered(&mut self, now: Now, reader: ReaderId, span: ByteSpan) -> DeliveryCount {
         let _ = (now, reader);
-        self.accounts.delivered(span)
+        self.counts.delivered(span)
     }
 
     fn length(&self) -> u64 {

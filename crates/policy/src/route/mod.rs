@@ -63,7 +63,8 @@ words! {
         InTurn = "in-turn",
         /// Those whose turn it was are ejected.
         OthersEjected = "others-rest",
-        /// Its ejection is over and this request probes it; others avoid it until the outcome is known.
+        /// Its ejection is over and this request probes it; others avoid it until the outcome is
+        /// known.
         Probe = "probe",
         /// All are ejected, and its ejection ends first.
         AllEjected = "all-resting",

@@ -14,7 +14,7 @@
 //!   leave out fields (RFC 9110 §15.3.7). The request is sent once more, as the client sent it. So
 //!   is one whose answer may not be stored, as it can only be joined in the store: see `update.rs`.
 
-use super::{Asked, Commands, Transaction};
+use super::{Commands, ForwardedQuestion, Transaction};
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
@@ -33,9 +33,9 @@ impl Transaction {
             && self.request.range != RangeKind::Many
             && !self.request.directives.no_store;
         let asked = if can_be_joined {
-            Asked::Rest
+            ForwardedQuestion::Rest
         } else {
-            Asked::AsSent
+            ForwardedQuestion::AsSent
         };
         self.forward(now, fwd, asked)
     }

@@ -5,7 +5,7 @@
 //! and by no other. So a response that must be validated before each use, or is stale as it comes,
 //! serves the request it was fetched for alone.
 
-use super::{Asked, Commands, Transaction};
+use super::{Commands, ForwardedQuestion, Transaction};
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
@@ -63,8 +63,8 @@ impl Transaction {
     pub const fn leads(&self) -> bool {
         let request = &self.request;
         let own_question = match self.asked {
-            Asked::Validation | Asked::Rest => true,
-            Asked::AsSent => {
+            ForwardedQuestion::Validation | ForwardedQuestion::Rest => true,
+            ForwardedQuestion::AsSent => {
                 !request.preconditions
                     && match request.range {
                         RangeKind::None => true,
@@ -101,7 +101,7 @@ impl Transaction {
             Judgement::Use(hit) => hit,
             Judgement::Ask(fwd) => {
                 self.stored = None;
-                return self.forward(now, fwd, Asked::AsSent);
+                return self.forward(now, fwd, ForwardedQuestion::AsSent);
             }
         };
         self.verdict.handling = match (joined, hit) {

@@ -1,7 +1,7 @@
 //! Whether a response is kept: what the RFC allows, then what the profile does, then what we
 //! choose.
 
-use super::{Asked, Command, Commands, Rules, Transaction, is_error, may_excuse};
+use super::{Command, Commands, ForwardedQuestion, Rules, Transaction, is_error, may_excuse};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{Handling, NotStored, Storing};
@@ -84,9 +84,9 @@ impl Transaction {
     /// storable.
     const fn request_sent(&self) -> RequestFacts {
         match self.asked {
-            Asked::AsSent => self.request,
-            Asked::Validation => self.request.for_whole(),
-            Asked::Rest => self.request.for_part(),
+            ForwardedQuestion::AsSent => self.request,
+            ForwardedQuestion::Validation => self.request.for_whole(),
+            ForwardedQuestion::Rest => self.request.for_part(),
         }
     }
 

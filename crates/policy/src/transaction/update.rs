@@ -17,7 +17,7 @@
 //! * An update that changes the nominated fields is not stored: the stored response was keyed by
 //!   the old ones, and what its request said in the new ones is not known any more.
 
-use super::{Asked, Command, Commands, Rules, Serving, Transaction};
+use super::{Command, Commands, ForwardedQuestion, Rules, Serving, Transaction};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{NotStored, Storing};
@@ -44,8 +44,8 @@ impl Transaction {
     #[must_use]
     pub fn may_update(&self, status: u16) -> bool {
         match status {
-            304 => self.asked == Asked::Validation && self.servable().is_some(),
-            206 => self.asked == Asked::Rest,
+            304 => self.asked == ForwardedQuestion::Validation && self.servable().is_some(),
+            206 => self.asked == ForwardedQuestion::Rest,
             200 => self.request.method == Method::Head && self.servable().is_some(),
             _ => false,
         }
@@ -177,7 +177,7 @@ impl Transaction {
 
     /// Once at most: afterwards nothing is asked for that the client did not ask for.
     fn ask_again(&mut self, now: Now) -> Command {
-        self.asked = Asked::AsSent;
+        self.asked = ForwardedQuestion::AsSent;
         self.verdict.fwd_status = None;
         self.verdict.decided_by = DecidedBy::CacheControl;
         self.request_time = now.wall;

@@ -69,8 +69,8 @@ impl Hop {
         Transfer {
             fetch,
             asked,
-            is_range: !is_first,
             front: asked.from,
+            is_range: !is_first,
             answers_ms: now_ms + if is_first { 0 } else { chance.within(0, 30) },
             bytes_ms: self.length / chance.within(1, self.content_ms + 1) + 1,
             fate,

@@ -3,8 +3,8 @@
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::hop::{Hop, Transfer};
+use crate::reference::Here;
 use crate::tally::Tally;
-use crate::twin::Here;
 use weir_policy::fetch::{
     ByteSpan, ByteSpans, InFlightRules, InFlightState, ReadAhead, ReadPermit, Step,
 };

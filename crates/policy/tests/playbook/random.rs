@@ -2,7 +2,8 @@
 //!
 //! The invariants in words:
 //! * Whatever is told in whatever order: no panic, and at most `Commands::MAX` commands.
-//! * Told in order, a transaction ends with exactly one of Serve, Relay and Answer, and its verdict
+//! * RandomInput in order, a transaction ends with exactly one of Serve, Relay and Answer, and
+//! its verdict
 //!   says which: a hit was served without Forward; a refusal was answered; what was forwarded was
 //!   relayed, or freshened and served, or is said to be stale instead.
 //! * A part that lacks what is wanted is never served.
@@ -255,7 +256,7 @@ proptest! {
 
 /// What is told in any order.
 #[derive(Clone, Debug)]
-enum Told {
+enum RandomInput {
     Request(bool),
     Found(StoredFacts),
     FoundPart(StoredFacts, Covers),
@@ -268,24 +269,25 @@ enum Told {
     Incomplete,
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn told() -> impl Strategy<Value = RandomInput> {
     prop_oneof![
-        any::<bool>().prop_map(Told::Request),
-        stored().prop_map(Told::Found),
+        any::<bool>().prop_map(RandomInput::Request),
+        stored().prop_map(RandomInput::Found),
         (stored(), select(&[Covers::Wanted, Covers::Lacking][..]))
-            .prop_map(|(stored, covers)| Told::FoundPart(stored, covers)),
+            .prop_map(|(stored, covers)| RandomInput::FoundPart(stored, covers)),
         (
             stored(),
             select(&[JoinKind::Waited, JoinKind::InFlight][..])
         )
-            .prop_map(|(stored, joined)| Told::JoinKind(stored, joined)),
-        (response(), response(), fits(), any::<bool>())
-            .prop_map(|(response, merged, fits, vary)| Told::Update(response, merged, fits, vary)),
-        Just(Told::Missing),
-        response().prop_map(Told::Response),
-        failure().prop_map(Told::Failed),
-        Just(Told::NotAdmitted),
-        Just(Told::Incomplete),
+            .prop_map(|(stored, joined)| RandomInput::JoinKind(stored, joined)),
+        (response(), response(), fits(), any::<bool>()).prop_map(
+            |(response, merged, fits, vary)| RandomInput::Update(response, merged, fits, vary)
+        ),
+        Just(RandomInput::Missing),
+        response().prop_map(RandomInput::Response),
+        failure().prop_map(RandomInput::Failed),
+        Just(RandomInput::NotAdmitted),
+        Just(RandomInput::Incomplete),
     ]
 }
 
@@ -302,13 +304,13 @@ proptest! {
             // also a clock that goes back
             let now = at(second);
             let commands = match told {
-                Told::Request(unshared) => tx.handle(now, &RULES, Event::Request { unshared }),
-                Told::Found(stored) => tx.handle(now, &RULES, Event::Found(&stored)),
-                Told::FoundPart(stored, covers) => {
+                RandomInput::Request(unshared) => tx.handle(now, &RULES, Event::Request { unshared }),
+                RandomInput::Found(stored) => tx.handle(now, &RULES, Event::Found(&stored)),
+                RandomInput::FoundPart(stored, covers) => {
                     tx.handle(now, &RULES, Event::FoundPart(&stored, covers))
                 }
-                Told::JoinKind(stored, joined) => tx.joined(now, &stored, joined),
-                Told::Update(response, merged, fits, changes_vary) => {
+                RandomInput::JoinKind(stored, joined) => tx.joined(now, &stored, joined),
+                RandomInput::Update(response, merged, fits, changes_vary) => {
                     let (response, merged) = (&response, &merged);
                     let update = Update {
                         response,
@@ -318,11 +320,11 @@ proptest! {
                     };
                     tx.handle(now, &RULES, Event::Update(update))
                 }
-                Told::Missing => tx.handle(now, &RULES, Event::Missing(Missing::Variant)),
-                Told::Response(response) => tx.handle(now, &RULES, Event::Response(&response)),
-                Told::Failed(failure) => tx.handle(now, &RULES, Event::Failed(failure)),
-                Told::NotAdmitted => tx.handle(now, &RULES, Event::NotAdmitted(Refusal::NoSlot)),
-                Told::Incomplete => tx.handle(now, &RULES, Event::Incomplete),
+                RandomInput::Missing => tx.handle(now, &RULES, Event::Missing(Missing::Variant)),
+                RandomInput::Response(response) => tx.handle(now, &RULES, Event::Response(&response)),
+                RandomInput::Failed(failure) => tx.handle(now, &RULES, Event::Failed(failure)),
+                RandomInput::NotAdmitted => tx.handle(now, &RULES, Event::NotAdmitted(Refusal::NoSlot)),
+                RandomInput::Incomplete => tx.handle(now, &RULES, Event::Incomplete),
             };
             prop_assert!(commands.iter().count() <= Commands::MAX);
             prop_assert_eq!(commands.first(), commands.to_vec().first().copied());

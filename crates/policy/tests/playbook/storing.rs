@@ -15,7 +15,7 @@ fn check_miss(request: &str, response: &str, commands: &str, storing: &str) {
 }
 
 #[track_caller]
-fn check_kept(response: &str, lifetime: u32) {
+fn check_stored(response: &str, lifetime: u32) {
     let commands = format!("relay, store lifetime={lifetime} age=0");
     check_miss("GET /", response, &commands, "stored");
 }
@@ -27,18 +27,18 @@ fn check_left(request: &str, response: &str, why: &str) {
 
 #[test]
 fn storable_response_is_stored_with_its_lifetime() {
-    check_kept("200 | Cache-Control: max-age=1", 1);
-    check_kept("200 | Cache-Control: max-age=0 | ETag: \"a\"", 0);
-    check_kept("200 | ETag: \"a\"", 0);
-    check_kept("404 | Cache-Control: max-age=9", 9);
-    check_kept("500 | Cache-Control: max-age=9", 9);
-    check_kept("200 | Expires: Sun, 06 Nov 1994 08:49:38 GMT", 1);
-    check_kept("200 | Last-Modified: Sun, 06 Nov 1994 08:49:27 GMT", 1);
-    check_kept(
+    check_stored("200 | Cache-Control: max-age=1", 1);
+    check_stored("200 | Cache-Control: max-age=0 | ETag: \"a\"", 0);
+    check_stored("200 | ETag: \"a\"", 0);
+    check_stored("404 | Cache-Control: max-age=9", 9);
+    check_stored("500 | Cache-Control: max-age=9", 9);
+    check_stored("200 | Expires: Sun, 06 Nov 1994 08:49:38 GMT", 1);
+    check_stored("200 | Last-Modified: Sun, 06 Nov 1994 08:49:27 GMT", 1);
+    check_stored(
         "200 | Cache-Control: max-age=0, stale-while-revalidate=1",
         0,
     );
-    check_kept("200 | Cache-Control: max-age=0, stale-if-error=1", 0);
+    check_stored("200 | Cache-Control: max-age=0, stale-if-error=1", 0);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn heuristic_freshness_applies_to_404_and_410_but_not_405_414_or_501() {
         check_left("GET /", &format!("{status} | {modified}"), "no-lifetime");
     }
     for status in [404, 410] {
-        check_kept(&format!("{status} | {modified}"), 10);
+        check_stored(&format!("{status} | {modified}"), 10);
     }
 }
 
@@ -120,8 +120,8 @@ fn set_cookie_response_is_stored_only_with_explicit_permission() {
     ] {
         check_left("GET /", &response, "set-cookie");
     }
-    check_kept(&format!("200 | {cookie} | Cache-Control: s-maxage=60"), 60);
-    check_kept(
+    check_stored(&format!("200 | {cookie} | Cache-Control: s-maxage=60"), 60);
+    check_stored(
         &format!("200 | {cookie} | Cache-Control: public, max-age=60"),
         60,
     );

@@ -5,10 +5,10 @@
 //! at the gate, what a follower does with what its leader brought (`follow`), and what is left of a
 //! stored head in a 304.
 
-use crate::origin::{Lines, Origin, Question, Secrets, Told};
+use crate::origin::{Lines, Origin, OriginExchange, Question, Secrets};
 use crate::sequence::{Exchange, Fault, Role, Sequence};
-use crate::stored::{Merging, Store, Stored};
-use crate::turn::{Pending, Seen, Turn, is_precondition};
+use crate::stored::{Merging, Store, StoredResponse};
+use crate::turn::{Observation, Pending, Turn, is_precondition};
 use weir_policy::{
     Command, Commands, Event, Failure, Forwarding, JoinKind, Now, Profile, RefuseReason, Rules,
     SetCookieRule, StoredFacts, Tick, Transaction,
@@ -16,13 +16,13 @@ use weir_policy::{
 use weir_semantics::{DeltaSeconds, Heuristic, ResponseFacts, Timestamp};
 
 /// What happened when a sequence was played.
-pub(crate) struct Played {
-    pub(crate) told: Vec<Told>,
-    pub(crate) seen: Vec<Seen>,
+pub(crate) struct PlayResult {
+    pub(crate) told: Vec<OriginExchange>,
+    pub(crate) seen: Vec<Observation>,
 }
 
 /// Plays a sequence with an empty cache.
-pub(crate) fn play(sequence: &Sequence, secrets: Secrets) -> Played {
+pub(crate) fn play(sequence: &Sequence, secrets: Secrets) -> PlayResult {
     let mut cache = Cache {
         rules: Rules {
             profile: Profile::Rfc9111,
@@ -39,7 +39,7 @@ pub(crate) fn play(sequence: &Sequence, secrets: Secrets) -> Played {
         at_s += exchange.pause_s;
         cache.exchange(index, exchange, at_s);
     }
-    Played {
+    PlayResult {
         told: cache.origin.told,
         seen: cache.seen,
     }
@@ -49,13 +49,13 @@ struct Cache {
     rules: Rules,
     store: Store,
     origin: Origin,
-    seen: Vec<Seen>,
+    seen: Vec<Observation>,
 }
 
 /// What a leader's question came to for its follower.
 enum Outcome {
     /// It may have this too, if it is one for it.
-    Shared(Stored),
+    Shared(StoredResponse),
     /// What was stored is up to date: look again.
     LookAgain,
     /// It asks for itself.
@@ -145,7 +145,12 @@ impl Cache {
         }
     }
 
-    fn fail(&mut self, turn: &mut Turn<'_>, failure: Failure, stored: Option<&Stored>) -> Outcome {
+    fn fail(
+        &mut self,
+        turn: &mut Turn<'_>,
+        failure: Failure,
+        stored: Option<&StoredResponse>,
+    ) -> Outcome {
         let event = Event::Failed(failure);
         let commands = turn.tx.handle(turn.now, &self.rules, event);
         match (commands.first(), stored) {
@@ -156,7 +161,12 @@ impl Cache {
         Outcome::Failed(failure)
     }
 
-    fn respond(&mut self, turn: &mut Turn<'_>, told: &Told, stored: Option<&Stored>) -> Outcome {
+    fn respond(
+        &mut self,
+        turn: &mut Turn<'_>,
+        told: &OriginExchange,
+        stored: Option<&StoredResponse>,
+    ) -> Outcome {
         let lines = crate::lines::borrow(&told.lines);
         let response = &ResponseFacts::gather(told.status, &lines, turn.now.wall);
         let merging = stored
@@ -175,8 +185,8 @@ impl Cache {
         &mut self,
         turn: &mut Turn<'_>,
         commands: &Commands,
-        told: &Told,
-        stored: Option<(&Stored, Option<&Merging>)>,
+        told: &OriginExchange,
+        stored: Option<(&StoredResponse, Option<&Merging>)>,
     ) -> Outcome {
         let mut outcome = Outcome::Alone;
         for command in commands.iter() {
@@ -219,13 +229,13 @@ impl Cache {
         outcome
     }
 
-    fn store(&mut self, turn: &mut Turn<'_>, told: &Told, facts: StoredFacts) -> Outcome {
-        let new = Stored::of(told, facts, &turn.lines, turn.now);
+    fn store(&mut self, turn: &mut Turn<'_>, told: &OriginExchange, facts: StoredFacts) -> Outcome {
+        let new = StoredResponse::of(told, facts, &turn.lines, turn.now);
         self.keep(turn, told, new)
     }
 
     /// What was being stored stays, if it is whole or of use in part.
-    fn keep(&mut self, turn: &mut Turn<'_>, told: &Told, new: Stored) -> Outcome {
+    fn keep(&mut self, turn: &mut Turn<'_>, told: &OriginExchange, new: StoredResponse) -> Outcome {
         if told.fault == Some(Fault::Cut) {
             let commands = turn.tx.handle(turn.now, &self.rules, Event::Incomplete);
             if commands.first() != Some(Command::KeepPart) {
@@ -241,7 +251,7 @@ impl Cache {
     }
 
     /// The client has its answer; what the origin says now is for the store alone.
-    fn refresh(&mut self, turn: &Turn<'_>, stored: &Stored) {
+    fn refresh(&mut self, turn: &Turn<'_>, stored: &StoredResponse) {
         let (tx, forwarding) = Transaction::refresh(*turn.tx.request(), &stored.facts, turn.now);
         let question = Question {
             role: Role::Background,
@@ -292,7 +302,7 @@ impl Cache {
 
     fn look_again(&mut self, turn: &mut Turn<'_>, pending: &Pending) {
         let found = self.store.find(&turn.lines).ok().cloned();
-        let Some(found) = found.filter(Stored::is_whole) else {
+        let Some(found) = found.filter(StoredResponse::is_whole) else {
             self.forward(turn, pending);
             return;
         };

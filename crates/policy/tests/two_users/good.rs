@@ -1,10 +1,10 @@
 //! What must not be lost: a good response that is fresh stays, whatever error one client brings
 //! about.
 
-use crate::cache::Played;
-use crate::origin::Told;
+use crate::cache::PlayResult;
+use crate::origin::OriginExchange;
 use crate::sequence::{Ask, Exchange, Role, Say, Sequence, Verb};
-use crate::specification::Broken;
+use crate::specification::Violation;
 
 /// A response that is stored for certain: the number of the answer, and until when it is fresh.
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ struct Good {
     until_s: u32,
 }
 
-pub(crate) fn check(sequence: &Sequence, played: &Played) -> Vec<Broken> {
+pub(crate) fn check(sequence: &Sequence, played: &PlayResult) -> Vec<Violation> {
     let mut broken = Vec::new();
     let mut good: Option<Good> = None;
     let mut at_s = 0;
@@ -31,7 +31,7 @@ pub(crate) fn check(sequence: &Sequence, played: &Played) -> Vec<Broken> {
         {
             let place = format!("answer {} is asked for again in {index}", good.number);
             let rule = "a fresh response stays when one client gets an error";
-            broken.push(Broken { rule, place });
+            broken.push(Violation { rule, place });
         }
         good = good.filter(|_| told.iter().all(|told| is_error(told)));
         good = good.or_else(|| stored(exchange, &told, at_s));
@@ -40,7 +40,7 @@ pub(crate) fn check(sequence: &Sequence, played: &Played) -> Vec<Broken> {
 }
 
 /// An error, or a redirect without a lifetime, to a client that asked to bypass the cache.
-fn is_error(told: &Told) -> bool {
+fn is_error(told: &OriginExchange) -> bool {
     let asked = told.request.has(Ask::NoCache) || told.request.has(Ask::MaxAge0);
     let has_lifetime = told
         .says
@@ -50,7 +50,7 @@ fn is_error(told: &Told) -> bool {
 }
 
 /// A response that a shared cache stores if it stores anything.
-fn stored(exchange: &Exchange, told: &[&Told], at_s: u32) -> Option<Good> {
+fn stored(exchange: &Exchange, told: &[&OriginExchange], at_s: u32) -> Option<Good> {
     let [told] = told else { return None };
     let mut lifetime_s = 0;
     for say in &told.says {

@@ -28,10 +28,10 @@ mod specification;
 mod stored;
 mod turn;
 
-use cache::{Played, play};
+use cache::{PlayResult, play};
 use origin::Secrets;
 use sequence::{Role, Sequence, User};
-use specification::Broken;
+use specification::Violation;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::panic::resume_unwind;
@@ -56,7 +56,7 @@ fn responses_to_one_user_do_not_depend_on_secrets_of_another() {
         for seed in (first..first + sequences).skip(offset).step_by(threads) {
             let sequence = generator::sequence(seed);
             result.1.add(&play(&sequence, CHANGED_NOTHING));
-            for Broken { rule, .. } in check(&sequence) {
+            for Violation { rule, .. } in check(&sequence) {
                 result.0.entry(rule).or_insert(seed);
             }
         }
@@ -81,7 +81,7 @@ fn responses_to_one_user_do_not_depend_on_secrets_of_another() {
 }
 
 /// Every rule that a sequence breaks.
-fn check(sequence: &Sequence) -> Vec<Broken> {
+fn check(sequence: &Sequence) -> Vec<Violation> {
     let played = play(sequence, CHANGED_NOTHING);
     let mut broken = specification::check(sequence, &played);
     for (changed, other) in [(User::Ann, User::Ben), (User::Ben, User::Ann)] {
@@ -93,15 +93,15 @@ fn check(sequence: &Sequence) -> Vec<Broken> {
         );
         if let Some(place) = difference(&played, &again, other) {
             let rule = "what one user sees does not depend on the other's secrets";
-            broken.push(Broken { rule, place });
+            broken.push(Violation { rule, place });
         }
     }
     broken
 }
 
 /// The first thing that is different for `user`.
-fn difference(played: &Played, again: &Played, user: User) -> Option<String> {
-    let seen = |played: &Played| {
+fn difference(played: &PlayResult, again: &PlayResult, user: User) -> Option<String> {
+    let seen = |played: &PlayResult| {
         let mine = played.seen.iter().filter(|seen| seen.user == user);
         mine.cloned().collect::<Vec<_>>()
     };
@@ -114,7 +114,7 @@ fn difference(played: &Played, again: &Played, user: User) -> Option<String> {
             ));
         }
     }
-    let asked = |played: &Played| {
+    let asked = |played: &PlayResult| {
         let mine = played.told.iter().filter(|told| told.request.user == user);
         mine.map(|told| (told.exchange, told.role, told.method, told.asked.clone()))
             .collect::<Vec<_>>()
@@ -155,12 +155,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, played: &Played) {
+    fn add(&mut self, played: &PlayResult) {
         for seen in &played.seen {
             let mut numbers: Vec<_> = seen
                 .content
                 .iter()
-                .map(|byte| origin::Told::number_of(*byte))
+                .map(|byte| origin::OriginExchange::number_of(*byte))
                 .collect();
             numbers.dedup();
             let own = |role| {

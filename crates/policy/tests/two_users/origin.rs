@@ -35,7 +35,7 @@ impl Secrets {
 
 /// A question and its answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct OriginExchange {
     pub(crate) number: usize,
     pub(crate) exchange: usize,
     pub(crate) role: Role,
@@ -56,7 +56,7 @@ pub(crate) struct Told {
 
 pub(crate) struct Origin {
     secrets: Secrets,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<OriginExchange>,
 }
 
 /// Who asks, and for what.
@@ -69,7 +69,7 @@ pub(crate) struct Question<'a> {
     pub(crate) at_s: u32,
 }
 
-impl Told {
+impl OriginExchange {
     /// The number of the answer that a byte of content is of.
     pub(crate) fn number_of(byte: u8) -> usize {
         usize::from(byte & !CHANGED)
@@ -112,7 +112,12 @@ impl Origin {
     }
 
     /// Answers the request that the cache sent with `method` and the fields `asked`.
-    pub(crate) fn answer(&mut self, question: Question<'_>, method: Verb, asked: Lines) -> &Told {
+    pub(crate) fn answer(
+        &mut self,
+        question: Question<'_>,
+        method: Verb,
+        asked: Lines,
+    ) -> &OriginExchange {
         let asked_before = self
             .told
             .iter()
@@ -124,7 +129,7 @@ impl Origin {
             let line = asked.iter().find(|line| line.0.eq_ignore_ascii_case(name));
             line.map(|line| line.1.as_str())
         };
-        let mut told = Told {
+        let mut told = OriginExchange {
             number: self.told.len(),
             exchange: question.index,
             role: question.role,
@@ -164,7 +169,7 @@ impl Origin {
     }
 
     /// Fields and content.
-    fn write(&self, told: &mut Told, first: usize, last: usize) {
+    fn write(&self, told: &mut OriginExchange, first: usize, last: usize) {
         let user = told.request.user;
         let secret = self.secrets.of(user);
         let (is_private, is_update) = (self.is_private(told), told.is_update());
@@ -210,14 +215,14 @@ impl Origin {
     }
 
     /// Whether the answer is for its user alone, whatever the cache has stored.
-    fn is_private(&self, told: &Told) -> bool {
+    fn is_private(&self, told: &OriginExchange) -> bool {
         let request = &told.request;
         let has = |say| told.has(say);
-        let names_shared = |told: &Told| {
+        let names_shared = |told: &OriginExchange| {
             let mut says = told.says.iter();
             says.any(|say| matches!(say, Say::Public | Say::SMaxAge(_)))
         };
-        let permits = |told: &Told| told.has(Say::MustRevalidate) || names_shared(told);
+        let permits = |told: &OriginExchange| told.has(Say::MustRevalidate) || names_shared(told);
         // what was permitted for what is stored is still permitted after a 304 or 206 that says
         // nothing of it
         let inherits = matches!(told.status, 304 | 206) && !told.has_directives();

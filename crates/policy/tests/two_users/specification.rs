@@ -8,29 +8,29 @@
 //! shared only if it says `public` or `s-maxage`, cookies of a 304 are for its client alone, and an
 //! error replaces no fresh response.
 
-use crate::cache::{Played, text};
-use crate::origin::Told;
+use crate::cache::{PlayResult, text};
+use crate::origin::OriginExchange;
 use crate::sequence::{Ask, Fault, Request, Role, Say, Sequence, Verb};
-use crate::turn::Seen;
+use crate::turn::Observation;
 
 /// A rule that was broken, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct Violation {
     pub(crate) rule: &'static str,
     pub(crate) place: String,
 }
 
 /// What somebody sees, and what it was made of.
 struct View<'a> {
-    seen: &'a Seen,
+    seen: &'a Observation,
     request: &'a Request,
     at_s: u32,
-    told: &'a [Told],
+    told: &'a [OriginExchange],
     /// Answers whose fields or content are in it, oldest first.
-    sources: Vec<&'a Told>,
+    sources: Vec<&'a OriginExchange>,
 }
 
-pub(crate) fn check(sequence: &Sequence, played: &Played) -> Vec<Broken> {
+pub(crate) fn check(sequence: &Sequence, played: &PlayResult) -> Vec<Violation> {
     let mut broken = Vec::new();
     for seen in &played.seen {
         let view = View::of(sequence, &played.told, seen);
@@ -39,12 +39,12 @@ pub(crate) fn check(sequence: &Sequence, played: &Played) -> Vec<Broken> {
                 let content: Vec<_> = seen
                     .content
                     .iter()
-                    .map(|byte| Told::number_of(*byte))
+                    .map(|byte| OriginExchange::number_of(*byte))
                     .collect();
                 let (index, role, status) = (seen.exchange, seen.role, seen.status);
                 let fields = text(&seen.lines);
                 let place = format!("{role:?} of {index} sees {status} {fields} {content:?}");
-                broken.push(Broken { rule, place });
+                broken.push(Violation { rule, place });
             }
         }
     }
@@ -68,7 +68,7 @@ const RULES: &[Rule] = &[
 ];
 
 impl<'a> View<'a> {
-    fn of(sequence: &'a Sequence, told: &'a [Told], seen: &'a Seen) -> Self {
+    fn of(sequence: &'a Sequence, told: &'a [OriginExchange], seen: &'a Observation) -> Self {
         let exchanges = &sequence.0[..=seen.exchange];
         let exchange = &sequence.0[seen.exchange];
         let request = match (seen.role, &exchange.follower) {
@@ -80,7 +80,11 @@ impl<'a> View<'a> {
             .iter()
             .filter_map(|line| line.0.strip_prefix("X-Only-"));
         let mut numbers: Vec<usize> = marks.filter_map(|number| number.parse().ok()).collect();
-        numbers.extend(seen.content.iter().map(|byte| Told::number_of(*byte)));
+        numbers.extend(
+            seen.content
+                .iter()
+                .map(|byte| OriginExchange::number_of(*byte)),
+        );
         numbers.sort_unstable();
         numbers.dedup();
         Self {
@@ -93,18 +97,18 @@ impl<'a> View<'a> {
     }
 
     /// The answer was given to this very request.
-    fn is_own(&self, told: &Told) -> bool {
+    fn is_own(&self, told: &OriginExchange) -> bool {
         told.exchange == self.seen.exchange && told.role == self.seen.role
     }
 
     /// Those that are not.
-    fn stored(&self) -> impl Iterator<Item = &'a Told> {
+    fn stored(&self) -> impl Iterator<Item = &'a OriginExchange> {
         let others = self.sources.iter().filter(|told| !self.is_own(told));
         others.copied().collect::<Vec<_>>().into_iter()
     }
 
     /// The first of them: what the others update or complete.
-    fn base(&self) -> Option<&'a Told> {
+    fn base(&self) -> Option<&'a OriginExchange> {
         self.sources.first().copied()
     }
 
@@ -114,7 +118,7 @@ impl<'a> View<'a> {
     }
 
     /// What `Cache-Control` says after the update by `told`.
-    fn directives(&self, told: &Told) -> &'a [Say] {
+    fn directives(&self, told: &OriginExchange) -> &'a [Say] {
         let mut so_far = self
             .sources
             .iter()
@@ -260,8 +264,9 @@ fn freshness(view: &View<'_>) -> Option<&'static str> {
     if staleness > 0 && (says(Say::MustRevalidate) || has_s_maxage(directives) && !stale_by_name) {
         return Some("what must be validated when stale is");
     }
-    let in_exchange =
-        |told: &&Told| told.exchange == view.seen.exchange && told.role != Role::Background;
+    let in_exchange = |told: &&OriginExchange| {
+        told.exchange == view.seen.exchange && told.role != Role::Background
+    };
     let asked = || view.told.iter().filter(in_exchange);
     let is_disconnected = asked().any(|told| told.fault == Some(Fault::Closed));
     let is_failed = asked().any(|told| {
@@ -287,7 +292,7 @@ fn freshness(view: &View<'_>) -> Option<&'static str> {
 /// RFC 9111 §4.4.
 fn invalidation(view: &View<'_>) -> Option<&'static str> {
     let last = view.sources.last()?;
-    let changed = |told: &Told| {
+    let changed = |told: &OriginExchange| {
         let came = !matches!(told.fault, Some(Fault::Closed | Fault::Broken));
         told.method == Verb::Post && told.status < 400 && came
     };
@@ -321,7 +326,7 @@ fn one_representation(view: &View<'_>) -> Option<&'static str> {
         .seen
         .content
         .iter()
-        .map(|byte| Told::number_of(*byte))
+        .map(|byte| OriginExchange::number_of(*byte))
         .collect();
     content.dedup();
     let tags = || content.iter().map(|number| view.told[*number].tag());
@@ -352,7 +357,7 @@ fn own_304(view: &View<'_>) -> Option<&'static str> {
 /// RFC 9111 §4.3.5: a HEAD that shows another representation makes what is stored invalid.
 fn newer_head(view: &View<'_>) -> Option<&'static str> {
     let (base, last) = (view.base()?, view.sources.last()?);
-    let varies = |told: &Told| {
+    let varies = |told: &OriginExchange| {
         let mut says = told.says.iter();
         says.any(|say| {
             matches!(
@@ -361,7 +366,7 @@ fn newer_head(view: &View<'_>) -> Option<&'static str> {
             )
         })
     };
-    let shows_another = |told: &&Told| {
+    let shows_another = |told: &&OriginExchange| {
         let is_public =
             !told.has(Say::Private) && !told.has(Say::NoStore) && !told.request.has(Ask::NoStore);
         let differs = told

@@ -1,7 +1,7 @@
 //! A store as plain as it can be: a list of responses for one target.
 
 use crate::lines::{borrow, value};
-use crate::origin::{LENGTH, Lines, Told};
+use crate::origin::{LENGTH, Lines, OriginExchange};
 use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
     ByteRange, ConnectionOptions, EntityTag, FieldLine, Fits, Known, RequestedPart, ResponseFacts,
@@ -14,7 +14,7 @@ pub(crate) type Content = Vec<Option<u8>>;
 
 /// A stored response.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredResponse {
     /// Tells it from every other one.
     pub(crate) number: usize,
     pub(crate) facts: StoredFacts,
@@ -49,13 +49,13 @@ impl Merging {
 /// All stored responses.
 #[derive(Default)]
 pub(crate) struct Store {
-    stored: Vec<Stored>,
+    stored: Vec<StoredResponse>,
     last_number: usize,
 }
 
 impl Store {
     /// The newest response whose nominated fields match.
-    pub(crate) fn find(&self, request: &Lines) -> Result<&Stored, Missing> {
+    pub(crate) fn find(&self, request: &Lines) -> Result<&StoredResponse, Missing> {
         if self.stored.is_empty() {
             return Err(Missing::Target);
         }
@@ -69,7 +69,7 @@ impl Store {
 
     /// Stores: a response without Vary replaces all others, one with Vary those that the same
     /// request would have chosen.
-    pub(crate) fn put(&mut self, mut new: Stored, request: &Lines) -> Stored {
+    pub(crate) fn put(&mut self, mut new: StoredResponse, request: &Lines) -> StoredResponse {
         self.stored.retain(|old| {
             !new.selecting.is_empty() && !old.selecting.is_empty() && !old.is_for(request)
         });
@@ -80,7 +80,7 @@ impl Store {
     }
 
     /// Puts `fresh` in the place of what it was made of, if that is still there.
-    pub(crate) fn replace(&mut self, fresh: &Stored) {
+    pub(crate) fn replace(&mut self, fresh: &StoredResponse) {
         let mut all = self.stored.iter_mut();
         if let Some(place) = all.find(|stored| stored.number == fresh.number) {
             place.clone_from(fresh);
@@ -98,9 +98,9 @@ impl Store {
     }
 }
 
-impl Stored {
+impl StoredResponse {
     /// What is stored of an answer to a request with these fields.
-    pub(crate) fn of(told: &Told, facts: StoredFacts, request: &Lines, now: Now) -> Self {
+    pub(crate) fn of(told: &OriginExchange, facts: StoredFacts, request: &Lines, now: Now) -> Self {
         let mut content = vec![None; LENGTH];
         for (place, byte) in content.iter_mut().skip(told.first).zip(&told.content) {
             *place = Some(*byte);
@@ -133,7 +133,7 @@ impl Stored {
     pub(crate) fn merging(
         &self,
         asked: Option<ByteRange>,
-        told: &Told,
+        told: &OriginExchange,
         response: &ResponseFacts,
         now: Now,
     ) -> Merging {
@@ -177,7 +177,7 @@ impl Stored {
         &self,
         merging: &Merging,
         facts: StoredFacts,
-        told: &Told,
+        told: &OriginExchange,
         request: &Lines,
         now: Now,
     ) -> Self {

@@ -1,9 +1,9 @@
 //! One request on its way through the cache, and what is seen of the response.
 
 use crate::lines::{borrow, value};
-use crate::origin::{LENGTH, Lines, Question, Secrets, Told};
+use crate::origin::{LENGTH, Lines, OriginExchange, Question, Secrets};
 use crate::sequence::{Role, User, Verb};
-use crate::stored::{Stored, end_to_end};
+use crate::stored::{StoredResponse, end_to_end};
 use weir_policy::{Covers, Event, Forwarding, Now, Transaction};
 use weir_semantics::{
     ByteRange, Known, Method, Precondition, RangeOutcome, RangeSpan, RequestFacts, evaluate,
@@ -12,7 +12,7 @@ use weir_semantics::{
 
 /// What somebody sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     pub(crate) exchange: usize,
     pub(crate) role: Role,
     pub(crate) user: User,
@@ -36,14 +36,14 @@ pub(crate) struct Turn<'a> {
     pub(crate) asked: Option<ByteRange>,
     /// Answers of the origin before it came.
     pub(crate) told: usize,
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<Observation>,
 }
 
 /// A question to the origin.
 #[derive(Clone)]
 pub(crate) struct Pending {
     pub(crate) forwarding: Forwarding,
-    pub(crate) stored: Option<Stored>,
+    pub(crate) stored: Option<StoredResponse>,
 }
 
 /// In what form a stored response answers the request.
@@ -80,7 +80,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The event for what was found.
-    pub(crate) fn found<'s>(&self, stored: &'s Stored) -> Event<'s> {
+    pub(crate) fn found<'s>(&self, stored: &'s StoredResponse) -> Event<'s> {
         if stored.is_whole() {
             Event::Found(&stored.facts)
         } else if self.content_of(stored).is_some() {
@@ -116,7 +116,7 @@ impl<'a> Turn<'a> {
     }
 
     /// What is missing of what the client wants.
-    fn missing(&mut self, stored: &Stored) -> String {
+    fn missing(&mut self, stored: &StoredResponse) -> String {
         let (first, last) = match self.form(stored) {
             Form::Part(range) => (place(range.first), place(range.last)),
             _ => (0, LENGTH - 1),
@@ -139,13 +139,13 @@ impl<'a> Turn<'a> {
     }
 
     /// The origin's answer goes to the client.
-    pub(crate) fn relay(&mut self, told: &Told) {
+    pub(crate) fn relay(&mut self, told: &OriginExchange) {
         self.see(told.status, end_to_end(&told.lines), told.content.clone());
     }
 
     /// A stored response goes to the client, in the form it asked for; as much of the content as is
     /// there.
-    pub(crate) fn serve(&mut self, stored: &Stored) {
+    pub(crate) fn serve(&mut self, stored: &StoredResponse) {
         let keep = |keeps: fn(Option<Known>, &str) -> bool| {
             let mut lines = stored.lines.clone();
             lines.retain(|line| keeps(identify(&line.0), &line.0));
@@ -166,7 +166,7 @@ impl<'a> Turn<'a> {
     }
 
     fn see(&mut self, status: u16, lines: Lines, content: Vec<u8>) {
-        self.seen = Some(Seen {
+        self.seen = Some(Observation {
             exchange: self.question.index,
             role: self.question.role,
             user: self.question.request.user,
@@ -178,7 +178,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The content that `stored` gives, if every byte of it is there.
-    pub(crate) fn content_of(&self, stored: &Stored) -> Option<Vec<u8>> {
+    pub(crate) fn content_of(&self, stored: &StoredResponse) -> Option<Vec<u8>> {
         match self.form(stored) {
             Form::NotModified | Form::Unsatisfiable | Form::HeadOnly => Some(Vec::new()),
             Form::Whole => stored.content.iter().copied().collect(),
@@ -190,7 +190,7 @@ impl<'a> Turn<'a> {
     }
 
     /// RFC 9110 §13.2.2: preconditions first, then Range.
-    fn form(&self, stored: &Stored) -> Form {
+    fn form(&self, stored: &StoredResponse) -> Form {
         let request = borrow(&self.lines);
         let (validators, now) = (stored.validators(), self.now.wall);
         let method = self.tx.request().method;

@@ -1,8 +1,8 @@
-//! The smallest driver of `Transaction` there can be: it carries commands out on a shelf.
+//! The smallest driver of `Transaction` there can be: it carries commands out on a store.
 
 use crate::content::Content;
 use crate::lines::{Lines, borrow, render};
-use crate::shelf::{Kept, Shelf};
+use crate::store::{Store, StoredEntry};
 use crate::turn::{Turn, is_precondition};
 use weir_policy::{
     Command, Event, Failure, Forwarding, Now, Profile, RefuseReason, Rules, SetCookieRule,
@@ -14,7 +14,7 @@ use weir_vectors::{Answer, Fault, Moment, Observed, Origin, START_S, Step};
 /// A cache without sockets.
 pub(crate) struct Cache {
     rules: Rules,
-    shelf: Shelf,
+    store: Store,
 }
 
 impl Cache {
@@ -30,7 +30,7 @@ impl Cache {
                 disconnected_stale_max: DeltaSeconds(24 * 3600),
                 set_cookie: SetCookieRule::default(),
             },
-            shelf: Shelf::default(),
+            store: Store::default(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Cache {
         let mut commands = turn.tx.handle(now, &rules, Event::Request { unshared });
         let mut stored = None;
         if commands.first() == Some(Command::LookUp) {
-            commands = match self.shelf.find(&turn.key, &turn.request) {
+            commands = match self.store.find(&turn.key, &turn.request) {
                 Ok(kept) => {
                     let kept = stored.insert(kept.clone());
                     let event = turn.found(kept);
@@ -82,7 +82,12 @@ impl Cache {
         turn.observed
     }
 
-    fn forward(&mut self, turn: &mut Turn<'_>, forwarding: Forwarding, stored: Option<Kept>) {
+    fn forward(
+        &mut self,
+        turn: &mut Turn<'_>,
+        forwarding: Forwarding,
+        stored: Option<StoredEntry>,
+    ) {
         turn.ask(&turn.step.request.method, forwarding, stored.as_ref());
         let Origin::Asked(answer) = &turn.step.origin else {
             // there is no answer to go on with: being asked is the difference that is told
@@ -93,7 +98,7 @@ impl Cache {
         self.take_answer(turn, answer, stored.as_ref());
     }
 
-    fn take_answer(&mut self, turn: &mut Turn<'_>, answer: &Answer, stored: Option<&Kept>) {
+    fn take_answer(&mut self, turn: &mut Turn<'_>, answer: &Answer, stored: Option<&StoredEntry>) {
         match answer.fault {
             Some(Fault::Closed) => self.fail(turn, Failure::Disconnected, stored),
             Some(Fault::Broken) => self.fail(turn, Failure::Protocol, stored),
@@ -101,7 +106,7 @@ impl Cache {
         }
     }
 
-    fn fail(&mut self, turn: &mut Turn<'_>, failure: Failure, stored: Option<&Kept>) {
+    fn fail(&mut self, turn: &mut Turn<'_>, failure: Failure, stored: Option<&StoredEntry>) {
         let commands = turn
             .tx
             .handle(turn.now, &self.rules, Event::Failed(failure));
@@ -112,7 +117,7 @@ impl Cache {
         }
     }
 
-    fn respond(&mut self, turn: &mut Turn<'_>, answer: &Answer, stored: Option<&Kept>) {
+    fn respond(&mut self, turn: &mut Turn<'_>, answer: &Answer, stored: Option<&StoredEntry>) {
         let mut lines = turn.response_lines(answer);
         if turn.step.request.method == "HEAD" {
             let length = answer.response.body.len().to_string();
@@ -140,12 +145,12 @@ impl Cache {
                     let joined = kept.joined(merging, facts, &received, turn.now);
                     self.combine(turn, answer, &joined);
                 }
-                (Command::Invalidate, _) => self.shelf.invalidate(&turn.key, &lines),
-                (Command::Drop, Some(kept)) => self.shelf.forget_one(&turn.key, kept.number),
+                (Command::Invalidate, _) => self.store.invalidate(&turn.key, &lines),
+                (Command::Drop, Some(kept)) => self.store.forget_one(&turn.key, kept.number),
                 (Command::Freshen(facts), Some(kept)) => {
                     let merging = merging.as_ref().expect("an update freshens");
                     let fresh = kept.updated(merging, facts, turn.now);
-                    self.shelf.replace(&turn.key, &fresh);
+                    self.store.replace(&turn.key, &fresh);
                 }
                 (Command::ServeMerged(serving), Some(kept)) => {
                     let merging = merging.as_ref().expect("an update is served");
@@ -174,16 +179,16 @@ impl Cache {
         received: &Content,
     ) {
         if self.is_kept(turn, answer) {
-            self.shelf
+            self.store
                 .put(&turn.key, &turn.request, facts, lines, received, turn.now);
         }
     }
 
     /// The client gets what is joined, in the form it asked for.
-    fn combine(&mut self, turn: &mut Turn<'_>, answer: &Answer, joined: &Kept) {
+    fn combine(&mut self, turn: &mut Turn<'_>, answer: &Answer, joined: &StoredEntry) {
         turn.relay_joined(answer, joined);
         if self.is_kept(turn, answer) {
-            self.shelf.replace(&turn.key, joined);
+            self.store.replace(&turn.key, joined);
         }
     }
 
@@ -196,8 +201,8 @@ impl Cache {
         commands.first() == Some(Command::KeepPart)
     }
 
-    /// The client has its answer; what the origin says now is for the shelf alone.
-    fn refresh(&mut self, turn: &mut Turn<'_>, stored: Option<&Kept>) {
+    /// The client has its answer; what the origin says now is for the store alone.
+    fn refresh(&mut self, turn: &mut Turn<'_>, stored: Option<&StoredEntry>) {
         let Some(kept) = stored else { return };
         let (tx, forwarding) = Transaction::refresh(*turn.tx.request(), &kept.facts, turn.now);
         turn.tx = tx;

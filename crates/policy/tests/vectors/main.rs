@@ -7,7 +7,7 @@
 mod cache;
 mod content;
 mod lines;
-mod shelf;
+mod store;
 mod turn;
 
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! One request: what is asked for it, and what its client sees.
 
 use crate::lines::{Lines, borrow, render, value};
-use crate::shelf::{Kept, Key};
+use crate::store::{Key, StoredEntry};
 use weir_policy::{Covers, Event, Forwarding, Handling, Now, Serving, Storing, Transaction};
 use weir_semantics::{
     ByteRange, ConnectionOptions, Fwd, Method, Precondition, RangeOutcome, RangeSpan, evaluate,
@@ -35,7 +35,7 @@ enum Form {
 
 impl Turn<'_> {
     /// The event for what was found.
-    pub(crate) fn found<'s>(&self, kept: &'s Kept) -> Event<'s> {
+    pub(crate) fn found<'s>(&self, kept: &'s StoredEntry) -> Event<'s> {
         if kept.content.is_whole() {
             return Event::Found(&kept.facts);
         }
@@ -48,7 +48,12 @@ impl Turn<'_> {
     }
 
     /// The origin gets the request.
-    pub(crate) fn ask(&mut self, method: &str, forwarding: Forwarding, stored: Option<&Kept>) {
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        forwarding: Forwarding,
+        stored: Option<&StoredEntry>,
+    ) {
         let mut fields = self.request.clone();
         fields.push(("Host".to_owned(), self.moment.host.to_owned()));
         match stored {
@@ -98,7 +103,7 @@ impl Turn<'_> {
 
     /// What is missing of what the client wants. A driver that finds several gaps fetches each; a
     /// step has one answer, so no vector has that.
-    fn range_of_rest(&mut self, kept: &Kept) -> String {
+    fn range_of_rest(&mut self, kept: &StoredEntry) -> String {
         let wanted = match self.form(kept) {
             Form::Part(range) => range,
             Form::Whole | Form::Bare(_) => ByteRange {
@@ -144,7 +149,7 @@ impl Turn<'_> {
     }
 
     /// The client gets a stored part and what joins it.
-    pub(crate) fn relay_joined(&mut self, answer: &Answer, joined: &Kept) {
+    pub(crate) fn relay_joined(&mut self, answer: &Answer, joined: &StoredEntry) {
         let (status, body) = self.answer(joined);
         self.observed.seen = Seen {
             status,
@@ -156,7 +161,7 @@ impl Turn<'_> {
         };
     }
 
-    pub(crate) fn serve(&mut self, stored: Option<&Kept>, serving: Serving) {
+    pub(crate) fn serve(&mut self, stored: Option<&StoredEntry>, serving: Serving) {
         let Some(kept) = stored else { return };
         let (status, body) = self.answer(kept);
         self.observed.seen = Seen {
@@ -178,7 +183,7 @@ impl Turn<'_> {
     }
 
     /// The answer that `kept` gives: its status, and its content if every byte of it is there.
-    fn answer(&self, kept: &Kept) -> (u16, Option<String>) {
+    fn answer(&self, kept: &StoredEntry) -> (u16, Option<String>) {
         match self.form(kept) {
             Form::Bare(status) => (status, Some(String::new())),
             Form::Whole => (kept.facts.status, kept.content.whole_text()),
@@ -187,7 +192,7 @@ impl Turn<'_> {
     }
 
     /// RFC 9110 §13.2.2: preconditions first, then Range.
-    fn form(&self, kept: &Kept) -> Form {
+    fn form(&self, kept: &StoredEntry) -> Form {
         let request = borrow(&self.request);
         let (validators, now) = (kept.validators(), self.now.wall);
         let method = self.tx.request().method;

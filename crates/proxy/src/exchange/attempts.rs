@@ -41,8 +41,7 @@ impl Attempts {
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
             let destination = &self.next_hop.destination;
-            let opened =
-                NextHopStream::open(worker.net(), rules, destination, self.is_retry).await;
+            let opened = NextHopStream::open(worker.net(), rules, destination, self.is_retry).await;
             let failure = match opened {
                 Ok(hop) => return Ok(hop),
                 Err(failure) => failure,

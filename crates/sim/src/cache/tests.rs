@@ -20,8 +20,8 @@ fn ask(target: u64, vary: u64, variant: u64) -> Ask {
     Ask::of(&row, 0, &mut Assumptions::default())
 }
 
-fn stored(ask: &Ask, bytes: u64) -> Stored {
-    Stored {
+fn stored(ask: &Ask, bytes: u64) -> StoredResponse {
+    StoredResponse {
         target: ask.target,
         vary: ask.vary,
         variant: ask.variant,
@@ -115,7 +115,7 @@ fn response_is_stored_only_if_the_admission_rule_admits_it() {
 fn partial_response_covers_only_the_ranges_that_it_holds() {
     let ask = ask(1, 0, 0);
     let spans = [ByteSpan { from: 0, to: 50 }].into_iter().collect();
-    let part = Stored {
+    let part = StoredResponse {
         part: Some(Box::new(spans)),
         ..stored(&ask, 100)
     };

@@ -3,10 +3,10 @@
 use super::Simulator;
 use super::exchange::{Exchange, Stage};
 use super::fetch::{Fetch, For};
-use crate::cache::Stored;
+use crate::cache::StoredResponse;
 use crate::facts::Ask;
 use crate::journal::{Question, What};
-use crate::network::connections::Taken;
+use crate::network::connections::ConnectionUse;
 use crate::settings::Keep;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, Pace};
@@ -92,7 +92,7 @@ impl Simulator {
         &mut self,
         fetch: Fetch,
         row: u64,
-        taken: Taken,
+        taken: ConnectionUse,
         question: Question,
     ) -> u32 {
         let transfer = self.transfers;
@@ -162,7 +162,7 @@ pub(super) const fn is_found(status: u16) -> bool {
 }
 
 /// To a request with the stored validators (RFC 9111 §4.3.1): 304 if they are the present ones.
-fn to_validation(exchange: &Exchange, stored: &Stored) -> Answer {
+fn to_validation(exchange: &Exchange, stored: &StoredResponse) -> Answer {
     let ask = exchange.ask();
     if is_found(ask.response.status) && stored.validators.still_hold(ask.validators) {
         let facts = ResponseFacts {
@@ -178,7 +178,7 @@ fn to_validation(exchange: &Exchange, stored: &Stored) -> Answer {
 
 /// The first gap of a stored part in what the request wants; open where the length of the whole is
 /// not known.
-fn missing(exchange: &Exchange, stored: &Stored) -> Option<ByteSpan> {
+fn missing(exchange: &Exchange, stored: &StoredResponse) -> Option<ByteSpan> {
     let part = stored.part.as_ref()?;
     if stored.complete_length.is_some() {
         return part.first_missing(exchange.wants(stored.complete_length));
@@ -192,7 +192,7 @@ fn missing(exchange: &Exchange, stored: &Stored) -> Option<ByteSpan> {
 }
 
 /// To a request for what a stored part lacks, with If-Range (RFC 9110 §13.1.5).
-fn to_rest(exchange: &Exchange, stored: &Stored) -> Answer {
+fn to_rest(exchange: &Exchange, stored: &StoredResponse) -> Answer {
     let ask = exchange.ask();
     let whole = stored.complete_length.or(ask.whole_bytes);
     let is_same = is_found(ask.response.status) && stored.validators.same_strongly(ask.validators);
@@ -230,7 +230,7 @@ fn to_rest(exchange: &Exchange, stored: &Stored) -> Answer {
 /// The representation is another one now: the whole of it, as the client's own range and conditions
 /// are not asked for. Where the trace does not tell its length, it is taken to be as long as the
 /// one that is stored.
-fn whole_unless_traced(exchange: &Exchange, stored: &Stored) -> Answer {
+fn whole_unless_traced(exchange: &Exchange, stored: &StoredResponse) -> Answer {
     let ask = exchange.ask();
     // a validation in the background is a GET, whatever the client's request was
     let wants_content = ask.is_bare() && exchange.is_background;

@@ -2,9 +2,9 @@
 
 use super::Simulator;
 use super::exchange::Stage;
-use crate::cache::{Stored, Which, digest};
+use crate::cache::{StoredResponse, Which, digest};
 use crate::journal::What;
-use crate::network::connections::Taken;
+use crate::network::connections::ConnectionUse;
 use crate::settings::{Caching, Path};
 use crate::world::Nanos;
 use weir_policy::fetch::AbortPolicy;
@@ -17,7 +17,7 @@ impl Simulator {
         let (now, rules) = (self.now(), self.settings.rules);
         let exchange = self.exchanges.at(id);
         let (row, taken) = (exchange.number, exchange.connection);
-        if let Some(Taken { id, is_new, .. }) = taken {
+        if let Some(ConnectionUse { id, is_new, .. }) = taken {
             self.enter(|| What::Request {
                 row,
                 connection: id,
@@ -63,7 +63,7 @@ impl Simulator {
                     self.keep_copy(id);
                     self.forward(id);
                 }
-                Command::Answer(_) => self.answer_alone(id),
+                Command::Answer(_) => self.forward_uncollapsed(id),
                 _ => debug_assert!(false, "{command:?} before any response"),
             }
         }
@@ -164,7 +164,7 @@ impl Simulator {
     }
 
     /// An answer of our own: a head.
-    pub(super) fn answer_alone(&mut self, id: u32) {
+    pub(super) fn forward_uncollapsed(&mut self, id: u32) {
         if self.exchanges.at(id).is_background {
             return;
         }
@@ -245,7 +245,7 @@ impl Simulator {
 
 /// Whether a stored part holds all that is asked for (RFC 9111 §3.3). Without the complete length
 /// no range can be told from another.
-fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
+fn covers(exchange: &super::Exchange, stored: &StoredResponse) -> bool {
     let wants = exchange.wants(stored.complete_length);
     exchange.ask().is_bare()
         || has_it_already(exchange, stored)
@@ -257,7 +257,7 @@ fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
 const NOT_NOTED_BYTES: u64 = 16 * 1024;
 
 /// In what form a stored response answers a request: its head, and how much content.
-pub(super) fn form(exchange: &super::Exchange, stored: &Stored) -> (u32, u64) {
+pub(super) fn form(exchange: &super::Exchange, stored: &StoredResponse) -> (u32, u64) {
     let wants = exchange.wants(stored.complete_length);
     let content = if exchange.ask().is_bare() || has_it_already(exchange, stored) {
         0
@@ -271,7 +271,7 @@ pub(super) fn form(exchange: &super::Exchange, stored: &Stored) -> (u32, u64) {
 
 /// The client's own condition: what it has is what is stored (RFC 9110 §13.2.2), as the origin's
 /// answer in the trace tells.
-pub(super) fn has_it_already(exchange: &super::Exchange, stored: &Stored) -> bool {
+pub(super) fn has_it_already(exchange: &super::Exchange, stored: &StoredResponse) -> bool {
     let ask = exchange.ask();
     ask.request.preconditions
         && ask.response.status == 304

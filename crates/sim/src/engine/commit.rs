@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use super::exchange::Stage;
-use crate::cache::{Stored, Stores, Which};
+use crate::cache::{StoredResponse, Stores, Which};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::Cut;
 use weir_policy::verdict::{NotStored, Storing};
@@ -122,7 +122,7 @@ impl Simulator {
     /// Stores a response for which room was taken; which it is then, if it was admitted.
     pub(super) fn store(
         &mut self,
-        stored: Stored,
+        stored: StoredResponse,
         held: u64,
         is_outdated: bool,
     ) -> Result<Option<Which>, Refusal> {

@@ -1,10 +1,10 @@
 //! One request on its way, from its client's connection to the last byte.
 
 use super::collapse::Variant;
-use crate::cache::{ContentId, Stored, Which};
+use crate::cache::{ContentId, StoredResponse, Which};
 use crate::facts::Ask;
-use crate::network::connections::Taken;
-use crate::network::link::{Carried, Link};
+use crate::network::connections::ConnectionUse;
+use crate::network::link::{Link, LinkTraffic};
 use crate::network::tcp::{Alone, Sender};
 use crate::world::Nanos;
 use weir_policy::collapse::{FollowerId, GroupId, Passes};
@@ -46,7 +46,7 @@ pub(super) struct Exchange {
     pub(super) began: Nanos,
     /// When its connection was there.
     pub(super) ready: Nanos,
-    pub(super) connection: Option<Taken>,
+    pub(super) connection: Option<ConnectionUse>,
     /// The client's link.
     pub(super) link: u32,
     pub(super) server_rtt: Nanos,
@@ -61,7 +61,7 @@ pub(super) struct Exchange {
     /// Its content, if that is in use as long as this reads it.
     pub(super) uses: Option<ContentId>,
     /// A copy of it while it is validated or completed: it may leave meanwhile.
-    pub(super) kept: Option<Box<Stored>>,
+    pub(super) kept: Option<Box<StoredResponse>>,
     /// How the next hop is asked.
     pub(super) forwarding: Forwarding,
     /// The group it leads.
@@ -83,7 +83,7 @@ pub(super) struct Exchange {
     pub(super) sender: Sender,
     pub(super) alone: Option<Alone>,
     /// How the rest of what is being sent will go, if nobody else begins to send on its link.
-    pub(super) ahead: Option<Ahead>,
+    pub(super) ahead: Option<SendForecast>,
     /// Head and content of the response, as far as its length is known: bytes.
     pub(super) head_bytes: u64,
     /// Bytes there to be sent, with the head.
@@ -115,7 +115,7 @@ pub(super) struct Exchange {
 
 /// The rest of a response, worked out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
+pub(super) struct SendForecast {
     /// When it goes on.
     pub(super) until: Nanos,
     /// Bytes and packets when all is sent, when the last of them reaches the client, and the window
@@ -127,7 +127,7 @@ pub(super) struct Ahead {
     /// The link then.
     pub(super) link: Link,
     /// What will have gone over it from now on.
-    pub(super) carried: Carried,
+    pub(super) carried: LinkTraffic,
 }
 
 /// Where its content comes from.

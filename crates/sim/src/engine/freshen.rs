@@ -45,8 +45,8 @@ impl Simulator {
         self.collapse.forget(target);
     }
 
-    /// How often a target was invalidated.
-    /// A stored response is not to be used any more, and what rests on it is not to be stored.
+    /// How often a target was invalidated. A stored response is not to be used any more, and what
+    /// rests on it is not to be stored.
     pub(super) fn drop_one(&mut self, which: Which, target: u64) {
         self.cache.drop_one(which);
         *self.drops.entry(target).or_insert(0) += 1;
@@ -137,7 +137,7 @@ impl Simulator {
         if !exchange.is_background {
             self.tally.requests.validated += 1;
         }
-        self.serve_kept(id);
+        self.serve_stored(id);
         if answers_others {
             self.lead_stored(id);
         } else {
@@ -146,7 +146,7 @@ impl Simulator {
     }
 
     /// Serves the stored response that the next hop was asked about.
-    pub(super) fn serve_kept(&mut self, id: u32) {
+    pub(super) fn serve_stored(&mut self, id: u32) {
         let exchange = self.exchanges.at(id);
         if exchange.is_background {
             self.end_refresh(id);

@@ -5,9 +5,9 @@ use super::ask::Answer;
 use super::exchange::{AS_SENT, Reading, Stage};
 use super::fetch::For;
 use super::in_flight::InFlightResponse;
-use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
-use crate::cache::Stored;
+use super::single_reader::SingleReader;
+use crate::cache::StoredResponse;
 use crate::world;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, InFlightRules, InFlightState};
@@ -17,7 +17,7 @@ use weir_semantics::ResponseFacts;
 
 /// What is to be stored of a response.
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+enum StoreAction {
     New(StoredFacts),
     /// It completes the stored part.
     Part,
@@ -39,8 +39,8 @@ impl Simulator {
         let (mut kept, mut is_stored) = (None, false);
         for command in commands.iter() {
             match command {
-                Command::Store(facts) => kept = Some(Kept::New(facts)),
-                Command::Combine(_) => kept = Some(Kept::Part),
+                Command::Store(facts) => kept = Some(StoreAction::New(facts)),
+                Command::Combine(_) => kept = Some(StoreAction::Part),
                 Command::Invalidate => self.invalidate(self.exchanges.at(id).ask().target),
                 Command::Drop => self.drop_found(id),
                 Command::Freshen(facts) => {
@@ -57,7 +57,7 @@ impl Simulator {
                 Command::Serve(_) => {
                     self.stop(fetch);
                     self.lead_failed(id);
-                    self.serve_kept(id);
+                    self.serve_stored(id);
                     return;
                 }
                 Command::AskAgain => {
@@ -80,7 +80,7 @@ impl Simulator {
     }
 
     /// Passes the response on: by way of the store if it is to be stored.
-    fn relay(&mut self, id: u32, fetch: u32, answer: &Answer, kept: Option<Kept>) {
+    fn relay(&mut self, id: u32, fetch: u32, answer: &Answer, kept: Option<StoreAction>) {
         let now = self.now();
         let stored = self.stored_of(id, answer, kept);
         let answers_others = kept.is_some() && stored.facts.answers_others(now);
@@ -89,7 +89,7 @@ impl Simulator {
         }
         let held = kept.and_then(|kept| self.take_room(id, answer, &kept));
         // the rest of a part is no answer alone: it is joined, if only on its way
-        let kept = kept.filter(|kept| held.is_some() || matches!(kept, Kept::Part));
+        let kept = kept.filter(|kept| held.is_some() || matches!(kept, StoreAction::Part));
         if kept.is_none() {
             self.refuse_followers(id, says_about_target(answer.facts.status));
         }
@@ -111,7 +111,7 @@ impl Simulator {
         }
         // all of it came with its head: nobody hears of it before it is stored
         let is_quick = (is_background || is_there)
-            && matches!(kept, Some(Kept::New(_)))
+            && matches!(kept, Some(StoreAction::New(_)))
             && answer.facts.status != 206;
         let is_published = !is_quick && kept.is_some();
         let leads = self.exchanges.at_mut(id).leads.take();
@@ -126,7 +126,7 @@ impl Simulator {
             self.background.take(now, came);
         } else {
             let wants = match kept {
-                Some(Kept::Part) => self.exchanges.at(id).wants(answer.complete_length),
+                Some(StoreAction::Part) => self.exchanges.at(id).wants(answer.complete_length),
                 _ => answer.span,
             };
             self.read(id, in_flight, wants);
@@ -161,9 +161,9 @@ impl Simulator {
     }
 
     /// Takes room for a response that may be stored; the transaction is told if there is none.
-    fn take_room(&mut self, id: u32, answer: &Answer, kept: &Kept) -> Option<u64> {
+    fn take_room(&mut self, id: u32, answer: &Answer, kept: &StoreAction) -> Option<u64> {
         let head_bytes = match (kept, &self.exchanges.at(id).kept) {
-            (Kept::Part, Some(part)) => part.head_bytes,
+            (StoreAction::Part, Some(part)) => part.head_bytes,
             _ => self.exchanges.at(id).ask().head_bytes,
         };
         let target = self.exchanges.at(id).ask().target;
@@ -178,25 +178,25 @@ impl Simulator {
     }
 
     /// What the response would be in the store.
-    fn stored_of(&mut self, id: u32, answer: &Answer, kept: Option<Kept>) -> Stored {
+    fn stored_of(&mut self, id: u32, answer: &Answer, kept: Option<StoreAction>) -> StoredResponse {
         let now = self.now();
         let heuristic = self.settings.rules.heuristic;
         let request_time = self.exchanges.at_mut(id).tx().request_time();
         let exchange = self.exchanges.at(id);
         let ask = exchange.ask();
         let (response, facts) = match (kept, &exchange.kept) {
-            (Some(Kept::Part), Some(part)) => {
+            (Some(StoreAction::Part), Some(part)) => {
                 let response = part.response.updated_by(&answer.facts, now.wall);
                 let facts = StoredFacts::new(&response, request_time, now, &heuristic);
                 (response, facts)
             }
-            (Some(Kept::New(facts)), _) => (as_stored(answer.facts), facts),
+            (Some(StoreAction::New(facts)), _) => (as_stored(answer.facts), facts),
             _ => {
                 let facts = StoredFacts::new(&answer.facts, request_time, now, &heuristic);
                 (as_stored(answer.facts), facts)
             }
         };
-        Stored {
+        StoredResponse {
             target: ask.target,
             vary: ask.vary,
             variant: ask.variant,
@@ -210,7 +210,7 @@ impl Simulator {
     }
 
     /// A response without content: it is there with its head.
-    fn relay_head(&mut self, id: u32, stored: Stored, held: Option<u64>) {
+    fn relay_head(&mut self, id: u32, stored: StoredResponse, held: Option<u64>) {
         let target = stored.target;
         if let Some(held) = held {
             let is_outdated = self.exchanges.at(id).epoch != self.epoch(target);
@@ -242,8 +242,8 @@ impl Simulator {
         id: u32,
         fetch: u32,
         answer: &Answer,
-        (kept, held): (Option<Kept>, Option<u64>),
-        stored: Stored,
+        (kept, held): (Option<StoreAction>, Option<u64>),
+        stored: StoredResponse,
     ) -> u32 {
         let head_bytes = stored.head_bytes;
         let exchange = self.exchanges.at(id);
@@ -254,7 +254,7 @@ impl Simulator {
                 && answer.complete_length.is_some(),
             ..InFlightRules::default()
         };
-        let is_whole = !matches!(kept, Some(Kept::Part)) && !exchange.is_background;
+        let is_whole = !matches!(kept, Some(StoreAction::Part)) && !exchange.is_background;
         let is_plain = is_whole && self.is_plain(answer, head_bytes);
         let is_paced = is_whole && !is_plain && self.is_paced(answer);
         let plain = is_plain.then_some(Plain {
@@ -267,10 +267,10 @@ impl Simulator {
         });
         let client_us = u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX);
         let server_us = u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX);
-        let paced = is_paced.then(|| {
+        let single_reader = is_paced.then(|| {
             let round_trips = (client_us, server_us);
             let length = answer.span.to;
-            Box::new(Paced::new(
+            Box::new(SingleReader::new(
                 (fetch, id),
                 rules,
                 self.now(),
@@ -282,14 +282,14 @@ impl Simulator {
         let in_flight = self.in_flight.insert(InFlightResponse {
             fill: None,
             plain,
-            paced,
+            single_reader,
             is_kept: held.is_some(),
             held: held.unwrap_or(0),
             epoch: exchange.epoch,
-            drops: matches!(kept, Some(Kept::Part)).then_some(exchange.chosen.1),
+            drops: matches!(kept, Some(StoreAction::Part)).then_some(exchange.chosen.1),
             leader: (id, exchange.number),
             part_of: match kept {
-                Some(Kept::Part) => exchange.found,
+                Some(StoreAction::Part) => exchange.found,
                 _ => None,
             },
             is_for_store_alone: exchange.is_background,
@@ -328,14 +328,14 @@ impl Simulator {
         in_flight: u32,
         rules: InFlightRules,
         answer: &Answer,
-        kept: Option<Kept>,
+        kept: Option<StoreAction>,
     ) -> FetchId {
         let now = self.now();
         let exchange = self.exchanges.at(id);
         let present = match (kept, exchange.kept.as_deref()) {
             (
-                Some(Kept::Part),
-                Some(Stored {
+                Some(StoreAction::Part),
+                Some(StoredResponse {
                     part: Some(part), ..
                 }),
             ) => (**part).clone(),
@@ -358,7 +358,7 @@ impl Simulator {
         let now = self.now();
         let response = self.in_flight.at_mut(in_flight);
         let head_bytes = response.stored.head_bytes;
-        let reader = if response.plain.is_some() || response.paced.is_some() {
+        let reader = if response.plain.is_some() || response.single_reader.is_some() {
             Some(NOBODY.1)
         } else {
             let reader = response.fill().attach(now, wants);
@@ -386,9 +386,9 @@ impl Simulator {
         let event = Event::Failed(Failure::Disconnected);
         let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
         match commands.first() {
-            Some(Command::Serve(_)) => self.serve_kept(id),
-            _ if self.exchanges.at(id).is_background => self.serve_kept(id),
-            _ => self.answer_alone(id),
+            Some(Command::Serve(_)) => self.serve_stored(id),
+            _ if self.exchanges.at(id).is_background => self.serve_stored(id),
+            _ => self.forward_uncollapsed(id),
         }
     }
 }

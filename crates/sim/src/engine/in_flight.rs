@@ -1,17 +1,17 @@
 //! An in-flight response: fetches write it, readers follow it, each as fast as its client takes it.
 //!
-//! `policy::fetch::InFlightState` says who may do what. Here it is asked, in turn, what each fetch may take
-//! of what has come for it, and what each reader may hand to its client's kernel, until nothing
-//! moves.
+//! `policy::fetch::InFlightState` says who may do what. Here it is asked, in turn, what each fetch
+//! may take of what has come for it, and what each reader may hand to its client's kernel, until
+//! nothing moves.
 
 use super::Simulator;
 use super::ask::is_found;
 use super::collapse::Variant;
 use super::exchange::{Confirming, Stage};
 use super::fetch::{Fetch, For};
-use super::paced::Paced;
 use super::plain::Plain;
-use crate::cache::{ContentId, Stored, Which, digest};
+use super::single_reader::SingleReader;
+use crate::cache::{ContentId, StoredResponse, Which, digest};
 use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
@@ -29,9 +29,9 @@ pub(super) struct InFlightResponse {
     /// Who may do what; nothing while there is nothing to decide.
     pub(super) fill: Option<Box<InFlightState>>,
     pub(super) plain: Option<Plain>,
-    pub(super) paced: Option<Box<Paced>>,
+    pub(super) single_reader: Option<Box<SingleReader>>,
     /// What it will be in the store.
-    pub(super) stored: Stored,
+    pub(super) stored: StoredResponse,
     /// It is for the store.
     pub(super) is_kept: bool,
     /// Room that it holds there, bytes.
@@ -104,7 +104,7 @@ impl Simulator {
             self.drive_plain(id, plain);
             return;
         }
-        if self.in_flight.at(id).paced.is_some() {
+        if self.in_flight.at(id).single_reader.is_some() {
             self.drive_paced(id);
             return;
         }
@@ -564,7 +564,7 @@ impl Simulator {
 
 /// How a fetch of a part ends with its head: the origin has another representation now, or none to
 /// give.
-fn refused(ask: &Ask, stored: &Stored) -> Option<FetchEnd> {
+fn refused(ask: &Ask, stored: &StoredResponse) -> Option<FetchEnd> {
     let status = ask.response.status;
     if ask.fails || (status >= 400 && !matches!(status, 404 | 410)) {
         return Some(FetchEnd::Cut);

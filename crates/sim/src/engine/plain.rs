@@ -121,7 +121,7 @@ impl Simulator {
         let in_flight: &mut InFlightResponse = self.in_flight.at_mut(id);
         let round_trips = (in_flight.client_us, in_flight.server_us);
         let (fill, fetch_id, reader, fetch, exchange) =
-            match (in_flight.plain.take(), in_flight.paced.take()) {
+            match (in_flight.plain.take(), in_flight.single_reader.take()) {
                 (Some(plain), _) => {
                     let (fill, fetch_id, reader) = plain.told(now, round_trips);
                     let aborts = &mut self.tally.aborts;
@@ -129,9 +129,15 @@ impl Simulator {
                         aborts.read_ahead_max_bytes.max(plain.read_ahead_max);
                     (fill, fetch_id, reader, plain.fetch, plain.exchange)
                 }
-                (None, Some(paced)) => {
-                    let (fill, fetch_id, reader) = paced.told();
-                    (fill, fetch_id, reader, paced.fetch, paced.exchange)
+                (None, Some(single_reader)) => {
+                    let (fill, fetch_id, reader) = single_reader.told();
+                    (
+                        fill,
+                        fetch_id,
+                        reader,
+                        single_reader.fetch,
+                        single_reader.exchange,
+                    )
                 }
                 (None, None) => return,
             };

@@ -2,13 +2,13 @@
 //! packet elsewhere.
 //!
 //! A response that comes from a server while it is sent begins packet by packet; once all of it is
-//! there, and nobody else is on the link, the rest is worked out at once ([`Ahead`]), and there is
-//! one event more: its end.
+//! there, and nobody else is on the link, the rest is worked out at once ([`SendForecast`]), and
+//! there is one event more: its end.
 
 use super::Simulator;
-use super::exchange::{Ahead, Stage};
-use crate::network::link::{Carried, Link};
-use crate::network::tcp::{Alone, Sent, Terms};
+use super::exchange::{SendForecast, Stage};
+use crate::network::link::{Link, LinkTraffic};
+use crate::network::tcp::{Alone, SendResult, Terms};
 use crate::settings::Path;
 use crate::world::{Event, Nanos};
 
@@ -94,7 +94,7 @@ impl Simulator {
         sender.begin(alone.window);
         // the queue is empty when it begins; nobody else has been there since
         let mut due = alone.begins_ns;
-        let mut sent = Sent::default();
+        let mut sent = SendResult::default();
         while due <= at {
             let step = sender.send(&terms, link, &mut self.tally.to_clients, due);
             sent.left_at = sent.left_at.or(step.left_at);
@@ -125,7 +125,7 @@ impl Simulator {
             Path::DirectInternet => &mut self.internet,
             Path::Proxy | Path::DirectClient => &mut self.links[exchange.link].link,
         };
-        let carried: &mut Carried = &mut self.tally.to_clients;
+        let carried: &mut LinkTraffic = &mut self.tally.to_clients;
         let sent = exchange.sender.send(&terms, link, carried, at);
         match sent.blocked_until {
             Some(until) if self.is_settled(id) => self.go_ahead(id, &terms, until),
@@ -153,7 +153,7 @@ impl Simulator {
         scratch.copy(&exchange.sender);
         let place = &mut self.links[exchange.link];
         place.alone = Some(id);
-        let (mut link, mut carried) = (place.link, Carried::default());
+        let (mut link, mut carried) = (place.link, LinkTraffic::default());
         let mut due = until;
         while let Some(until) = scratch
             .send(terms, &mut link, &mut carried, due)
@@ -161,7 +161,7 @@ impl Simulator {
         {
             due = until;
         }
-        exchange.ahead = Some(Ahead {
+        exchange.ahead = Some(SendForecast {
             until,
             sent: scratch.sent,
             packets: scratch.packets,
@@ -184,7 +184,7 @@ impl Simulator {
         };
         exchange.ends_at = Nanos::MAX;
         let link = &mut self.links[exchange.link].link;
-        let mut sent = Sent {
+        let mut sent = SendResult {
             blocked_until: Some(ahead.until),
             left_at: None,
         };
@@ -196,7 +196,7 @@ impl Simulator {
     }
 
     /// What follows from having sent.
-    fn follow(&mut self, id: u32, sent: Sent) {
+    fn follow(&mut self, id: u32, sent: SendResult) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);
         if let Some(left_at) = sent.left_at {

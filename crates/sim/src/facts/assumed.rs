@@ -6,7 +6,7 @@ use weir_semantics::words;
 words! {
     /// A column without a value, and what is assumed.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Assumed {
+    pub enum Assumption {
         /// No method.
         Method = "no method: GET",
         /// No status.
@@ -40,7 +40,7 @@ words! {
     }
 }
 
-impl fmt::Display for Assumed {
+impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -49,22 +49,22 @@ impl fmt::Display for Assumed {
 /// How often each was assumed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assumptions {
-    counts: [u64; Assumed::ALL.len()],
+    counts: [u64; Assumption::ALL.len()],
 }
 
 impl Assumptions {
     /// What was assumed at all, and for how many requests.
-    pub fn iter(&self) -> impl Iterator<Item = (Assumed, u64)> + '_ {
-        let pairs = Assumed::ALL.into_iter().zip(self.counts);
+    pub fn iter(&self) -> impl Iterator<Item = (Assumption, u64)> + '_ {
+        let pairs = Assumption::ALL.into_iter().zip(self.counts);
         pairs.filter(|(_, count)| *count > 0)
     }
 
-    pub(crate) fn count(&mut self, assumed: Assumed) {
+    pub(crate) fn count(&mut self, assumed: Assumption) {
         self.counts[assumed as usize] += 1;
     }
 
     /// What was counted as `former` is something else.
-    pub(crate) fn replace(&mut self, former: Assumed, instead: Assumed) {
+    pub(crate) fn replace(&mut self, former: Assumption, instead: Assumption) {
         let count = &mut self.counts[former as usize];
         *count = count.saturating_sub(1);
         self.count(instead);
@@ -78,7 +78,7 @@ impl Assumptions {
     }
 
     /// `value`, or what is assumed in its place.
-    pub(crate) fn known<T>(&mut self, value: Option<T>, assumed: Assumed, instead: T) -> T {
+    pub(crate) fn known<T>(&mut self, value: Option<T>, assumed: Assumption, instead: T) -> T {
         value.unwrap_or_else(|| {
             self.count(assumed);
             instead

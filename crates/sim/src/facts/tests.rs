@@ -17,9 +17,9 @@ fn empty_row_is_a_plain_get_and_its_assumptions_are_counted() {
     );
     assert_eq!(Profile::Http1998.bypass(&ask.request), None);
     assert_eq!(Profile::Http1998.refuses(&ask.response), None);
-    let named: Vec<Assumed> = assumed.iter().map(|(assumed, _)| assumed).collect();
-    assert!(named.contains(&Assumed::Method) && named.contains(&Assumed::ContentBytes));
-    assert!(!named.contains(&Assumed::Variant));
+    let named: Vec<Assumption> = assumed.iter().map(|(assumed, _)| assumed).collect();
+    assert!(named.contains(&Assumption::Method) && named.contains(&Assumption::ContentBytes));
+    assert!(!named.contains(&Assumption::Variant));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn response_without_known_header_section_gets_the_assumed_lifetime() {
     let of = |row: &Row, lifetime: Option<DeltaSeconds>| {
         let mut assumed = Assumptions::default();
         let ask = Ask::of(row, 0, &mut assumed).assuming(row, lifetime, &mut assumed);
-        let named: Vec<Assumed> = assumed.iter().map(|(assumed, _)| assumed).collect();
+        let named: Vec<Assumption> = assumed.iter().map(|(assumed, _)| assumed).collect();
         (ask.response.directives.max_age, named)
     };
     let day = Some(DeltaSeconds(86_400));
@@ -280,10 +280,12 @@ fn response_without_known_header_section_gets_the_assumed_lifetime() {
     };
     let (max_age, named) = of(&log, day);
     assert_eq!(max_age, day);
-    assert!(named.contains(&Assumed::Lifetime) && !named.contains(&Assumed::ResponseDirectives));
+    assert!(
+        named.contains(&Assumption::Lifetime) && !named.contains(&Assumption::ResponseDirectives)
+    );
     let (max_age, named) = of(&log, None);
     assert_eq!(max_age, None);
-    assert!(named.contains(&Assumed::NoLifetime));
+    assert!(named.contains(&Assumption::NoLifetime));
     // an error is not fresh by our choice, and a head that is known has the say
     for row in [
         Row {

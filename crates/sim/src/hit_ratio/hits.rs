@@ -26,6 +26,6 @@ pub use parquet_trace::ParquetTrace;
 pub use record::{CacheRecord, HitsRecord};
 pub(crate) use simulation::share;
 pub use simulation::{Setting, Simulation, Totals};
-pub use source::{Accesses, BATCH, Iterated, Trace, TraceError};
+pub use source::{AccessIterator, Accesses, BATCH, Trace, TraceError};
 pub use unit_sizes::UnitSizes;
 pub use zipf::ZipfTrace;

@@ -37,7 +37,7 @@ weir_policy::choice! {
 
 /// A request whose key has got its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Numbered {
+pub struct NumberedRequest {
     /// The key's, from 0 in the order in which keys came.
     pub number: u32,
     /// What it counts for, by the [`KeyRule`], bytes.
@@ -122,7 +122,7 @@ impl Keys {
     pub fn number_all(
         &mut self,
         accesses: &[Access],
-        numbered: &mut Vec<Numbered>,
+        numbered: &mut Vec<NumberedRequest>,
     ) -> Result<(), TooManyKeys> {
         for chunk in accesses.chunks(AHEAD) {
             self.reserve(chunk.len());
@@ -139,13 +139,13 @@ impl Keys {
     ///
     /// # Errors
     /// There are too many different keys.
-    pub fn number(&mut self, access: Access) -> Result<Numbered, TooManyKeys> {
+    pub fn number(&mut self, access: Access) -> Result<NumberedRequest, TooManyKeys> {
         self.reserve(1);
         self.number_reserved(access)
     }
 
     /// There is a free cell.
-    fn number_reserved(&mut self, access: Access) -> Result<Numbered, TooManyKeys> {
+    fn number_reserved(&mut self, access: Access) -> Result<NumberedRequest, TooManyKeys> {
         let key = self.key_of(access);
         let mask = self.cells.len() - 1;
         let mut at = place(key) & mask;
@@ -202,8 +202,8 @@ impl Keys {
 }
 
 impl Cell {
-    const fn numbered(self) -> Numbered {
-        Numbered {
+    const fn numbered(self) -> NumberedRequest {
+        NumberedRequest {
             number: self.number,
             size_bytes: self.size_bytes,
         }
@@ -230,7 +230,7 @@ mod tests {
 
     fn check(accesses: &[Access], rule: KeyRule) {
         let mut twin: HashMap<(u64, u64), (u32, u64)> = HashMap::new();
-        let expected: Vec<Numbered> = accesses
+        let expected: Vec<NumberedRequest> = accesses
             .iter()
             .map(|access| {
                 let size = match rule {
@@ -240,7 +240,7 @@ mod tests {
                 let next = u32::try_from(twin.len()).unwrap();
                 let entry = twin.entry((access.key, size));
                 let (number, size_bytes) = *entry.or_insert((next, access.size_bytes));
-                Numbered { number, size_bytes }
+                NumberedRequest { number, size_bytes }
             })
             .collect();
         let mut keys = Keys::new(rule);

@@ -54,7 +54,7 @@ struct Connection {
 
 /// A connection in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct ConnectionUse {
     pub(crate) id: u32,
     pub(crate) is_new: bool,
     /// Segments that may be under way.
@@ -78,7 +78,7 @@ impl Side {
     }
 
     /// A connection to `host`: an idle one, or a new one whose window is `window`.
-    pub(crate) fn take(&mut self, now: Now, host: u64, window: u32) -> Taken {
+    pub(crate) fn take(&mut self, now: Now, host: u64, window: u32) -> ConnectionUse {
         self.end_idle(now);
         self.openings.requests += 1;
         let hop = self.hop(host);
@@ -87,7 +87,7 @@ impl Side {
         if let Some(ConnectionId(id)) = idle.take(now, self.idle_ms, ended) {
             let connection = &mut self.connections[id as usize];
             connection.is_idle = false;
-            return Taken {
+            return ConnectionUse {
                 id,
                 is_new: false,
                 window: connection.window,
@@ -98,14 +98,14 @@ impl Side {
 
     /// A new connection to `host`, whoever is idle: the request is repeated because a kept one
     /// failed it (RFC 9112 §9.3.1).
-    pub(crate) fn take_new(&mut self, now: Now, host: u64, window: u32) -> Taken {
+    pub(crate) fn take_new(&mut self, now: Now, host: u64, window: u32) -> ConnectionUse {
         self.end_idle(now);
         self.openings.requests += 1;
         let hop = self.hop(host);
         self.open_one(hop, window)
     }
 
-    fn open_one(&mut self, hop: u32, window: u32) -> Taken {
+    fn open_one(&mut self, hop: u32, window: u32) -> ConnectionUse {
         self.openings.opened += 1;
         self.hops[hop as usize].open += 1;
         self.open += 1;
@@ -116,7 +116,7 @@ impl Side {
             times_idle: 0,
             is_idle: false,
         };
-        Taken {
+        ConnectionUse {
             id: self.place(connection),
             is_new: true,
             window,

@@ -55,7 +55,7 @@ struct Took {
 
 /// What went over links of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct LinkTraffic {
     pub(crate) packets: u64,
     /// With the headers of packets.
     pub(crate) wire_bytes: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Carried {
     pub(crate) over_limit: u64,
 }
 
-impl Carried {
+impl LinkTraffic {
     /// And what was carried elsewhere.
     pub(crate) const fn add(&mut self, other: &Self) {
         self.packets += other.packets;
@@ -79,7 +79,7 @@ impl Link {
         rate: LinkRate,
         at: Nanos,
         bytes: u32,
-        carried: &mut Carried,
+        carried: &mut LinkTraffic,
     ) -> Nanos {
         if rate.queue_limit_bytes > 0 {
             let waiting_ns = u128::from(self.free_at.saturating_sub(at));
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn packets_leave_in_order_and_an_idle_link_adds_no_wait() {
         let rate = LinkRate::of(8_000_000);
-        let (mut link, mut carried) = (Link::default(), Carried::default());
+        let (mut link, mut carried) = (Link::default(), LinkTraffic::default());
         assert_eq!(link.carry(rate, 100, 1000, &mut carried), 1_000_100);
         assert_eq!(link.carry(rate, 100, 500, &mut carried), 1_500_100);
         assert_eq!(link.carry(rate, 9_000_000, 500, &mut carried), 9_500_000);
@@ -137,7 +137,7 @@ mod tests {
             bits_s: 8_000_000,
             queue_limit_bytes: 2000,
         };
-        let (mut link, mut carried) = (Link::default(), Carried::default());
+        let (mut link, mut carried) = (Link::default(), LinkTraffic::default());
         link.carry(rate, 0, 1000, &mut carried);
         link.carry(rate, 0, 1000, &mut carried);
         assert_eq!(carried.over_limit, 0);

@@ -6,7 +6,7 @@
 //! server. One lost SYN or one busy moment does not move a median. Of each server and target a
 //! sample of bounded size is kept.
 
-use crate::facts::{Ask, Assumed};
+use crate::facts::{Ask, Assumption};
 use crate::hashing::{ByNumber, mix};
 use crate::world::{MICROSECOND, Nanos};
 use std::sync::Arc;
@@ -71,13 +71,13 @@ impl ServerTimes {
     }
 
     /// From request to response, and whose it is.
-    pub(crate) fn response(&self, target: u64, server: u64) -> Option<(Nanos, Assumed)> {
+    pub(crate) fn response(&self, target: u64, server: u64) -> Option<(Nanos, Assumption)> {
         let of = |times: Nanos, whose| (times, whose);
         let same_target = self.targets.get(&target).map(Sample::median);
-        let same_target = same_target.map(|time| of(time, Assumed::ResponseTimeOfTarget));
+        let same_target = same_target.map(|time| of(time, Assumption::ResponseTimeOfTarget));
         same_target.or_else(|| {
             let same_server = self.servers.get(&server).map(Sample::median);
-            same_server.map(|time| of(time, Assumed::ResponseTimeOfServer))
+            same_server.map(|time| of(time, Assumption::ResponseTimeOfServer))
         })
     }
 }
@@ -200,9 +200,9 @@ mod tests {
             times.see(&row(2, 7, us));
         }
         let us = |us: u64| us * MICROSECOND;
-        let of_target = Some((us(300), Assumed::ResponseTimeOfTarget));
+        let of_target = Some((us(300), Assumption::ResponseTimeOfTarget));
         assert_eq!(times.response(1, 8), of_target);
-        let of_server = Some((us(100), Assumed::ResponseTimeOfServer));
+        let of_server = Some((us(100), Assumption::ResponseTimeOfServer));
         assert_eq!(times.response(3, 7), of_server);
         assert_eq!(times.response(3, 8), None);
         assert_eq!((times.setup(7), times.setup(8)), (Some(us(50)), None));
@@ -231,7 +231,7 @@ mod tests {
         };
         times.see(&nameless);
         assert!(times.servers.is_empty());
-        let of_target = Some((100 * MICROSECOND, Assumed::ResponseTimeOfTarget));
+        let of_target = Some((100 * MICROSECOND, Assumption::ResponseTimeOfTarget));
         assert_eq!(times.response(1, mix(1)), of_target);
     }
 

@@ -15,7 +15,7 @@ mod closed;
 mod sender;
 
 pub use closed::{Alone, last_departure_ns};
-pub(crate) use sender::{Sender, Sent, Terms};
+pub(crate) use sender::{SendResult, Sender, Terms};
 
 /// The numbers of one host's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

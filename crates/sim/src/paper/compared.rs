@@ -1,6 +1,6 @@
 //! A number beside what is published of it.
 
-use super::published::{Bound, Published, Unit};
+use super::published::{Bound, PublishedValue, Unit};
 use serde::Serialize;
 
 /// Percentages within so many points are as published.
@@ -14,7 +14,7 @@ pub struct Cell {
     /// Ours; `None` where nothing can be said.
     pub ours: Option<f64>,
     /// The paper's, if it has one.
-    pub paper: Option<Published>,
+    pub paper: Option<PublishedValue>,
     /// Ours less the paper's: points for percentages, percent of the paper's number for others.
     /// Nothing where a bound is kept.
     pub difference: Option<f64>,
@@ -25,7 +25,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub(super) fn new(ours: Option<f64>, paper: Option<Published>) -> Self {
+    pub(super) fn new(ours: Option<f64>, paper: Option<PublishedValue>) -> Self {
         let difference = ours
             .zip(paper)
             .and_then(|(ours, paper)| difference(ours, &paper));
@@ -43,7 +43,7 @@ impl Cell {
     }
 }
 
-fn difference(ours: f64, paper: &Published) -> Option<f64> {
+fn difference(ours: f64, paper: &PublishedValue) -> Option<f64> {
     let off = match paper.bound {
         Bound::Exactly | Bound::UpTo => ours - paper.value,
         Bound::MoreThan => (ours - paper.value).min(0.0),
@@ -57,7 +57,7 @@ fn difference(ours: f64, paper: &Published) -> Option<f64> {
     }
 }
 
-fn is_off(difference: f64, paper: &Published) -> bool {
+fn is_off(difference: f64, paper: &PublishedValue) -> bool {
     let most = match (paper.bound, paper.unit) {
         // a statement, and no number that was measured
         (Bound::MoreThan | Bound::LessThan, _) => 0.0,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn check(unit: Unit, bound: Bound, ours: f64, expected: Option<f64>, is_off: bool) {
-        let paper = Published {
+        let paper = PublishedValue {
             key: "a",
             kind: Kind::Modem,
             value: 40.0,
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn missing_number_is_marked_off_if_the_paper_has_one() {
-        let paper = Published::of("causes.cookie", Kind::Modem);
+        let paper = PublishedValue::of("causes.cookie", Kind::Modem);
         assert!(paper.is_some());
         assert!(Cell::new(None, paper).is_off);
         assert!(!Cell::new(None, None).is_off);

@@ -5,7 +5,7 @@
 
 use super::drawing::{Picture, escape};
 use super::experiment::Kind;
-use super::shown::{Line, Paper, Shown};
+use super::shown::{ComparedExhibit, Line, Paper};
 use super::text;
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ fn contents(paper: &Paper, page: &mut String) {
     put(page, "</nav>\n");
 }
 
-fn exhibit(shown: &Shown, page: &mut String) {
+fn exhibit(shown: &ComparedExhibit, page: &mut String) {
     let _infallible = write!(
         page,
         "<section id=\"{}\"><h2>{}</h2>\n<p>{}</p>\n",
@@ -116,7 +116,7 @@ fn picture(picture: &Picture, page: &mut String) {
     put(page, "</figure>\n");
 }
 
-fn table(shown: &Shown, page: &mut String) {
+fn table(shown: &ComparedExhibit, page: &mut String) {
     let kinds: Vec<Kind> = Kind::ALL
         .into_iter()
         .filter(|kind| shown.lines.iter().any(|line| line.cell(*kind).is_some()))

@@ -38,7 +38,7 @@ pub enum Bound {
 
 /// A number of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Published {
+pub struct PublishedValue {
     /// The line of our tables that it belongs to.
     #[serde(skip)]
     pub key: &'static str,
@@ -55,7 +55,7 @@ pub struct Published {
     pub place: &'static str,
 }
 
-impl Published {
+impl PublishedValue {
     /// What the paper says of this line and trace, if it says anything.
     #[must_use]
     pub fn of(key: &str, kind: Kind) -> Option<Self> {
@@ -75,8 +75,8 @@ const fn is(
     value: f64,
     unit: Unit,
     place: &'static str,
-) -> Published {
-    Published {
+) -> PublishedValue {
+    PublishedValue {
         key,
         kind,
         value,
@@ -86,27 +86,27 @@ const fn is(
     }
 }
 
-const fn percent(key: &'static str, kind: Kind, value: f64, place: &'static str) -> Published {
+const fn percent(key: &'static str, kind: Kind, value: f64, place: &'static str) -> PublishedValue {
     is(key, kind, value, Unit::Percent, place)
 }
 
-const fn count(key: &'static str, kind: Kind, value: f64) -> Published {
+const fn count(key: &'static str, kind: Kind, value: f64) -> PublishedValue {
     is(key, kind, value, Unit::Count, CONNECTIONS)
 }
 
-const fn bytes(key: &'static str, value: f64) -> Published {
+const fn bytes(key: &'static str, value: f64) -> PublishedValue {
     is(key, Modem, value, Unit::Bytes, ABORTS_COMPUTED)
 }
 
-const fn gigabytes(key: &'static str, value: f64) -> Published {
+const fn gigabytes(key: &'static str, value: f64) -> PublishedValue {
     is(key, Modem, value, Unit::Gigabytes, BANDWIDTH)
 }
 
-const fn median_s(key: &'static str, kind: Kind, value: f64) -> Published {
+const fn median_s(key: &'static str, kind: Kind, value: f64) -> PublishedValue {
     is(key, kind, value, Unit::Seconds, FIGURE_4)
 }
 
-const fn requests_each(key: &'static str, value: f64) -> Published {
+const fn requests_each(key: &'static str, value: f64) -> PublishedValue {
     is(key, Modem, value, Unit::Mean, CONNECTIONS)
 }
 
@@ -124,7 +124,7 @@ const SETUP: &str = "section on latency";
 const CONNECTIONS: &str = "table of the connection cache";
 
 /// All of them.
-pub const PUBLISHED: &[Published] = &[
+pub const PUBLISHED: &[PublishedValue] = &[
     percent("trace.persistent", Modem, 18.0, TRACES),
     percent("trace.persistent", Research, 12.0, TRACES),
     // causes

@@ -72,7 +72,7 @@ impl From<SettingsError> for PaperError {
 const BATCH_MAX: usize = 4;
 
 /// So often somebody hears how far it is, and asks whether to stop: requests of a trace.
-const TOLD_EACH: u64 = 4096;
+const REPORT_EACH: u64 = 4096;
 
 /// One pass over a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ struct Made {
     outcomes: Vec<(Run, Outcome)>,
 }
 
-/// Makes what is asked for, on so many threads. It ends early once `is_stopped` says so; `told`
+/// Makes what is asked for, on so many threads. It ends early once `is_stopped` says so; `report`
 /// hears how far it is.
 ///
 /// # Errors
@@ -103,13 +103,13 @@ struct Made {
 pub fn reproduce(
     order: &Order,
     is_stopped: &(dyn Fn() -> bool + Sync),
-    mut told: impl FnMut(Progress),
+    mut report: impl FnMut(Progress),
 ) -> Result<Paper, PaperError> {
     let exhibits = chosen(&order.only);
     let batches = batches(&exhibits, order.threads);
     let passes: u64 = batches.iter().map(Batch::passes).sum();
-    let mut course = Course::new(passes * order.requests);
-    told(course.progress());
+    let mut meter = ProgressMeter::new(passes * order.requests);
+    report(meter.progress());
     let waiting = Mutex::new(batches);
     let mut all: BTreeMap<Kind, Findings> = BTreeMap::new();
     let mut failure = None;
@@ -124,8 +124,8 @@ pub fn reproduce(
         for message in messages {
             match message {
                 Message::Pushed(count) => {
-                    course.done += count;
-                    told(course.progress());
+                    meter.done += count;
+                    report(meter.progress());
                 }
                 Message::Done(made) => enter(&mut all, *made, order.requests),
                 Message::Failed(error) => {
@@ -219,11 +219,11 @@ fn work(
             return;
         };
         let passes = batch.passes();
-        let goes_on = |rows: u64| {
+        let reports_rows = |rows: u64| {
             let is_heard = sender.send(Message::Pushed(rows * passes)).is_ok();
             is_heard && !is_stopped()
         };
-        let message = match make(&batch, order, &goes_on) {
+        let message = match make(&batch, order, &reports_rows) {
             Ok(made) => Message::Done(Box::new(made)),
             Err(error) => Message::Failed(error),
         };
@@ -233,8 +233,12 @@ fn work(
     }
 }
 
-/// One pass; `goes_on` hears of rows that are done, and says whether to go on.
-fn make(batch: &Batch, order: &Order, goes_on: &dyn Fn(u64) -> bool) -> Result<Made, PaperError> {
+/// One pass; `reports_rows` hears of rows that are done, and says whether to go on.
+fn make(
+    batch: &Batch,
+    order: &Order,
+    reports_rows: &dyn Fn(u64) -> bool,
+) -> Result<Made, PaperError> {
     let mut simulators = Vec::with_capacity(batch.runs.len());
     for run in &batch.runs {
         simulators.push((*run, Simulator::new(run.settings(batch.kind, order.seed))?));
@@ -245,7 +249,7 @@ fn make(batch: &Batch, order: &Order, goes_on: &dyn Fn(u64) -> bool) -> Result<M
     let rows = profile
         .iter()
         .flat_map(|profile| Maker::new(profile, order.requests, order.seed));
-    let mut untold = 0;
+    let mut unreported = 0;
     for row in rows {
         for (_, simulator) in &mut simulators {
             simulator.push(&row);
@@ -253,15 +257,15 @@ fn make(batch: &Batch, order: &Order, goes_on: &dyn Fn(u64) -> bool) -> Result<M
         if let Some(counting) = &mut counting {
             counting.add(&row);
         }
-        untold += 1;
-        if untold == TOLD_EACH {
-            untold = 0;
-            if !goes_on(TOLD_EACH) {
+        unreported += 1;
+        if unreported == REPORT_EACH {
+            unreported = 0;
+            if !reports_rows(REPORT_EACH) {
                 return Err(PaperError::Interrupted);
             }
         }
     }
-    if !goes_on(untold) {
+    if !reports_rows(unreported) {
         return Err(PaperError::Interrupted);
     }
     let ended = simulators
@@ -279,13 +283,13 @@ fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, VecDeque<Batch>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Course {
+struct ProgressMeter {
     begun: Instant,
     done: u64,
     all: u64,
 }
 
-impl Course {
+impl ProgressMeter {
     fn new(all: u64) -> Self {
         Self {
             begun: Instant::now(),

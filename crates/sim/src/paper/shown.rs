@@ -29,7 +29,7 @@ pub struct Paper {
     /// How many of the paper's numbers are among it, and how many are as published.
     pub count: Count,
     /// Tables and figures.
-    pub exhibits: Vec<Shown>,
+    pub exhibits: Vec<ComparedExhibit>,
 }
 
 /// Numbers of the paper that have one of ours beside them.
@@ -43,7 +43,7 @@ pub struct Count {
 
 /// A table or a figure.
 #[derive(Clone, Debug, Serialize)]
-pub struct Shown {
+pub struct ComparedExhibit {
     /// Which.
     pub exhibit: Exhibit,
     /// What is seen in it.
@@ -82,12 +82,12 @@ pub struct Note {
 
 impl Paper {
     pub(super) fn of(about: About, exhibits: &[Exhibit], findings: &[Findings]) -> Self {
-        let exhibits: Vec<Shown> = exhibits
+        let exhibits: Vec<ComparedExhibit> = exhibits
             .iter()
-            .map(|exhibit| Shown::of(*exhibit, findings))
+            .map(|exhibit| ComparedExhibit::of(*exhibit, findings))
             .collect();
         let mut count = Count::default();
-        for cell in exhibits.iter().flat_map(Shown::cells) {
+        for cell in exhibits.iter().flat_map(ComparedExhibit::cells) {
             count.published += usize::from(cell.paper.is_some());
             count.as_published += usize::from(cell.paper.is_some() && !cell.is_off);
         }
@@ -99,7 +99,7 @@ impl Paper {
     }
 }
 
-impl Shown {
+impl ComparedExhibit {
     fn of(exhibit: Exhibit, findings: &[Findings]) -> Self {
         let table = tables::of(exhibit, findings);
         let mut lines: Vec<Line> = table

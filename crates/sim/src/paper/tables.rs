@@ -9,7 +9,7 @@ use super::drawing::Picture;
 use super::exhibit::Exhibit;
 use super::experiment::Kind;
 use super::findings::Findings;
-use super::published::{Published, Unit};
+use super::published::{PublishedValue, Unit};
 use super::shown::Line;
 
 /// An exhibit before it is compared.
@@ -54,7 +54,7 @@ impl Row {
         let cell = |kind: Kind| {
             let of_kind = findings.iter().find(|findings| findings.kind == kind);
             let ours = of_kind.and_then(|findings| (self.ours)(findings));
-            let paper = Published::of(&self.key, kind);
+            let paper = PublishedValue::of(&self.key, kind);
             (ours.is_some() || paper.is_some()).then(|| Cell::new(ours, paper))
         };
         Line {

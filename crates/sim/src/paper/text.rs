@@ -3,7 +3,7 @@
 use super::compared::{Cell, PERCENT_MAX, POINTS_MAX};
 use super::experiment::Kind;
 use super::published::{Bound, Unit};
-use super::shown::{Line, Paper, Shown};
+use super::shown::{ComparedExhibit, Line, Paper};
 use std::fmt::{self, Write as _};
 
 /// Ours, the paper's, difference, mark.
@@ -38,7 +38,7 @@ impl Paper {
     }
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for ComparedExhibit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} [{}]", self.exhibit.title(), self.exhibit)?;
         let kinds: Vec<Kind> = Kind::ALL
@@ -162,7 +162,7 @@ fn number(value: f64, unit: Unit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::published::Published;
+    use super::super::published::PublishedValue;
     use super::*;
 
     #[test]
@@ -170,14 +170,17 @@ mod tests {
         assert_eq!(number(30.204, Unit::Percent), "30.2 %");
         assert_eq!(number(0.0123, Unit::Seconds), "12.3 ms");
         assert_eq!(number(1.3, Unit::Seconds), "1.30 s");
-        let up_to = Published::of("over-proxy.both", Kind::Modem);
+        let up_to = PublishedValue::of("over-proxy.both", Kind::Modem);
         let cell = Cell::new(Some(20.0), up_to);
         assert_eq!(paper(&cell), "up to 28.0 %");
         assert_eq!(
             (difference(&cell), mark(&cell)),
             ("-8.0 points".to_owned(), "[?]".to_owned())
         );
-        let holds = Cell::new(Some(-2.0), Published::of("latency.nothing", Kind::Modem));
+        let holds = Cell::new(
+            Some(-2.0),
+            PublishedValue::of("latency.nothing", Kind::Modem),
+        );
         assert_eq!(
             (difference(&holds), mark(&holds)),
             ("holds".to_owned(), String::new())

@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use crate::facts::Assumptions;
-use crate::network::link::Carried;
+use crate::network::link::LinkTraffic;
 use crate::results::spread::{Spread, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -166,8 +166,8 @@ pub(crate) struct Tally {
     pub(crate) requests: Requests,
     verdicts: Vec<(Verdict, u64)>,
     pub(crate) traffic: Traffic,
-    pub(crate) from_servers: Carried,
-    pub(crate) to_clients: Carried,
+    pub(crate) from_servers: LinkTraffic,
+    pub(crate) to_clients: LinkTraffic,
     pub(crate) setup: Spread,
     pub(crate) response: Spread,
     pub(crate) transfer: Spread,

@@ -1,6 +1,6 @@
 //! A comparison as people read it.
 
-use crate::facts::Assumed;
+use crate::facts::Assumption;
 use crate::results::compare::Comparison;
 use crate::results::outcome::{Connections, Outcome, ratio};
 use crate::results::spread::Summary;
@@ -17,12 +17,12 @@ impl fmt::Display for Comparison {
 
 /// What was assumed about lifetimes; nothing where the trace has heads.
 fn lifetimes(run: &Outcome) -> String {
-    let of = |assumed: Assumed| run.assumed.get(assumed.as_str()).copied().unwrap_or(0);
+    let of = |assumed: Assumption| run.assumed.get(assumed.as_str()).copied().unwrap_or(0);
     let said = |count: u64, consequence: &str| {
         let (count, all) = (grouped(count), grouped(run.requests.count));
         format!("{count} of {all} responses have no head in this trace: {consequence}\n")
     };
-    match (of(Assumed::Lifetime), of(Assumed::NoLifetime)) {
+    match (of(Assumption::Lifetime), of(Assumption::NoLifetime)) {
         (0, 0) => String::new(),
         (0, count) => said(count, "none has a lifetime (--assume-lifetime)"),
         (count, _) => {

@@ -28,14 +28,14 @@ fn grid(job: &dyn Job) -> Grid {
 const TWO: NonZero<usize> = NonZero::new(2).expect("two");
 
 /// Counts runs, and asks to stop after so many.
-struct Counted<'j> {
+struct CountingJob<'j> {
     job: &'j HitsJob<'j>,
     runs: AtomicUsize,
     stop: AtomicBool,
     stop_after: usize,
 }
 
-impl Job for Counted<'_> {
+impl Job for CountingJob<'_> {
     fn parameters(&self) -> Vec<Parameter> {
         self.job.parameters()
     }
@@ -51,7 +51,7 @@ impl Job for Counted<'_> {
 }
 
 fn make(job: &HitsJob<'_>, path: &Path, stop_after: usize) -> (usize, Done) {
-    let counted = Counted {
+    let counted = CountingJob {
         job,
         runs: AtomicUsize::new(0),
         stop: AtomicBool::new(false),

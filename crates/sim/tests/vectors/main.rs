@@ -7,10 +7,10 @@
 //! a 304, the rest of a part) and how much goes to the client, and the words of the verdict. Bodies
 //! are numbers: each has a length of its own.
 
-mod course;
 #[path = "../heads/mod.rs"]
 mod heads;
 mod rows;
+mod schedule;
 
 use std::io::Write;
 use weir_vectors::{Collection, Runner, Tally, folder};
@@ -18,7 +18,7 @@ use weir_vectors::{Collection, Runner, Tally, folder};
 #[test]
 fn simulation_agrees_with_every_vector() {
     let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
-    let tally = Tally::of(Runner::Simulator, &collection, course::run);
+    let tally = Tally::of(Runner::Simulator, &collection, schedule::run);
     write!(std::io::stdout(), "{tally}").unwrap();
     assert_eq!(
         tally.ran() + tally.left_out(),
@@ -36,7 +36,7 @@ fn vector_is_left_out_only_if_the_simulation_cannot_pass_it() {
         let is_ours = needs
             .iter()
             .any(|need| need.word == weir_vectors::Word::Heads);
-        is_ours && course::run(vector).is_empty()
+        is_ours && schedule::run(vector).is_empty()
     });
     let first = needless.next().map(|vector| &vector.id);
     assert_eq!(first, None, "it need not say that it needs heads");

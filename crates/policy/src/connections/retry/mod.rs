@@ -53,7 +53,8 @@ words! {
         /// Some of a response has arrived: the request was acted upon, and the client may have seen
         /// part of it.
         ResponseBegun = "response-begun",
-        /// It was repeated before (RFC 9110 §9.2.2: no automatic retry of a failed automatic retry).
+        /// It was repeated before (RFC 9110 §9.2.2: no automatic retry of a failed automatic
+        /// retry).
         RepeatedBefore = "repeated-before",
         /// The method is not idempotent.
         MethodNotIdempotent = "method-not-idempotent",

@@ -208,7 +208,7 @@ const fn cells_for(slots: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::twin::Random;
+    use super::super::super::reference::Random;
     use super::*;
     use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-use super::super::twin;
+use super::super::reference;
 use super::*;
 use std::collections::VecDeque;
 
@@ -12,13 +12,13 @@ struct Entry {
 
 /// The oldest first in each queue; the ghost is the list of the last evictions from small.
 #[derive(Debug, Default)]
-struct Twin {
+struct Reference {
     small: VecDeque<Entry>,
     main: VecDeque<Entry>,
     ghost: VecDeque<Option<u64>>,
 }
 
-impl Twin {
+impl Reference {
     fn entry(&mut self, slot: Slot) -> &mut Entry {
         let mut all = self.small.iter_mut().chain(&mut self.main);
         all.find(|entry| entry.slot == slot).unwrap()
@@ -64,7 +64,7 @@ impl Twin {
     }
 }
 
-impl twin::Naive for Twin {
+impl reference::Naive for Reference {
     fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64) {
         let entry = Entry {
             slot,
@@ -107,15 +107,15 @@ impl twin::Naive for Twin {
 
 #[test]
 fn random_operations_evict_as_the_reference_model_does() {
-    twin::compare_random(S3Fifo::default, Twin::default);
+    reference::compare_random(S3Fifo::default, Reference::default);
 }
 
 #[test]
 fn committed_trace_gives_recorded_hits_and_hit_bytes() {
-    twin::check_trace(
+    reference::check_trace(
         S3Fifo::default,
-        Twin::default,
-        twin::Counts {
+        Reference::default,
+        reference::Counts {
             hits: 13_732,
             hit_bytes: 122_693_495,
         },

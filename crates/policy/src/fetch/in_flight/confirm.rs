@@ -8,7 +8,7 @@
 use super::InFlightState;
 use super::fetch::Fetch;
 use super::reader::Reader;
-use super::words::{Confirm, FetchId, ReaderId};
+use super::types::{Confirm, FetchId, ReaderId};
 use crate::fetch::byte_span::ByteSpan;
 use crate::now::Now;
 

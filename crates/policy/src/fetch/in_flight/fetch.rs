@@ -1,6 +1,6 @@
 //! One running fetch, and all that run.
 
-use super::words::{FetchId, ReaderId};
+use super::types::{FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 use crate::fetch::pace::{Pace, ReadAhead};
 use crate::now::{Now, Tick};

@@ -1,6 +1,6 @@
 //! The readers and their places.
 
-use super::words::ReaderId;
+use super::types::ReaderId;
 use crate::fetch::byte_span::ByteSpan;
 use alloc::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 
 use super::InFlightState;
 use super::reader::Reader;
-use super::words::{Cut, FetchId, ReaderId};
+use super::types::{Cut, FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
 impl InFlightState {
@@ -106,27 +106,27 @@ impl InFlightState {
     /// Bytes fetched here and given to nobody so far.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
-        self.accounts.undelivered.total()
+        self.counts.undelivered.total()
     }
 
     /// Bytes fetched here.
     #[must_use]
     pub const fn fetched(&self) -> u64 {
-        self.accounts.fetched
+        self.counts.fetched
     }
 
     /// Bytes that came though they were here, or beyond the span that was asked for: not in
     /// [`Self::fetched`].
     #[must_use]
     pub const fn fetched_twice(&self) -> u64 {
-        self.accounts.fetched_twice
+        self.counts.fetched_twice
     }
 
     /// The furthest a fetch ever was ahead of all its readers, in bytes; what came in the
     /// background does not count.
     #[must_use]
     pub const fn read_ahead_max(&self) -> u64 {
-        self.accounts.read_ahead_max
+        self.counts.read_ahead_max
     }
 
     /// The same for a driver that closes the window towards the end by itself.

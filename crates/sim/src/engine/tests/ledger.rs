@@ -52,10 +52,11 @@ fn check(it: &Simulator) {
         .all()
         .filter(|response| !response.is_gone)
         .map(|response| {
-            let paced = response.paced.as_deref();
-            let paced = paced.map_or(0, super::super::paced::Paced::held);
+            let single_reader = response.single_reader.as_deref();
+            let single_reader =
+                single_reader.map_or(0, super::super::single_reader::SingleReader::held);
             let fill = response.fill.as_ref();
-            paced + fill.map_or(0, |fill| fill.undelivered() + fill.fetched_twice())
+            single_reader + fill.map_or(0, |fill| fill.undelivered() + fill.fetched_twice())
         })
         .sum();
     assert_eq!(

@@ -11,7 +11,7 @@
 //! grows with keys, 8 bytes each.
 
 use crate::hit_ratio::hits::Listener;
-use crate::hit_ratio::keys::Numbered;
+use crate::hit_ratio::keys::NumberedRequest;
 use std::collections::BTreeMap;
 
 /// The bound at every size of a list.
@@ -49,7 +49,7 @@ impl FlowBound {
     }
 
     /// A request.
-    pub fn ask(&mut self, asked: Numbered) {
+    pub fn ask(&mut self, asked: NumberedRequest) {
         self.requests += 1;
         let index = asked.number as usize;
         if index >= self.asked_at.len() {
@@ -86,7 +86,7 @@ impl FlowBound {
 }
 
 impl Listener for FlowBound {
-    fn hear(&mut self, asked: &[Numbered]) {
+    fn hear(&mut self, asked: &[NumberedRequest]) {
         for asked in asked {
             self.ask(*asked);
         }

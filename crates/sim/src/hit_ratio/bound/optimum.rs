@@ -9,7 +9,7 @@
 //! many, and a request is a hit if its own place is in the set.
 
 use crate::hit_ratio::hits::Listener;
-use crate::hit_ratio::keys::Numbered;
+use crate::hit_ratio::keys::NumberedRequest;
 use std::fmt;
 
 /// The requests of a trace, as places of their next ones; eight bytes a request while it is made,
@@ -44,7 +44,7 @@ const NEVER: u32 = u32::MAX;
 
 impl Optimum {
     /// Takes note of requests.
-    pub fn ask_all(&mut self, asked: &[Numbered]) {
+    pub fn ask_all(&mut self, asked: &[NumberedRequest]) {
         if self.numbers.len() + asked.len() > REQUESTS_MAX {
             self.is_too_long = true;
             self.numbers = Vec::new();
@@ -71,7 +71,7 @@ impl Optimum {
 }
 
 impl Listener for Optimum {
-    fn hear(&mut self, asked: &[Numbered]) {
+    fn hear(&mut self, asked: &[NumberedRequest]) {
         self.ask_all(asked);
     }
 }

@@ -1,12 +1,12 @@
 use super::*;
 use crate::hit_ratio::hits::{Setting, Simulation};
-use crate::hit_ratio::keys::Numbered;
+use crate::hit_ratio::keys::NumberedRequest;
 use std::collections::HashMap;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
 use weir_workload::Chance;
 
-fn random_trace(seed: u64, requests: usize, keys: u64, size_max: u64) -> Vec<Numbered> {
+fn random_trace(seed: u64, requests: usize, keys: u64, size_max: u64) -> Vec<NumberedRequest> {
     let mut chance = Chance::new(seed, 3);
     let mut sizes: HashMap<u32, u64> = HashMap::new();
     let mut numbers: HashMap<u64, u32> = HashMap::new();
@@ -17,14 +17,14 @@ fn random_trace(seed: u64, requests: usize, keys: u64, size_max: u64) -> Vec<Num
             let size_bytes = *sizes
                 .entry(number)
                 .or_insert_with(|| 1 + chance.below(size_max));
-            Numbered { number, size_bytes }
+            NumberedRequest { number, size_bytes }
         })
         .collect()
 }
 
 /// Tries everything: after each request any of the residents may leave, and the newcomer may stay
 /// away.
-fn best(trace: &[Numbered], capacity: u64, value: fn(Numbered) -> u64) -> u64 {
+fn best(trace: &[NumberedRequest], capacity: u64, value: fn(NumberedRequest) -> u64) -> u64 {
     // what is resident, as bits, and the most that can have been had until then
     let mut states: HashMap<u32, u64> = HashMap::from([(0, 0)]);
     let size: HashMap<u32, u64> = trace.iter().map(|it| (it.number, it.size_bytes)).collect();

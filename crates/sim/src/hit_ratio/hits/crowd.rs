@@ -5,7 +5,7 @@
 
 use super::simulation::{Simulation, Totals};
 use super::source::{Accesses, BATCH, Trace, TraceError};
-use crate::hit_ratio::keys::{Access, KeyRule, Keys, Numbered};
+use crate::hit_ratio::keys::{Access, KeyRule, Keys, NumberedRequest};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -41,11 +41,11 @@ impl Summary {
         }
     }
 
-    fn count(&mut self, asked: &[Numbered], keys: &Keys) {
+    fn count(&mut self, asked: &[NumberedRequest], keys: &Keys) {
         if self.requests == 0 {
             self.uniform_bytes = asked.first().map(|first| first.size_bytes);
         }
-        for Numbered { size_bytes, .. } in asked {
+        for NumberedRequest { size_bytes, .. } in asked {
             self.bytes = self.bytes.saturating_add(*size_bytes);
             if self.uniform_bytes != Some(*size_bytes) {
                 self.uniform_bytes = None;
@@ -78,7 +78,7 @@ pub(crate) fn walk(
 fn walk_numbered(
     trace: &dyn Trace,
     rule: KeyRule,
-    mut each: impl FnMut(Vec<Numbered>),
+    mut each: impl FnMut(Vec<NumberedRequest>),
 ) -> Result<Summary, TraceError> {
     let mut summary = Summary::default();
     let mut keys = Keys::new(rule);
@@ -107,11 +107,11 @@ pub fn survey(trace: &dyn Trace, rule: KeyRule) -> Result<Summary, TraceError> {
 
 /// Something that is told of every request in order.
 pub(crate) trait Listener: Send {
-    fn hear(&mut self, asked: &[Numbered]);
+    fn hear(&mut self, asked: &[NumberedRequest]);
 }
 
 impl Listener for Simulation {
-    fn hear(&mut self, asked: &[Numbered]) {
+    fn hear(&mut self, asked: &[NumberedRequest]) {
         self.ask_all(asked);
     }
 }
@@ -152,9 +152,9 @@ pub(crate) fn broadcast(
         });
     }
     std::thread::scope(|scope| {
-        let mut ways: Vec<SyncSender<Arc<Vec<Numbered>>>> = Vec::new();
+        let mut ways: Vec<SyncSender<Arc<Vec<NumberedRequest>>>> = Vec::new();
         for mut share in shares(listeners, threads.get()) {
-            let (way, batches) = sync_channel::<Arc<Vec<Numbered>>>(WAITING_MAX);
+            let (way, batches) = sync_channel::<Arc<Vec<NumberedRequest>>>(WAITING_MAX);
             ways.push(way);
             scope.spawn(move || {
                 for batch in batches {

@@ -1,7 +1,7 @@
 //! One cache on paper.
 
 use crate::hashing::mix;
-use crate::hit_ratio::keys::Numbered;
+use crate::hit_ratio::keys::NumberedRequest;
 use std::hint::black_box;
 use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal, Slot};
@@ -120,8 +120,8 @@ impl Simulation {
     }
 
     /// A request; whether it is a hit.
-    pub fn ask(&mut self, asked: Numbered) -> bool {
-        let Numbered { number, size_bytes } = asked;
+    pub fn ask(&mut self, asked: NumberedRequest) -> bool {
+        let NumberedRequest { number, size_bytes } = asked;
         self.totals.requests += 1;
         self.totals.bytes += size_bytes;
         if let Some(slot) = self.slot(number) {
@@ -135,9 +135,9 @@ impl Simulation {
     }
 
     /// Requests one after the other, in less time than one by one.
-    pub fn ask_all(&mut self, asked: &[Numbered]) {
+    pub fn ask_all(&mut self, asked: &[NumberedRequest]) {
         for chunk in asked.chunks(AHEAD) {
-            let read = |sum: u32, asked: &Numbered| {
+            let read = |sum: u32, asked: &NumberedRequest| {
                 let slot = self.slot_of.get(asked.number as usize);
                 sum ^ slot.copied().unwrap_or(0)
             };

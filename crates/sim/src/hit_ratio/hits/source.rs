@@ -48,9 +48,9 @@ impl std::error::Error for TraceError {}
 
 /// Any iterator as [`Accesses`].
 #[derive(Clone, Debug)]
-pub struct Iterated<I>(pub I);
+pub struct AccessIterator<I>(pub I);
 
-impl<I: Iterator<Item = Access>> Accesses for Iterated<I> {
+impl<I: Iterator<Item = Access>> Accesses for AccessIterator<I> {
     fn read(&mut self, batch: &mut Vec<Access>) -> Result<(), TraceError> {
         batch.extend(self.0.by_ref().take(BATCH));
         Ok(())
@@ -63,6 +63,6 @@ impl Trace for Vec<Access> {
     }
 
     fn open(&self) -> Result<Box<dyn Accesses + '_>, TraceError> {
-        Ok(Box::new(Iterated(self.iter().copied())))
+        Ok(Box::new(AccessIterator(self.iter().copied())))
     }
 }

@@ -1,6 +1,6 @@
 //! A trace made on the way: independent draws, Zipf-like popularity, sizes by a law.
 
-use super::source::{Accesses, Iterated, Trace, TraceError};
+use super::source::{AccessIterator, Accesses, Trace, TraceError};
 use crate::hashing::mix;
 use crate::hit_ratio::keys::Access;
 use weir_workload::{Chance, Law, Zipf};
@@ -57,7 +57,7 @@ impl Trace for ZipfTrace {
     }
 
     fn open(&self) -> Result<Box<dyn Accesses + '_>, TraceError> {
-        Ok(Box::new(Iterated(self.accesses())))
+        Ok(Box::new(AccessIterator(self.accesses())))
     }
 }
 

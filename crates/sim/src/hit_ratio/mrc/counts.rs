@@ -8,7 +8,7 @@
 //! the footprint divided by that size.
 
 use super::stack::Stack;
-use crate::hit_ratio::keys::Numbered;
+use crate::hit_ratio::keys::NumberedRequest;
 
 /// Hits by size.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct LruCounts {
     capacities: Vec<u64>,
     stack: Stack,
     /// Keys larger than the smallest size, the one asked for last at the end.
-    large: Vec<Numbered>,
+    large: Vec<NumberedRequest>,
     /// All requests.
     asked: Weight,
     /// Hits at this size and every larger one.
@@ -56,7 +56,7 @@ impl LruCounts {
 
     /// A request that stands for `times` requests, in a trace of which one key in `times_keys` is
     /// seen.
-    pub(super) fn ask(&mut self, asked: Numbered, times: f64, times_keys: f64) {
+    pub(super) fn ask(&mut self, asked: NumberedRequest, times: f64, times_keys: f64) {
         let weight = Weight {
             requests: times,
             bytes: times * float(asked.size_bytes),
@@ -98,7 +98,7 @@ impl LruCounts {
         .collect()
     }
 
-    fn count(&mut self, asked: Numbered, place: u32, weight: Weight, times_keys: f64) {
+    fn count(&mut self, asked: NumberedRequest, place: u32, weight: Weight, times_keys: f64) {
         let small = float(self.stack.bytes_above(place));
         let own = float(asked.size_bytes);
         let needed = own + times_keys * small;

@@ -8,7 +8,7 @@ use super::counts::{LruCounts, float};
 use super::sample::{GROUPS, TWO_TO_64, group, rank};
 use crate::hit_ratio::hits::TraceError;
 use crate::hit_ratio::hits::{Trace, walk};
-use crate::hit_ratio::keys::{Access, KeyRule, Keys, Numbered};
+use crate::hit_ratio::keys::{Access, KeyRule, Keys, NumberedRequest};
 use std::collections::BinaryHeap;
 
 /// The sample and its groups.
@@ -101,7 +101,7 @@ impl FixedSize {
         }
     }
 
-    fn count(&mut self, asked: Numbered) {
+    fn count(&mut self, asked: NumberedRequest) {
         let times = self.share().recip();
         self.whole.ask(asked, times, times);
         let times = times * f64::from(GROUPS);

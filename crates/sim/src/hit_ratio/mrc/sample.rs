@@ -23,7 +23,7 @@ use super::counts::{LruCounts, Weight, float};
 use crate::hashing::mix;
 use crate::hit_ratio::hits::Listener;
 use crate::hit_ratio::hits::{Accesses, Simulation, Trace, TraceError};
-use crate::hit_ratio::keys::{Access, Numbered};
+use crate::hit_ratio::keys::{Access, NumberedRequest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which keys are taken.
@@ -183,7 +183,7 @@ pub(super) struct LruPart {
 }
 
 impl Listener for LruPart {
-    fn hear(&mut self, asked: &[Numbered]) {
+    fn hear(&mut self, asked: &[NumberedRequest]) {
         for asked in asked {
             if self
                 .group
@@ -215,7 +215,7 @@ impl CachePart {
 }
 
 impl Listener for CachePart {
-    fn hear(&mut self, asked: &[Numbered]) {
+    fn hear(&mut self, asked: &[NumberedRequest]) {
         match self.group {
             None => self.cache.ask_all(asked),
             Some(wanted) => {

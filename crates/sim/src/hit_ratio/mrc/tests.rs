@@ -1,7 +1,7 @@
 use super::counts::LruCounts;
 use super::*;
 use crate::hit_ratio::hits::{Setting, Simulation, Trace, ZipfTrace, survey};
-use crate::hit_ratio::keys::{Access, KeyRule, Keys, Numbered};
+use crate::hit_ratio::keys::{Access, KeyRule, Keys, NumberedRequest};
 use std::num::NonZero;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
@@ -51,7 +51,7 @@ fn exact_lru_curve_equals_a_simulation_of_each_size() {
                 }
             })
             .collect();
-        let mut numbered: Vec<Numbered> = Vec::new();
+        let mut numbered: Vec<NumberedRequest> = Vec::new();
         let mut keys = Keys::new(KeyRule::FirstSize);
         keys.number_all(&accesses, &mut numbered).unwrap();
         let mut capacities: Vec<u64> = (0..60).map(|_| chance.below(20_000)).collect();

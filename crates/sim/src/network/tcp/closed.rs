@@ -112,9 +112,9 @@ pub fn last_departure_ns(alone: &Alone) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::link::{Carried, Link};
+    use crate::network::link::{Link, LinkTraffic};
     use crate::network::tcp::sender::Terms;
-    use crate::network::tcp::{Sender, Sent};
+    use crate::network::tcp::{SendResult, Sender};
     use proptest::prelude::*;
 
     /// The same, packet by packet: when the last one departs, when the client left and how many
@@ -130,12 +130,12 @@ mod tests {
             leaves_at,
         };
         let (mut link, mut carried, mut sender) =
-            (Link::default(), Carried::default(), Sender::default());
+            (Link::default(), LinkTraffic::default(), Sender::default());
         sender.begin(alone.window);
         let mut at = alone.begins_ns;
         let mut left_at = None;
         loop {
-            let Sent {
+            let SendResult {
                 blocked_until,
                 left_at: left,
             } = sender.send(&terms, &mut link, &mut carried, at);

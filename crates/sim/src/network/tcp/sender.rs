@@ -1,7 +1,7 @@
 //! A sender whose packets stand in a queue right in front of it, or at a fixed distance.
 
 use super::Tcp;
-use crate::network::link::{Carried, Link, LinkRate};
+use crate::network::link::{Link, LinkRate, LinkTraffic};
 use crate::world::Nanos;
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ pub(crate) struct Terms {
 
 /// What came of sending as much as was possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SendResult {
     /// Something is left that an acknowledgement would release: it comes then.
     pub(crate) blocked_until: Option<Nanos>,
     /// The client had enough and left: when.
@@ -97,12 +97,12 @@ impl Sender {
         &mut self,
         terms: &Terms,
         link: &mut Link,
-        carried: &mut Carried,
+        carried: &mut LinkTraffic,
         at: Nanos,
-    ) -> Sent {
+    ) -> SendResult {
         let tcp = &terms.tcp;
         self.acknowledge(at, tcp.window_max());
-        let mut outcome = Sent::default();
+        let mut outcome = SendResult::default();
         while self.sent < terms.written {
             let left = terms.written - self.sent;
             let is_last = terms.is_all && left <= u64::from(tcp.segment_bytes);

@@ -6,7 +6,7 @@ use crate::paper::drawing::{Along, Bar, Bars, Curve, Curves, Group, Mark, Pictur
 use crate::paper::experiment::{Cache, Kind, Persistent, Run};
 use crate::paper::facts::{Facts, SHARE_STEPS};
 use crate::paper::findings::{Findings, Of, mean, median};
-use crate::paper::published::{Published, Unit};
+use crate::paper::published::{PublishedValue, Unit};
 use crate::results::spread::{Bin, Summary};
 
 fn of_kind(findings: &[Findings], kind: Kind) -> Option<&Findings> {
@@ -82,7 +82,7 @@ fn median_marks(key: &str, kind: Kind, series: usize, ours: &Summary, what: &str
         x: ours_s,
         y: None,
     }];
-    marks.extend(Published::of(key, kind).map(|paper| Mark {
+    marks.extend(PublishedValue::of(key, kind).map(|paper| Mark {
         name: format!("{what}, the paper: median {:.2} s", paper.value),
         series,
         is_paper: true,
@@ -195,7 +195,7 @@ pub(super) fn setup(findings: &[Findings]) -> Table {
         })
     });
     let marks = seen().enumerate().filter_map(|(series, findings)| {
-        let paper = Published::of("setup.half", findings.kind)?;
+        let paper = PublishedValue::of("setup.half", findings.kind)?;
         Some(Mark {
             name: format!("{}, the paper: {} %", findings.kind.as_str(), paper.value),
             series,
@@ -320,7 +320,7 @@ pub(super) fn bars(findings: &[Findings], kind: Kind) -> Table {
                 move |findings| of_no_proxy(findings, run),
             ));
             let value = of_kind(findings, kind).and_then(|findings| of_no_proxy(findings, run));
-            let paper = key_of(persistent, cache).and_then(|key| Published::of(key, kind));
+            let paper = key_of(persistent, cache).and_then(|key| PublishedValue::of(key, kind));
             bars.extend(value.map(|value| Bar {
                 name: cache.as_str().to_owned(),
                 series,

@@ -4,7 +4,7 @@ use super::{Row, Table};
 use crate::paper::drawing::{Bar, Bars, Group, Picture};
 use crate::paper::experiment::{Cache, Kind, Persistent, Run};
 use crate::paper::findings::{Findings, Of, mean, median, percent};
-use crate::paper::published::{Published, Unit};
+use crate::paper::published::{PublishedValue, Unit};
 use crate::results::outcome::{Connections, Outcome};
 
 /// What becomes of aborted fetches, in the order of the paper's text: word, run, what.
@@ -66,7 +66,7 @@ fn bandwidth_picture(findings: &[Findings]) -> Option<Picture> {
         .iter()
         .filter_map(|(word, run, what)| {
             let saved = modem.savings(*run)?;
-            let paper = Published::of(&format!("bandwidth.{word}"), Kind::Modem);
+            let paper = PublishedValue::of(&format!("bandwidth.{word}"), Kind::Modem);
             Some(Group {
                 name: (*what).to_owned(),
                 bars: vec![Bar {

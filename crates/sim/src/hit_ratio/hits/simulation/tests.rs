@@ -1,6 +1,6 @@
 use super::*;
 use crate::hit_ratio::hits::source::Accesses;
-use crate::hit_ratio::hits::{Iterated, Trace, TraceError, ZipfTrace, simulate, survey};
+use crate::hit_ratio::hits::{AccessIterator, Trace, TraceError, ZipfTrace, simulate, survey};
 use crate::hit_ratio::keys::{Access, KeyRule, Keys};
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZero;
@@ -32,7 +32,7 @@ struct Twin {
 }
 
 impl Twin {
-    fn ask(&mut self, asked: Numbered) {
+    fn ask(&mut self, asked: NumberedRequest) {
         let found = self
             .list
             .iter()
@@ -67,7 +67,7 @@ fn setting(capacity_bytes: u64, eviction: EvictionKind) -> Setting {
     }
 }
 
-fn numbered(accesses: &[Access], rule: KeyRule) -> Vec<Numbered> {
+fn numbered(accesses: &[Access], rule: KeyRule) -> Vec<NumberedRequest> {
     let mut keys = Keys::new(rule);
     let mut all = Vec::new();
     keys.number_all(accesses, &mut all).unwrap();
@@ -148,7 +148,7 @@ fn response_is_cached_only_as_its_admission_rule_and_capacity_allow() {
             admission,
             ..setting(1000, EvictionKind::Lru)
         });
-        let asked = sizes.iter().map(|(number, size_bytes)| Numbered {
+        let asked = sizes.iter().map(|(number, size_bytes)| NumberedRequest {
             number: *number,
             size_bytes: *size_bytes,
         });
@@ -234,14 +234,14 @@ fn counts_do_not_depend_on_the_number_of_threads_or_on_batching() {
 
 #[test]
 fn trace_read_error_fails_the_simulation() {
-    struct Broken;
-    struct Half(Iterated<std::vec::IntoIter<Access>>);
-    impl Trace for Broken {
+    struct UnreadableTrace;
+    struct Half(AccessIterator<std::vec::IntoIter<Access>>);
+    impl Trace for UnreadableTrace {
         fn name(&self) -> String {
             "broken".to_owned()
         }
         fn open(&self) -> Result<Box<dyn Accesses + '_>, TraceError> {
-            Ok(Box::new(Half(Iterated(
+            Ok(Box::new(Half(AccessIterator(
                 vec![Access::default()].into_iter(),
             ))))
         }
@@ -262,7 +262,7 @@ fn trace_read_error_fails_the_simulation() {
     for threads in [1, 2] {
         let mut caches = EvictionKind::ALL.map(|kind| Simulation::new(setting(10, kind)));
         let threads = NonZero::new(threads).unwrap();
-        let simulated = simulate(&Broken, KeyRule::FirstSize, &mut caches, threads);
+        let simulated = simulate(&UnreadableTrace, KeyRule::FirstSize, &mut caches, threads);
         assert_eq!(simulated.unwrap_err().cause, "cut off");
     }
 }
@@ -272,11 +272,11 @@ fn s3_fifo_does_not_admit_a_response_larger_than_its_small_queue() {
     // ten popular ones of 50 bytes, and large ones of 101 that come once each
     let mut asked = Vec::new();
     for round in 0..40_u32 {
-        asked.extend((0..10).map(|number| Numbered {
+        asked.extend((0..10).map(|number| NumberedRequest {
             number,
             size_bytes: 50,
         }));
-        asked.push(Numbered {
+        asked.push(NumberedRequest {
             number: 100 + round,
             size_bytes: 101,
         });

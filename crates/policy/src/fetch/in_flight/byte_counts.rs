@@ -1,12 +1,12 @@
 //! What became of the bytes that were fetched.
 
-use super::words::{DELIVERED_RUNS_MAX, DeliveryCount};
+use super::types::{DELIVERED_RUNS_MAX, DeliveryCount};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
-/// The accounts of an in-flight response; at any time `fetched` = what was delivered live +
+/// The counts of an in-flight response; at any time `fetched` = what was delivered live +
 /// `undelivered`.
 #[derive(Clone, Debug)]
-pub(super) struct Accounts {
+pub(super) struct ByteCounts {
     /// What was present before the first fetch.
     kept: ByteSpans,
     /// What was fetched here and given to no reader.
@@ -16,7 +16,7 @@ pub(super) struct Accounts {
     pub(super) read_ahead_max: u64,
 }
 
-impl Accounts {
+impl ByteCounts {
     pub(super) const fn new(kept: ByteSpans) -> Self {
         Self {
             kept,

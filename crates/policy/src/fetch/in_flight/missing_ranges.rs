@@ -2,7 +2,7 @@
 
 use super::InFlightState;
 use super::fetch::Fetch;
-use super::words::{AttachError, NEAR_BYTES, ReadPermit, SPANS_MAX};
+use super::types::{AttachError, NEAR_BYTES, ReadPermit, SPANS_MAX};
 use crate::fetch::byte_span::ByteSpan;
 use crate::now::Now;
 

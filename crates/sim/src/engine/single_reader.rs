@@ -16,7 +16,7 @@ use weir_policy::fetch::{
 
 /// A response with one fetch and one reader.
 #[derive(Clone, Debug)]
-pub(super) struct Paced {
+pub(super) struct SingleReader {
     pub(super) fetch: u32,
     pub(super) exchange: u32,
     rules: InFlightRules,
@@ -31,12 +31,12 @@ pub(super) struct Paced {
     at: u64,
     pace: Pace,
     pub(super) read_ahead_max: u64,
-    told: Vec<Told>,
+    told: Vec<PendingDelivery>,
 }
 
 /// Bytes that came and bytes that were then given, at one time.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct PendingDelivery {
     now: Now,
     came: u64,
     given: u64,
@@ -46,7 +46,7 @@ struct Told {
 /// `InFlightState` before its time. In tests that comes soon.
 const TOLD_MAX: usize = if cfg!(test) { 64 } else { 65_536 };
 
-impl Paced {
+impl SingleReader {
     pub(super) fn new(
         (fetch, exchange): (u32, u32),
         rules: InFlightRules,
@@ -105,7 +105,7 @@ impl Paced {
         match self.told.last_mut() {
             // a reader is given what has just come
             Some(last) if came == 0 && last.given == 0 && last.now == now => last.given = given,
-            _ => self.told.push(Told { now, came, given }),
+            _ => self.told.push(PendingDelivery { now, came, given }),
         }
     }
 
@@ -164,27 +164,27 @@ impl Simulator {
 
     /// Moves it on as far as that goes.
     pub(super) fn drive_paced(&mut self, id: u32) {
-        let Some(mut paced) = self.in_flight.at_mut(id).paced.take() else {
+        let Some(mut single_reader) = self.in_flight.at_mut(id).single_reader.take() else {
             return;
         };
-        let mut is_to_be_decided = paced.told.len() >= TOLD_MAX;
+        let mut is_to_be_decided = single_reader.told.len() >= TOLD_MAX;
         while !is_to_be_decided {
-            let has_taken = self.take_paced(&mut paced);
-            is_to_be_decided = !has_taken && self.is_cut(&paced);
-            if is_to_be_decided || !self.feed_paced(&mut paced) && !has_taken {
+            let has_taken = self.take_paced(&mut single_reader);
+            is_to_be_decided = !has_taken && self.is_cut(&single_reader);
+            if is_to_be_decided || !self.feed_paced(&mut single_reader) && !has_taken {
                 break;
             }
         }
-        if paced.at >= paced.length {
-            self.end_fetch(paced.fetch);
-            self.release_fetch(paced.fetch);
-            self.settle_whole(id, paced.length, paced.read_ahead_max);
+        if single_reader.at >= single_reader.length {
+            self.end_fetch(single_reader.fetch);
+            self.release_fetch(single_reader.fetch);
+            self.settle_whole(id, single_reader.length, single_reader.read_ahead_max);
             return;
         }
         if !is_to_be_decided {
-            self.offer_paced(&paced);
+            self.offer_paced(&single_reader);
         }
-        self.in_flight.at_mut(id).paced = Some(paced);
+        self.in_flight.at_mut(id).single_reader = Some(single_reader);
         if is_to_be_decided {
             self.decide_from_now_on(id);
             self.drive(id);
@@ -192,53 +192,58 @@ impl Simulator {
     }
 
     /// Whether nothing more will come, though it is not all.
-    fn is_cut(&self, paced: &Paced) -> bool {
-        let fetch = self.fetches.at(paced.fetch);
-        fetch.is_cut && fetch.came >= fetch.total && fetch.waiting() == 0 && paced.room() > 0
+    fn is_cut(&self, single_reader: &SingleReader) -> bool {
+        let fetch = self.fetches.at(single_reader.fetch);
+        fetch.is_cut
+            && fetch.came >= fetch.total
+            && fetch.waiting() == 0
+            && single_reader.room() > 0
     }
 
     /// The fetch takes what it may of what has come; whether that was anything.
-    fn take_paced(&mut self, paced: &mut Paced) -> bool {
+    fn take_paced(&mut self, single_reader: &mut SingleReader) -> bool {
         let now = self.now();
-        let fetch = self.fetches.at_mut(paced.fetch);
-        let bytes = paced.room().min(fetch.waiting());
+        let fetch = self.fetches.at_mut(single_reader.fetch);
+        let bytes = single_reader.room().min(fetch.waiting());
         if bytes == 0 {
             return false;
         }
         fetch.taken += bytes;
-        paced.came(now, bytes);
+        single_reader.came(now, bytes);
         true
     }
 
     /// The client's kernel is given what there is, as much as it may hold; whether that was
     /// anything.
-    fn feed_paced(&mut self, paced: &mut Paced) -> bool {
+    fn feed_paced(&mut self, single_reader: &mut SingleReader) -> bool {
         let now = self.now();
-        let exchange = self.exchanges.at_mut(paced.exchange);
-        let room = paced.unsent();
-        let bytes = (paced.front - paced.at).min(room);
+        let exchange = self.exchanges.at_mut(single_reader.exchange);
+        let room = single_reader.unsent();
+        let bytes = (single_reader.front - single_reader.at).min(room);
         if bytes == 0 || exchange.written - exchange.sender.sent >= room {
             return false;
         }
-        paced.given(now, bytes);
+        single_reader.given(now, bytes);
         exchange.written = exchange.written.max(exchange.head_bytes) + bytes;
         self.tally.traffic.relayed_bytes += bytes;
-        if paced.at >= paced.length {
+        if single_reader.at >= single_reader.length {
             exchange.is_all = true;
             exchange.reading = None;
         }
-        self.send(paced.exchange);
+        self.send(single_reader.exchange);
         true
     }
 
     /// Tells the server how much more may come.
-    fn offer_paced(&mut self, paced: &Paced) {
+    fn offer_paced(&mut self, single_reader: &SingleReader) {
         let receive_window_bytes = self.settings.network.tcp.receive_window_bytes;
-        let fetch = self.fetches.at_mut(paced.fetch);
-        fetch.offered = paced.window().map_or(receive_window_bytes, u64::from);
+        let fetch = self.fetches.at_mut(single_reader.fetch);
+        fetch.offered = single_reader
+            .window()
+            .map_or(receive_window_bytes, u64::from);
         if fetch.came > 0 && fetch.sent < fetch.total {
             let at = self.world.at() + fetch.rtt;
-            self.send_more(paced.fetch, at);
+            self.send_more(single_reader.fetch, at);
         }
     }
 }

@@ -35,13 +35,15 @@ impl Default for InFlightRules {
 }
 
 words! {
-    /// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it
-    /// yet.
+    /// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to
+    /// it yet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum AttachError {
-        /// A fetch was cut or found another representation, and what the reader wants is not all here.
+        /// A fetch was cut or found another representation, and what the reader wants is not all
+        /// here.
         Closed = "closed",
-        /// No fetch is about to bring what it wants, and without a strong validator none can be begun.
+        /// No fetch is about to bring what it wants, and without a strong validator none can be
+        /// begun.
         CannotRange = "cannot-range",
         /// It wants nothing this content has.
         BeyondEnd = "beyond-end",

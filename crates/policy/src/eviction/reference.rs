@@ -1,4 +1,4 @@
-//! For tests: runs an algorithm beside its naive twin, and a small trace with known counts.
+//! For tests: runs an algorithm beside its naive reference, and a small trace with known counts.
 
 use super::Eviction;
 use crate::catalog::Slot;
@@ -45,10 +45,10 @@ impl Random {
 const SLOTS: u32 = 40;
 
 /// Random operations on both; they must evict the same, always.
-pub(crate) fn compare_random<E: Eviction, N: Naive>(subject: fn() -> E, twin: fn() -> N) {
+pub(crate) fn compare_random<E: Eviction, N: Naive>(subject: fn() -> E, reference: fn() -> N) {
     for seed in 0..60 {
         let mut random = Random::new(seed);
-        let (mut subject, mut twin) = (subject(), twin());
+        let (mut subject, mut reference) = (subject(), reference());
         subject.reserve(SLOTS as usize);
         let mut resident: Vec<Slot> = Vec::new();
         for step in 0..800 {
@@ -60,30 +60,30 @@ pub(crate) fn compare_random<E: Eviction, N: Naive>(subject: fn() -> E, twin: fn
                 (0..8, Some(slot)) => {
                     let (key, size) = (Digest(0, random.below(90)), random.below(2000));
                     subject.insert(slot, key, size);
-                    twin.insert(slot, key, size);
+                    reference.insert(slot, key, size);
                     resident.push(slot);
                 }
                 (8..14, _) if !resident.is_empty() => {
                     let slot = pick(&mut random, &resident);
                     subject.touch(slot);
-                    twin.touch(slot);
+                    reference.touch(slot);
                 }
                 (14, _) if !resident.is_empty() => {
                     let (slot, size) = (pick(&mut random, &resident), random.below(2000));
                     subject.resize(slot, size);
-                    twin.resize(slot, size);
+                    reference.resize(slot, size);
                 }
                 (15, _) if !resident.is_empty() => {
                     let slot = pick(&mut random, &resident);
                     subject.remove(slot);
-                    twin.remove(slot);
+                    reference.remove(slot);
                     resident.retain(|other| *other != slot);
                 }
                 _ => {
                     let spares = choice == 19 && !resident.is_empty();
                     let spared = spares.then(|| pick(&mut random, &resident));
                     let victim = subject.evict(spared);
-                    assert_eq!(victim, twin.evict(spared), "seed {seed} step {step}");
+                    assert_eq!(victim, reference.evict(spared), "seed {seed} step {step}");
                     assert!(
                         victim.is_none() || victim != spared,
                         "seed {seed} step {step}"
@@ -136,10 +136,10 @@ fn trace() -> impl Iterator<Item = (u64, u64)> {
 /// Replays the committed trace against both; both must come to `expected`.
 pub(crate) fn check_trace<E: Eviction, N: Naive>(
     subject: fn() -> E,
-    twin: fn() -> N,
+    reference: fn() -> N,
     expected: Counts,
 ) {
-    let (mut subject, mut twin) = (subject(), twin());
+    let (mut subject, mut reference) = (subject(), reference());
     subject.reserve(TARGETS as usize);
     let mut resident: HashMap<u64, u64> = HashMap::new();
     let mut used = 0;
@@ -152,18 +152,18 @@ pub(crate) fn check_trace<E: Eviction, N: Naive>(
         let slot = Slot(u32::try_from(target).unwrap());
         if resident.contains_key(&target) {
             subject.touch(slot);
-            twin.touch(slot);
+            reference.touch(slot);
             counts.hits += 1;
             counts.hit_bytes += size;
             continue;
         }
         while used + size > CAPACITY_BYTES {
             let victim = subject.evict(None).unwrap();
-            assert_eq!(twin.evict(None), Some(victim));
+            assert_eq!(reference.evict(None), Some(victim));
             used -= resident.remove(&u64::from(victim.0)).unwrap();
         }
         subject.insert(slot, Digest(0, target), size);
-        twin.insert(slot, Digest(0, target), size);
+        reference.insert(slot, Digest(0, target), size);
         resident.insert(target, size);
         used += size;
     }

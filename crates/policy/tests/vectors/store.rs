@@ -15,7 +15,7 @@ pub(crate) type Key = (String, String);
 
 /// A stored response.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct StoredEntry {
     /// Tells it from every other one.
     pub(crate) number: usize,
     pub(crate) facts: StoredFacts,
@@ -48,16 +48,16 @@ impl Merging {
 
 /// All stored responses.
 #[derive(Default)]
-pub(crate) struct Shelf {
-    kept: BTreeMap<Key, Vec<Kept>>,
+pub(crate) struct Store {
+    kept: BTreeMap<Key, Vec<StoredEntry>>,
     last_number: usize,
 }
 
-impl Shelf {
+impl Store {
     /// The newest response whose nominated fields match.
-    pub(crate) fn find(&self, key: &Key, request: &Lines) -> Result<&Kept, Missing> {
+    pub(crate) fn find(&self, key: &Key, request: &Lines) -> Result<&StoredEntry, Missing> {
         let all = self.kept.get(key).ok_or(Missing::Target)?;
-        let matches = |kept: &&Kept| {
+        let matches = |kept: &&StoredEntry| {
             let mut selecting = kept.selecting.iter();
             selecting.all(|(name, fed)| feed(request, name) == *fed)
         };
@@ -81,7 +81,7 @@ impl Shelf {
         self.last_number += 1;
         let is_part = !content.is_whole();
         let names = nominated_names(lines);
-        let kept = Kept {
+        let kept = StoredEntry {
             number: self.last_number,
             facts,
             selecting: names
@@ -101,7 +101,7 @@ impl Shelf {
     }
 
     /// Puts `fresh` in the place of what it was made of, if that is still there.
-    pub(crate) fn replace(&mut self, key: &Key, fresh: &Kept) {
+    pub(crate) fn replace(&mut self, key: &Key, fresh: &StoredEntry) {
         let all = self.kept.entry(key.clone()).or_default();
         if let Some(place) = all.iter_mut().find(|kept| kept.number == fresh.number) {
             place.clone_from(fresh);
@@ -133,7 +133,7 @@ impl Shelf {
     }
 }
 
-impl Kept {
+impl StoredEntry {
     /// What a response makes of this one.
     pub(crate) fn merging(
         &self,
