@@ -209,7 +209,7 @@ pub(crate) struct RunFlags {
     pub(crate) repeat: RepeatFlags,
 
     /// The record's file, the report beside it; with several proxies or repetitions a directory.
-    /// RecordFile after scenario, label and time under `bench`, if not given
+    /// Named after scenario, label and time under `bench`, if not given
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 

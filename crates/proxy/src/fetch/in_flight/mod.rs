@@ -424,7 +424,7 @@ impl Drop for InFlightResponse {
 
 impl Inner {
     /// Without a fetch, a reservation or a group.
-    fn new(fill: Fill, content: InFlightContent) -> Self {
+    fn new(fill: InFlightState, content: InFlightContent) -> Self {
         Self {
             fill,
             content,
