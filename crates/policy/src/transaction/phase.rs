@@ -1,8 +1,9 @@
 //! The phases of a request, in the order in which it meets them.
 //!
-//! The access log's times, the recorder's times and the hook points of extensions are named by
-//! them. A request may skip phases: a hit has no `Forward`, a response that is not stored has no
-//! `Store`.
+//! The access log's times, the recorder's times, a counter and the hook points of extensions are
+//! named by them. A request may skip phases: a hit has no `Forward`, a response that is not stored
+//! has no `Store`, and one that comes before the request's content was sent has no
+//! `RequestContent`.
 
 use weir_semantics::words;
 
@@ -59,6 +60,40 @@ impl Phases {
         self.0 & 1 << phase.index() != 0
     }
 
+    /// The phases that are in one of the sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The phases that are in both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether one of them comes before `phase`.
+    #[must_use]
+    pub const fn begin_before(self, phase: Phase) -> bool {
+        self.0 & ((1 << phase.index()) - 1) != 0
+    }
+
+    /// The phases in order.
+    pub fn iter(self) -> impl Iterator<Item = Phase> {
+        Phase::ALL
+            .into_iter()
+            .filter(move |phase| self.contains(*phase))
+    }
+
+    /// Those of them that come behind all of `others`.
+    #[must_use]
+    pub const fn behind(self, others: Self) -> Self {
+        match others.0.checked_ilog2() {
+            Some(last) => Self(self.0 >> (last + 1) << (last + 1)),
+            None => self,
+        }
+    }
+
     /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
@@ -89,5 +124,28 @@ mod tests {
             .filter(|phase| set.contains(*phase))
             .collect();
         assert_eq!(contained, [Phase::Choose, Phase::Done]);
+        assert!(set.iter().eq(contained));
+    }
+
+    #[test]
+    fn set_begins_before_the_phases_behind_its_first() {
+        let set = Phases::NONE.with(Phase::Choose).with(Phase::Done);
+        assert!(!set.begin_before(Phase::RequestHead) && !set.begin_before(Phase::Choose));
+        assert!(set.begin_before(Phase::Forward) && set.begin_before(Phase::Done));
+        assert!(!Phases::NONE.begin_before(Phase::Done));
+    }
+
+    #[test]
+    fn phases_behind_others_come_after_the_last_of_them() {
+        let set = Phases::NONE.with(Phase::Choose).with(Phase::Done);
+        let behind = |phase| set.behind(Phases::NONE.with(Phase::RequestHead).with(phase));
+        assert_eq!(set.behind(Phases::NONE), set);
+        assert_eq!(behind(Phase::Authorise), set);
+        assert_eq!(behind(Phase::Choose), Phases::NONE.with(Phase::Done));
+        assert_eq!(
+            behind(Phase::ResponseContent),
+            Phases::NONE.with(Phase::Done)
+        );
+        assert_eq!(behind(Phase::Done), Phases::NONE);
     }
 }

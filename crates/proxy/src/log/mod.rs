@@ -2,6 +2,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod client;
+pub(crate) mod phase_times;
 pub mod record;
 pub(crate) mod report;
 pub(crate) mod request_log;

@@ -21,7 +21,7 @@ mod tests;
 
 pub(crate) use content_times::ContentTimes;
 pub(crate) use details::RecordDetails;
-pub use finished::{End, Finished, NextHop};
+pub use finished::{End, Finished, NextHop, PhaseTimes};
 pub use tally::Tally;
 
 use std::io;

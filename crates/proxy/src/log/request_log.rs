@@ -4,11 +4,12 @@
 //! place. To add one: a field and its method here, the call where the fact is known, and its line
 //! in `access_log` (`Entry` names every field that a format can show).
 
+use crate::log::phase_times::PhaseTimes;
 use crate::log::record::{ContentTimes, End, RecordDetails};
 use std::net::SocketAddr;
 use std::time::Instant;
 use weir_net::http::NextHopFacts;
-use weir_policy::Phase;
+use weir_policy::{Phase, Phases};
 use weir_store::StoredResponse;
 
 /// Where content that was sent to a client came from.
@@ -51,8 +52,10 @@ pub(crate) struct RequestLog {
     /// When the first byte of the request was read.
     pub(super) started: Instant,
     pub(super) readers: LogReaders,
-    /// When each phase was reached; [`NOT_REACHED`] if it was not, or times are not read.
-    pub(super) reached_us: [u32; Phase::ALL.len()],
+    /// The phases that were reached.
+    pub(super) reached: Phases,
+    /// When they were, if somebody reads times.
+    pub(super) times: PhaseTimes,
     /// Bytes of the request, head and content.
     pub(super) request_bytes: u64,
     /// Bytes of the response sent to the client, head and content.
@@ -98,9 +101,6 @@ pub(crate) struct RequestLog {
     pub(super) details: Option<Box<RecordDetails>>,
 }
 
-/// No time: the phase was not reached.
-const NOT_REACHED: u32 = u32::MAX;
-
 impl RequestLog {
     /// The log of a request whose first byte was read at `started`, and whose head has
     /// `head_bytes`.
@@ -108,7 +108,8 @@ impl RequestLog {
         Self {
             started,
             readers,
-            reached_us: [NOT_REACHED; Phase::ALL.len()],
+            reached: Phases::NONE,
+            times: PhaseTimes::NONE,
             request_bytes: head_bytes as u64,
             response_bytes: 0,
             body_bytes: 0,
@@ -138,20 +139,33 @@ impl RequestLog {
         Self::new(Instant::now(), 0, LogReaders::default())
     }
 
-    // ---- times
+    // ---- phases and their times
 
     /// `phase` is complete. Costs a comparison when times are not read.
     pub(crate) fn reach(&mut self, phase: Phase) {
+        self.reached = self.reached.with(phase);
         if self.readers != LogReaders::default() {
-            let us = self.us_until(Instant::now());
-            self.reached_us[phase.index()] = u32::try_from(us).unwrap_or(NOT_REACHED - 1);
+            self.times.set(phase, self.us_until(Instant::now()));
+        }
+    }
+
+    /// The phases that were reached.
+    pub(crate) fn reached(&self) -> Phases {
+        self.reached
+    }
+
+    /// The request is done: at `moment` the kernel had the last byte of the response that it took.
+    pub(crate) fn done(&mut self, moment: Instant) {
+        let us = self.us_until(moment);
+        self.times.set(Phase::Done, us);
+        if self.end == End::Whole {
+            self.times.set(Phase::ResponseContent, us);
         }
     }
 
     /// When `phase` was reached, microseconds from the first byte of the request.
     pub(super) fn reached_us(&self, phase: Phase) -> Option<u64> {
-        let us = self.reached_us[phase.index()];
-        (us != NOT_REACHED).then_some(u64::from(us))
+        self.times.us(phase)
     }
 
     /// Microseconds from the first byte of the request to now.
@@ -270,6 +284,9 @@ impl RequestLog {
     /// The response of a hit is made: it is logged from the bytes that are sent.
     pub(crate) fn response_made(&mut self, status: u16) {
         self.status = status;
+        let at_once = Phases::NONE.with(Phase::ResponseHead);
+        let at_once = at_once.with(Phase::ResponseContent).with(Phase::Done);
+        self.reached = self.reached.union(at_once);
         if self.readers.recorder {
             self.reach(Phase::ResponseHead);
         }
@@ -314,6 +331,11 @@ impl RequestLog {
         self.error = Some(word);
     }
 
+    /// Whether the response went to the client, and ended as it should.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.status > 0 && self.end == End::Whole
+    }
+
     /// How the response ended.
     pub(crate) fn ended(&mut self, end: End) {
         self.end = end;
@@ -356,9 +378,9 @@ pub(super) fn content_type(head: &[u8]) -> &[u8] {
 #[cfg(test)]
 impl RequestLog {
     /// The log with these times, microseconds.
-    pub(super) fn reached(mut self, times: &[(Phase, u32)]) -> Self {
+    pub(super) fn with_times(mut self, times: &[(Phase, u32)]) -> Self {
         for (phase, us) in times {
-            self.reached_us[phase.index()] = *us;
+            self.times.set(*phase, u64::from(*us));
         }
         self
     }

@@ -40,7 +40,7 @@ impl ServedRequest {
     /// Reports its time, its line and its row: at `now` the kernel had its response, or the client
     /// was found to have left.
     fn report(
-        &self,
+        &mut self,
         sinks: &LogSinks<'_>,
         client: ClientFacts<'_>,
         settings: &Settings,
@@ -51,6 +51,7 @@ impl ServedRequest {
         if sinks.are_silent() {
             return sinks.record_time(&self.verdict, total_us);
         }
+        self.log.done(now);
         let request = self.request.clone().and_then(|range| received.get(range));
         let response = sent.get(self.response.clone()).unwrap_or_default();
         let mut lines = LineBuffer::new();

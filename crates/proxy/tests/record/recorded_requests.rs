@@ -3,6 +3,7 @@
 use crate::support::{PATIENCE, RawClient, Running, ScriptedOrigin, pattern};
 use std::sync::mpsc::{self, Receiver, Sender};
 use weir_measure::{Metric, Unrecorded};
+use weir_policy::Phase;
 use weir_proxy::config::Config;
 use weir_proxy::record::{End, Finished, Recorder, Tally};
 
@@ -67,7 +68,7 @@ impl Parts {
 #[track_caller]
 fn check_times(finished: &Finished) {
     let times = [
-        finished.response_us,
+        finished.reached.us(Phase::ResponseHead),
         finished.first_byte_us,
         Some(finished.last_byte_us),
     ];
@@ -248,7 +249,7 @@ fn record_attributes_an_early_end_to_its_cause() {
     client.into_peer().reset();
     let nothing = parts.next();
     assert_eq!((nothing.end, nothing.status), (End::ClientLeft, None));
-    assert!(nothing.response().is_empty() && nothing.response_us.is_none());
+    assert!(nothing.response().is_empty() && nothing.reached.us(Phase::ResponseHead).is_none());
     check_bytes(&nothing, 0, 0);
 }
 
@@ -330,7 +331,10 @@ fn recorded_arrival_is_that_of_the_first_piece_of_a_header_section() {
     client.read_response();
     let told = parts.next();
     assert_eq!(told.request(), request.as_bytes());
-    let response_us = told.response_us.expect("it was answered");
+    let response_us = told
+        .reached
+        .us(Phase::ResponseHead)
+        .expect("it was answered");
     assert!(response_us >= 20_000, "{response_us}");
 }
 

@@ -1,5 +1,6 @@
 //! From what happened to the row of a trace.
 
+use weir_policy::Phase;
 use weir_proxy::record::{End, Finished};
 use weir_trace::import::{Heads, NoRequest};
 use weir_trace::{AbortedBy, Anonymiser, Row};
@@ -24,7 +25,7 @@ pub(super) fn of(
         arrival_us: finished.arrival_us,
         // it begins with the request: when its connection was asked for, the proxy does not see
         request_us: Some(0),
-        response_us: finished.response_us,
+        response_us: finished.reached.us(Phase::ResponseHead),
         first_byte_us: finished.first_byte_us,
         last_byte_us: Some(finished.last_byte_us),
         next_hop_setup_us: next_hop.and_then(|hop| hop.setup_us),
@@ -50,7 +51,7 @@ pub(super) fn of(
         verdict: Some(finished.verdict.to_owned()),
         ..Row::default()
     };
-    let answered_us = finished.response_us.unwrap_or(finished.last_byte_us);
+    let answered_us = row.response_us.unwrap_or(finished.last_byte_us);
     let heads = Heads {
         request: finished.request(),
         response: finished.response(),

@@ -71,7 +71,7 @@ fn forwarded() -> Sample {
             to_next_hop_bytes: 120,
             next_hop: Some(address("[2001:db8::1]:80")),
             status: 200,
-            ..empty_log().reached(&[
+            ..empty_log().with_times(&[
                 (Phase::RequestHead, 5),
                 (Phase::Choose, 7),
                 (Phase::Forward, 307),

@@ -9,8 +9,8 @@ use weir_net::http::NextHopFacts;
 pub(crate) struct RecordDetails {
     /// The request head as it was received, empty lines in front included.
     pub(super) request: Box<[u8]>,
-    /// The head that was made for the client last, and when.
-    pub(super) response: Option<(Box<[u8]>, Instant)>,
+    /// The head that was made for the client last.
+    pub(super) response: Option<Box<[u8]>>,
     pub(super) next_hop: Option<NextHop>,
     /// When the request's head had been sent to it.
     asked: Option<Instant>,
@@ -33,7 +33,7 @@ impl RecordDetails {
 
     /// A head was made for the client; one that was made before was not sent.
     pub(crate) fn response_head(&mut self, head: &[u8]) {
-        self.response = Some((head.into(), Instant::now()));
+        self.response = Some(head.into());
     }
 
     /// A connection to a next hop is there.

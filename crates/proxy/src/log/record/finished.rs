@@ -1,5 +1,6 @@
 //! The record of one request.
 
+pub use crate::log::phase_times::PhaseTimes;
 use std::net::IpAddr;
 use std::sync::Arc;
 use weir_semantics::TargetedFields;
@@ -19,8 +20,8 @@ pub struct Finished {
     /// When its first byte was read, microseconds since 1970. Of one that was sent behind another:
     /// when its turn came.
     pub arrival_us: i64,
-    /// When the response head was ready to be sent.
-    pub response_us: Option<u64>,
+    /// When it reached its phases.
+    pub reached: PhaseTimes,
     /// When the kernel took the first byte of content for the client.
     pub first_byte_us: Option<u64>,
     /// When it took the last one; without content, when the request was done with.

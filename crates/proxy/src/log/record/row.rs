@@ -7,7 +7,6 @@ use crate::log::words;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use weir_measure::Label as _;
-use weir_policy::Phase;
 
 impl Finished {
     /// What a recorder is given of `finished`. `heads` are those of request and response, where the
@@ -19,16 +18,12 @@ impl Finished {
         let (log, client, total_us) = (finished.log, finished.client, finished.total_us);
         let details = log.details.as_deref();
         let since_start = |moment: Instant| micros(log.started, moment);
-        let made_us = log.reached_us(Phase::ResponseHead);
-        let (request, response, response_us) = match details {
-            None => (request, response, made_us.or(Some(total_us))),
-            Some(details) => match &details.response {
-                Some((head, made)) => {
-                    let made_us = since_start(*made);
-                    (&details.request[..], &head[..], Some(made_us))
-                }
-                None => (&details.request[..], &[][..], None),
-            },
+        let (request, response) = match details {
+            None => (request, response),
+            Some(details) => {
+                let response = details.response.as_deref().unwrap_or_default();
+                (&details.request[..], response)
+            }
         };
         let received_bytes = log.body_bytes + details.map_or(0, |details| details.tunnel_bytes);
         let has_content = log.body_bytes > 0;
@@ -46,7 +41,7 @@ impl Finished {
             connection: client.connection,
             sequence: client.sequence,
             arrival_us: unix_us().saturating_sub_unsigned(total_us),
-            response_us,
+            reached: log.times,
             first_byte_us: content_us.map(|(first_us, _)| first_us),
             last_byte_us: content_us.map_or(total_us, |(_, last_us)| last_us),
             next_hop: details.and_then(|details| details.next_hop),

@@ -11,7 +11,7 @@ fn finished(sequence: u32, heads_bytes: usize) -> Finished {
         connection: 0,
         sequence,
         arrival_us: 0,
-        response_us: None,
+        reached: PhaseTimes::NONE,
         first_byte_us: None,
         last_byte_us: 0,
         next_hop: None,
