@@ -99,6 +99,28 @@ labels! {
         Local = "local",
     }
 
+    /// The phases of a request: the words and meanings of `weir_policy::Phase`.
+    RequestPhase {
+        /// The request head has arrived and is well-formed.
+        RequestHead = "request-head",
+        /// The client may ask this of this listener.
+        Authorise = "authorise",
+        /// The source of the response is decided: store, next hop, or an answer of our own.
+        Choose = "choose",
+        /// A connection to the next hop is ready.
+        Forward = "forward",
+        /// The content of the request was sent to the next hop.
+        RequestContent = "request-content",
+        /// The head of the response for the client is made.
+        ResponseHead = "response-head",
+        /// It is decided what of the response is stored.
+        Store = "store",
+        /// The content of the response was sent to the client.
+        ResponseContent = "response-content",
+        /// The request is counted and logged.
+        Done = "done",
+    }
+
     /// The hundreds of a status code (RFC 9110 §15).
     StatusClass {
         /// 1xx, interim responses are not counted: only 101.
@@ -419,6 +441,7 @@ mod tests {
     #[test]
     fn every_label_round_trips_through_its_word_and_index() {
         check::<Verdict>();
+        check::<RequestPhase>();
         check::<StatusClass>();
         check::<NotStored>();
         check::<Joined>();

@@ -6,8 +6,8 @@
 
 use crate::label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored,
-    OpenReason, ReloadOutcome, Reuse, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
-    WaitReason,
+    OpenReason, ReloadOutcome, RequestPhase, Reuse, StatusClass, Supply, Unrecorded, Verdict,
+    WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -157,6 +157,9 @@ table! {
     /// Requests finished, by the word of the verdict: the same word as in Cache-Status and in the
     /// access log.
     Requests(verdict: Verdict), Counter, "weir_requests_total", "requests";
+    /// Requests that reached a phase; a request may skip phases. Those answered at once are counted
+    /// when their response is made.
+    PhaseReached(phase: RequestPhase), Counter, "weir_phase_reached_total", "requests";
     /// Requests between their first byte and the end of their response.
     RequestsInFlight, Gauge, "weir_requests_in_flight", "requests";
     /// Final responses sent to clients, by class of status.

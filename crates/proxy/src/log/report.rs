@@ -5,7 +5,7 @@ use super::access_log::{AccessLog, Entry, RequestLine};
 use super::client::ClientFacts;
 use super::record::{Finished, Record};
 use super::request_log::RequestLog;
-use super::words::{joined, label, source, word, write_cache_status};
+use super::words::{joined, label, phase_label, source, word, write_cache_status};
 use crate::settings::Settings;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::{Counters, Metric, StatusClass};
@@ -94,6 +94,9 @@ impl LogSinks<'_> {
 pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log: &RequestLog) {
     if is_first {
         counters.inc(Metric::FirstRequests);
+    }
+    for phase in log.reached().iter() {
+        counters.inc(Metric::PhaseReached(phase_label(phase)));
     }
     counters.inc(Metric::Requests(word(verdict)));
     counters.inc(Metric::Responses(StatusClass::of(log.status)));

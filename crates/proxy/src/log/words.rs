@@ -1,9 +1,9 @@
 //! A verdict in the words of the counters, the access log and `Cache-Status`.
 
 use crate::settings::Settings;
-use weir_measure::{Joined, NotStored as Label, Source, Verdict as Word};
+use weir_measure::{Joined, NotStored as Label, RequestPhase, Source, Verdict as Word};
 use weir_policy::catalog::Refusal;
-use weir_policy::{Handling, Hit, NotStored, RefuseReason, Verdict};
+use weir_policy::{Handling, Hit, NotStored, Phase, RefuseReason, Verdict};
 use weir_semantics::{CacheStatus, Fwd, NotStorable};
 
 /// The verdict's word.
@@ -57,6 +57,21 @@ pub(crate) fn label(why: NotStored) -> Label {
     }
 }
 
+/// A phase's place among the counters.
+pub(crate) const fn phase_label(phase: Phase) -> RequestPhase {
+    match phase {
+        Phase::RequestHead => RequestPhase::RequestHead,
+        Phase::Authorise => RequestPhase::Authorise,
+        Phase::Choose => RequestPhase::Choose,
+        Phase::Forward => RequestPhase::Forward,
+        Phase::RequestContent => RequestPhase::RequestContent,
+        Phase::ResponseHead => RequestPhase::ResponseHead,
+        Phase::Store => RequestPhase::Store,
+        Phase::ResponseContent => RequestPhase::ResponseContent,
+        Phase::Done => RequestPhase::Done,
+    }
+}
+
 /// Where the response came from.
 pub(crate) fn source(verdict: &Verdict) -> Source {
     match verdict.handling {
@@ -98,4 +113,20 @@ pub(crate) fn write_cache_status(settings: &Settings, verdict: &Verdict, out: &m
         .write(out),
     }
     out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_measure::Label as _;
+
+    #[test]
+    fn phases_are_counted_under_their_own_words_and_meanings() {
+        for (phase, (word, about)) in Phase::ALL.into_iter().zip(Phase::WORDS) {
+            let label = phase_label(phase);
+            assert_eq!(label.word(), *word);
+            assert_eq!(RequestPhase::ABOUT[label.index()], *about);
+        }
+        assert_eq!(Phase::ALL.len(), RequestPhase::COUNT);
+    }
 }
