@@ -24,6 +24,8 @@ mod leader_failure;
 mod purge;
 #[path = "collapse/random_clients.rs"]
 mod random_clients;
+#[path = "collapse/responses.rs"]
+mod responses;
 #[path = "collapse/shutdown.rs"]
 mod shutdown;
 #[path = "collapse/stalled_client.rs"]
@@ -35,22 +37,4 @@ mod truncation;
 #[path = "collapse/vary.rs"]
 mod vary;
 
-/// The begin of a response that is fresh for a minute; framing and the empty line are to follow.
-const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
-
-/// `content` behind a head with `fields`, each with its CRLF, and its length.
-fn with_length(fields: &str, content: impl AsRef<[u8]>) -> Vec<u8> {
-    let content = content.as_ref();
-    let mut bytes =
-        format!("{FRESH}{fields}Content-Length: {}\r\n\r\n", content.len()).into_bytes();
-    bytes.extend_from_slice(content);
-    bytes
-}
-
-/// One chunk.
-fn chunk(content: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("{:x}\r\n", content.len()).into_bytes();
-    bytes.extend_from_slice(content);
-    bytes.extend_from_slice(b"\r\n");
-    bytes
-}
+use responses::{FRESH, chunk, with_length};
