@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::files::SystemFiles;
 use weir_proxy::clock::Clock;
 use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener, Mode};
-use weir_proxy::{DiskTier, Options, Proxy, Stopped};
+use weir_proxy::{DiskTier, Hooks, Options, Proxy, Stopped};
 
 /// Starts the proxy and returns when it has drained; or prints the effective config.
 ///
@@ -142,6 +142,7 @@ fn run_until_signalled(
         files: Arc::new(SystemFiles),
         say: Arc::new(|line| tell(&format!("note: {line}"))),
         give_back_memory: allocator::give_back,
+        hooks: Hooks::default(),
     };
     let (recorder, recorded) = recording.map(|it| (it.recorder, it.said)).unzip();
     let proxy = match recorder {

@@ -25,6 +25,7 @@ mod server;
 mod settings;
 mod worker;
 
+pub use exchange::hooks::{Hook, HookFuture, Hooks};
 pub use log::access_log::log_fields;
 pub use log::record;
 pub use server::control::Control;

@@ -2,6 +2,7 @@
 //! reload.
 
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl};
+use crate::exchange::hooks::Hooks;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// Rules of caching.
     pub(crate) rules: Rules,
+    /// What is called at phases of requests.
+    pub(crate) hooks: Hooks,
     /// Limits of the heads and trailers of requests.
     pub(crate) heads: HeadLimits,
     /// Limits of those of responses.
@@ -63,6 +66,7 @@ impl Settings {
         let access = &config.access;
         Self {
             rules: compile_rules(&config),
+            hooks: Hooks::default(),
             heads: HeadLimits {
                 bytes_max: config.limits.head_bytes.as_usize(),
                 fields_max: config.limits.head_fields_max as usize,
@@ -94,6 +98,11 @@ impl Settings {
             instance: instance.to_owned(),
             config,
         }
+    }
+
+    /// The same with hooks on phases.
+    pub(crate) fn with_hooks(self, hooks: Hooks) -> Self {
+        Self { hooks, ..self }
     }
 
     /// Takes over from `before` which next hops rest.

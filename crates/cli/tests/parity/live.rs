@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use weir_disk::files::SystemFiles;
 use weir_measure::Metric;
 use weir_proxy::clock::{Clock, ManualClock};
-use weir_proxy::{Control, Options, Proxy};
+use weir_proxy::{Control, Hooks, Options, Proxy};
 use weir_semantics::Timestamp;
 
 /// A proxy and its world.
@@ -91,6 +91,7 @@ impl Live {
             files: Arc::new(SystemFiles),
             say: Arc::new(|_| {}),
             give_back_memory: || {},
+            hooks: Hooks::default(),
         };
         let proxy = Proxy::start(config, options).expect("a proxy");
         let listen = |_| {

@@ -1,9 +1,11 @@
 //! The fast path: a request is parsed, judged and answered from memory in one pass.
 //!
-//! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`].
+//! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`], and
+//! so does every request if a phase is hooked.
 
 use crate::cache::chosen::Chosen;
 use crate::config::Mode;
+use crate::exchange::hooks;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, RequestClient};
 use crate::log::report;
@@ -142,6 +144,11 @@ pub(crate) fn take(
     };
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
+    if !settings.hooks.phases().is_empty() {
+        log.keep_details(&input[..consumed]);
+        let exchange = leave(receiver, &head, log);
+        return Taken::Exchange { consumed, exchange };
+    }
     let request = match receiver.judge(&head) {
         Ok(request) => request,
         Err(answer) => {
@@ -150,6 +157,7 @@ pub(crate) fn take(
             return Taken::Answered { consumed };
         }
     };
+    log.reach(Phase::Authorise);
     let (tx, plan, key) = choose(receiver, &head, &request);
     log.reach(Phase::Choose);
     if let Plan::Serve {
@@ -169,6 +177,61 @@ pub(crate) fn take(
     let request = Request::new(&request, &head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
     Taken::Exchange { consumed, exchange }
+}
+
+/// The state of a request with a hooked phase: it leaves the fast path before it is judged, or where
+/// its answer is chosen if no phase before that is hooked.
+#[cold]
+fn leave(
+    receiver: &Receiver<'_>,
+    head: &RequestHead<'_, '_>,
+    mut log: RequestLog,
+) -> Box<RequestState> {
+    let (request, decided) = match receiver.judge(head) {
+        Err(answer) => {
+            let request = Request::refused(head, receiver.client.listener);
+            let facts = RequestFacts::gather(request.method, "/", head.fields);
+            let tx = Transaction::new(facts, receiver.worker.now());
+            (request, (tx, Plan::Answer(answer), Digest::default()))
+        }
+        Ok(received) => {
+            let request = Request::new(&received, head);
+            if receiver.settings.hooks.phases().begin_before(Phase::Choose) {
+                let tx = Transaction::new(received.facts, receiver.worker.now());
+                (request, (tx, Plan::Judge, Digest::default()))
+            } else {
+                log.reach(Phase::Authorise);
+                let decided = choose(receiver, head, &received);
+                log.reach(Phase::Choose);
+                (request, decided)
+            }
+        }
+    };
+    receiver.exchange(request, decided, log)
+}
+
+/// Judges a request that left the fast path before, and chooses what answers it.
+pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
+    let (worker, settings) = (Rc::clone(&exchange.worker), Arc::clone(&exchange.settings));
+    let (client, request) = (exchange.client.clone(), exchange.request.clone());
+    let receiver = Receiver {
+        worker: &worker,
+        settings: &settings,
+        client: client.facts(),
+        head_began: None,
+    };
+    let fields = request.fields();
+    let head = request.head(&fields);
+    let received = match receiver.judge(&head) {
+        Ok(received) => received,
+        Err(answer) => return Plan::Answer(answer),
+    };
+    exchange.log.reach(Phase::Authorise);
+    hooks::run(exchange).await;
+    let (tx, plan, key) = choose(&receiver, &head, &received);
+    (exchange.tx, exchange.key) = (tx, key);
+    exchange.log.reach(Phase::Choose);
+    plan
 }
 
 /// Takes a request whose head came by a stream that shares its connection.

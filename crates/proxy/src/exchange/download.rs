@@ -9,6 +9,7 @@ use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
 use crate::exchange::downloaded::silent;
 pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopFailure, broken};
+use crate::exchange::hooks;
 use crate::exchange::inbound;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
@@ -129,6 +130,8 @@ enum Passed {
 /// What reading once came to.
 enum Read {
     Bytes,
+    /// Nothing yet: meanwhile all content of the request was sent.
+    ContentSent,
     End,
     Failed,
     Silent,
@@ -156,6 +159,7 @@ impl Download<'_, '_> {
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
                 Read::Bytes => {}
+                Read::ContentSent => hooks::run(self.parties.exchange).await,
                 Read::Silent => return Err(silent(silence)),
                 Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
                 Read::End | Read::Failed
@@ -178,6 +182,9 @@ impl Download<'_, '_> {
 
     /// Receives once.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+        if self.parties.sending.get() == Sending::Done && self.parties.exchange.content_sent() {
+            return Poll::Ready(Read::ContentSent);
+        }
         let mut scratch = self.parties.worker.scratch();
         match self.parties.from_hop.poll_more(cx, &mut scratch) {
             Poll::Pending => {
@@ -474,7 +481,7 @@ impl Download<'_, '_> {
             ..
         } = self.parties;
         if let Some(client) = &mut to_client {
-            respond::begin(client, exchange, plan.status, plan.head, plan.form);
+            respond::begin(client, exchange, plan.status, plan.head, plan.form).await;
         }
         let relay = Relay::new(
             worker,

@@ -292,7 +292,7 @@ async fn join(
         Confirmed::ClientLeft => return Some(client_left(exchange)),
     }
     let start = Start { handle, span };
-    stored::begin_stored(stream, exchange, &in_flight.response, form, serving);
+    stored::begin_stored(stream, exchange, &in_flight.response, form, serving).await;
     read(stream, exchange, start).await;
     Some(FollowResult::Answered)
 }

@@ -5,6 +5,7 @@ use crate::cache::disk_lookup;
 use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, Arrived, Downloaded, HopFailure};
 use crate::exchange::follow::{self, FollowResult};
+use crate::exchange::hooks;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::outbound;
 use crate::exchange::respond;
@@ -90,6 +91,7 @@ async fn ask(
             Err(failure) => return fail(stream, exchange, stored, failure.into()).await,
         };
         note_next_hop(stream, exchange, &mut hop);
+        hooks::run(exchange).await;
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }
@@ -408,9 +410,9 @@ async fn begun(
     match arrived.answer {
         FirstAnswer::Relayed {
             status, head, form, ..
-        } => respond::begin(&mut stream.response, exchange, status, head, form),
+        } => respond::begin(&mut stream.response, exchange, status, head, form).await,
         FirstAnswer::Joined(form, serving, own) => {
-            stored::begin_stored(stream, exchange, &own, form, serving);
+            stored::begin_stored(stream, exchange, &own, form, serving).await;
         }
         FirstAnswer::None => {}
     }

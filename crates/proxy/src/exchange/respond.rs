@@ -1,5 +1,6 @@
 //! Sending a response: its head, content that is at hand, and an answer of our own.
 
+use crate::exchange::hooks;
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
 use crate::log::request_log::ContentSource;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
 use weir_net::http::{ClientStream, ContentForm, ResponseSender};
+use weir_policy::{Phase, Storing};
 use weir_semantics::Method;
 
 /// Sends an answer of our own.
@@ -44,7 +46,7 @@ pub(crate) async fn respond(
         Method::Head => ContentForm::None,
         _ => ContentForm::Sized,
     };
-    begin(&mut stream.response, exchange, answer.status, head, form);
+    begin(&mut stream.response, exchange, answer.status, head, form).await;
     exchange.log.failed(answer.reason.error.as_str());
     let content = match form {
         ContentForm::None => "",
@@ -62,7 +64,7 @@ pub(crate) async fn respond(
 
 /// Queues the final head and enters it into the log. While the proxy drains, it is the last of its
 /// connection.
-pub(crate) fn begin(
+pub(crate) async fn begin(
     response: &mut ResponseSender<'_>,
     exchange: &mut RequestState,
     status: u16,
@@ -74,6 +76,10 @@ pub(crate) fn begin(
     }
     let head = response.begin(head, form);
     exchange.log.response_head(status, head);
+    if exchange.tx.verdict().storing == Some(Storing::Stored) {
+        exchange.log.reach(Phase::Store);
+    }
+    hooks::run(exchange).await;
 }
 
 /// Receives and drops content that is not used, up to the limit: what follows must never be taken

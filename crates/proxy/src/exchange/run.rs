@@ -4,8 +4,10 @@
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::cache::refresh;
+use crate::client::fast;
 use crate::exchange::connect;
 use crate::exchange::forward;
+use crate::exchange::hooks;
 use crate::exchange::respond::respond;
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
@@ -14,7 +16,7 @@ use crate::send::disk_read::ContentReadError;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::ClientStream;
-use weir_policy::Serving;
+use weir_policy::{Phase, Serving};
 use weir_semantics::Form;
 use weir_store::{ExpectedResponse, StoredResponse};
 
@@ -25,7 +27,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     let _in_flight = InFlight(&worker);
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
     loop {
+        hooks::run(&mut exchange).await;
         match plan {
+            Plan::Judge => plan = fast::judge(&mut exchange).await,
             Plan::DiskLookup(missing) => plan = disk_lookup::run(&mut exchange, missing).await,
             Plan::Serve {
                 response,
@@ -49,8 +53,14 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     let sent_bytes = stream.response.sent_bytes();
     exchange.log.sent(sent_bytes);
     worker.counters().add(Metric::BytesToClients, sent_bytes);
+    if exchange.log.is_whole() {
+        exchange.log.reach(Phase::ResponseContent);
+        hooks::run(&mut exchange).await;
+    }
     let alive = stream.is_persistent() && !worker.shared.is_draining();
+    exchange.log.reach(Phase::Done);
     report(&exchange, alive);
+    hooks::run(&mut exchange).await;
     alive
 }
 

@@ -14,13 +14,17 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_policy::fetch::ReadAhead;
-use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
+use weir_policy::{
+    Digest, Event, Forwarding, Missing, Phase, Phases, Serving, StoredFacts, Transaction,
+};
 use weir_semantics::Timestamp;
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
 /// What is to be done for a request.
 #[derive(Debug)]
 pub(crate) enum Plan {
+    /// Judge the request and choose what answers it.
+    Judge,
     /// Send a stored response; validate it in the background if there is a `refresh`.
     Serve {
         /// The response.
@@ -57,6 +61,8 @@ pub(crate) struct RequestState {
     pub(crate) settings: Arc<Settings>,
     /// What it did and cost.
     pub(crate) log: RequestLog,
+    /// The phases that hooks were called for, or were not and will not be.
+    pub(crate) passed: Phases,
     pub(crate) tx: Transaction,
     pub(crate) plan: Plan,
     pub(crate) key: Digest,
@@ -90,6 +96,7 @@ impl RequestState {
             request,
             settings,
             log,
+            passed: Phases::NONE,
             tx,
             plan,
             key,
@@ -126,6 +133,16 @@ impl RequestState {
     /// Whether no client waits for what it brings: a validation in the background.
     pub(crate) fn is_for_store_alone(&self) -> bool {
         self.background && !self.fills_missing_range()
+    }
+
+    /// Its content was sent to the next hop; `false` if it has none, or that was known.
+    pub(crate) fn content_sent(&mut self) -> bool {
+        let is_new =
+            self.request.has_content() && !self.log.reached().contains(Phase::RequestContent);
+        if is_new {
+            self.log.reach(Phase::RequestContent);
+        }
+        is_new
     }
 
     /// How far a fetch for it may run ahead.

@@ -7,6 +7,7 @@ use super::fields::FieldSection;
 use super::judge::ReceivedRequest;
 use crate::config::Mode;
 use crate::log::access_log::RequestLine;
+use crate::log::client::ListenerFacts;
 use std::rc::Rc;
 use weir_semantics::{FieldLine, Form, HostName, Method, line_named};
 use weir_wire::{BodyLength, RequestHead, Version};
@@ -45,6 +46,16 @@ struct Text {
     fields: FieldSection,
 }
 
+impl Text {
+    fn of(head: &RequestHead<'_, '_>) -> Self {
+        Self {
+            method: head.method.into(),
+            target: head.target.into(),
+            fields: FieldSection::new(head.fields),
+        }
+    }
+}
+
 /// Where the canonical path and query stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathAt {
@@ -78,11 +89,36 @@ impl Request {
             keep_alive: received.keep_alive,
             upgrade: received.upgrade,
             path: PathAt::find(head.target, received.target.path_and_query),
-            text: Rc::new(Text {
-                method: head.method.into(),
-                target: head.target.into(),
-                fields: FieldSection::new(head.fields),
-            }),
+            text: Rc::new(Text::of(head)),
+        }
+    }
+
+    /// A request that is refused, with the rest of the bytes on its connection: it is received
+    /// without content, and its target stands for nothing.
+    pub(crate) fn refused(head: &RequestHead<'_, '_>, listener: &ListenerFacts) -> Self {
+        let is_own = head.target.starts_with('/');
+        Self {
+            mode: listener.mode,
+            method: Method::parse(head.method),
+            form: if is_own { Form::Origin } else { Form::Absolute },
+            version: head.version,
+            host: listener.default.host,
+            port: listener.default.port.unwrap_or(80),
+            body: BodyLength::None,
+            keep_alive: false,
+            upgrade: false,
+            path: PathAt::Implied("/"),
+            text: Rc::new(Text::of(head)),
+        }
+    }
+
+    /// Its head, with `fields` as [`Request::fields`] yields them.
+    pub(crate) fn head<'s, 'a>(&'a self, fields: &'s [FieldLine<'a>]) -> RequestHead<'s, 'a> {
+        RequestHead {
+            method: &self.text.method,
+            target: &self.text.target,
+            version: self.version,
+            fields,
         }
     }
 

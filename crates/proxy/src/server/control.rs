@@ -268,9 +268,10 @@ impl Control {
         let (config, notes) = until_restart::keep(&self.state().config, config);
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
-        let instance = self.shared.settings.load().instance.clone();
-        let settings = Settings::new(config.clone(), &instance);
-        settings.keep_health(&self.shared.settings.load());
+        let before = self.shared.settings.load_full();
+        let settings = Settings::new(config.clone(), &before.instance);
+        let settings = settings.with_hooks(before.hooks.clone());
+        settings.keep_health(&before);
         self.shared.settings.store(Arc::new(settings));
         let rate = config.fetch.background_rate.bytes();
         self.shared.background.set_rate(rate);

@@ -3,6 +3,8 @@
 pub(crate) mod advice;
 pub(crate) mod control;
 pub(crate) mod disk_tier;
+#[cfg(test)]
+mod fast_path_tests;
 pub(crate) mod machine;
 #[cfg(test)]
 mod multiplexed_tests;

@@ -5,6 +5,7 @@
 
 use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
+use crate::exchange::hooks::Hooks;
 use crate::exchange::run;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::server::run::share;
@@ -30,7 +31,7 @@ use weir_semantics::Authority;
 use weir_wire::{BodyLength, LineBuffer, Progress, parse_request};
 
 /// A client that never stops taking bytes.
-const WIDE: u64 = u64::MAX / 4;
+pub(super) const WIDE: u64 = u64::MAX / 4;
 
 const LARGE_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -38,13 +39,13 @@ const LARGE_BYTES: u64 = 8 * 1024 * 1024;
 const TAKEN_BYTES: u64 = 64 * 1024;
 
 /// A connection from a client, and its worker.
-struct Connection {
-    worker: Rc<Worker>,
-    listener: Rc<ListenerFacts>,
-    peer: SocketAddr,
+pub(super) struct Connection {
+    pub(super) worker: Rc<Worker>,
+    pub(super) listener: Rc<ListenerFacts>,
+    pub(super) peer: SocketAddr,
     double: DoubleConnection,
     next_hops: Rc<Cell<DistinctPeers>>,
-    origin: SocketAddr,
+    pub(super) origin: SocketAddr,
     requests: Cell<u32>,
 }
 
@@ -99,7 +100,7 @@ impl Connection {
         stream
     }
 
-    fn get(&self, path: &str, window: u64) -> DoubleStream {
+    pub(super) fn get(&self, path: &str, window: u64) -> DoubleStream {
         self.request("GET", (self.origin, path), BodyLength::None, window)
     }
 
@@ -124,7 +125,7 @@ impl Connection {
     }
 }
 
-type Scenario = fn(Rc<Connection>) -> Pin<Box<dyn Future<Output = ()>>>;
+pub(super) type Scenario = fn(Rc<Connection>) -> Pin<Box<dyn Future<Output = ()>>>;
 
 /// Serves a connection by a scenario.
 struct Harness {
@@ -155,7 +156,7 @@ impl Service for Harness {
 }
 
 /// Runs `scenario` on a worker.
-fn check(scenario: Scenario) {
+pub(super) fn check(scenario: Scenario) {
     let mut config = Config {
         workers: 1,
         ..Config::default()
@@ -176,6 +177,7 @@ fn check(scenario: Scenario) {
         None,
         Arc::new(|_| {}),
         || {},
+        Hooks::default(),
     );
     let shared = Arc::new(shared.expect("what the workers share"));
     let (done, ended) = channel();
@@ -208,8 +210,8 @@ fn check(scenario: Scenario) {
     ended.expect("the scenario ends, and does not panic");
 }
 
-/// An origin: `/large` may be stored, `/private` may not, `/small` is small, `/count` answers a
-/// POST with how many bytes it had, `/cut` breaks off.
+/// An origin: `/large` and `/stored` may be stored, `/private` may not, `/small` is small, `/count`
+/// answers a POST with how many bytes it had, `/cut` breaks off.
 fn origin() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -251,6 +253,7 @@ fn serve_origin(mut stream: TcpStream) {
         received = rest;
         let (rules, content) = match path.as_str() {
             "/large" => ("max-age=3600", large()),
+            "/stored" => ("max-age=3600", b"stored".to_vec()),
             "/private" => ("no-store", large()),
             "/cut" => ("no-store", b"part".to_vec()),
             "/count" => ("no-store", had.to_string().into_bytes()),

@@ -2,6 +2,7 @@
 
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
+use crate::exchange::hooks::Hooks;
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::record::{Record, Recorder};
 use crate::server::advice;
@@ -61,6 +62,8 @@ pub struct Options {
     /// it: every few seconds on each worker. What one thread allocated and another freed stays with
     /// the first until it allocates again.
     pub give_back_memory: fn(),
+    /// What is called at phases of requests.
+    pub hooks: Hooks,
 }
 
 /// Why a proxy did not start.
@@ -140,6 +143,7 @@ impl Proxy {
             record,
             options.say,
             options.give_back_memory,
+            options.hooks,
         )?);
         let service = {
             let shared = Arc::clone(&shared);
@@ -257,9 +261,10 @@ pub(super) fn share(
     record: Option<Record>,
     say: Say,
     give_back_memory: fn(),
+    hooks: Hooks,
 ) -> Result<Shared, StartError> {
     let workers = worker_count(config);
-    let settings = Settings::new(config.clone(), &instance());
+    let settings = Settings::new(config.clone(), &instance()).with_hooks(hooks);
     let network = Network::new(NetworkSettings {
         workers,
         clock,
