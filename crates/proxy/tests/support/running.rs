@@ -1,7 +1,7 @@
 //! A proxy in this process.
 
 use super::client::RawClient;
-use super::{PATIENCE, ScriptedOrigin};
+use super::{NotedPhases, PATIENCE, ScriptedOrigin};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -13,11 +13,14 @@ use weir_proxy::config::{
     AdminAddress, Cidr, Config, Listener, LogTarget, Mode, PathPrefix, Route, Span,
 };
 use weir_proxy::record::Recorder;
-use weir_proxy::{Control, Options, Proxy, StartError};
+use weir_proxy::{Control, Hooks, Options, Proxy, StartError};
 use weir_semantics::Timestamp;
 
 /// When the clock of every proxy starts: 2026-01-01T00:00:00Z.
 const START: Timestamp = Timestamp(1_767_225_600);
+
+/// The program runs its tests with a hook at every phase.
+const IS_HOOKED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"hooked");
 
 /// A proxy with one worker, a clock that stands still, and no log. It fails the test if anything
 /// panicked in it.
@@ -25,6 +28,8 @@ pub(crate) struct Running {
     proxy: Option<Proxy>,
     control: Arc<Control>,
     config: Arc<Mutex<Config>>,
+    /// The phases of its requests, if they are hooked.
+    pub(crate) phases: Arc<NotedPhases>,
     /// Its time.
     pub(crate) clock: Arc<ManualClock>,
 }
@@ -108,6 +113,11 @@ impl Running {
         let clock = Arc::new(ManualClock::new(Timestamp(START.0 + later_s)));
         let current = Arc::new(Mutex::new(config.clone()));
         let reloaded = Arc::clone(&current);
+        let (phases, hooks) = if IS_HOOKED {
+            NotedPhases::at_all()
+        } else {
+            Default::default()
+        };
         let options = Options {
             reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
             describe: Box::new(|_| String::new()),
@@ -115,6 +125,7 @@ impl Running {
             files,
             say: Arc::new(|_| {}),
             give_back_memory: || {},
+            hooks,
         };
         let proxy = match recorder {
             Some(recorder) => Proxy::start_recorded(config, options, recorder)?,
@@ -123,6 +134,7 @@ impl Running {
         Ok(Self {
             control: Arc::clone(proxy.control()),
             proxy: Some(proxy),
+            phases,
             config: current,
             clock,
         })

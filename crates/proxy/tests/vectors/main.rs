@@ -7,12 +7,16 @@
 mod client;
 mod message;
 mod origin;
+#[expect(dead_code, reason = "a vector does not look at the phases")]
+#[path = "../support/phases.rs"]
+mod phases;
 mod weir;
 
 use origin::Origin;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use weir::Weir;
+use weir_policy::{Phase, Phases};
 use weir_vectors::{
     Collection, Moment, Observed, Request, Runner, Seen, Step, Tally, Vector, folder, judge,
 };
@@ -22,17 +26,31 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 
 #[test]
 fn gateway_conforms_to_every_vector() {
-    check(Runner::Gateway);
+    check(Runner::Gateway, Phases::NONE);
 }
 
 #[test]
 fn forward_proxy_conforms_to_every_vector() {
-    check(Runner::Forward);
+    check(Runner::Forward, Phases::NONE);
 }
 
-fn check(runner: Runner) {
+#[test]
+fn gateway_conforms_to_every_vector_with_every_phase_hooked() {
+    check(Runner::Gateway, all_phases());
+}
+
+#[test]
+fn forward_proxy_conforms_to_every_vector_with_every_phase_hooked() {
+    check(Runner::Forward, all_phases());
+}
+
+fn all_phases() -> Phases {
+    Phase::ALL.into_iter().fold(Phases::NONE, Phases::with)
+}
+
+fn check(runner: Runner, hooked: Phases) {
     let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
-    let tally = Tally::of(runner, &collection, |vector| run(runner, vector));
+    let tally = Tally::of(runner, &collection, |vector| run(runner, hooked, vector));
     write!(std::io::stdout(), "{tally}").expect("there is somebody to tell");
     assert_eq!(
         tally.ran() + tally.left_out(),
@@ -42,10 +60,10 @@ fn check(runner: Runner) {
     assert!(tally.failed().is_empty(), "{}", tally.failed().join("\n"));
 }
 
-fn run(runner: Runner, vector: &Vector) -> Vec<String> {
+fn run(runner: Runner, hooked: Phases, vector: &Vector) -> Vec<String> {
     let clock = weir::clock();
     let origin = Origin::start(&clock);
-    let weir = Weir::start(runner, vector, &clock, origin.address());
+    let weir = Weir::start(runner, hooked, vector, &clock, origin.address());
     let usual_host = match runner {
         Runner::Forward => origin.address().to_string(),
         Runner::Gateway | Runner::Policy | Runner::Simulator => "vectors.test".to_owned(),

@@ -1,9 +1,11 @@
 //! The proxy under test.
 
+use crate::phases::NotedPhases;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_disk::files::SystemFiles;
 use weir_measure::{Metric, WaitReason};
+use weir_policy::Phases;
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{self, AdminAddress, Config, Listener, LogTarget, Mode, Route};
 use weir_proxy::{Options, Proxy};
@@ -45,6 +47,7 @@ pub(crate) struct Weir {
 impl Weir {
     pub(crate) fn start(
         runner: Runner,
+        hooked: Phases,
         vector: &Vector,
         clock: &Arc<VirtualClock>,
         origin: SocketAddr,
@@ -56,6 +59,7 @@ impl Weir {
             files: Arc::new(SystemFiles),
             say: Arc::new(|_| {}),
             give_back_memory: || {},
+            hooks: NotedPhases::at(hooked).1,
         };
         let mut config = configure(runner, vector.profile, origin);
         if vector.steps.iter().any(|step| step.waits_s() > 0) {
