@@ -42,6 +42,8 @@ mod methods;
 mod off;
 #[path = "sharing/passing.rs"]
 mod passing;
+#[path = "wire/phases.rs"]
+mod phases;
 #[path = "sharing/purge.rs"]
 mod purge;
 #[path = "sharing/shutdown.rs"]

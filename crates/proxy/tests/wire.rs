@@ -14,3 +14,5 @@ mod interim;
 mod keep_alive;
 #[path = "wire/methods.rs"]
 mod methods;
+#[path = "wire/phases.rs"]
+mod phases;
