@@ -159,7 +159,9 @@ pub(crate) fn take(
     };
     log.reach(Phase::Authorise);
     let (tx, plan, key) = choose(receiver, &head, &request);
-    log.reach(Phase::Choose);
+    if plan.is_final() {
+        log.reach(Phase::Choose);
+    }
     if let Plan::Serve {
         response,
         serving,
@@ -202,7 +204,9 @@ fn leave(
             } else {
                 log.reach(Phase::Authorise);
                 let decided = choose(receiver, head, &received);
-                log.reach(Phase::Choose);
+                if decided.1.is_final() {
+                    log.reach(Phase::Choose);
+                }
                 (request, decided)
             }
         }
@@ -230,7 +234,9 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
     hooks::run(exchange).await;
     let (tx, plan, key) = choose(&receiver, &head, &received);
     (exchange.tx, exchange.key) = (tx, key);
-    exchange.log.reach(Phase::Choose);
+    if plan.is_final() {
+        exchange.log.reach(Phase::Choose);
+    }
     plan
 }
 
@@ -244,9 +250,17 @@ pub(crate) fn begin(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
 ) -> Result<Box<RequestState>, Answer> {
+    let mut log = receiver.log(Instant::now(), 0);
+    log.reach(Phase::RequestHead);
+    if !receiver.settings.hooks.phases().is_empty() {
+        return Ok(leave(receiver, head, log));
+    }
     let request = receiver.judge(head)?;
+    log.reach(Phase::Authorise);
     let decided = choose(receiver, head, &request);
-    let log = receiver.log(Instant::now(), 0);
+    if decided.1.is_final() {
+        log.reach(Phase::Choose);
+    }
     Ok(receiver.exchange(Request::new(&request, head), decided, log))
 }
 

@@ -30,7 +30,10 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
         hooks::run(&mut exchange).await;
         match plan {
             Plan::Judge => plan = fast::judge(&mut exchange).await,
-            Plan::DiskLookup(missing) => plan = disk_lookup::run(&mut exchange, missing).await,
+            Plan::DiskLookup(missing) => {
+                plan = disk_lookup::run(&mut exchange, missing).await;
+                exchange.log.reach(Phase::Choose);
+            }
             Plan::Serve {
                 response,
                 serving,

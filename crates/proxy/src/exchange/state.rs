@@ -49,6 +49,13 @@ pub(crate) enum Plan {
     Answer(Answer),
 }
 
+impl Plan {
+    /// Whether it says where the response comes from.
+    pub(crate) const fn is_final(&self) -> bool {
+        !matches!(self, Self::Judge | Self::DiskLookup(_))
+    }
+}
+
 /// A request and the state of its exchange.
 pub(crate) struct RequestState {
     /// The worker that serves it.

@@ -121,10 +121,11 @@ fields! {
         |entry| number(entry.next_hop_status().map(u64::from));
     "head_us", "From the first byte of the request to the end of its head, microseconds.",
         |entry| Value::Number(entry.head_us());
-    "choose_us", "From there to the decision where the response comes from, microseconds.",
+    "choose_us", "From there to the decision where the response comes from, microseconds: rules, \
+        look-up in memory and on disk.",
         |entry| Value::Number(entry.choose_us());
-    "connect_us", "From there to a connection to the next hop, microseconds: disk look-up, waiting \
-        for another request's response, name, connection cache, connect.",
+    "connect_us", "From there to a connection to the next hop, microseconds: waiting for another \
+        request's response, name, connection cache, connect.",
         |entry| number(entry.connect_us());
     "first_byte_us", "From there to the head of the response, microseconds.",
         |entry| number(entry.first_byte_us());
