@@ -81,6 +81,7 @@ fn report(exchange: &RequestState, alive: bool) {
     let verdict = tx.verdict();
     let total_us = log.elapsed_us();
     report::count(worker.counters(), !facts.is_reused(), verdict, log);
+    report::count_phases(worker.counters(), log.reached());
     let sinks = worker.log_sinks();
     let finished = FinishedRequest {
         settings,

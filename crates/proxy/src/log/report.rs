@@ -8,8 +8,8 @@ use super::request_log::RequestLog;
 use super::words::{joined, label, phase_label, source, word, write_cache_status};
 use crate::settings::Settings;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_measure::{Counters, Metric, StatusClass};
-use weir_policy::{Handling, Hit, NotStored, Storing, Verdict};
+use weir_measure::{Counters, Metric, RequestPhase, StatusClass};
+use weir_policy::{Handling, Hit, NotStored, Phases, Storing, Verdict};
 
 /// Where a worker writes down what its requests did.
 #[derive(Clone, Copy)]
@@ -95,9 +95,6 @@ pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log:
     if is_first {
         counters.inc(Metric::FirstRequests);
     }
-    for phase in log.reached().iter() {
-        counters.inc(Metric::PhaseReached(phase_label(phase)));
-    }
     counters.inc(Metric::Requests(word(verdict)));
     counters.inc(Metric::Responses(StatusClass::of(log.status)));
     match verdict.handling {
@@ -125,6 +122,24 @@ pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log:
     if log.from_next_hop_bytes > 0 {
         count_next_hop(counters, log);
     }
+}
+
+/// Counts the phases that a request reached.
+pub(crate) fn count_phases(counters: &Counters, reached: Phases) {
+    for phase in reached.iter() {
+        counters.inc(Metric::PhaseReached(phase_label(phase)));
+    }
+}
+
+/// Counts the phases of a request that is answered at once: always the same, so that no set has to
+/// be read.
+pub(crate) fn count_phases_at_once(counters: &Counters) {
+    counters.inc(Metric::PhaseReached(RequestPhase::RequestHead));
+    counters.inc(Metric::PhaseReached(RequestPhase::Authorise));
+    counters.inc(Metric::PhaseReached(RequestPhase::Choose));
+    counters.inc(Metric::PhaseReached(RequestPhase::ResponseHead));
+    counters.inc(Metric::PhaseReached(RequestPhase::ResponseContent));
+    counters.inc(Metric::PhaseReached(RequestPhase::Done));
 }
 
 /// Counts what a request cost the next hop; all there is to count of one without a client.
