@@ -1,6 +1,6 @@
 //! The phases that requests reach, and their order.
 
-use crate::support::{PATIENCE, Running, Way, span};
+use crate::support::{PATIENCE, Running, Setup, span};
 use std::time::Instant;
 use weir_policy::Phase;
 
@@ -32,10 +32,10 @@ fn check(proxy: &Running, expected: &str) {
 
 #[test]
 fn miss_reaches_all_phases_but_request_content() {
-    Way::each(|way| {
-        assert_eq!(way.fetch("/", FRESH).0.text(), "ok");
+    Setup::each(|setup| {
+        assert_eq!(setup.fetch("/", FRESH).0.text(), "ok");
         check(
-            &way.proxy,
+            &setup.proxy,
             "request-head authorise choose forward response-head store response-content done",
         );
     });
@@ -43,10 +43,10 @@ fn miss_reaches_all_phases_but_request_content() {
 
 #[test]
 fn response_that_is_not_stored_skips_store() {
-    Way::each(|way| {
-        assert_eq!(way.fetch("/", PASSING).0.text(), "ok");
+    Setup::each(|setup| {
+        assert_eq!(setup.fetch("/", PASSING).0.text(), "ok");
         check(
-            &way.proxy,
+            &setup.proxy,
             "request-head authorise choose forward response-head response-content done",
         );
     });
@@ -54,26 +54,26 @@ fn response_that_is_not_stored_skips_store() {
 
 #[test]
 fn hit_skips_forward_and_store() {
-    Way::each(|way| {
-        let (_, _hop) = way.fetch("/", FRESH);
-        phases_of_one(&way.proxy);
-        assert_eq!(way.proxy.client().ask(way.get("/")).text(), "ok");
-        check(&way.proxy, HIT);
+    Setup::each(|setup| {
+        let (_, _hop) = setup.fetch("/", FRESH);
+        phases_of_one(&setup.proxy);
+        assert_eq!(setup.proxy.client().ask(setup.get("/")).text(), "ok");
+        check(&setup.proxy, HIT);
     });
 }
 
 #[test]
 fn validated_response_is_stored_anew_before_it_is_sent() {
-    Way::each(|way| {
-        let (_, mut hop) = way.fetch("/", FRESH);
-        phases_of_one(&way.proxy);
-        way.proxy.clock.advance_ms(11_000);
-        let mut client = way.proxy.client();
-        client.send(way.get("/"));
+    Setup::each(|setup| {
+        let (_, mut hop) = setup.fetch("/", FRESH);
+        phases_of_one(&setup.proxy);
+        setup.proxy.clock.advance_ms(11_000);
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
         hop.answer(UNCHANGED);
         assert_eq!(client.read_response().text(), "ok");
         check(
-            &way.proxy,
+            &setup.proxy,
             "request-head authorise choose forward response-head store response-content done",
         );
     });
@@ -81,11 +81,11 @@ fn validated_response_is_stored_anew_before_it_is_sent() {
 
 #[test]
 fn refused_request_skips_all_that_it_was_refused() {
-    Way::each(|way| {
-        let request = way.head("TRACE", "/", "1.1", "");
-        assert_eq!(way.proxy.client().ask(request).status(), 405);
+    Setup::each(|setup| {
+        let request = setup.head("TRACE", "/", "1.1", "");
+        assert_eq!(setup.proxy.client().ask(request).status(), 405);
         check(
-            &way.proxy,
+            &setup.proxy,
             "request-head response-head response-content done",
         );
     });
@@ -93,25 +93,25 @@ fn refused_request_skips_all_that_it_was_refused() {
 
 #[test]
 fn answer_of_our_own_is_chosen() {
-    Way::each(|way| {
-        let request = way.head("GET", "/", "1.1", "Cache-Control: only-if-cached\r\n");
-        assert_eq!(way.proxy.client().ask(request).status(), 504);
-        check(&way.proxy, HIT);
+    Setup::each(|setup| {
+        let request = setup.head("GET", "/", "1.1", "Cache-Control: only-if-cached\r\n");
+        assert_eq!(setup.proxy.client().ask(request).status(), 504);
+        check(&setup.proxy, HIT);
     });
 }
 
 #[test]
 fn sent_request_content_is_a_phase_before_the_response_head() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("POST", "/", "1.1", "Content-Length: 4\r\n") + "text");
-        let mut hop = way.origin.accept();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Content-Length: 4\r\n") + "text");
+        let mut hop = setup.origin.accept();
         hop.read_head();
         hop.expect("text");
         hop.send(PASSING);
         assert_eq!(client.read_response().text(), "ok");
         check(
-            &way.proxy,
+            &setup.proxy,
             "request-head authorise choose forward request-content response-head response-content done",
         );
     });
@@ -119,16 +119,16 @@ fn sent_request_content_is_a_phase_before_the_response_head() {
 
 #[test]
 fn request_content_behind_the_response_head_is_skipped() {
-    Way::each(|way| {
-        let mut client = way.proxy.client();
-        client.send(way.head("POST", "/", "1.1", "Content-Length: 4\r\n") + "te");
-        let mut hop = way.origin.accept();
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Content-Length: 4\r\n") + "te");
+        let mut hop = setup.origin.accept();
         hop.read_head();
         hop.expect("te");
         hop.send(PASSING);
         assert_eq!(client.read_response().text(), "ok");
         check(
-            &way.proxy,
+            &setup.proxy,
             "request-head authorise choose forward response-head response-content done",
         );
     });
@@ -136,19 +136,20 @@ fn request_content_behind_the_response_head_is_skipped() {
 
 #[test]
 fn tunnel_reaches_its_response_head_before_it_opens() {
-    let way = Way::forward_with(|config| {
+    let setup = Setup::forward_with(|config| {
         config.limits.tunnel_idle = span("20s");
         config.access.connect_ports = vec![];
     });
-    let target = way.origin.address();
-    way.proxy
+    let target = setup.origin.address();
+    setup
+        .proxy
         .reload(|config| config.access.connect_ports = vec![target.port()]);
-    let mut client = way.proxy.client();
+    let mut client = setup.proxy.client();
     client.send(format!(
         "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"
     ));
     assert_eq!(client.read_head().status(), 200);
-    let hop = way.origin.accept();
+    let hop = setup.origin.accept();
     let opened = [
         Phase::RequestHead,
         Phase::Authorise,
@@ -156,11 +157,11 @@ fn tunnel_reaches_its_response_head_before_it_opens() {
         Phase::Forward,
         Phase::ResponseHead,
     ];
-    assert_eq!(way.proxy.phases.so_far(), opened);
+    assert_eq!(setup.proxy.phases.so_far(), opened);
     drop(hop);
     drop(client);
     check(
-        &way.proxy,
+        &setup.proxy,
         "request-head authorise choose forward response-head response-content done",
     );
 }

@@ -1,18 +1,21 @@
 //! Requests are counted at the phases that they reach.
 
-use crate::support::Way;
+use crate::support::Setup;
 use weir_measure::{Metric, RequestPhase};
 
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
 fn requests_are_counted_at_the_phases_they_reach_and_at_no_other() {
-    Way::each(|way| {
-        way.fetch("/", FRESH);
-        way.proxy.wait_for(Metric::Stored, 1);
-        let refused = way.proxy.client().ask(way.head("TRACE", "/", "1.1", ""));
+    Setup::each(|setup| {
+        setup.fetch("/", FRESH);
+        setup.proxy.wait_for(Metric::Stored, 1);
+        let refused = setup
+            .proxy
+            .client()
+            .ask(setup.head("TRACE", "/", "1.1", ""));
         assert_eq!(refused.status(), 405);
-        assert_eq!(way.proxy.client().ask(way.get("/")).text(), "ok");
+        assert_eq!(setup.proxy.client().ask(setup.get("/")).text(), "ok");
         // more are refused while this waits
         for (phase, expected) in [
             (RequestPhase::Authorise, 2),
@@ -21,7 +24,7 @@ fn requests_are_counted_at_the_phases_they_reach_and_at_no_other() {
             (RequestPhase::RequestContent, 0),
             (RequestPhase::Store, 1),
         ] {
-            way.proxy.wait_for(Metric::PhaseReached(phase), expected);
+            setup.proxy.wait_for(Metric::PhaseReached(phase), expected);
         }
         for phase in [
             RequestPhase::RequestHead,
@@ -29,7 +32,9 @@ fn requests_are_counted_at_the_phases_they_reach_and_at_no_other() {
             RequestPhase::ResponseContent,
             RequestPhase::Done,
         ] {
-            way.proxy.wait_for_at_least(Metric::PhaseReached(phase), 3);
+            setup
+                .proxy
+                .wait_for_at_least(Metric::PhaseReached(phase), 3);
         }
     });
 }
