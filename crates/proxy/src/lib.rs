@@ -18,6 +18,7 @@ mod client;
 pub mod config;
 mod exchange;
 mod fetch;
+mod hooks;
 mod log;
 mod request;
 mod send;
@@ -25,7 +26,7 @@ mod server;
 mod settings;
 mod worker;
 
-pub use exchange::hooks::{Hook, HookFuture, Hooks};
+pub use hooks::{Hook, HookFuture, Hooks};
 pub use log::access_log::log_fields;
 pub use log::record;
 pub use server::control::Control;

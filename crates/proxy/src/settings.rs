@@ -2,7 +2,7 @@
 //! reload.
 
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl};
-use crate::exchange::hooks::Hooks;
+use crate::hooks::Hooks;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,11 +1,10 @@
 //! The fast path: a request is parsed, judged and answered from memory in one pass.
 //!
-//! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`], and
-//! so does every request if a phase is hooked.
+//! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`],
+//! and so does every request if a phase is hooked.
 
 use crate::cache::chosen::Chosen;
 use crate::config::Mode;
-use crate::exchange::hooks;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, RequestClient};
 use crate::log::report;
@@ -181,8 +180,8 @@ pub(crate) fn take(
     Taken::Exchange { consumed, exchange }
 }
 
-/// The state of a request with a hooked phase: it leaves the fast path before it is judged, or where
-/// its answer is chosen if no phase before that is hooked.
+/// The state of a request with a hooked phase: it leaves the fast path before it is judged, or
+/// where its answer is chosen if no phase before that is hooked.
 #[cold]
 fn leave(
     receiver: &Receiver<'_>,
@@ -231,7 +230,7 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
         Err(answer) => return Plan::Answer(answer),
     };
     exchange.log.reach(Phase::Authorise);
-    hooks::run(exchange).await;
+    exchange.run_hooks().await;
     let (tx, plan, key) = choose(&receiver, &head, &received);
     (exchange.tx, exchange.key) = (tx, key);
     if plan.is_final() {

@@ -1,7 +1,6 @@
 //! CONNECT: a tunnel to an allowed port of an allowed address (RFC 9110 §9.3.6).
 
 use crate::exchange::forward;
-use crate::exchange::hooks;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
@@ -42,7 +41,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
         Ok(connection) => {
             let hop = NextHopStream::http1(connection);
             exchange.log.connected(&hop.facts());
-            hooks::run(exchange).await;
+            exchange.run_hooks().await;
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
             switch::run(stream, exchange, hop, (200, head)).await
         }

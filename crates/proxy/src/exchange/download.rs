@@ -9,7 +9,6 @@ use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
 use crate::exchange::downloaded::silent;
 pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopFailure, broken};
-use crate::exchange::hooks;
 use crate::exchange::inbound;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
@@ -159,7 +158,7 @@ impl Download<'_, '_> {
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
                 Read::Bytes => {}
-                Read::ContentSent => hooks::run(self.parties.exchange).await,
+                Read::ContentSent => self.parties.exchange.run_hooks().await,
                 Read::Silent => return Err(silent(silence)),
                 Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
                 Read::End | Read::Failed

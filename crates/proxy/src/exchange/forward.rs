@@ -5,7 +5,6 @@ use crate::cache::disk_lookup;
 use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, Arrived, Downloaded, HopFailure};
 use crate::exchange::follow::{self, FollowResult};
-use crate::exchange::hooks;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::outbound;
 use crate::exchange::respond;
@@ -91,7 +90,7 @@ async fn ask(
             Err(failure) => return fail(stream, exchange, stored, failure.into()).await,
         };
         note_next_hop(stream, exchange, &mut hop);
-        hooks::run(exchange).await;
+        exchange.run_hooks().await;
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }

@@ -7,7 +7,6 @@ pub(crate) mod download;
 pub(crate) mod downloaded;
 pub(crate) mod follow;
 pub(crate) mod forward;
-pub(crate) mod hooks;
 pub(crate) mod inbound;
 pub(crate) mod next_hop;
 pub(crate) mod outbound;

@@ -1,6 +1,5 @@
 //! Sending a response: its head, content that is at hand, and an answer of our own.
 
-use crate::exchange::hooks;
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
 use crate::log::request_log::ContentSource;
@@ -79,7 +78,7 @@ pub(crate) async fn begin(
     if exchange.tx.verdict().storing == Some(Storing::Stored) {
         exchange.log.reach(Phase::Store);
     }
-    hooks::run(exchange).await;
+    exchange.run_hooks().await;
 }
 
 /// Receives and drops content that is not used, up to the limit: what follows must never be taken

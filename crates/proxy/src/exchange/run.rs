@@ -7,7 +7,6 @@ use crate::cache::refresh;
 use crate::client::fast;
 use crate::exchange::connect;
 use crate::exchange::forward;
-use crate::exchange::hooks;
 use crate::exchange::respond::respond;
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
@@ -27,7 +26,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     let _in_flight = InFlight(&worker);
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
     loop {
-        hooks::run(&mut exchange).await;
+        exchange.run_hooks().await;
         match plan {
             Plan::Judge => plan = fast::judge(&mut exchange).await,
             Plan::DiskLookup(missing) => {
@@ -58,12 +57,12 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     worker.counters().add(Metric::BytesToClients, sent_bytes);
     if exchange.log.is_whole() {
         exchange.log.reach(Phase::ResponseContent);
-        hooks::run(&mut exchange).await;
+        exchange.run_hooks().await;
     }
     let alive = stream.is_persistent() && !worker.shared.is_draining();
     exchange.log.reach(Phase::Done);
     report(&exchange, alive);
-    hooks::run(&mut exchange).await;
+    exchange.run_hooks().await;
     alive
 }
 

@@ -4,6 +4,7 @@
 use crate::cache::chosen::Chosen;
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
+use crate::hooks::Hooks;
 use crate::log::client::RequestClient;
 use crate::log::request_log::RequestLog;
 use crate::request::answer::Answer;
@@ -150,6 +151,22 @@ impl RequestState {
             self.log.reach(Phase::RequestContent);
         }
         is_new
+    }
+
+    /// Calls the hook for the phases that it has reached since the last call, in their order. A
+    /// phase is passed once a later one was reached: the hook is not called for it any more.
+    pub(crate) async fn run_hooks(&mut self) {
+        if self.settings.hooks.phases.is_empty() || self.background {
+            return;
+        }
+        let reached = self.log.reached();
+        let Hooks { phases, hook } = self.settings.hooks.clone();
+        let due = phases.intersection(reached).behind(self.passed);
+        self.passed = reached;
+        let Some(hook) = hook else { return };
+        for phase in due.iter() {
+            hook.reached(phase).await;
+        }
     }
 
     /// How far a fetch for it may run ahead.

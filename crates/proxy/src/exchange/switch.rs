@@ -2,7 +2,6 @@
 //!
 //! What the client sent behind its request was held back until now (RFC 9110 §7.8).
 
-use crate::exchange::hooks;
 use crate::exchange::state::RequestState;
 use crate::log::record::End;
 use std::rc::Rc;
@@ -22,7 +21,7 @@ pub(crate) async fn run(
     let surplus = hop.become_tunnel();
     exchange.tx.tunnel();
     exchange.log.response_head(status, head);
-    hooks::run(exchange).await;
+    exchange.run_hooks().await;
     let counters = worker.counters();
     counters.inc(Metric::TunnelsOpened);
     counters.inc(Metric::TunnelsOpen);

@@ -2,8 +2,8 @@
 
 use super::multiplexed_tests::{Connection, WIDE, check};
 use crate::client::fast::{self, Input, Receiver, Taken};
-use crate::exchange::hooks::{Hook, HookFuture, Hooks};
 use crate::exchange::state::Plan;
+use crate::hooks::{Hook, HookFuture, Hooks};
 use crate::log::client::ClientFacts;
 use crate::settings::Settings;
 use std::sync::Arc;

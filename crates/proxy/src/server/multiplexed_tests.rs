@@ -5,8 +5,8 @@
 
 use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
-use crate::exchange::hooks::Hooks;
 use crate::exchange::run;
+use crate::hooks::Hooks;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::server::run::share;
 use crate::worker::core::Worker;

@@ -2,7 +2,7 @@
 
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
-use crate::exchange::hooks::Hooks;
+use crate::hooks::Hooks;
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::record::{Record, Recorder};
 use crate::server::advice;
