@@ -131,7 +131,7 @@ enum Pieces {
     /// Also none at all, which is not on the heap.
     Many {
         list: Arc<[Piece]>,
-        /// If much of it is in memory. WriteBehind the list, so that it goes after it.
+        /// If much of it is in memory. Behind the list, so that it is dropped after it.
         memory: Option<Arc<PieceMemory>>,
     },
 }

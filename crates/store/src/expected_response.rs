@@ -217,7 +217,7 @@ impl ExpectedResponse {
         DiskWriter::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
     }
 
-    /// OpenBlock which key it is on disk.
+    /// Under which key it is on disk.
     fn key(&self, vary: Option<&(VaryRule, Digest)>) -> Digest {
         match vary {
             None => self.primary,

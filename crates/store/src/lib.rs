@@ -5,7 +5,7 @@
 //! what leaves is decided by `weir_policy::catalog`; this crate only does it. Deliberately absent:
 //! HTTP rules, time, sockets.
 //!
-//! WriteBehind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is
+//! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is
 //! not in memory is looked for there ([`DiskLookup`]). Small content that was found there is in
 //! memory from then on; of large content the memory tier keeps the head, and where it is on disk.
 //!

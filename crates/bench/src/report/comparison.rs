@@ -27,7 +27,7 @@ pub(super) struct ProxyRuns<'a> {
     pub(super) runs: Vec<&'a RecordFile>,
 }
 
-/// RunKind of a proxy's runs are meant.
+/// Which of a proxy's runs are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunKind {
     pub(super) is_caching: bool,

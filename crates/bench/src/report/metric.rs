@@ -15,7 +15,7 @@ pub(super) struct Metric {
     pub(super) of: fn(&ProxyRuns<'_>, &Record) -> Option<f64>,
 }
 
-/// RunKind way is better.
+/// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Better {
     Less,

@@ -132,7 +132,7 @@ fn is_of_paper(comparison: &Comparison<'_>) -> bool {
     comparison.scenario == "wpb" && comparison.is_sweep()
 }
 
-/// RunKind of the paper's figures this one is like; nothing in other scenarios.
+/// Which of the paper's figures this one is like; nothing in other scenarios.
 pub(super) fn beside_figure(comparison: &Comparison<'_>, figures: &str) -> String {
     if !is_of_paper(comparison) {
         return String::new();

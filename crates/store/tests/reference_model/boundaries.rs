@@ -20,7 +20,7 @@ fn rule(name: &str) -> VaryRule {
     VaryRule([name.into()].into())
 }
 
-/// OpenBlock each rule this request digests to the rule's name and `value`.
+/// Under each rule this request digests to the rule's name and `value`.
 fn selecting(rule: &VaryRule, value: u64) -> Digest {
     let name = rule.0[0]
         .bytes()

@@ -11,7 +11,7 @@ pub(crate) type RuleNumber = usize;
 /// What a request says in the fields that rules name.
 pub(crate) type Fields = [u64; 3];
 
-/// OpenBlock which rule a response was stored, and what its request said in the rule's fields.
+/// Under which rule a response was stored, and what its request said in the rule's fields.
 pub(crate) type Selecting = (RuleNumber, Vec<u64>);
 
 #[derive(Clone, Debug, Default)]

@@ -188,7 +188,7 @@ fn logarithmic(comparison: &Comparison<'_>, name: &str, title: &str, lines: Vec<
     }
 }
 
-/// RunKind runs these are, where there are several of each proxy.
+/// Which runs these are, where there are several of each proxy.
 fn note(comparison: &Comparison<'_>) -> String {
     if !comparison.is_sweep() {
         return String::new();

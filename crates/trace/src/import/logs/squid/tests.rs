@@ -5,7 +5,7 @@ use crate::import::{Format, Hide, Settings, Summary, open};
 use crate::{TraceMethod, TraceScheme};
 use proptest::prelude::*;
 
-/// WriteSummary by Squid 5.7, a few lines of every tag and status of a known workload.
+/// Written by Squid 5.7, a few lines of every tag and status of a known workload.
 const EXCERPT: &[u8] = include_bytes!("excerpt.log");
 /// Its lines.
 const EXCERPT_ROWS: u64 = 40;
