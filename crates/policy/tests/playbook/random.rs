@@ -3,8 +3,8 @@
 //! The invariants in words:
 //! * Whatever is told in whatever order: no panic, and at most `Commands::MAX` commands.
 //! * Given events in order, a transaction ends with exactly one of Serve, Relay and Answer, and its
-//!   verdict says which: a hit was served without Forward; a refusal was answered; what was forwarded was
-//!   relayed, or freshened and served, or is said to be stale instead.
+//!   verdict says which: a hit was served without Forward; a refusal was answered; what was
+//!   forwarded was relayed, or freshened and served, or is said to be stale instead.
 //! * A part that lacks what is wanted is never served.
 //! * What is joined was asked for as the rest of a stored part, came as a 206, and fits. The next
 //!   hop is asked again once at most, and only where the rest was asked for, or a validation was.

@@ -41,7 +41,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
         Ok(connection) => {
             let hop = NextHopStream::http1(connection);
             exchange.log.connected(&hop.facts());
-            exchange.run_hooks().await;
+            if exchange.is_hooked() {
+                exchange.run_hooks().await;
+            }
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
             switch::run(stream, exchange, hop, (200, head)).await
         }

@@ -158,7 +158,11 @@ impl Download<'_, '_> {
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
                 Read::Bytes => {}
-                Read::ContentSent => self.parties.exchange.run_hooks().await,
+                Read::ContentSent => {
+                    if self.parties.exchange.is_hooked() {
+                        self.parties.exchange.run_hooks().await;
+                    }
+                }
                 Read::Silent => return Err(silent(silence)),
                 Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
                 Read::End | Read::Failed
@@ -480,7 +484,10 @@ impl Download<'_, '_> {
             ..
         } = self.parties;
         if let Some(client) = &mut to_client {
-            respond::begin(client, exchange, plan.status, plan.head, plan.form).await;
+            respond::begin(client, exchange, plan.status, plan.head, plan.form);
+            if exchange.is_hooked() {
+                exchange.run_hooks().await;
+            }
         }
         let relay = Relay::new(
             worker,

@@ -292,7 +292,10 @@ async fn join(
         Confirmed::ClientLeft => return Some(client_left(exchange)),
     }
     let start = Start { handle, span };
-    stored::begin_stored(stream, exchange, &in_flight.response, form, serving).await;
+    stored::begin_stored(stream, exchange, &in_flight.response, form, serving);
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
+    }
     read(stream, exchange, start).await;
     Some(FollowResult::Answered)
 }

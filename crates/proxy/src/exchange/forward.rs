@@ -90,7 +90,9 @@ async fn ask(
             Err(failure) => return fail(stream, exchange, stored, failure.into()).await,
         };
         note_next_hop(stream, exchange, &mut hop);
-        exchange.run_hooks().await;
+        if exchange.is_hooked() {
+            exchange.run_hooks().await;
+        }
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }
@@ -409,11 +411,14 @@ async fn begun(
     match arrived.answer {
         FirstAnswer::Relayed {
             status, head, form, ..
-        } => respond::begin(&mut stream.response, exchange, status, head, form).await,
+        } => respond::begin(&mut stream.response, exchange, status, head, form),
         FirstAnswer::Joined(form, serving, own) => {
-            stored::begin_stored(stream, exchange, &own, form, serving).await;
+            stored::begin_stored(stream, exchange, &own, form, serving);
         }
         FirstAnswer::None => {}
+    }
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
     }
     let start = Start {
         handle: ReaderHandle::new(&worker, &in_flight, reader, true),

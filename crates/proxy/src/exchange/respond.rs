@@ -45,7 +45,10 @@ pub(crate) async fn respond(
         Method::Head => ContentForm::None,
         _ => ContentForm::Sized,
     };
-    begin(&mut stream.response, exchange, answer.status, head, form).await;
+    begin(&mut stream.response, exchange, answer.status, head, form);
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
+    }
     exchange.log.failed(answer.reason.error.as_str());
     let content = match form {
         ContentForm::None => "",
@@ -61,9 +64,9 @@ pub(crate) async fn respond(
     log.sent_content(sent, ContentSource::Own);
 }
 
-/// Queues the final head and enters it into the log. While the proxy drains, it is the last of its
-/// connection.
-pub(crate) async fn begin(
+/// Queues the final head and enters it into the log; the hooks of the phases that it reaches are
+/// the caller's. While the proxy drains, it is the last of its connection.
+pub(crate) fn begin(
     response: &mut ResponseSender<'_>,
     exchange: &mut RequestState,
     status: u16,
@@ -78,7 +81,6 @@ pub(crate) async fn begin(
     if exchange.tx.verdict().storing == Some(Storing::Stored) {
         exchange.log.reach(Phase::Store);
     }
-    exchange.run_hooks().await;
 }
 
 /// Receives and drops content that is not used, up to the limit: what follows must never be taken

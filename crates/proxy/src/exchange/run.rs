@@ -26,7 +26,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     let _in_flight = InFlight(&worker);
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
     loop {
-        exchange.run_hooks().await;
+        if exchange.is_hooked() {
+            exchange.run_hooks().await;
+        }
         match plan {
             Plan::Judge => plan = fast::judge(&mut exchange).await,
             Plan::DiskLookup(missing) => {
@@ -57,12 +59,16 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     worker.counters().add(Metric::BytesToClients, sent_bytes);
     if exchange.log.is_whole() {
         exchange.log.reach(Phase::ResponseContent);
-        exchange.run_hooks().await;
+        if exchange.is_hooked() {
+            exchange.run_hooks().await;
+        }
     }
     let alive = stream.is_persistent() && !worker.shared.is_draining();
     exchange.log.reach(Phase::Done);
     report(&exchange, alive);
-    exchange.run_hooks().await;
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
+    }
     alive
 }
 

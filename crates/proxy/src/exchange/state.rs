@@ -153,12 +153,15 @@ impl RequestState {
         is_new
     }
 
+    /// Whether a phase is hooked. A hook is not called for requests without a client.
+    pub(crate) fn is_hooked(&self) -> bool {
+        !self.settings.hooks.phases.is_empty() && !self.background
+    }
+
     /// Calls the hook for the phases that it has reached since the last call, in their order. A
-    /// phase is passed once a later one was reached: the hook is not called for it any more.
+    /// phase is passed once a later one was reached: the hook is not called for it any more. To be
+    /// called only where [`Self::is_hooked`]: without a hook not even a future is made.
     pub(crate) async fn run_hooks(&mut self) {
-        if self.settings.hooks.phases.is_empty() || self.background {
-            return;
-        }
         let reached = self.log.reached();
         let Hooks { phases, hook } = self.settings.hooks.clone();
         let due = phases.intersection(reached).behind(self.passed);

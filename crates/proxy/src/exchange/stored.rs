@@ -81,7 +81,10 @@ pub(crate) async fn send_stored(
     exchange.expected = None;
     settle_content(stream, exchange).await;
     let Ready { form, mut piece } = ready;
-    begin_stored(stream, exchange, response, form, serving).await;
+    begin_stored(stream, exchange, response, form, serving);
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
+    }
     let (sent, end) = respond::send(stream, exchange, Content::Stored(&mut piece)).await;
     let source = ContentSource::of(response);
     exchange.log.sent_content(sent, source);
@@ -104,7 +107,7 @@ pub(crate) async fn send_stored(
 }
 
 /// Queues the head of `response`, in `form`.
-pub(crate) async fn begin_stored(
+pub(crate) fn begin_stored(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     response: &StoredResponse,
@@ -122,6 +125,5 @@ pub(crate) async fn begin_stored(
         status,
         head,
         form.content_form(),
-    )
-    .await;
+    );
 }

@@ -21,7 +21,9 @@ pub(crate) async fn run(
     let surplus = hop.become_tunnel();
     exchange.tx.tunnel();
     exchange.log.response_head(status, head);
-    exchange.run_hooks().await;
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
+    }
     let counters = worker.counters();
     counters.inc(Metric::TunnelsOpened);
     counters.inc(Metric::TunnelsOpen);
