@@ -46,6 +46,8 @@ impl<'a> ReceivedRequest<'a> {
     /// # Errors
     ///
     /// The answer to give instead. Where the framing is in doubt the answer closes the connection.
+    // part of the way of every hit: a call copies what it returns, 2 % of one
+    #[inline(always)]
     pub(crate) fn judge(
         head: &RequestHead<'_, 'a>,
         rules: &JudgeRules<'_>,
@@ -172,6 +174,7 @@ fn check_form(
     }
 }
 
+#[inline]
 fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Answer> {
     let passed = lines_named(head.fields, "via");
     if contains_pseudonym(passed, settings.name(), Some(&settings.instance)) {
