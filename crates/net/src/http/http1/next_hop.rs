@@ -6,6 +6,7 @@ use super::writer::MessageWriter;
 use crate::http::next_hop_facts::NextHopFacts;
 use crate::next_hops::{Connection, check_in};
 use crate::workers::Worker;
+use std::cell::Cell;
 use std::net::IpAddr;
 use tokio::net::TcpStream;
 use weir_measure::Counters;
@@ -15,6 +16,9 @@ pub struct Http1NextHop {
     connection: Connection,
     writer: MessageWriter,
     reception: Reception,
+    /// A write has failed: the end of the connection is none of the response (see
+    /// [`Http1Reception`]).
+    write_failed: Cell<bool>,
 }
 
 impl Http1NextHop {
@@ -23,6 +27,7 @@ impl Http1NextHop {
             connection,
             writer: MessageWriter::new(),
             reception: Reception::new(),
+            write_failed: Cell::new(false),
         }
     }
 
@@ -41,8 +46,8 @@ impl Http1NextHop {
 
     pub(crate) fn split(&mut self) -> (Http1Request<'_>, Http1Reception<'_>) {
         let (read, write) = self.connection.stream.split();
-        let request = Http1Request::new(write, &mut self.writer);
-        let response = Http1Reception::new(read, &mut self.reception);
+        let request = Http1Request::new(write, &mut self.writer, &self.write_failed);
+        let response = Http1Reception::new(read, &mut self.reception, &self.write_failed);
         (request, response)
     }
 
@@ -51,6 +56,7 @@ impl Http1NextHop {
             connection,
             writer,
             reception,
+            ..
         } = self;
         let is_reusable = writer.is_complete()
             && reception.is_clean()

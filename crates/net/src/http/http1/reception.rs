@@ -3,6 +3,7 @@
 use crate::flow::{NextHopFlow, tcp_info};
 use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{Acceptance, ReceivedBytes};
+use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -113,14 +114,26 @@ impl Reception {
 }
 
 /// Receives one response on an HTTP/1.1 connection.
+///
+/// Linux tells of a reset once: where a write has heard of it, a read sees a clean end. So once a
+/// write has failed, the end of the connection is not the end of content that has no other end.
 pub struct Http1Reception<'a> {
     half: ReadHalf<'a>,
     state: &'a mut Reception,
+    write_failed: &'a Cell<bool>,
 }
 
 impl<'a> Http1Reception<'a> {
-    pub(super) fn new(half: ReadHalf<'a>, state: &'a mut Reception) -> Self {
-        Self { half, state }
+    pub(super) fn new(
+        half: ReadHalf<'a>,
+        state: &'a mut Reception,
+        write_failed: &'a Cell<bool>,
+    ) -> Self {
+        Self {
+            half,
+            state,
+            write_failed,
+        }
     }
 
     pub(crate) fn poll_more(
@@ -193,6 +206,9 @@ impl<'a> Http1Reception<'a> {
             return Poll::Ready(Ok(self.state.decode(received, |data| take(cx, data))));
         }
         self.state.is_cut = true;
+        if self.write_failed.get() {
+            return Poll::Ready(Err(ContentCut::Reset));
+        }
         let reader = self.state.reader.as_mut();
         if reader.is_none_or(|reader| reader.at_eof().is_err()) {
             return Poll::Ready(Err(ContentCut::ClosedEarly));
@@ -228,5 +244,75 @@ impl<'a> Http1Reception<'a> {
             flow.look(socket, round_trip_us);
         }
         Some(round_trip_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::Http1Request;
+    use super::super::writer::MessageWriter;
+    use super::*;
+    use socket2::SockRef;
+    use std::future::poll_fn;
+    use std::io::Write;
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+    use tokio::net::TcpListener;
+    use weir_semantics::Method;
+    use weir_wire::LineBuffer;
+
+    /// Receives a response without a length, sends until that fails if it `writes`, and says how
+    /// the content ends once the next hop has reset the connection, or closed it.
+    async fn end_of_content(resets: bool, writes: bool) -> Result<ContentEnd, ContentCut> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (mut ours, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let ours = ours.as_mut().unwrap();
+        let mut next_hop = accepted.unwrap().0.into_std().unwrap();
+        next_hop.write_all(b"HTTP/1.1 200 OK\r\n\r\npart").unwrap();
+        let (mut reception, mut writer) = (Reception::new(), MessageWriter::new());
+        let write_failed = Cell::new(false);
+        let (read, write) = ours.split();
+        let mut response = Http1Reception::new(read, &mut reception, &write_failed);
+        let mut request = Http1Request::new(write, &mut writer, &write_failed);
+        let mut scratch = [0; 4096];
+        while response.buffered_bytes() < 23 {
+            poll_fn(|cx| response.poll_more(cx, &mut scratch))
+                .await
+                .unwrap();
+        }
+        assert!(response.is_worth_reading(&HeadLimits::default()));
+        let received = response.take_received();
+        let mut lines = LineBuffer::new();
+        let head = received.head(Method::Get, &HeadLimits::default(), &mut lines);
+        let accepted = head.unwrap().unwrap().acceptance();
+        response.restore(received, Some(accepted));
+        response.take_buffered(|_| ControlFlow::Continue(()));
+        if resets {
+            SockRef::from(&next_hop)
+                .set_linger(Some(Duration::ZERO))
+                .unwrap();
+        }
+        drop(next_hop);
+        let length = BodyLength::Exact(u64::MAX);
+        request.begin(b"POST / HTTP/1.1\r\n".to_vec(), length, false);
+        let content = [0; 65536];
+        while writes
+            && poll_fn(|cx| request.poll_send(cx, &[&content], None))
+                .await
+                .is_ok()
+        {}
+        let take = |_: &mut Context<'_>, _: &[u8]| ControlFlow::Continue(());
+        poll_fn(|cx| response.poll_content(cx, &mut scratch, take))
+            .await
+            .map(|read| read.end)
+    }
+
+    #[tokio::test]
+    async fn end_of_the_connection_ends_no_content_once_a_write_has_failed() {
+        assert_eq!(end_of_content(false, false).await, Ok(ContentEnd::Whole));
+        assert_eq!(end_of_content(true, false).await, Err(ContentCut::Reset));
+        assert_eq!(end_of_content(true, true).await, Err(ContentCut::Reset));
+        assert_eq!(end_of_content(false, true).await, Err(ContentCut::Reset));
     }
 }

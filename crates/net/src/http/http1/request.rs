@@ -2,6 +2,7 @@
 
 use super::chunks::Framing;
 use super::writer::{MessageWriter, Transport};
+use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,6 +14,7 @@ use weir_wire::{BodyLength, write};
 pub struct Http1Request<'a> {
     half: WriteHalf<'a>,
     writer: &'a mut MessageWriter,
+    write_failed: &'a Cell<bool>,
 }
 
 impl Transport for WriteHalf<'_> {
@@ -33,8 +35,16 @@ impl Transport for WriteHalf<'_> {
 }
 
 impl<'a> Http1Request<'a> {
-    pub(super) fn new(half: WriteHalf<'a>, writer: &'a mut MessageWriter) -> Self {
-        Self { half, writer }
+    pub(super) fn new(
+        half: WriteHalf<'a>,
+        writer: &'a mut MessageWriter,
+        write_failed: &'a Cell<bool>,
+    ) -> Self {
+        Self {
+            half,
+            writer,
+            write_failed,
+        }
     }
 
     pub(crate) fn begin(&mut self, head: Vec<u8>, content: BodyLength, upgrade: bool) {
@@ -56,7 +66,11 @@ impl<'a> Http1Request<'a> {
         content: &[&[u8]],
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
-        self.writer.poll_send(&mut self.half, cx, content, end)
+        let sent = self.writer.poll_send(&mut self.half, cx, content, end);
+        if matches!(sent, Poll::Ready(Err(_))) {
+            self.write_failed.set(true);
+        }
+        sent
     }
 
     pub(crate) fn is_complete(&self) -> bool {
