@@ -13,6 +13,17 @@
 //! With the feature `multiplexed-double` there is a second kind, whose streams share a connection
 //! and have windows of their own: the test double of HTTP/2.
 
+/// Calls a method of the kind that a half of a stream is of.
+macro_rules! of_kind {
+    ($half:ident, $kind:ident => $call:expr) => {
+        match $half {
+            Self::Http1($kind) => $call,
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double($kind) => $call,
+        }
+    };
+}
+
 mod client_stream;
 mod content_form;
 mod content_read;

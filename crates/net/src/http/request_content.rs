@@ -16,17 +16,6 @@ pub enum RequestContent<'c> {
     Double(DoubleContent),
 }
 
-/// Calls a method of the kind that this stream is of.
-macro_rules! of_kind {
-    ($self:ident, $content:ident => $call:expr) => {
-        match $self {
-            Self::Http1($content) => $call,
-            #[cfg(feature = "multiplexed-double")]
-            Self::Double($content) => $call,
-        }
-    };
-}
-
 impl RequestContent<'_> {
     /// How long it is, and how it is framed on HTTP/1.1.
     #[must_use]

@@ -16,17 +16,6 @@ pub enum RequestSender<'a> {
     Double(DoubleExchange),
 }
 
-/// Calls a method of the kind that this stream is of.
-macro_rules! of_kind {
-    ($self:ident, $request:ident => $call:expr) => {
-        match $self {
-            Self::Http1($request) => $call,
-            #[cfg(feature = "multiplexed-double")]
-            Self::Double($request) => $call,
-        }
-    };
-}
-
 impl RequestSender<'_> {
     /// Queues the head: `head` is a request line and end-to-end fields, each with CRLF. `upgrade`
     /// asks to switch protocols (RFC 9110 §7.8), by the fields that are in the head.

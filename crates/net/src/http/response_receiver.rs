@@ -19,17 +19,6 @@ pub enum ResponseReceiver<'a> {
     Double(DoubleExchange),
 }
 
-/// Calls a method of the kind that this stream is of.
-macro_rules! of_kind {
-    ($self:ident, $response:ident => $call:expr) => {
-        match $self {
-            Self::Http1($response) => $call,
-            #[cfg(feature = "multiplexed-double")]
-            Self::Double($response) => $call,
-        }
-    };
-}
-
 impl ResponseReceiver<'_> {
     /// Receives once, while there is no final head; `scratch` is memory to read into. The bytes
     /// that came, 0 at the end of the connection.

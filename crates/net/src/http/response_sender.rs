@@ -19,17 +19,6 @@ pub enum ResponseSender<'c> {
     Double(DoubleResponse),
 }
 
-/// Calls a method of the kind that this stream is of.
-macro_rules! of_kind {
-    ($self:ident, $response:ident => $call:expr) => {
-        match $self {
-            Self::Http1($response) => $call,
-            #[cfg(feature = "multiplexed-double")]
-            Self::Double($response) => $call,
-        }
-    };
-}
-
 impl<'c> ResponseSender<'c> {
     /// Queues the complete head of an interim response (RFC 9110 §15.2), if the client understands
     /// them.
