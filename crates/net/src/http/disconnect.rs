@@ -6,6 +6,7 @@ use crate::client::{ClientDisconnect, DisconnectCause, disconnected};
 use std::cell::Cell;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// What tells that the client of a stream leaves.
@@ -19,14 +20,27 @@ pub enum DisconnectSource<'c> {
 }
 
 impl DisconnectSource<'_> {
+    /// Ready when the client has broken off the stream, whatever it has sent and however much of
+    /// that was received.
+    pub async fn reset(&self) {
+        match self {
+            // an error of the reactor is the end of the runtime, and of this task
+            Self::Http1(socket) => drop(socket.ready(Interest::ERROR).await),
+            #[cfg(feature = "multiplexed-double")]
+            Self::Double(response) => {
+                std::future::poll_fn(|cx| response.poll_disconnect(cx)).await;
+            }
+        }
+    }
+
     /// Ready when the client has left, whatever it has sent. `moved` changes whenever a byte of the
     /// response has moved (see [`disconnected`]).
     pub async fn disconnected(&self, half_closed: Duration, moved: &Cell<u64>) -> DisconnectCause {
         match self {
             Self::Http1(socket) => disconnected(socket, half_closed, moved).await,
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(response) => {
-                std::future::poll_fn(|cx| response.poll_disconnect(cx)).await;
+            Self::Double(_) => {
+                self.reset().await;
                 DisconnectCause::Reset
             }
         }

@@ -12,6 +12,7 @@ use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload;
+use crate::exchange::upload::Uploaded;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::fetch::arrival::FirstAnswer;
 use crate::fetch::in_flight::{self, InFlightResponse};
@@ -22,11 +23,14 @@ use crate::log::record::End;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::worker::core::Worker;
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::http::{ClientStream, NextHopStream};
+use weir_net::http::{
+    ClientStream, DisconnectSource, NextHopStream, RequestContent, RequestSender,
+};
 use weir_policy::{Command, Event, Failure, Forwarding, RefuseReason};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -176,7 +180,7 @@ async fn answer(
             stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
         Downloaded::Switched { head } => {
-            switch::run(stream, exchange, hop, (101, &head)).await;
+            Box::pin(switch::run(stream, exchange, hop, (101, &head))).await;
         }
         Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
             if let Some(leader) = exchange.leader.take() {
@@ -311,6 +315,7 @@ async fn talk(
     let has_content = exchange.request.has_content();
     let worker = Rc::clone(&exchange.worker);
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
+    let client = to_client.disconnect_source();
     let (mut to_hop, from_hop) = hop.split();
     let sent = upload::send_head(&mut to_hop, request, exchange).await;
     if let Err(failure) = sent {
@@ -322,7 +327,7 @@ async fn talk(
     } else {
         Sending::Done
     });
-    let down = download::run(download::Parties {
+    let parties = download::Parties {
         sending: &sending,
         from_hop,
         to_client: Some(to_client),
@@ -330,42 +335,67 @@ async fn talk(
         worker: &worker,
         deadline: stream.deadline,
         stored,
-    });
-    if !has_content {
-        return down.await;
-    }
-    let up = upload::send_content(from_client, &mut to_hop, limits, &worker, &sending);
-    let mut uploaded = None;
-    let mut downloaded = {
-        tokio::pin!(down, up);
-        loop {
-            tokio::select! {
-                biased;
-                downloaded = &mut down => break downloaded,
-                ended = &mut up, if uploaded.is_none() => {
-                    let left = ended.end.is_clients_fault();
-                    uploaded = Some(ended);
-                    // a client that stops in the middle of its request will not wait for the answer
-                    if left {
-                        break Downloaded::ClientLeft;
-                    }
-                }
-            }
-        }
     };
-    let ended = uploaded.unwrap_or_default();
+    if !has_content {
+        return download::run(parties).await;
+    }
+    // boxed: few requests have content
+    let both = Box::pin(send_and_receive(
+        from_client,
+        &mut to_hop,
+        limits,
+        &client,
+        parties,
+    ));
+    let (downloaded, uploaded) = both.await;
     let log = &mut exchange.log;
     log.request_content(
         stream.content.received_bytes(),
         stream.content.content_bytes(),
     );
-    log.sent_to_next_hop(ended.to_hop_bytes);
-    if let UploadEnd::Invalid(error) = ended.end
-        && !stream.response.is_begun()
-    {
-        downloaded = Downloaded::BadContent(error);
+    log.sent_to_next_hop(uploaded.to_hop_bytes);
+    match uploaded.end {
+        UploadEnd::Invalid(error) if !stream.response.is_begun() => Downloaded::BadContent(error),
+        _ => downloaded,
     }
-    downloaded
+}
+
+/// Sends the content of a request while its response is received.
+async fn send_and_receive(
+    from_client: &mut RequestContent<'_>,
+    to_hop: &mut RequestSender<'_>,
+    limits: upload::Limits,
+    client: &DisconnectSource<'_>,
+    parties: download::Parties<'_, '_>,
+) -> (Downloaded, Uploaded) {
+    let (worker, sending) = (parties.worker, parties.sending);
+    let mut up = pin!(upload::send_content(
+        from_client,
+        to_hop,
+        limits,
+        worker,
+        sending
+    ));
+    let mut down = pin!(download::run(parties));
+    let mut reset = pin!(client.reset());
+    let mut uploaded = None;
+    let downloaded = loop {
+        tokio::select! {
+            biased;
+            downloaded = &mut down => break downloaded,
+            ended = &mut up, if uploaded.is_none() => {
+                let left = ended.end.is_clients_fault();
+                uploaded = Some(ended);
+                // a client that stops in the middle of its request will not wait for the answer
+                if left {
+                    break Downloaded::ClientLeft;
+                }
+            }
+            // nothing is read from it while the next hop takes no content
+            () = &mut reset, if uploaded.is_none() => break Downloaded::ClientLeft,
+        }
+    };
+    (downloaded, uploaded.unwrap_or_default())
 }
 
 /// The response is arriving by a fetch of its own: the client is its first reader.

@@ -1,12 +1,13 @@
 //! A client that leaves takes its next-hop connection with it.
 
 use crate::support::{Running, ScriptedOrigin, Setup};
+use std::io::Write;
+use std::time::Duration;
 use weir_measure::Metric;
 
 /// Endless content, written until the proxy takes no more.
 fn flood(mut hop: crate::support::OriginConnection) -> std::thread::JoinHandle<u64> {
     std::thread::spawn(move || {
-        use std::io::Write;
         hop.send(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1000000000000\r\n\r\n",
         );
@@ -75,6 +76,24 @@ fn client_disconnect_during_a_request_closes_its_next_hop_connection() {
         hop.expect("begin");
         drop(client);
         hop.expect_end();
+        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
+    });
+}
+
+#[test]
+fn client_reset_is_noticed_while_the_next_hop_takes_no_request_content() {
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Content-Length: 1000000000\r\n"));
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let mut peer = client.into_peer();
+        // until the buffers of both connections are full: the next hop reads none of it
+        let stuck = Duration::from_millis(200);
+        peer.stream.set_write_timeout(Some(stuck)).expect("a limit");
+        while peer.stream.write_all(&[b'x'; 65_536]).is_ok() {}
+        peer.reset();
+        setup.proxy.wait_for(Metric::ClientAborts, 1);
         setup.proxy.wait_for(Metric::NextHopsOpen, 0);
     });
 }
