@@ -8,6 +8,9 @@ use std::task::{Context, Poll, ready};
 /// takes 1024 (IOV_MAX), but a large write keeps other connections waiting.
 const PIECES_MAX: usize = 16;
 
+/// Pieces of content of which a short array of slices is made.
+const FEW_PIECES: usize = 2;
+
 /// The sending half of a connection.
 pub(super) trait Transport {
     /// How many bytes may be sent now; ready when that is at least one.
@@ -126,28 +129,19 @@ impl MessageWriter {
         allowed: usize,
         tail: &[u8],
     ) -> Poll<io::Result<Taken>> {
-        let mut slices = [IoSlice::new(&[]); PIECES_MAX + 2];
-        let mut count = 0;
         let frame = &self.frame[self.frame_sent..];
-        if !frame.is_empty() {
-            slices[0] = IoSlice::new(frame);
-            count = 1;
-        }
-        let mut left = allowed;
-        for piece in content {
-            let piece = &piece[..piece.len().min(left)];
-            if !piece.is_empty() {
-                slices[count] = IoSlice::new(piece);
-                count += 1;
-                left -= piece.len();
-            }
-        }
-        if !tail.is_empty() && left == 0 {
-            slices[count] = IoSlice::new(tail);
-            count += 1;
-        }
         let frame_bytes = frame.len();
-        let sent = ready!(transport.poll_write(cx, &slices[..count]))?;
+        // most often there is a head, or content of one piece: the long array costs more than that
+        let sent = if content.len() <= FEW_PIECES {
+            let mut slices = [IoSlice::new(&[]); FEW_PIECES + 2];
+            let count = gather(&mut slices, frame, content, allowed, tail);
+            transport.poll_write(cx, &slices[..count])
+        } else {
+            let mut slices = [IoSlice::new(&[]); PIECES_MAX + 2];
+            let count = gather(&mut slices, frame, content, allowed, tail);
+            transport.poll_write(cx, &slices[..count])
+        };
+        let sent = ready!(sent)?;
         if sent == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
@@ -224,6 +218,38 @@ impl MessageWriter {
     pub(super) fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
+}
+
+/// Lays `frame`, `allowed` bytes of `content` and, if that is all of it, `tail` side by side; how
+/// many slices that takes.
+#[inline]
+fn gather<'a>(
+    slices: &mut [IoSlice<'a>],
+    frame: &'a [u8],
+    content: &[&'a [u8]],
+    allowed: usize,
+    tail: &'a [u8],
+) -> usize {
+    let mut count = 0;
+    let mut push = |piece| {
+        slices[count] = IoSlice::new(piece);
+        count += 1;
+    };
+    if !frame.is_empty() {
+        push(frame);
+    }
+    let mut left = allowed;
+    for piece in content {
+        let piece = &piece[..piece.len().min(left)];
+        if !piece.is_empty() {
+            push(piece);
+            left -= piece.len();
+        }
+    }
+    if !tail.is_empty() && left == 0 {
+        push(tail);
+    }
+    count
 }
 
 /// What was taken of content and of what follows it, bytes.
