@@ -87,7 +87,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
                 }
             }
             Step::Final(downloaded) => return downloaded,
-            Step::Relay(plan) => return download.relay(*plan).await,
+            Step::Relay(plan) => return download.relay(plan).await,
         }
     }
 }
@@ -105,7 +105,7 @@ struct Download<'a, 'c> {
 enum Step {
     Interim { head: Vec<u8> },
     Final(Downloaded),
-    Relay(Box<RelayPlan>),
+    Relay(RelayPlan),
 }
 
 struct RelayPlan {
@@ -113,7 +113,7 @@ struct RelayPlan {
     head: Vec<u8>,
     body: BodyLength,
     form: ContentForm,
-    store_writer: Option<StoreWriter>,
+    store_writer: Option<Box<StoreWriter>>,
 }
 
 /// What came of passing an interim response on.
@@ -424,7 +424,8 @@ impl Download<'_, '_> {
             } else if arrival::is_quick(exchange, response, &storing) {
                 if let Storing::New(facts) = storing {
                     store_writer =
-                        StoreWriter::begin(worker, exchange, response.head, response.body, facts);
+                        StoreWriter::begin(worker, exchange, response.head, response.body, facts)
+                            .map(Box::new);
                 }
             } else if let Some(arrived) =
                 arrival::begin(worker, exchange, response, storing, merging)
@@ -443,7 +444,7 @@ impl Download<'_, '_> {
                 return Step::Final(Downloaded::ClientLeft);
             }
         }
-        Step::Relay(Box::new(relay_plan(exchange, response, store_writer)))
+        Step::Relay(relay_plan(exchange, response, store_writer))
     }
 
     /// Whether others wait for the answer.
@@ -474,22 +475,22 @@ impl Download<'_, '_> {
         }
     }
 
-    async fn relay(self, plan: RelayPlan) -> Downloaded {
+    async fn relay(&mut self, plan: RelayPlan) -> Downloaded {
         let Parties {
-            mut from_hop,
-            mut to_client,
+            from_hop,
+            to_client,
             exchange,
             worker,
             deadline,
             ..
-        } = self.parties;
-        if let Some(client) = &mut to_client {
+        } = &mut self.parties;
+        if let Some(client) = to_client {
             respond::begin(client, exchange, plan.status, plan.head, plan.form);
             if exchange.is_hooked() {
                 exchange.run_hooks().await;
             }
         }
-        let relay = Relay::new(
+        let mut relay = Relay::new(
             worker,
             deadline,
             Terms::of(exchange),
@@ -498,9 +499,12 @@ impl Download<'_, '_> {
             exchange.log.content_times(),
         );
         exchange.log.handed_on(from_hop.buffered_bytes() as u64);
-        let ended = relay.run(&mut from_hop, to_client.as_deref_mut()).await;
+        let ended = relay.run(from_hop, to_client.as_deref_mut()).await;
         let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
-            && to_client.map_or(ended.body_bytes == 0, ResponseSender::retract);
+            && match to_client {
+                Some(client) => client.retract(),
+                None => ended.body_bytes == 0,
+            };
         settle(exchange, worker, &ended, is_taken_back);
         if let RelayEnd::Cut(word) = ended.end
             && is_taken_back
@@ -526,7 +530,7 @@ fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -
 fn relay_plan(
     exchange: &RequestState,
     response: &Response<'_>,
-    store_writer: Option<StoreWriter>,
+    store_writer: Option<Box<StoreWriter>>,
 ) -> RelayPlan {
     let Response { head, body, .. } = *response;
     let form = ContentForm::of(exchange.request.method, head.status, body);

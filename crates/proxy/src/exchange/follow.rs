@@ -62,7 +62,9 @@ pub(crate) async fn run(
             }
             Decision::Wait(follower) => {
                 let group = follower.group();
-                match wait(stream, exchange, follower, (&mut patience, &mut passes)).await {
+                // boxed: every forwarded request would be as large as one that waits
+                let wait = wait(stream, exchange, follower, (&mut patience, &mut passes));
+                match Box::pin(wait).await {
                     Some(result) => return result,
                     None => passes.pass(group),
                 }

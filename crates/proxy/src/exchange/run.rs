@@ -30,9 +30,10 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             exchange.run_hooks().await;
         }
         match plan {
-            Plan::Judge => plan = fast::judge(&mut exchange).await,
+            // boxed, as all that few requests need: the future of each is as large as its largest part
+            Plan::Judge => plan = Box::pin(fast::judge(&mut exchange)).await,
             Plan::DiskLookup(missing) => {
-                plan = disk_lookup::run(&mut exchange, missing).await;
+                plan = Box::pin(disk_lookup::run(&mut exchange, missing)).await;
                 exchange.log.reach(Phase::Choose);
             }
             Plan::Serve {
@@ -44,7 +45,6 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
             },
             Plan::Forward { forwarding, stored } => {
-                // boxed: the future of a hit would be as large as this one
                 break Box::pin(forward::run(stream, &mut exchange, forwarding, stored)).await;
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,

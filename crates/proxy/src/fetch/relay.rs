@@ -16,7 +16,6 @@ use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::ops::ControlFlow;
-use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_net::http::{
@@ -107,7 +106,7 @@ pub(crate) struct Relay<'a> {
     /// Content the client has not taken yet.
     out: Vec<u8>,
     sent: usize,
-    store_writer: Option<StoreWriter>,
+    store_writer: Option<Box<StoreWriter>>,
     /// Its share of the budget of background bytes, if it is to be paid from that.
     background: Option<Allowance>,
     /// Bytes that may be written before the kernel's buffers are looked at.
@@ -126,7 +125,7 @@ impl<'a> Relay<'a> {
         deadline: &'a mut Deadline,
         terms: Terms,
         (body, form): (BodyLength, ContentForm),
-        store_writer: Option<StoreWriter>,
+        store_writer: Option<Box<StoreWriter>>,
         content_times: ContentTimes,
     ) -> Self {
         let body = if form == ContentForm::None {
@@ -170,13 +169,16 @@ impl<'a> Relay<'a> {
 
     /// Relays until the end, beginning with what came with the head.
     pub(crate) async fn run(
-        mut self,
+        &mut self,
         from_hop: &mut ResponseReceiver<'_>,
         mut to_client: Client<'_, '_>,
     ) -> Ended {
         let moved = Cell::new(0);
         let source = to_client.as_ref().map(|client| client.disconnect_source());
-        let mut client_left = pin!(watch(source, self.terms.half_closed, &moved));
+        let half_closed = self.terms.half_closed;
+        // a response that comes and leaves at once needs no timer
+        let mut client_left = None;
+        let watch_client = || Box::pin(watch(source.clone(), half_closed, &moved));
         if self.background.is_some() {
             let budget = &self.worker.shared.background;
             budget.came(self.worker.now(), from_hop.buffered_bytes() as u64);
@@ -191,11 +193,11 @@ impl<'a> Relay<'a> {
             let polled = self.poll(from_hop, &mut to_client, cx);
             let sent_bytes = to_client.as_ref().map_or(0, |client| client.sent_bytes());
             moved.set(self.ended.from_hop_bytes + sent_bytes);
-            if polled.is_pending()
-                && self.out.is_empty()
-                && client_left.as_mut().poll(cx).is_ready()
-            {
-                return Poll::Ready(RelayEnd::ClientLeft);
+            if polled.is_pending() && self.out.is_empty() {
+                let client_left = client_left.get_or_insert_with(watch_client);
+                if client_left.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(RelayEnd::ClientLeft);
+                }
             }
             polled
         })
