@@ -38,7 +38,7 @@ use tokio::sync::oneshot;
 use weir_measure::Snapshot;
 
 use crate::config::AdminAddress;
-use listener::Bounded;
+use listener::BoundedListener;
 use places::{Limits, Place};
 use socket::SocketFile;
 
@@ -176,7 +176,7 @@ fn serve_within(
         .build()?;
     let listener = {
         let _entered = runtime.enter();
-        Bounded::new(socket.listening, limits)?
+        BoundedListener::new(socket.listening, limits)?
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {

@@ -31,7 +31,7 @@ pub struct ReceivedHead<'s, 'a> {
 
 /// What a stream is told of a head that was taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Acceptance {
+pub struct AcceptedHead {
     pub(super) consumed: usize,
     pub(super) is_repaired: bool,
     pub(super) is_persistent: bool,
@@ -87,8 +87,8 @@ fn is_persistent(head: &ResponseHead<'_, '_>, length: Result<BodyLength, Framing
 impl ReceivedHead<'_, '_> {
     /// What the stream is to be told of it.
     #[must_use]
-    pub fn acceptance(&self) -> Acceptance {
-        Acceptance {
+    pub fn acceptance(&self) -> AcceptedHead {
+        AcceptedHead {
             consumed: self.consumed,
             is_repaired: self.is_repaired,
             is_persistent: self.is_persistent,

@@ -4,7 +4,7 @@ use super::content_read::{ContentCut, ContentRead};
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Reception;
-use super::received_head::{Acceptance, ReceivedBytes};
+use super::received_head::{AcceptedHead, ReceivedBytes};
 use std::io;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll};
@@ -26,12 +26,12 @@ impl ResponseReceiver<'_> {
     /// # Errors
     ///
     /// The connection is broken.
-    pub fn poll_more(
+    pub fn poll_receive_head(
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        of_kind!(self, response => response.poll_more(cx, scratch))
+        of_kind!(self, response => response.poll_receive_head(cx, scratch))
     }
 
     /// Whether anything was received and not used.
@@ -52,8 +52,8 @@ impl ResponseReceiver<'_> {
 
     /// Takes it back: there was no head in it, or one that was `accepted`. Behind a final head
     /// comes content.
-    pub fn restore(&mut self, received: ReceivedBytes, accepted: Option<Acceptance>) {
-        of_kind!(self, response => response.restore(received, accepted));
+    pub fn return_received(&mut self, received: ReceivedBytes, accepted: Option<AcceptedHead>) {
+        of_kind!(self, response => response.return_received(received, accepted));
     }
 
     /// Bytes that came with the head and are not used, framing included.

@@ -36,7 +36,7 @@ pub(super) enum Carrier {
 }
 
 /// The result of filling an empty carrier.
-pub(super) enum Filled {
+pub(super) enum FillResult {
     Some,
     End,
     /// This system, or this kind of socket, does not splice.
@@ -63,7 +63,7 @@ impl Carrier {
     }
 
     /// Takes bytes from `socket`. Only for an empty carrier.
-    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<Filled> {
+    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<FillResult> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Pipe(pipe) => pipe.fill(socket),
@@ -96,13 +96,13 @@ impl Buffer {
         }
     }
 
-    fn fill(&mut self, socket: &TcpStream) -> io::Result<Filled> {
+    fn fill(&mut self, socket: &TcpStream) -> io::Result<FillResult> {
         self.held = socket.try_read(&mut self.bytes)?;
         self.sent = 0;
         Ok(if self.held == 0 {
-            Filled::End
+            FillResult::End
         } else {
-            Filled::Some
+            FillResult::Some
         })
     }
 

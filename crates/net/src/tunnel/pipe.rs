@@ -13,7 +13,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::carrier::Filled;
+use super::carrier::FillResult;
 
 /// Unused pipes that a thread keeps open.
 pub(super) const IDLE_MAX: usize = 16;
@@ -63,9 +63,9 @@ impl Pipe {
         self.held == 0
     }
 
-    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<Filled> {
+    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<FillResult> {
         let Some(ends) = &self.ends else {
-            return Ok(Filled::SpliceRefused);
+            return Ok(FillResult::SpliceRefused);
         };
         let moved = socket.try_io(Interest::READABLE, || {
             Ok(splice(
@@ -78,12 +78,12 @@ impl Pipe {
             )?)
         });
         match moved {
-            Ok(0) => Ok(Filled::End),
+            Ok(0) => Ok(FillResult::End),
             Ok(bytes) => {
                 self.held = bytes;
-                Ok(Filled::Some)
+                Ok(FillResult::Some)
             }
-            Err(error) if is_refusal(&error) => Ok(Filled::SpliceRefused),
+            Err(error) if is_refusal(&error) => Ok(FillResult::SpliceRefused),
             Err(error) => Err(error),
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use rustix::net::{Shutdown, shutdown};
 use tokio::net::TcpStream;
 
-use super::carrier::{Carrier, Filled, Means};
+use super::carrier::{Carrier, FillResult, Means};
 use super::{Activity, Side};
 
 /// Rounds (each at most a pipe full, 64 KiB) before the other tasks of the thread get their turn.
@@ -56,9 +56,9 @@ impl Pump<'_> {
             // only an empty carrier is filled: then "would block" can only mean the socket, never a
             // full pipe
             match carrier.fill(self.from.0) {
-                Ok(Filled::Some) => self.activity.touch(),
-                Ok(Filled::End) => return Ok(Burst::Ended),
-                Ok(Filled::SpliceRefused) => return Ok(Burst::SpliceRefused),
+                Ok(FillResult::Some) => self.activity.touch(),
+                Ok(FillResult::End) => return Ok(Burst::Ended),
+                Ok(FillResult::SpliceRefused) => return Ok(Burst::SpliceRefused),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Burst::Quiet),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.cannot_read(&error)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::places::{Limits, Place, Places, Taken};
+use super::places::{Limits, Place, PlaceGuard, Places};
 use super::socket::Listening;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -19,7 +19,7 @@ use tokio::time::{Sleep, sleep, sleep_until};
 /// Pause after a failed accept: being out of file descriptors does not pass at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-pub(super) struct Bounded {
+pub(super) struct BoundedListener {
     listener: Accepting,
     places: Arc<Places>,
     limits: Limits,
@@ -30,7 +30,7 @@ enum Accepting {
     Unix(UnixListener),
 }
 
-impl Bounded {
+impl BoundedListener {
     /// Called in the runtime that will accept; `listening` does not block.
     pub(super) fn new(listening: Listening, limits: Limits) -> io::Result<Self> {
         Ok(Self {
@@ -51,7 +51,7 @@ impl Bounded {
     }
 }
 
-impl Listener for Bounded {
+impl Listener for BoundedListener {
     type Io = Connection;
     /// The address of a request is not used, only its place.
     type Addr = Place;
@@ -102,7 +102,7 @@ pub(super) struct Connection {
     stream: Stream,
     timer: Pin<Box<Sleep>>,
     limits: Limits,
-    taken: Taken,
+    taken: PlaceGuard,
 }
 
 impl Connection {

@@ -20,7 +20,7 @@ use axum::serve::IncomingStream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::listener::Bounded;
+use super::listener::BoundedListener;
 
 /// How long to wait for a connection that was asked to close before another one is asked.
 const GIVE_WAY_LIMIT: Duration = Duration::from_millis(200);
@@ -152,8 +152,8 @@ impl Drop for Working {
     }
 }
 
-impl Connected<IncomingStream<'_, Bounded>> for Place {
-    fn connect_info(stream: IncomingStream<'_, Bounded>) -> Self {
+impl Connected<IncomingStream<'_, BoundedListener>> for Place {
+    fn connect_info(stream: IncomingStream<'_, BoundedListener>) -> Self {
         stream.remote_addr().clone()
     }
 }
@@ -192,14 +192,14 @@ impl Places {
     }
 
     /// A place for a newcomer, for which another may have to give way.
-    pub(super) async fn take(self: &Arc<Self>) -> Taken {
+    pub(super) async fn take(self: &Arc<Self>) -> PlaceGuard {
         loop {
             {
                 let mut taken = self.lock();
                 if taken.len() < self.max {
                     let place = Place::new();
                     taken.push(place.clone());
-                    return Taken {
+                    return PlaceGuard {
                         place,
                         places: Arc::clone(self),
                     };
@@ -235,12 +235,12 @@ impl Places {
 }
 
 /// A place that is taken until this is dropped.
-pub(super) struct Taken {
+pub(super) struct PlaceGuard {
     pub(super) place: Place,
     places: Arc<Places>,
 }
 
-impl Drop for Taken {
+impl Drop for PlaceGuard {
     fn drop(&mut self) {
         let mut taken = self.places.lock();
         taken.retain(|place| !Arc::ptr_eq(&place.0, &self.place.0));

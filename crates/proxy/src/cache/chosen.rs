@@ -9,7 +9,7 @@ use weir_store::{ExpectedResponse, StoredResponse};
 /// address, for a connection. What is purged in all that time must not come back with the answer.
 /// So the one is not to be had without the other.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenResponse {
     pub(crate) response: Arc<StoredResponse>,
     /// What the answer may bring into the store, since the choice.
     pub(crate) expected: ExpectedResponse,

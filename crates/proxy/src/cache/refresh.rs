@@ -1,7 +1,7 @@
 //! Validation in the background: the client has its stale response already (RFC 5861 §3).
 
-use crate::cache::chosen::Chosen;
-use crate::exchange::download::Downloaded;
+use crate::cache::chosen::ChosenResponse;
+use crate::exchange::download::ResponseOutcome;
 use crate::exchange::forward::{self, BackgroundResult};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
@@ -16,7 +16,7 @@ use weir_store::StoredResponse;
 
 /// Starts one, unless one for this target is under way, or the last one came to nothing a short
 /// while ago.
-pub(crate) fn spawn(exchange: &RequestState, chosen: Chosen) {
+pub(crate) fn spawn(exchange: &RequestState, chosen: ChosenResponse) {
     let worker = &exchange.worker;
     let (now, facts) = (worker.now(), chosen.response.facts);
     let refreshes = &worker.shared.refreshes;
@@ -55,7 +55,10 @@ async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option
     let result = forward::in_background(&mut exchange, next_hop, forwarding, stored).await;
     report::count_next_hop(worker.counters(), &exchange.log);
     match result {
-        BackgroundResult::Answered(hop, Downloaded::Merged { .. } | Downloaded::Relayed) => {
+        BackgroundResult::Answered(
+            hop,
+            ResponseOutcome::Merged { .. } | ResponseOutcome::Relayed,
+        ) => {
             let offered_bytes_max = exchange.read_ahead().bytes();
             hop.release(worker.net(), offered_bytes_max);
         }

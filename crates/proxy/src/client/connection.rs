@@ -6,7 +6,7 @@
 //! and an exchange lives in a box while it lasts. A hit on a small response is one read, one
 //! look-up and one write, without an allocation.
 
-use crate::client::fast::{self, Input, Receiver, Taken};
+use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::client::outgoing::Outgoing;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
@@ -248,17 +248,17 @@ impl ClientConnection {
                 head_began: self.head_began,
             };
             match fast::take(&receiver, input, &mut out, &mut served) {
-                Taken::Answered { consumed } => {
+                InputResult::Answered { consumed } => {
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);
                     self.closing = served.last().is_some_and(|last| !last.is_persistent);
                     self.head_began = None;
                 }
-                Taken::Partial => {
+                InputResult::Partial => {
                     partial = true;
                     break;
                 }
-                Taken::Exchange { consumed, exchange } => {
+                InputResult::Exchange { consumed, exchange } => {
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);
                     self.head_began = None;

@@ -3,7 +3,7 @@
 //! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`],
 //! and so does every request if a phase is hooked.
 
-use crate::cache::chosen::Chosen;
+use crate::cache::chosen::ChosenResponse;
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, RequestClient};
@@ -32,7 +32,7 @@ use weir_wire::{
 };
 
 /// What became of the front of the input.
-pub(crate) enum Taken {
+pub(crate) enum InputResult {
     /// A request was answered.
     Answered {
         /// Bytes of the input that it took.
@@ -121,12 +121,12 @@ pub(crate) fn take(
     Input { bytes: input, at }: Input<'_>,
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
-) -> Taken {
+) -> InputResult {
     let started = receiver.head_began.unwrap_or_else(Instant::now);
     let settings = receiver.settings;
     let mut lines = LineBuffer::new();
     let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
-        Ok(Progress::Partial) => return Taken::Partial,
+        Ok(Progress::Partial) => return InputResult::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
             let answer = Answer::closing(
@@ -138,7 +138,7 @@ pub(crate) fn take(
             if let Some(record) = &receiver.worker.shared.record {
                 record.skip();
             }
-            return Taken::Answered {
+            return InputResult::Answered {
                 consumed: input.len(),
             };
         }
@@ -148,14 +148,14 @@ pub(crate) fn take(
     if !settings.hooks.phases().is_empty() {
         log.keep_details(&input[..consumed]);
         let exchange = leave(receiver, &head, log);
-        return Taken::Exchange { consumed, exchange };
+        return InputResult::Exchange { consumed, exchange };
     }
     let request = match receiver.judge(&head) {
         Ok(request) => request,
         Err(answer) => {
             let asked = Some((&head, at..at + consumed));
             served.push(refuse(receiver, asked, &answer, log, out));
-            return Taken::Answered { consumed };
+            return InputResult::Answered { consumed };
         }
     };
     log.reach(Phase::Authorise);
@@ -168,18 +168,18 @@ pub(crate) fn take(
         serving,
         refresh: None,
     } = &plan
-        && is_quick(&request, response)
+        && is_served_at_once(&request, response)
     {
         let head = (&head, at..at + consumed);
         served.push(serve(
             receiver, head, &request, &tx, response, *serving, log, out,
         ));
-        return Taken::Answered { consumed };
+        return InputResult::Answered { consumed };
     }
     log.keep_details(&input[..consumed]);
     let request = Request::new(&request, &head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
-    Taken::Exchange { consumed, exchange }
+    InputResult::Exchange { consumed, exchange }
 }
 
 /// The state of a request with a hooked phase: it leaves the fast path before it is judged, or
@@ -269,7 +269,7 @@ pub(crate) fn begin(
 
 /// A response in memory that is copied behind its head, for a request whose content need not be
 /// read away first.
-fn is_quick(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
+fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
     let body = &response.body;
     request.is_shareable() && body.len() <= heads::INLINE_BYTES_MAX && body.is_in_memory()
 }
@@ -343,7 +343,7 @@ pub(crate) fn found(
         }
         Some(Command::Forward(forwarding)) => Plan::Forward {
             forwarding,
-            stored: Some(Chosen {
+            stored: Some(ChosenResponse {
                 expected: expect(&response),
                 response,
             }),

@@ -7,10 +7,12 @@
 
 use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
-use crate::exchange::downloaded::silent;
-pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopFailure, broken};
 use crate::exchange::inbound;
 use crate::exchange::respond;
+use crate::exchange::response_outcome::silent;
+pub(crate) use crate::exchange::response_outcome::{
+    FetchStart, HopFailure, ResponseOutcome, broken,
+};
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
@@ -56,7 +58,7 @@ pub(crate) struct Parties<'a, 'c> {
 }
 
 /// Takes the answer.
-pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
+pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
     let config = &parties.exchange.settings.config;
     let limits = &config.limits;
     let half_closed = config.fetch.half_closed.as_duration();
@@ -73,7 +75,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
     loop {
         let step = match download.next_head().await {
             Ok(step) => step,
-            Err(failure) => return Downloaded::Failed(failure),
+            Err(failure) => return ResponseOutcome::Failed(failure),
         };
         if !download.purges.is_empty() {
             let purges = std::mem::take(&mut download.purges);
@@ -82,11 +84,13 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> Downloaded {
         match step {
             Step::Interim { head } => {
                 let passed = download.pass_interim(&head).await;
-                if passed == Passed::Stuck || passed == Passed::Gone && !download.is_awaited() {
-                    return Downloaded::ClientLeft;
+                if passed == InterimResult::Stuck
+                    || passed == InterimResult::ClientClosed && !download.is_awaited()
+                {
+                    return ResponseOutcome::ClientLeft;
                 }
             }
-            Step::Final(downloaded) => return downloaded,
+            Step::Final(outcome) => return outcome,
             Step::Relay(plan) => return download.relay(plan).await,
         }
     }
@@ -104,7 +108,7 @@ struct Download<'a, 'c> {
 
 enum Step {
     Interim { head: Vec<u8> },
-    Final(Downloaded),
+    Final(ResponseOutcome),
     Relay(RelayPlan),
 }
 
@@ -118,16 +122,16 @@ struct RelayPlan {
 
 /// What came of passing an interim response on.
 #[derive(PartialEq, Eq)]
-enum Passed {
-    On,
+enum InterimResult {
+    Sent,
     /// The client has closed its connection.
-    Gone,
+    ClientClosed,
     /// The client took only some of it, in all the time it had.
     Stuck,
 }
 
 /// What reading once came to.
-enum Read {
+enum ReadResult {
     Bytes,
     /// Nothing yet: meanwhile all content of the request was sent.
     ContentSent,
@@ -157,15 +161,15 @@ impl Download<'_, '_> {
                 return Ok(step);
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
-                Read::Bytes => {}
-                Read::ContentSent => {
+                ReadResult::Bytes => {}
+                ReadResult::ContentSent => {
                     if self.parties.exchange.is_hooked() {
                         self.parties.exchange.run_hooks().await;
                     }
                 }
-                Read::Silent => return Err(silent(silence)),
-                Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
-                Read::End | Read::Failed
+                ReadResult::Silent => return Err(silent(silence)),
+                ReadResult::NotAwaited => return Ok(Step::Final(ResponseOutcome::ClientLeft)),
+                ReadResult::End | ReadResult::Failed
                     if !self.parties.from_hop.has_received() && self.interim == 0 =>
                 {
                     return Err(HopFailure::Unanswered(AnswerReason::new(
@@ -173,7 +177,7 @@ impl Download<'_, '_> {
                         "the next hop closed the connection without a response",
                     )));
                 }
-                Read::End | Read::Failed => {
+                ReadResult::End | ReadResult::Failed => {
                     return Err(HopFailure::Broken(AnswerReason::new(
                         ProxyError::HttpResponseIncomplete,
                         "the next hop closed the connection within the response head",
@@ -184,27 +188,30 @@ impl Download<'_, '_> {
     }
 
     /// Receives once.
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<ReadResult> {
         if self.parties.sending.get() == Sending::Done && self.parties.exchange.content_sent() {
-            return Poll::Ready(Read::ContentSent);
+            return Poll::Ready(ReadResult::ContentSent);
         }
         let mut scratch = self.parties.worker.scratch();
-        match self.parties.from_hop.poll_more(cx, &mut scratch) {
+        match self.parties.from_hop.poll_receive_head(cx, &mut scratch) {
             Poll::Pending => {
                 if self.poll_not_awaited(cx).is_ready() {
-                    return Poll::Ready(Read::NotAwaited);
+                    return Poll::Ready(ReadResult::NotAwaited);
                 }
                 // while content goes up its own limits hold; the answer is due from its end on
                 if self.parties.sending.get() == Sending::UnderWay {
                     self.parties.deadline.set(self.silence);
                 }
-                self.parties.deadline.poll_passed(cx).map(|()| Read::Silent)
+                self.parties
+                    .deadline
+                    .poll_passed(cx)
+                    .map(|()| ReadResult::Silent)
             }
-            Poll::Ready(Err(_)) => Poll::Ready(Read::Failed),
-            Poll::Ready(Ok(0)) => Poll::Ready(Read::End),
+            Poll::Ready(Err(_)) => Poll::Ready(ReadResult::Failed),
+            Poll::Ready(Ok(0)) => Poll::Ready(ReadResult::End),
             Poll::Ready(Ok(count)) => {
                 self.parties.exchange.log.received(count as u64);
-                Poll::Ready(Read::Bytes)
+                Poll::Ready(ReadResult::Bytes)
             }
         }
     }
@@ -239,7 +246,7 @@ impl Download<'_, '_> {
             Ok(None) => (Ok(None), None),
             Err(error) => (Err(broken(&error)), None),
         };
-        self.parties.from_hop.restore(received, accepted);
+        self.parties.from_hop.return_received(received, accepted);
         step
     }
 
@@ -250,7 +257,7 @@ impl Download<'_, '_> {
             if !exchange.request.upgrade {
                 return Err(broken(&"it switches protocols without being asked to"));
             }
-            return Ok(Step::Final(Downloaded::Switched {
+            return Ok(Step::Final(ResponseOutcome::Switched {
                 head: inbound::switching_head(head, &exchange.settings),
             }));
         }
@@ -323,7 +330,7 @@ impl Download<'_, '_> {
         }
         Ok(match self.obey(&commands, &response, merging.as_ref()) {
             Ok(storing) => self.begin(&response, storing, merging),
-            Err(downloaded) => Step::Final(downloaded),
+            Err(outcome) => Step::Final(outcome),
         })
     }
 
@@ -334,7 +341,7 @@ impl Download<'_, '_> {
         commands: &Commands,
         response: &Response<'_>,
         merging: Option<&Merging<'_>>,
-    ) -> Result<Option<Storing>, Downloaded> {
+    ) -> Result<Option<Storing>, ResponseOutcome> {
         let Parties {
             exchange,
             worker,
@@ -353,7 +360,7 @@ impl Download<'_, '_> {
                 Command::ServeMerged(serving) => {
                     let Some(merging) = merging else { continue };
                     report::count_merged(worker.counters(), exchange.tx.verdict());
-                    return Err(Downloaded::Merged {
+                    return Err(ResponseOutcome::Merged {
                         response: merging.for_client(worker, exchange, fresh.clone()),
                         stored: fresh,
                         serving,
@@ -361,7 +368,7 @@ impl Download<'_, '_> {
                 }
                 Command::Serve(serving) => {
                     arrival::discard(exchange, response);
-                    return Err(Downloaded::ServeStale(serving));
+                    return Err(ResponseOutcome::ServeStale(serving));
                 }
                 Command::Store(facts) => storing = Some(Storing::New(facts)),
                 Command::Combine(facts) => storing = Some(Storing::Part(facts)),
@@ -384,9 +391,9 @@ impl Download<'_, '_> {
                     arrival::discard(exchange, response);
                     let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
                     return Err(if exchange.fills_missing_range() && is_same {
-                        Downloaded::NotShared
+                        ResponseOutcome::NotShared
                     } else {
-                        Downloaded::AskAgain
+                        ResponseOutcome::AskAgain
                     });
                 }
                 _ => {}
@@ -421,7 +428,7 @@ impl Download<'_, '_> {
         if let Some(storing) = storing {
             if exchange.is_for_store_alone() && !is_there && worker.shared.background.is_nothing() {
                 exchange.tell(worker, Event::Incomplete);
-            } else if arrival::is_quick(exchange, response, &storing) {
+            } else if arrival::is_stored_by_relay(exchange, response, &storing) {
                 if let Storing::New(facts) = storing {
                     store_writer =
                         StoreWriter::begin(worker, exchange, response.head, response.body, facts)
@@ -431,7 +438,7 @@ impl Download<'_, '_> {
                 arrival::begin(worker, exchange, response, storing, merging)
             {
                 exchange.log.handed_on(response.buffered.len() as u64);
-                return Step::Final(Downloaded::Begun(Box::new(arrived)));
+                return Step::Final(ResponseOutcome::FetchStarted(Box::new(arrived)));
             }
         }
         if store_writer.is_none() {
@@ -441,7 +448,7 @@ impl Download<'_, '_> {
                 // neither a client nor the store takes it
                 arrival::discard(exchange, response);
                 report::count_storing(worker.counters(), exchange.tx.verdict());
-                return Step::Final(Downloaded::ClientLeft);
+                return Step::Final(ResponseOutcome::ClientLeft);
             }
         }
         Step::Relay(relay_plan(exchange, response, store_writer))
@@ -454,9 +461,9 @@ impl Download<'_, '_> {
     }
 
     /// Passes an interim response on.
-    async fn pass_interim(&mut self, head: &[u8]) -> Passed {
+    async fn pass_interim(&mut self, head: &[u8]) -> InterimResult {
         let Some(client) = &mut self.parties.to_client else {
-            return Passed::On;
+            return InterimResult::Sent;
         };
         client.push_interim(head);
         let silence = {
@@ -465,17 +472,17 @@ impl Download<'_, '_> {
         };
         let sending = poll_fn(|cx| client.poll_send(cx, &[], None));
         match tokio::time::timeout(silence, sending).await {
-            Ok(Ok(_)) => Passed::On,
+            Ok(Ok(_)) => InterimResult::Sent,
             Ok(Err(_)) => {
                 // nothing more goes there
                 self.parties.to_client = None;
-                Passed::Gone
+                InterimResult::ClientClosed
             }
-            Err(_) => Passed::Stuck,
+            Err(_) => InterimResult::Stuck,
         }
     }
 
-    async fn relay(&mut self, plan: RelayPlan) -> Downloaded {
+    async fn relay(&mut self, plan: RelayPlan) -> ResponseOutcome {
         let Parties {
             from_hop,
             to_client,
@@ -509,19 +516,19 @@ impl Download<'_, '_> {
         if let RelayEnd::Cut(word) = ended.end
             && is_taken_back
         {
-            return Downloaded::Failed(HopFailure::Broken(broken(&word)));
+            return ResponseOutcome::Failed(HopFailure::Broken(broken(&word)));
         }
-        Downloaded::Relayed
+        ResponseOutcome::Relayed
     }
 }
 
 /// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all
 /// that counts is whether it is of the representation that the client has the front of.
-fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -> Downloaded {
+fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -> ResponseOutcome {
     let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
     if let Some(arrived) = arrived.flatten() {
         exchange.log.handed_on(response.buffered.len() as u64);
-        return Downloaded::Begun(Box::new(arrived));
+        return ResponseOutcome::FetchStarted(Box::new(arrived));
     }
     arrival::discard(exchange, response);
     missing_range::refused(response.head.status)
@@ -548,7 +555,7 @@ fn relay_plan(
 fn settle(
     exchange: &mut RequestState,
     worker: &Worker,
-    ended: &crate::fetch::relay::Ended,
+    ended: &crate::fetch::relay::RelayResult,
     is_taken_back: bool,
 ) {
     let log = &mut exchange.log;

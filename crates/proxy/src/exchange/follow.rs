@@ -1,6 +1,6 @@
 //! Asking once for many: a request that must be forwarded leads, follows, or goes alone.
 
-use crate::cache::chosen::Chosen;
+use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
@@ -35,7 +35,7 @@ pub(crate) enum FollowResult {
     Forward(Option<Leader>),
     /// Ask the next hop alone, so: what there is for others is not for this request, unless it is
     /// validated for it.
-    Bypass(Forwarding, Option<Chosen>),
+    Bypass(Forwarding, Option<ChosenResponse>),
     /// It was answered.
     Answered,
 }
@@ -106,19 +106,19 @@ async fn wait(
         let _waiting = Waiting::new(&worker);
         poll_fn(|cx| {
             if let Poll::Ready(result) = follower.poll(cx) {
-                return Poll::Ready(Waited::Decided(result));
+                return Poll::Ready(WaitEnd::Decided(result));
             }
             if disconnect.poll(cx).is_ready() {
-                return Poll::Ready(Waited::ClientLeft);
+                return Poll::Ready(WaitEnd::ClientLeft);
             }
-            patience.poll_passed(cx).map(|()| Waited::TooLong)
+            patience.poll_passed(cx).map(|()| WaitEnd::TooLong)
         })
         .await
     };
     let result = match waited {
-        Waited::Decided(result) => result,
-        Waited::TooLong => return Some(FollowResult::Forward(None)),
-        Waited::ClientLeft => return Some(client_left(exchange)),
+        WaitEnd::Decided(result) => result,
+        WaitEnd::TooLong => return Some(FollowResult::Forward(None)),
+        WaitEnd::ClientLeft => return Some(client_left(exchange)),
     };
     match result {
         WaitResult::Lead(leader) => Some(FollowResult::Forward(Some(leader))),
@@ -138,7 +138,7 @@ async fn wait(
 }
 
 /// How a wait for the response of another request ended.
-enum Waited {
+enum WaitEnd {
     Decided(WaitResult),
     /// There is no response head yet, and this request waits for it no longer.
     TooLong,
@@ -239,7 +239,7 @@ async fn look_up_stored(
     match commands.first() {
         Some(Command::Forward(forwarding)) => {
             let expected = worker.shared.store.expect_for(exchange.key, &response);
-            let chosen = Chosen { response, expected };
+            let chosen = ChosenResponse { response, expected };
             Some(FollowResult::Bypass(forwarding, Some(chosen)))
         }
         _ => None,
@@ -286,12 +286,12 @@ async fn join(
     drop(follower);
     let handle = ReaderHandle::new(&exchange.worker, in_flight, reader, terms.completes);
     match confirm(stream, exchange, &handle).await {
-        Confirmed::Yes => {}
-        Confirmed::No => {
+        Confirmation::Yes => {}
+        Confirmation::No => {
             exchange.tx = before;
             return None;
         }
-        Confirmed::ClientLeft => return Some(client_left(exchange)),
+        Confirmation::ClientLeft => return Some(client_left(exchange)),
     }
     let start = Start { handle, span };
     stored::begin_stored(stream, exchange, &in_flight.response, form, serving);
@@ -303,7 +303,7 @@ async fn join(
 }
 
 /// Whether a reader can be sent its head.
-enum Confirmed {
+enum Confirmation {
     Yes,
     /// It cannot have all of it from there.
     No,
@@ -315,7 +315,7 @@ async fn confirm(
     stream: &ClientStream<'_>,
     exchange: &RequestState,
     handle: &ReaderHandle,
-) -> Confirmed {
+) -> Confirmation {
     let worker = &exchange.worker;
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut disconnect = stream.response.disconnect(half_closed);
@@ -323,18 +323,18 @@ async fn confirm(
         loop {
             let (in_flight, reader) = (&handle.in_flight, handle.id);
             match in_flight.confirm(worker.now(), reader, cx.waker()) {
-                Confirm::Yes => return Poll::Ready(Confirmed::Yes),
-                Confirm::No => return Poll::Ready(Confirmed::No),
+                Confirm::Yes => return Poll::Ready(Confirmation::Yes),
+                Confirm::No => return Poll::Ready(Confirmation::No),
                 Confirm::Fetch { fetch, .. } if !handle.completes => {
                     in_flight.end(worker, fetch, FetchEnd::Stopped, &[]);
-                    return Poll::Ready(Confirmed::No);
+                    return Poll::Ready(Confirmation::No);
                 }
                 Confirm::Fetch { fetch, span } => {
                     missing_range::spawn(exchange, in_flight, fetch, span);
                 }
                 Confirm::Wait => {
                     let disconnected = disconnect.poll(cx);
-                    return disconnected.map(|()| Confirmed::ClientLeft);
+                    return disconnected.map(|()| Confirmation::ClientLeft);
                 }
             }
         }

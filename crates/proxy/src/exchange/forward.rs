@@ -1,9 +1,9 @@
 //! Asking the next hop: connection, request, answer, and what to do when it fails.
 
-use crate::cache::chosen::Chosen;
+use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::exchange::attempts::Attempts;
-use crate::exchange::download::{self, Arrived, Downloaded, HopFailure};
+use crate::exchange::download::{self, FetchStart, HopFailure, ResponseOutcome};
 use crate::exchange::follow::{self, FollowResult};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::outbound;
@@ -12,9 +12,9 @@ use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload;
-use crate::exchange::upload::Uploaded;
+use crate::exchange::upload::UploadResult;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
-use crate::fetch::arrival::FirstAnswer;
+use crate::fetch::arrival::InitiatorResponse;
 use crate::fetch::in_flight::{self, InFlightResponse};
 use crate::fetch::missing_range;
 use crate::fetch::reader::{ReaderHandle, Start};
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     forwarding: Forwarding,
-    chosen: Option<Chosen>,
+    chosen: Option<ChosenResponse>,
 ) {
     let worker = Rc::clone(&exchange.worker);
     let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen));
@@ -101,34 +101,34 @@ async fn ask(
             forwarding = exchange.forget_chosen(&worker);
         }
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
-        let downloaded = talk(stream, exchange, &mut hop, request, stored.as_ref()).await;
-        match downloaded {
-            Downloaded::AskAgain => {
+        let outcome = talk(stream, exchange, &mut hop, request, stored.as_ref()).await;
+        match outcome {
+            ResponseOutcome::AskAgain => {
                 drop(hop);
                 // another question than the one that was expected to be answered
                 exchange.expected = None;
                 exchange.missing = None;
                 forwarding = AS_SENT;
             }
-            Downloaded::Failed(HopFailure::Unanswered(reason)) => {
+            ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
                 let repeats = attempts.repeat(exchange, &worker, &hop);
                 drop(hop);
                 if !repeats {
                     return fail(stream, exchange, stored, reason).await;
                 }
             }
-            _ => match answer(stream, exchange, hop, downloaded, stored.take()).await {
-                Answered::Yes => return,
-                Answered::NotReadable => forwarding = AS_SENT,
+            _ => match answer(stream, exchange, hop, outcome, stored.take()).await {
+                AnswerResult::Sent => return,
+                AnswerResult::NotReadable => forwarding = AS_SENT,
             },
         }
     }
 }
 
-/// Whether a request has been answered.
-enum Answered {
-    /// As far as it can be.
-    Yes,
+/// Whether a response was sent to the client.
+enum AnswerResult {
+    /// As much of it as can be.
+    Sent,
     /// The answer is a stored response which cannot be read: it is forgotten, nothing was promised
     /// of it, and the next hop is to be asked for all of it.
     NotReadable,
@@ -139,13 +139,13 @@ async fn answer(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     hop: NextHopStream,
-    downloaded: Downloaded,
+    outcome: ResponseOutcome,
     stored: Option<Arc<StoredResponse>>,
-) -> Answered {
+) -> AnswerResult {
     let worker = Rc::clone(&exchange.worker);
-    match downloaded {
-        Downloaded::Relayed => release(exchange, hop),
-        Downloaded::Merged {
+    match outcome {
+        ResponseOutcome::Relayed => release(exchange, hop),
+        ResponseOutcome::Merged {
             response,
             stored: fresh,
             serving,
@@ -154,51 +154,51 @@ async fn answer(
             let ready = stored::ready(stream, exchange, &response).await;
             let Ok(ready) = ready else {
                 forget_stored(exchange, fresh.as_ref().unwrap_or(&response));
-                return Answered::NotReadable;
+                return AnswerResult::NotReadable;
             };
             exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
             stored::send_stored(stream, exchange, &response, serving, ready).await;
         }
-        Downloaded::Begun(arrived) => {
-            let begun = begun(stream, exchange, hop, *arrived).await;
-            if let Err(reason) = begun {
+        ResponseOutcome::FetchStarted(start) => {
+            let read = read_fetch(stream, exchange, hop, *start).await;
+            if let Err(reason) = read {
                 fail(stream, exchange, stored, reason).await;
             }
         }
-        Downloaded::ServeStale(serving) => {
+        ResponseOutcome::ServeStale(serving) => {
             drop(hop);
             let Some(stored) = stored else {
-                return Answered::NotReadable;
+                return AnswerResult::NotReadable;
             };
             let Ok(ready) = stored::ready(stream, exchange, &stored).await else {
                 forget_stored(exchange, &stored);
-                return Answered::NotReadable;
+                return AnswerResult::NotReadable;
             };
             if let Some(leader) = exchange.leader.take() {
                 leader.failed();
             }
             stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
-        Downloaded::Switched { head } => {
+        ResponseOutcome::Switched { head } => {
             Box::pin(switch::run(stream, exchange, hop, (101, &head))).await;
         }
-        Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
+        ResponseOutcome::ClientLeft | ResponseOutcome::AskAgain | ResponseOutcome::NotShared => {
             if let Some(leader) = exchange.leader.take() {
                 leader.disconnected();
             }
             exchange.log.broke_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
         }
-        Downloaded::BadContent(error) => {
+        ResponseOutcome::BadContent(error) => {
             drop(hop);
             respond::respond(stream, exchange, Answer::bad_request(&error)).await;
         }
-        Downloaded::Failed(HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) => {
+        ResponseOutcome::Failed(HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) => {
             drop(hop);
             fail(stream, exchange, stored, reason).await;
         }
     }
-    Answered::Yes
+    AnswerResult::Sent
 }
 
 /// Forgets a stored response that was to be sent and cannot be read.
@@ -213,7 +213,7 @@ fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
 /// What a request without a client came to.
 pub(crate) enum BackgroundResult {
     /// The next hop's answer, and the stream it came on.
-    Answered(NextHopStream, Downloaded),
+    Answered(NextHopStream, ResponseOutcome),
     /// It was not asked: what was to be asked about has been forgotten meanwhile.
     Forgotten,
     /// There is no usable answer.
@@ -242,15 +242,15 @@ pub(crate) async fn in_background(
         }
         let request = outbound::request_head(exchange, forwarding, Some(stored));
         match talk_in_background(worker, exchange, &mut hop, request, stored).await {
-            Downloaded::Failed(HopFailure::Unanswered(reason)) => {
+            ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
                 if !attempts.repeat(exchange, worker, &hop) {
                     break BackgroundResult::Failed(reason);
                 }
             }
-            Downloaded::Failed(HopFailure::Broken(reason)) => {
+            ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
                 break BackgroundResult::Failed(reason);
             }
-            downloaded => break BackgroundResult::Answered(hop, downloaded),
+            outcome => break BackgroundResult::Answered(hop, outcome),
         }
     };
     if let BackgroundResult::Failed(reason) = &result {
@@ -267,10 +267,10 @@ async fn talk_in_background(
     hop: &mut NextHopStream,
     request: Vec<u8>,
     stored: &Arc<StoredResponse>,
-) -> Downloaded {
+) -> ResponseOutcome {
     let (mut to_hop, from_hop) = hop.split();
     if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
-        return Downloaded::Failed(failure);
+        return ResponseOutcome::Failed(failure);
     }
     let silence = exchange.settings.config.limits.next_hop_silence;
     let mut deadline = Deadline::new(silence.as_duration());
@@ -311,7 +311,7 @@ async fn talk(
     hop: &mut NextHopStream,
     request: Vec<u8>,
     stored: Option<&Arc<StoredResponse>>,
-) -> Downloaded {
+) -> ResponseOutcome {
     let has_content = exchange.request.has_content();
     let worker = Rc::clone(&exchange.worker);
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
@@ -319,7 +319,7 @@ async fn talk(
     let (mut to_hop, from_hop) = hop.split();
     let sent = upload::send_head(&mut to_hop, request, exchange).await;
     if let Err(failure) = sent {
-        return Downloaded::Failed(failure);
+        return ResponseOutcome::Failed(failure);
     }
     let limits = upload::Limits::of(exchange);
     let sending = Cell::new(if has_content {
@@ -347,7 +347,7 @@ async fn talk(
         &client,
         parties,
     ));
-    let (downloaded, uploaded) = both.await;
+    let (outcome, uploaded) = both.await;
     let log = &mut exchange.log;
     log.request_content(
         stream.content.received_bytes(),
@@ -355,8 +355,10 @@ async fn talk(
     );
     log.sent_to_next_hop(uploaded.to_hop_bytes);
     match uploaded.end {
-        UploadEnd::Invalid(error) if !stream.response.is_begun() => Downloaded::BadContent(error),
-        _ => downloaded,
+        UploadEnd::Invalid(error) if !stream.response.is_begun() => {
+            ResponseOutcome::BadContent(error)
+        }
+        _ => outcome,
     }
 }
 
@@ -367,7 +369,7 @@ async fn send_and_receive(
     limits: upload::Limits,
     client: &DisconnectSource<'_>,
     parties: download::Parties<'_, '_>,
-) -> (Downloaded, Uploaded) {
+) -> (ResponseOutcome, UploadResult) {
     let (worker, sending) = (parties.worker, parties.sending);
     let mut up = pin!(upload::send_content(
         from_client,
@@ -379,42 +381,42 @@ async fn send_and_receive(
     let mut down = pin!(download::run(parties));
     let mut reset = pin!(client.reset());
     let mut uploaded = None;
-    let downloaded = loop {
+    let outcome = loop {
         tokio::select! {
             biased;
-            downloaded = &mut down => break downloaded,
+            outcome = &mut down => break outcome,
             ended = &mut up, if uploaded.is_none() => {
                 let left = ended.end.is_clients_fault();
                 uploaded = Some(ended);
                 // a client that stops in the middle of its request will not wait for the answer
                 if left {
-                    break Downloaded::ClientLeft;
+                    break ResponseOutcome::ClientLeft;
                 }
             }
             // nothing is read from it while the next hop takes no content
-            () = &mut reset, if uploaded.is_none() => break Downloaded::ClientLeft,
+            () = &mut reset, if uploaded.is_none() => break ResponseOutcome::ClientLeft,
         }
     };
-    (downloaded, uploaded.unwrap_or_default())
+    (outcome, uploaded.unwrap_or_default())
 }
 
-/// The response is arriving by a fetch of its own: the client is its first reader.
-async fn begun(
+/// Content that is to be stored is fetched by a task of its own: the client is its first reader.
+async fn read_fetch(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     hop: NextHopStream,
-    arrived: Arrived,
+    start: FetchStart,
 ) -> Result<(), AnswerReason> {
     let worker = Rc::clone(&exchange.worker);
-    let in_flight = Arc::clone(&arrived.begun.in_flight);
-    let span = match &arrived.answer {
-        FirstAnswer::Relayed { span, .. } => Some(*span),
-        FirstAnswer::Joined(form, ..) => form.span(&in_flight.response),
-        FirstAnswer::None => None,
+    let in_flight = Arc::clone(&start.target.in_flight);
+    let span = match &start.answer {
+        InitiatorResponse::Relayed { span, .. } => Some(*span),
+        InitiatorResponse::Joined(form, ..) => form.span(&in_flight.response),
+        InitiatorResponse::None => None,
     };
     // before it begins: a fetch without a reader would be judged
     let reader = span.and_then(|span| in_flight.attach(worker.now(), span).ok().zip(Some(span)));
-    let fetch = transfer::begin(&worker, &exchange.settings, hop, arrived.begun);
+    let fetch = transfer::begin(&worker, &exchange.settings, hop, start.target);
     if fetch.is_cut() {
         if let Some((reader, _)) = reader {
             in_flight.leave(&worker, reader);
@@ -431,30 +433,30 @@ async fn begun(
     // came with the head, and is in the log
     let with_head = in_flight.brought_bytes();
     fetch.spawn();
-    if let (FirstAnswer::Joined(_, serving, own), None) = (&arrived.answer, &reader) {
+    if let (InitiatorResponse::Joined(_, serving, own), None) = (&start.answer, &reader) {
         stored::serve(stream, exchange, own, *serving).await;
         return Ok(());
     }
     let Some((reader, span)) = reader else {
         return Ok(());
     };
-    match arrived.answer {
-        FirstAnswer::Relayed {
+    match start.answer {
+        InitiatorResponse::Relayed {
             status, head, form, ..
         } => respond::begin(&mut stream.response, exchange, status, head, form),
-        FirstAnswer::Joined(form, serving, own) => {
+        InitiatorResponse::Joined(form, serving, own) => {
             stored::begin_stored(stream, exchange, &own, form, serving);
         }
-        FirstAnswer::None => {}
+        InitiatorResponse::None => {}
     }
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
-    let start = Start {
+    let reader = Start {
         handle: ReaderHandle::new(&worker, &in_flight, reader, true),
         span,
     };
-    follow::read(stream, exchange, start).await;
+    follow::read(stream, exchange, reader).await;
     let brought = in_flight.brought_bytes();
     exchange.log.fetched(brought, with_head);
     conclude(exchange, &worker, &in_flight);

@@ -4,13 +4,13 @@
 pub(crate) mod attempts;
 pub(crate) mod connect;
 pub(crate) mod download;
-pub(crate) mod downloaded;
 pub(crate) mod follow;
 pub(crate) mod forward;
 pub(crate) mod inbound;
 pub(crate) mod next_hop;
 pub(crate) mod outbound;
 pub(crate) mod respond;
+pub(crate) mod response_outcome;
 pub(crate) mod run;
 pub(crate) mod state;
 pub(crate) mod stored;

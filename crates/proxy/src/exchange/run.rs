@@ -1,7 +1,7 @@
 //! The way of a request that needs more than one pass: its plan, step by step, until it is
 //! reported.
 
-use crate::cache::chosen::Chosen;
+use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::cache::refresh;
 use crate::client::fast;
@@ -133,7 +133,7 @@ async fn serve_stored(
     // what is hit is asked for again too
     exchange.worker.shared.popularity.note(exchange.key);
     if let Some(expected) = refresh {
-        let chosen = Chosen {
+        let chosen = ChosenResponse {
             response: Arc::clone(response),
             expected,
         };

@@ -1,7 +1,7 @@
 //! The state of a request that needs more than one pass: what was decided, and what is under way
 //! for it.
 
-use crate::cache::chosen::Chosen;
+use crate::cache::chosen::ChosenResponse;
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
 use crate::hooks::Hooks;
@@ -40,7 +40,7 @@ pub(crate) enum Plan {
         /// How.
         forwarding: Forwarding,
         /// The stale response that is validated, or served if the next hop fails.
-        stored: Option<Chosen>,
+        stored: Option<ChosenResponse>,
     },
     /// Look on disk: memory has none, for this reason.
     DiskLookup(Missing),
@@ -186,7 +186,7 @@ impl RequestState {
 
     /// What was chosen is held, with what the answer may bring into the store: it is expected from
     /// the choice on.
-    pub(crate) fn hold(&mut self, chosen: Option<Chosen>) -> Option<Arc<StoredResponse>> {
+    pub(crate) fn hold(&mut self, chosen: Option<ChosenResponse>) -> Option<Arc<StoredResponse>> {
         let (response, expected) = chosen.map(|it| (it.response, it.expected)).unzip();
         self.expected = expected;
         response

@@ -10,7 +10,7 @@ use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::{InFlightParams, InFlightResponse};
 use crate::fetch::storable_head::{StorableHead, room};
 use crate::fetch::store_writer::expected;
-use crate::fetch::transfer::Begun;
+use crate::fetch::transfer::FetchTarget;
 use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use weir_semantics::{ContentRange, line_named};
 use weir_store::{InFlightContent, StoredResponse};
 use weir_wire::{BodyLength, ResponseHead};
 
-use crate::exchange::download::Arrived;
+use crate::exchange::download::FetchStart;
 
 /// A final response head with what came behind it.
 pub(crate) struct Response<'a> {
@@ -49,7 +49,7 @@ impl Storing {
 }
 
 /// What the request that asked is sent.
-pub(crate) enum FirstAnswer {
+pub(crate) enum InitiatorResponse {
     /// What the next hop sent: this head, and the content of the fetch.
     Relayed {
         /// Its status.
@@ -71,7 +71,7 @@ pub(crate) enum FirstAnswer {
 
 /// Whether a response is stored by the relay: all of it is there already, or it is fetched for the
 /// store alone. A fetch of its own costs more than such a response.
-pub(crate) fn is_quick(
+pub(crate) fn is_stored_by_relay(
     exchange: &RequestState,
     response: &Response<'_>,
     storing: &Storing,
@@ -96,7 +96,7 @@ pub(crate) fn begin(
     response: &Response<'_>,
     storing: Storing,
     merging: Option<Merging<'_>>,
-) -> Option<Arrived> {
+) -> Option<FetchStart> {
     let span = span_of(response)?;
     if exchange.fills_missing_range() {
         return fill(exchange, response);
@@ -113,12 +113,12 @@ pub(crate) fn begin(
 
 /// Goes on with the in-flight response that the missing range is of; `None` if the response brings
 /// nothing of it.
-pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<Arrived> {
+pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<FetchStart> {
     span_of(response)?;
     let (in_flight, id) = exchange.missing.as_mut()?.into.take()?;
-    Some(Arrived {
-        begun: Begun { in_flight, id },
-        answer: FirstAnswer::None,
+    Some(FetchStart {
+        target: FetchTarget { in_flight, id },
+        answer: InitiatorResponse::None,
     })
 }
 
@@ -129,7 +129,7 @@ fn new(
     response: &Response<'_>,
     facts: StoredFacts,
     span: ByteSpan,
-) -> Option<Arrived> {
+) -> Option<FetchStart> {
     let complete_length = complete_length(response);
     let storable = StorableHead::of(
         worker,
@@ -156,9 +156,9 @@ fn new(
     let status = response.head.status;
     let form = ContentForm::of(exchange.request.method, status, response.body);
     let head = inbound::response_head(exchange, response.head, form);
-    Some(Arrived {
-        begun: Begun { in_flight, id },
-        answer: FirstAnswer::Relayed {
+    Some(FetchStart {
+        target: FetchTarget { in_flight, id },
+        answer: InitiatorResponse::Relayed {
             status,
             head,
             form,
@@ -177,7 +177,7 @@ fn complete(
     facts: StoredFacts,
     merging: &Merging<'_>,
     span: ByteSpan,
-) -> Option<Arrived> {
+) -> Option<FetchStart> {
     let stored = merging.stored();
     let known = stored.complete_length();
     let complete_length = known.or_else(|| complete_length(response));
@@ -214,9 +214,9 @@ fn complete(
         age: in_flight.response.facts.current_age(now),
     };
     let own = merging.with_own_fields(worker, exchange, &in_flight.response);
-    Some(Arrived {
-        begun: Begun { in_flight, id },
-        answer: FirstAnswer::Joined(form, serving, own),
+    Some(FetchStart {
+        target: FetchTarget { in_flight, id },
+        answer: InitiatorResponse::Joined(form, serving, own),
     })
 }
 

@@ -5,7 +5,7 @@
 //! of what is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed.
 //! Then nothing is mixed: a reader that needs more than is there is cut.
 
-use crate::exchange::download::{Downloaded, HopFailure};
+use crate::exchange::download::{HopFailure, ResponseOutcome};
 use crate::exchange::forward::{self, BackgroundResult};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
@@ -92,15 +92,15 @@ pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> 
 
 /// What came where a part was asked for and is none: another representation, or an error that says
 /// nothing of it.
-pub(crate) fn refused(status: u16) -> Downloaded {
+pub(crate) fn refused(status: u16) -> ResponseOutcome {
     if status < 400 || matches!(status, 404 | 410) {
-        return Downloaded::AskAgain;
+        return ResponseOutcome::AskAgain;
     }
     let reason = AnswerReason::new(
         ProxyError::HttpProtocolError,
         format!("the next hop answers {status} where a part was asked for"),
     );
-    Downloaded::Failed(HopFailure::Broken(reason))
+    ResponseOutcome::Failed(HopFailure::Broken(reason))
 }
 
 /// The first missing range of a stored part in what the request wants.
@@ -199,21 +199,24 @@ async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwa
     };
     report::count_next_hop(pending.worker.counters(), &exchange.log);
     match result {
-        Ok(Some(BackgroundResult::Answered(connection, Downloaded::Begun(arrived)))) => {
+        Ok(Some(BackgroundResult::Answered(
+            connection,
+            ResponseOutcome::FetchStarted(arrived),
+        ))) => {
             pending.begun = true;
             pending.in_flight.confirmed(pending.fetch);
             transfer::begin(
                 &pending.worker,
                 &exchange.settings,
                 connection,
-                arrived.begun,
+                arrived.target,
             )
             .spawn();
         }
-        Ok(Some(BackgroundResult::Answered(_, Downloaded::AskAgain))) => {
+        Ok(Some(BackgroundResult::Answered(_, ResponseOutcome::AskAgain))) => {
             pending.end(FetchEnd::Changed)
         }
-        Ok(Some(BackgroundResult::Answered(_, Downloaded::NotShared))) => {
+        Ok(Some(BackgroundResult::Answered(_, ResponseOutcome::NotShared))) => {
             pending.end(FetchEnd::NotShared)
         }
         Ok(_) => pending.end(FetchEnd::Cut),

@@ -79,7 +79,7 @@ pub(crate) enum RelayEnd {
 
 /// What a relay moved.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RelayResult {
     pub(crate) end: RelayEnd,
     pub(crate) from_hop_bytes: u64,
     /// Content bytes that came.
@@ -116,7 +116,7 @@ pub(crate) struct Relay<'a> {
     /// It was needed.
     governed: bool,
     finished: bool,
-    ended: Ended,
+    ended: RelayResult,
 }
 
 impl<'a> Relay<'a> {
@@ -154,7 +154,7 @@ impl<'a> Relay<'a> {
             governor: None,
             governed: false,
             finished: false,
-            ended: Ended {
+            ended: RelayResult {
                 end: RelayEnd::Whole,
                 from_hop_bytes: 0,
                 body_bytes: 0,
@@ -171,8 +171,8 @@ impl<'a> Relay<'a> {
     pub(crate) async fn run(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
-        mut to_client: Client<'_, '_>,
-    ) -> Ended {
+        mut to_client: OptionalClient<'_, '_>,
+    ) -> RelayResult {
         let moved = Cell::new(0);
         let source = to_client.as_ref().map(|client| client.disconnect_source());
         let half_closed = self.terms.half_closed;
@@ -216,7 +216,7 @@ impl<'a> Relay<'a> {
     fn poll(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Poll<RelayEnd> {
         loop {
@@ -233,7 +233,7 @@ impl<'a> Relay<'a> {
             if self.finished {
                 return Poll::Ready(RelayEnd::Whole);
             }
-            match self.poll_more(from_hop, to_client, cx) {
+            match self.poll_content(from_hop, to_client, cx) {
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::Cut("next-hop-silent")),
@@ -250,7 +250,7 @@ impl<'a> Relay<'a> {
     fn poll_flush(
         &mut self,
         from_hop: &ResponseReceiver<'_>,
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         let Some(client) = to_client else {
@@ -297,10 +297,10 @@ impl<'a> Relay<'a> {
     }
 
     /// Reads once from the next hop and passes on what came.
-    fn poll_more(
+    fn poll_content(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), RelayEnd>> {
         let worker = self.worker;
@@ -364,7 +364,7 @@ impl<'a> Relay<'a> {
     fn govern(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
     ) -> usize {
         let Some(client) = to_client else {
             return usize::MAX;
@@ -392,7 +392,7 @@ impl<'a> Relay<'a> {
     fn take_buffered(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
         let mut emitted = Ok(());
@@ -405,7 +405,7 @@ impl<'a> Relay<'a> {
     fn accept(
         &mut self,
         data: &[u8],
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
         cx: &mut Context<'_>,
         emitted: &mut Result<(), RelayEnd>,
     ) -> ControlFlow<()> {
@@ -438,7 +438,11 @@ impl<'a> Relay<'a> {
     }
 
     /// What the store does not take goes on for the client, if there is one.
-    fn keep(&mut self, data: &[u8], to_client: &mut Client<'_, '_>) -> Result<(), RelayEnd> {
+    fn keep(
+        &mut self,
+        data: &[u8],
+        to_client: &mut OptionalClient<'_, '_>,
+    ) -> Result<(), RelayEnd> {
         if let Some(store_writer) = &mut self.store_writer
             && let Err(refusal) = store_writer.push(self.worker, data)
         {
@@ -465,7 +469,7 @@ impl<'a> Relay<'a> {
     fn emit(
         &mut self,
         data: &[u8],
-        to_client: &mut Client<'_, '_>,
+        to_client: &mut OptionalClient<'_, '_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
         let Some(client) = to_client else {
@@ -496,7 +500,7 @@ impl<'a> Relay<'a> {
 }
 
 /// The client, if there is one.
-type Client<'a, 'c> = Option<&'a mut ResponseSender<'c>>;
+type OptionalClient<'a, 'c> = Option<&'a mut ResponseSender<'c>>;
 
 /// Ready when the client has left; never if there is none.
 async fn watch(source: Option<DisconnectSource<'_>>, half_closed: Duration, moved: &Cell<u64>) {

@@ -24,7 +24,7 @@ use weir_policy::Tick;
 use weir_policy::fetch::{AbortDecision, FetchEnd, FetchId, ReadPermit, StopReason, judge};
 
 /// What a fetch begins with: the response head has been received.
-pub(crate) struct Begun {
+pub(crate) struct FetchTarget {
     pub(crate) in_flight: Arc<InFlightResponse>,
     pub(crate) id: FetchId,
 }
@@ -56,7 +56,7 @@ pub(crate) fn begin(
     worker: &Rc<Worker>,
     settings: &Arc<Settings>,
     mut hop: NextHopStream,
-    begun: Begun,
+    begun: FetchTarget,
 ) -> Ready {
     let silence = settings.config.limits.next_hop_silence.as_duration();
     let base = flow::first_window(begun.in_flight.read_ahead, worker.now());

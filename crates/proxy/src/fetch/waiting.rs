@@ -43,19 +43,19 @@ impl Waiting {
     }
 
     /// There is more to read.
-    pub(crate) fn take_readers(&mut self, woken: &mut Woken) {
+    pub(crate) fn take_readers(&mut self, woken: &mut WakeList) {
         let readers = std::mem::take(&mut self.readers);
         woken.0.extend(readers.into_values());
     }
 
     /// Readers came or left.
-    pub(crate) fn take_fetches(&mut self, woken: &mut Woken) {
+    pub(crate) fn take_fetches(&mut self, woken: &mut WakeList) {
         let fetches = self.fetches.drain(..);
         woken.0.extend(fetches.map(|(.., waker)| waker));
     }
 
     /// A reader has moved on, which changes nothing for a fetch that was not waiting for one.
-    pub(crate) fn take_held_back(&mut self, woken: &mut Woken) {
+    pub(crate) fn take_held_back(&mut self, woken: &mut WakeList) {
         let held_back = |(_, waits_for, _): &mut _| *waits_for == WaitsFor::Readers;
         let fetches = self.fetches.extract_if(.., held_back);
         woken.0.extend(fetches.map(|(.., waker)| waker));
@@ -64,15 +64,15 @@ impl Waiting {
 
 /// Wakers that were taken out, woken when this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Woken(Vec<Waker>);
+pub(crate) struct WakeList(Vec<Waker>);
 
-impl Extend<Waker> for Woken {
+impl Extend<Waker> for WakeList {
     fn extend<T: IntoIterator<Item = Waker>>(&mut self, wakers: T) {
         self.0.extend(wakers);
     }
 }
 
-impl Drop for Woken {
+impl Drop for WakeList {
     fn drop(&mut self) {
         for waker in self.0.drain(..) {
             waker.wake();

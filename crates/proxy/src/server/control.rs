@@ -42,11 +42,11 @@ pub struct Control {
 
 struct State {
     config: Config,
-    open: Vec<Open>,
+    open: Vec<ListenerEntry>,
 }
 
 /// One listening address, on every worker.
-struct Open {
+struct ListenerEntry {
     /// As configured: the port may be 0.
     configured: config::Listener,
     /// As bound; closed when dropped.
@@ -202,12 +202,12 @@ impl Control {
                     what: format!("serve {address}"),
                     cause,
                 })?;
-            state.open.push(Open {
+            state.open.push(ListenerEntry {
                 configured: wanted.clone(),
                 bound,
             });
         }
-        let order = |open: &Open| {
+        let order = |open: &ListenerEntry| {
             config
                 .listeners
                 .iter()

@@ -1,7 +1,7 @@
 //! Which hits leave the fast path, and where.
 
 use super::multiplexed_tests::{Connection, WIDE, check};
-use crate::client::fast::{self, Input, Receiver, Taken};
+use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::exchange::state::Plan;
 use crate::hooks::{Hook, HookFuture, Hooks};
 use crate::log::client::ClientFacts;
@@ -43,15 +43,15 @@ fn left(connection: &Connection, hooked: Phases) -> Option<(Phases, Plan)> {
     };
     let (mut out, mut served) = (Vec::new(), Vec::new());
     match fast::take(&receiver, input, &mut out, &mut served) {
-        Taken::Answered { .. } => {
+        InputResult::Answered { .. } => {
             assert!(out.ends_with(b"\r\n\r\nstored"), "{out:?}");
             None
         }
-        Taken::Exchange { exchange, .. } => {
+        InputResult::Exchange { exchange, .. } => {
             assert!(out.is_empty() && served.is_empty());
             Some((exchange.log.reached(), exchange.plan))
         }
-        Taken::Partial => panic!("the head is whole"),
+        InputResult::Partial => panic!("the head is whole"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::next_hop_facts::NextHopFacts;
-use crate::http::received_head::{Acceptance, ReceivedBytes};
+use crate::http::received_head::{AcceptedHead, ReceivedBytes};
 use crate::next_hops::{HopKey, Uses};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -265,7 +265,7 @@ impl DoubleExchange {
 
     // ---- the response
 
-    pub(in crate::http) fn poll_more(
+    pub(in crate::http) fn poll_receive_head(
         &self,
         cx: &Context<'_>,
         _scratch: &mut [u8],
@@ -291,7 +291,11 @@ impl DoubleExchange {
     }
 
     #[expect(clippy::unused_self, reason = "a head stays what it is")]
-    pub(in crate::http) fn restore(&self, _received: ReceivedBytes, _accepted: Option<Acceptance>) {
+    pub(in crate::http) fn return_received(
+        &self,
+        _received: ReceivedBytes,
+        _accepted: Option<AcceptedHead>,
+    ) {
     }
 
     #[expect(clippy::unused_self, reason = "content comes in frames of its own")]

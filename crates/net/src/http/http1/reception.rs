@@ -2,7 +2,7 @@
 
 use crate::flow::{NextHopFlow, tcp_info};
 use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
-use crate::http::received_head::{Acceptance, ReceivedBytes};
+use crate::http::received_head::{AcceptedHead, ReceivedBytes};
 use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
@@ -136,7 +136,7 @@ impl<'a> Http1Reception<'a> {
         }
     }
 
-    pub(crate) fn poll_more(
+    pub(crate) fn poll_receive_head(
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut [u8],
@@ -165,7 +165,11 @@ impl<'a> Http1Reception<'a> {
         ReceivedBytes(self.state.take_bytes())
     }
 
-    pub(crate) fn restore(&mut self, received: ReceivedBytes, accepted: Option<Acceptance>) {
+    pub(crate) fn return_received(
+        &mut self,
+        received: ReceivedBytes,
+        accepted: Option<AcceptedHead>,
+    ) {
         let state = &mut *self.state;
         state.bytes = received.0;
         let Some(accepted) = accepted else { return };
@@ -277,7 +281,7 @@ mod tests {
         let mut request = Http1Request::new(write, &mut writer, &write_failed);
         let mut scratch = [0; 4096];
         while response.buffered_bytes() < 23 {
-            poll_fn(|cx| response.poll_more(cx, &mut scratch))
+            poll_fn(|cx| response.poll_receive_head(cx, &mut scratch))
                 .await
                 .unwrap();
         }
@@ -286,7 +290,7 @@ mod tests {
         let mut lines = LineBuffer::new();
         let head = received.head(Method::Get, &HeadLimits::default(), &mut lines);
         let accepted = head.unwrap().unwrap().acceptance();
-        response.restore(received, Some(accepted));
+        response.return_received(received, Some(accepted));
         response.take_buffered(|_| ControlFlow::Continue(()));
         if resets {
             SockRef::from(&next_hop)

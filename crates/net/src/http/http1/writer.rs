@@ -128,7 +128,7 @@ impl MessageWriter {
         content: &[&[u8]],
         allowed: usize,
         tail: &[u8],
-    ) -> Poll<io::Result<Taken>> {
+    ) -> Poll<io::Result<SentBytes>> {
         let frame = &self.frame[self.frame_sent..];
         let frame_bytes = frame.len();
         // most often there is a head, or content of one piece: the long array costs more than that
@@ -150,7 +150,7 @@ impl MessageWriter {
         self.advance_frame(of_frame);
         let of_content = (sent - of_frame).min(allowed);
         self.framing.sent(of_content);
-        Poll::Ready(Ok(Taken {
+        Poll::Ready(Ok(SentBytes {
             content: of_content,
             tail: sent - of_frame - of_content,
         }))
@@ -253,7 +253,7 @@ fn gather<'a>(
 }
 
 /// What was taken of content and of what follows it, bytes.
-struct Taken {
+struct SentBytes {
     content: usize,
     tail: usize,
 }

@@ -3,7 +3,7 @@
 
 pub(crate) mod progress;
 
-use crate::exchange::downloaded::HopFailure;
+use crate::exchange::response_outcome::HopFailure;
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::request::answer::AnswerReason;
@@ -36,7 +36,7 @@ impl Limits {
 
 /// What was sent.
 #[derive(Debug, Default)]
-pub(crate) struct Uploaded {
+pub(crate) struct UploadResult {
     pub(crate) end: UploadEnd,
     pub(crate) to_hop_bytes: u64,
 }
@@ -87,7 +87,7 @@ pub(crate) async fn send_content(
     limits: Limits,
     worker: &Worker,
     sending: &Cell<Sending>,
-) -> Uploaded {
+) -> UploadResult {
     let begun_bytes = to_hop.sent_bytes();
     let mut upload = Upload {
         from_client,
@@ -116,7 +116,7 @@ pub(crate) async fn send_content(
     } else {
         Sending::Stopped
     });
-    Uploaded {
+    UploadResult {
         end,
         to_hop_bytes: to_hop.sent_bytes() - begun_bytes,
     }

@@ -1,7 +1,7 @@
 //! A slot for each request that leads or follows: the command it was given, and its waker.
 
 use crate::fetch::in_flight::InFlightResponse;
-use crate::fetch::waiting::Woken;
+use crate::fetch::waiting::WakeList;
 use std::sync::Arc;
 use std::task::Waker;
 use weir_policy::collapse::Command;
@@ -54,8 +54,8 @@ impl Slots {
     pub(super) fn tell(
         &mut self,
         commands: Vec<(SlotId, Command<Arc<InFlightResponse>>)>,
-    ) -> Woken {
-        let mut woken = Woken::default();
+    ) -> WakeList {
+        let mut woken = WakeList::default();
         for (id, command) in commands {
             let slot = self.at(id);
             // a leader looks itself whether others wait

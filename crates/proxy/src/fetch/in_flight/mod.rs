@@ -10,7 +10,7 @@ mod readers;
 mod settling;
 
 use crate::fetch::collapse::CollapsedGroup;
-use crate::fetch::waiting::{Waiting, WaitsFor, Woken};
+use crate::fetch::waiting::{Waiting, WaitsFor, WakeList};
 use crate::worker::core::Worker;
 use passing::Passing;
 pub(crate) use passing::PassingRoom;
@@ -216,11 +216,11 @@ impl InFlightResponse {
         }
     }
 
-    fn lock(&self) -> Locked<'_> {
+    fn lock(&self) -> LockedResponse<'_> {
         let inner = self.inner.lock();
-        Locked {
+        LockedResponse {
             inner: inner.unwrap_or_else(PoisonError::into_inner),
-            woken: Woken::default(),
+            woken: WakeList::default(),
         }
     }
 
@@ -380,7 +380,7 @@ impl InFlightResponse {
 
     fn end_locked(
         &self,
-        inner: &mut Locked<'_>,
+        inner: &mut LockedResponse<'_>,
         worker: &Worker,
         fetch: FetchId,
         end: FetchEnd,
@@ -484,13 +484,13 @@ impl Inner {
 }
 
 /// The lock. Wakers are woken after it has been released.
-struct Locked<'a> {
+struct LockedResponse<'a> {
     // dropped in this order
     inner: MutexGuard<'a, Inner>,
-    woken: Woken,
+    woken: WakeList,
 }
 
-impl Locked<'_> {
+impl LockedResponse<'_> {
     /// Wakes the fetches if what they may take may have changed.
     fn wake_stirred(&mut self) {
         if self.inner.fill.take_changed() {
@@ -511,7 +511,7 @@ impl Locked<'_> {
     }
 }
 
-impl Deref for Locked<'_> {
+impl Deref for LockedResponse<'_> {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
@@ -519,7 +519,7 @@ impl Deref for Locked<'_> {
     }
 }
 
-impl DerefMut for Locked<'_> {
+impl DerefMut for LockedResponse<'_> {
     fn deref_mut(&mut self) -> &mut Inner {
         &mut self.inner
     }

@@ -1,7 +1,7 @@
-//! What the next hop's answer came to.
+//! The outcome of a request to a next hop.
 
 use crate::fetch::arrival;
-use crate::fetch::transfer::Begun;
+use crate::fetch::transfer::FetchTarget;
 use crate::request::answer::AnswerReason;
 use std::sync::Arc;
 use weir_policy::Serving;
@@ -9,8 +9,8 @@ use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
 use weir_wire::BodyError;
 
-/// What came of it.
-pub(crate) enum Downloaded {
+/// The outcome of receiving a response: what the client and the store have of it.
+pub(crate) enum ResponseOutcome {
     /// The response went to the client, whole or as far as it came.
     Relayed,
     /// 304 to our validators: the store has what it is to have.
@@ -22,9 +22,8 @@ pub(crate) enum Downloaded {
         /// How.
         serving: Serving,
     },
-    /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its
-    /// own.
-    Begun(Box<Arrived>),
+    /// Its content is to be stored: a fetch of its own receives it.
+    FetchStarted(Box<FetchStart>),
     /// What is stored has changed, or the next hop does not give what is missing: ask as the client
     /// did.
     AskAgain,
@@ -46,12 +45,12 @@ pub(crate) enum Downloaded {
     Failed(HopFailure),
 }
 
-/// A response that is arriving.
-pub(crate) struct Arrived {
-    /// What its fetch begins with.
-    pub(crate) begun: Begun,
-    /// What the request that asked for it is sent.
-    pub(crate) answer: arrival::FirstAnswer,
+/// The start of a fetch whose response head was received.
+pub(crate) struct FetchStart {
+    /// Where its content goes.
+    pub(crate) target: FetchTarget,
+    /// What the request that started it is sent.
+    pub(crate) answer: arrival::InitiatorResponse,
 }
 
 /// How the next hop failed before a final head.
