@@ -1,14 +1,14 @@
-//! The operator's door: health, metrics, config, purge and reload over HTTP/1.1 on an address of
+//! The admin interface: health, metrics, config, purge and reload over HTTP/1.1 on an address of
 //! its own.
 //!
 //! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge
-//! takes time from a worker. An operator always gets in: when all places are taken, who has waited
-//! longest for its head gives way (module `places`). What changes the state of the proxy (every
-//! method but GET and HEAD) asks for a bearer token if the configuration names one; it must where
-//! other machines reach the address. Against a browser that is made to talk to it there is more:
-//! `Host` must be an address or `localhost`, which a page that rebinds a name cannot send, and a
-//! `POST` from another origin is refused. And the proxy itself never connects to it for a client
-//! ([`weir_policy::destination::OwnAddresses`]).
+//! takes time from a worker. An operator always gets a connection: when all places are taken, the
+//! one that has waited longest for its head is closed (module `places`). A request that changes the
+//! state of the proxy (every method but GET and HEAD) needs a bearer token if the configuration
+//! names one; it must name one where other machines reach the address. Against a browser that a web
+//! page makes connect to it, `Host` must be an address or `localhost`, which a page that rebinds a
+//! name cannot send, and a `POST` from another origin is refused. And the proxy itself never
+//! connects to it for a client ([`weir_policy::destination::OwnAddresses`]).
 
 mod connections;
 mod exposition;

@@ -1,6 +1,6 @@
 //! The admin's connections: few, and none that stays silent for long ([`super::places`]).
 //!
-//! Somebody who opens connections and says nothing, or never reads the metrics, would otherwise
+//! A program that opens connections and sends nothing, or never reads the metrics, would otherwise
 //! hold file descriptors that clients need.
 
 use std::io;
@@ -60,7 +60,7 @@ impl Listener for BoundedListener {
         loop {
             match self.next().await {
                 Ok(stream) => {
-                    // not before it is there: nobody gives way to no one
+                    // only now: no connection is closed before there is a new one
                     let taken = self.places.take().await;
                     let place = taken.place.clone();
                     let connection = Connection {

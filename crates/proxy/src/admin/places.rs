@@ -1,11 +1,11 @@
 //! The connections of the admin interface: how many, how long each may wait for its client, and
 //! which one is closed for a new one.
 //!
-//! Whoever sends half a head 32 times must not shut the operator out, whom no token helps before a
-//! head is there. So a place that waits for a head has little time; and when all are taken, the one
-//! that has waited longest for its head gives way. If none waits for a head, it is the one whose
-//! client has let it wait longest for something else: to send a body, to read an answer, to ask the
-//! next question. Only one whose purge or reload is under way stays.
+//! A client that sends half a head 32 times must not lock the operator out: before a head is whole,
+//! no token can tell them apart. So a connection that waits for a head has little time. When all
+//! places are taken, the connection that has waited longest for its head is closed. If none waits
+//! for a head, it is the one that has waited longest for its client: to send content, to read a
+//! response, to send the next request. A connection whose purge or reload is under way is kept.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};

@@ -440,7 +440,7 @@ fn unix_socket_serves_the_endpoints_and_is_removed_at_shutdown() {
 
 const HALF_HEAD: &str = "GET /metrics HTTP/1.1\r\nHost: ";
 
-/// What nobody waits for in a test.
+/// A time that does not pass in a test.
 const LONG: Duration = Duration::from_secs(3600);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who may use a forward listener, and where it may lead.
+//! Clients that may use forward listeners, and destinations that these may reach.
 
 use crate::config::invalid::Invalid;
 use crate::config::listener::{Listener, Mode};
@@ -11,20 +11,20 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 table! {
     /// The `[access]` table. In both pairs the denial wins.
     pub struct Access in "access" {
-        /// Clients that may use forward listeners. This machine alone, so that a listener opened to
-        /// the network does not become everybody's proxy by that.
+        /// Clients that may use forward listeners. This machine alone, so that opening a listener
+        /// to the network does not give the proxy to everyone there.
         clients: Vec<Cidr> = loopback();
-        /// Clients that may not, whatever `clients` says.
+        /// Clients that may not use them, even if `clients` has them.
         deny_clients: Vec<Cidr> = Vec::new();
-        /// Destinations a forward proxy may reach although they are denied by default: loopback,
-        /// private, link-local and metadata addresses, so that nobody reads an internal service
-        /// through us. Checked after resolution, on every connect. Next hops of routes need no
-        /// entry.
+        /// Destinations that a forward proxy may reach although they are denied by default:
+        /// loopback, private, link-local and metadata addresses. They are denied so that no client
+        /// reads an internal service through the proxy. The address is checked after resolution,
+        /// with every connection. Next hops of routes need no entry.
         allow_destinations: Vec<Cidr> = Vec::new();
-        /// Destinations that are denied beyond the default.
+        /// Destinations that are denied in addition to the defaults.
         deny_destinations: Vec<Cidr> = Vec::new();
-        /// Ports CONNECT may reach; none refuses CONNECT. 443 alone, since a tunnel to port 25
-        /// sends mail.
+        /// Ports that CONNECT may reach; an empty list refuses CONNECT. 443 alone, since a tunnel
+        /// to port 25 sends mail.
         connect_ports: Vec<u16> = vec![443];
     }
 }

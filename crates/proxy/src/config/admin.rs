@@ -1,4 +1,4 @@
-//! The operator's own interface: health, metrics, purge, reload.
+//! The admin interface: health, metrics, purge, reload.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;

@@ -1,4 +1,4 @@
-//! What is kept, how much of it, and under which name we speak of it.
+//! What is stored, how much of it, and the name of this cache in responses.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;
@@ -14,54 +14,55 @@ use weir_semantics::TARGETED_FIELDS_MAX;
 table! {
     /// The `[cache]` table.
     pub struct Cache in "cache" {
-        /// Whether responses are stored and served again at all. Without, weir forwards every
-        /// request by itself and opens no disk store: to compare with, or where only its links are
+        /// Whether responses are stored and served again at all. Without, Weir forwards every
+        /// request by itself and opens no disk store: for comparison, or where its links alone are
         /// wanted.
         enabled: bool = true;
-        /// Budget of the memory tier, everything counted: heads, content, index and allocator
-        /// overhead. 256 MiB holds a working set worth trying on any machine and leaves a small one
-        /// alive.
+        /// Bytes of the memory tier, everything counted: heads, content, index and overhead of the
+        /// allocator. 256 MiB hold a useful working set on any machine and leave room on a small
+        /// one.
         memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);
-        /// Who leaves when the budget is full. S3-FIFO keeps one-hit responses from pushing out the
-        /// rest, which most web traces are full of; the others are for comparison.
+        /// Which entry is evicted when the budget is full. With S3-FIFO, responses that are
+        /// requested once do not evict the others, and most web traces are full of them; the other
+        /// policies are for comparison.
         eviction: EvictionKind = EvictionKind::DEFAULT;
-        /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a
-        /// cookie, is dynamic or speaks of caching itself. It is for comparison with the
-        /// measurements of its time.
+        /// Which rules of storing apply. `http-1998` refuses more than RFC 9111 does: responses
+        /// with a cookie, dynamic ones, and those with fields for caches. It is for comparison with
+        /// measurements of that time.
         profile: Profile = Profile::Rfc9111;
         /// What a response with Set-Cookie must say to be stored and shared. `permitted`: `public`
-        /// or `s-maxage`, as many origins give everything a lifetime, and a session cookie with it.
-        /// `rfc9111`: nothing more than any other response (RFC 9111 §7.3), for origins that mark
-        /// what is not to be shared.
+        /// or `s-maxage`, since many origins give a lifetime to everything, session cookies
+        /// included. `rfc9111`: nothing more than any other response (RFC 9111 §7.3), for origins
+        /// that mark what may not be shared.
         set_cookie: SetCookieRule = SetCookieRule::Permitted;
-        /// The largest response kept in memory, head and content; larger ones are kept on disk, or
-        /// forwarded and not stored if there is none. A quarter of the default budget, so that one
-        /// download cannot empty it; at most `memory`. Where it is left out and `memory` is
-        /// smaller, it is `memory`. Under `s3-fifo` a new response that is larger than the small
-        /// queue, a tenth of `memory` (of each shard, where `memory` is so large that it is split),
-        /// is not kept in memory either (`too-large-for-small-queue`): it would drive out all other
-        /// newcomers.
+        /// The largest response kept in memory, head and content. Larger ones are kept on disk, or
+        /// are forwarded and not stored if there is no disk. A quarter of the default budget, so
+        /// that one download cannot fill it; at most `memory`, which is also the default where
+        /// `memory` is smaller. Under `s3-fifo` a new response that is larger than the small queue
+        /// is not kept in memory either (`too-large-for-small-queue`), since it would evict all
+        /// other new ones; that queue is a tenth of `memory`, or of a shard where `memory` is so
+        /// large that it is split.
         largest_response: ByteSize = ByteSize::from_mib(64), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
         /// Heuristic freshness as a share of the time since Last-Modified (RFC 9111 §4.2.2 names 10
         /// % as typical); 0 for no heuristic freshness.
         heuristic_fraction_percent: u8 = 10, from 0, to 100;
-        /// The longest heuristic freshness: what is not said by the origin is not believed for more
-        /// than a day.
+        /// The longest heuristic freshness. A lifetime that the origin does not give is assumed for
+        /// at most a day.
         heuristic_max: Span = Span::from_days(1), from Span::ZERO, to Span::from_days(365);
-        /// Response fields that decide about storing in place of Cache-Control and Expires on
-        /// gateway listeners, the one that wins first (RFC 9213): an origin can tell the caches in
-        /// front of it something else than browsers. A field that is not a valid Structured Field
-        /// is ignored whole. At most 8. Cache-Status names the field that decided behind the
-        /// `detail` of the response that was fetched, not on hits: those repeat the field itself,
-        /// and their `ttl` is what came of it. What is in memory at a reload stays as it was
-        /// decided; what is read from disk and breaks the field that decides now is dropped.
+        /// Response fields that decide about storing on gateway listeners, in place of
+        /// Cache-Control and Expires; the first that is present wins (RFC 9213). An origin can so
+        /// tell the caches in front of it something else than browsers. A field that is not a valid
+        /// Structured Field is ignored. At most 8. Cache-Status names the field that decided,
+        /// behind the `detail` of the response that was fetched; hits repeat the field itself, and
+        /// their `ttl` comes from it. A reload does not change what is in memory; a response that
+        /// is read from disk and breaks the field that decides now is dropped.
         gateway_targeted_fields: Vec<FieldName> = cdn();
-        /// The same for forward listeners. None: a forward proxy works for its clients, and
-        /// CDN-Cache-Control is not for such caches.
+        /// The same for forward listeners. None by default: a forward proxy works for its clients,
+        /// and CDN-Cache-Control is not meant for such caches.
         forward_targeted_fields: Vec<FieldName> = Vec::new();
-        /// Our pseudonym in Via (RFC 9110 §7.6.3), Cache-Status (RFC 9211) and Proxy-Status (RFC
-        /// 9209). Two caches in one chain want two names: a request that comes back with our own is
-        /// a loop.
+        /// Weir's pseudonym in Via (RFC 9110 §7.6.3), Cache-Status (RFC 9211) and Proxy-Status (RFC
+        /// 9209). Two caches in one chain need two names: a request that comes back with this name
+        /// is a loop.
         name: Pseudonym = Pseudonym::default();
     }
 }
@@ -112,7 +113,7 @@ impl Form for Pseudonym {
 
 text_value!(Pseudonym);
 
-/// The name goes into every response; longer ones help nobody.
+/// The name is in every response: a longer one costs bytes and tells no more.
 const NAME_BYTES_MAX: usize = 64;
 
 fn cdn() -> Vec<FieldName> {
@@ -143,7 +144,7 @@ fn check_targeted(key: &str, fields: &[FieldName]) -> Result<(), Invalid> {
     }
 }
 
-/// Refuses a single response larger than everything kept, and lists of fields that cannot be meant.
+/// Refuses a largest response above the budget, and lists of fields that contradict themselves.
 pub(super) fn check(cache: &Cache) -> Result<(), Invalid> {
     check_targeted("gateway_targeted_fields", &cache.gateway_targeted_fields)?;
     check_targeted("forward_targeted_fields", &cache.forward_targeted_fields)?;

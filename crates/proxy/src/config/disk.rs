@@ -1,4 +1,4 @@
-//! Where stored responses live that memory has no room for, and how they are looked after.
+//! Directories for responses that memory has no room for, and how their bytes are verified.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;
@@ -12,24 +12,25 @@ use weir_disk::{SEGMENT_BYTES_MIN, SEGMENTS_MIN};
 table! {
     /// The `[disk]` table.
     pub struct Disk in "disk" {
-        /// Whether stored responses are kept on disk too: a cache far larger than memory, which is
-        /// still there after a restart. On, since that is what a cache is for.
+        /// Whether stored responses are kept on disk, too: the cache is then far larger than memory
+        /// and survives a restart.
         enabled: bool = true;
-        /// Which responses are written: all of them, those asked for a second time, or small ones.
-        /// All, as a response that was not written is gone with the next restart; the others spare
-        /// a device that wears out.
+        /// Which responses are written: all, those stored for a second time, or small ones. All is
+        /// the default, since a response that was not written is lost with the next restart; the
+        /// others spare a device that wears out.
         admission: Admission = Admission::Always;
         /// The largest response that `admission = "small"` writes, content.
         admission_largest: ByteSize = ByteSize::from_mib(1), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
-        /// The largest response on disk, content. No limit but the store's size: a response goes to
-        /// disk while it arrives, and costs no more memory than a small one.
+        /// The largest response on disk, content. The only limit is the size of the store: a
+        /// response is written while it arrives and needs no more memory than a small one.
         largest_response: ByteSize = ByteSize::from_gib(4096), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
         /// When bytes are verified by their checksums: when they come from the device, or whenever
-        /// they are used. What was verified and stayed in memory is as good as any other memory;
-        /// `always` also guards against that.
+        /// they are used. Bytes that were verified and stayed in memory are as safe as other
+        /// memory; `always` also guards against errors there.
         verify: Verify = Verify::Device;
-        /// Bytes a second, a directory, that are read and verified in the background, or `off`.
-        /// Off, since whatever is sent is verified anyway, and a device that sleeps is left alone.
+        /// Bytes a second, for each directory, that are read and verified in the background, or
+        /// `off`. The default is off: what is sent is verified in any case, and a device that
+        /// sleeps is not woken.
         scrub: Scrub = Scrub::Off;
         /// Where, and how much: normally one directory a device. None stands for one under the
         /// user's cache directory, `$XDG_CACHE_HOME/weir` or `~/.cache/weir`, with 10GiB or a tenth
@@ -132,7 +133,7 @@ const DIRECTORY_BYTES_MIN: ByteSize = ByteSize::from_mib(16);
 
 const _: () = assert!(DIRECTORY_BYTES_MIN.bytes() == SEGMENTS_MIN * SEGMENT_BYTES_MIN);
 
-/// Refuses directories that cannot be, and two of one place.
+/// Refuses directories that cannot be used, and two at one place.
 pub(super) fn check(disk: &Disk) -> Result<(), Invalid> {
     for (index, directory) in disk.directories.iter().enumerate() {
         let key = |name: &str| format!("disk.directories[{index}].{name}");

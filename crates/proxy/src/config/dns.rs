@@ -1,4 +1,4 @@
-//! How names become addresses, and for how long the answer is believed.
+//! How names are resolved, and for how long an answer is used.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;
@@ -8,17 +8,18 @@ use crate::config::values::span::Span;
 table! {
     /// The `[dns]` table.
     pub struct Dns in "dns" {
-        /// Servers to ask instead of those in `/etc/resolv.conf`, in order.
+        /// Name servers to use instead of those in `/etc/resolv.conf`, in order.
         servers: Vec<DnsServer> = Vec::new();
-        /// Names whose addresses are remembered; the oldest leave first.
+        /// Names whose addresses are remembered; the oldest are dropped first.
         cache_entries_max: u32 = 4096, from 0, to 1 << 20;
-        /// An answer is believed at least this long. Some names have a time to live of 0 s, which
-        /// would mean a question for every connection.
+        /// The shortest time that an answer is used. Some names have a time to live of 0 s, which
+        /// would mean a query for every connection.
         ttl_min: Span = Span::from_secs(1), from Span::ZERO, to Span::from_hours(1);
-        /// An answer is believed at most this long, so that a moved origin is followed within the
-        /// hour.
+        /// The longest time that an answer is used, so that an origin that moves is followed within
+        /// the hour.
         ttl_max: Span = Span::from_hours(1), from Span::from_secs(1), to Span::from_days(7);
-        /// "There is no such name" is believed at most this long: short, since people correct it.
+        /// The longest time that "there is no such name" is used. It is short, since such mistakes
+        /// are corrected.
         negative_ttl: Span = Span::from_secs(10), from Span::ZERO, to Span::from_hours(1);
     }
 }

@@ -1,8 +1,7 @@
-//! Every wait, buffer and count of connections has a limit; these are the ones an operator may
-//! move.
+//! Every wait, buffer and count of connections has a limit; these are the ones that an operator may
+//! change.
 //!
-//! Waits are lengths of silence unless the text says otherwise: a slow peer that goes on is not cut
-//! off.
+//! Most times are lengths of silence: a slow peer that goes on is not cut off.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;
@@ -13,62 +12,65 @@ use crate::config::values::when_busy::WhenBusy;
 table! {
     /// The `[limits]` table.
     pub struct Limits in "limits" {
-        /// From a client's first byte of a request to the end of its head, in all: what a slow-head
-        /// attack can hold a connection for. A head fits one packet; 10 s covers a bad mobile link.
+        /// Time for a whole request head, from its first byte. It bounds how long a slow-head
+        /// attack can hold a connection. A head fits into one packet; 10 s are enough for a bad
+        /// mobile link.
         request_head: Span = Span::from_secs(10), from WAIT_MIN, to WAIT_MAX;
-        /// To open a connection to one address of a next hop. Two repeated SYNs (1 s, 3 s) fit into
-        /// 5 s.
+        /// Time to open a connection to one address of a next hop. Two repeated SYNs (after 1 s and
+        /// 3 s) fit into 5 s.
         connect: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
-        /// Without a byte from a next hop while a response is awaited or under way; then 504.
-        /// As long as nginx waits; Squid's 15 min would hold a slot on a hung origin.
+        /// Time without a byte from a next hop while a response is awaited or under way; then the
+        /// client gets 504. nginx has the same default; Squid's 15 min would hold a connection to
+        /// an origin that hangs.
         next_hop_silence: Span = Span::from_secs(60), from WAIT_MIN, to WAIT_MAX;
-        /// Without a byte taken or given by a client in the middle of a message; then the
-        /// connection is closed.
+        /// Time without a byte received from or taken by a client in the middle of a message; then
+        /// its connection is closed.
         client_silence: Span = Span::from_secs(60), from WAIT_MIN, to WAIT_MAX;
-        /// That a client's connection may stay between two requests. Longer than a page is read,
-        /// since an idle connection is cheap here.
+        /// Time that a client's connection stays open between two requests. It is longer than a
+        /// page is read, since an idle connection costs little here.
         client_idle: Span = Span::from_mins(3), from WAIT_MIN, to IDLE_MAX;
-        /// That a connection to a next hop is kept unused. Shorter than nginx's 75 s, so that we
-        /// mostly close first; where an origin is quicker (Apache httpd: 5 s), a safe request is
-        /// sent again on a new one.
+        /// Time that an unused connection to a next hop is kept. It is shorter than nginx's 75 s,
+        /// so that Weir mostly closes first; where an origin closes sooner (Apache httpd: 5 s), a
+        /// safe request is sent again on a new connection.
         next_hop_idle: Span = Span::from_secs(30), from WAIT_MIN, to IDLE_MAX;
-        /// Without a byte either way through a CONNECT or upgraded tunnel. Long, since push
-        /// channels are quiet.
+        /// Time without a byte in either direction through a CONNECT tunnel or an upgraded
+        /// connection. It is long, since push channels are quiet.
         tunnel_idle: Span = Span::from_mins(10), from WAIT_MIN, to IDLE_MAX;
-        /// To finish what is under way after SIGTERM, in all; then it is cut. What Kubernetes
-        /// grants before it kills.
+        /// Time to finish what is under way after SIGTERM; then it is cut off. Kubernetes kills
+        /// after the same time.
         drain: Span = Span::from_secs(30), from Span::ZERO, to WAIT_MAX;
-        /// To resolve a name, in all, whatever the resolver repeats.
+        /// Time to resolve a name, with all that the resolver repeats.
         dns: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
-        /// For a free connection slot when a next hop has as many connections as it may; then 503.
+        /// Time that a request waits for a connection when its next hop has the most connections
+        /// allowed; then the client gets 503.
         next_hop_wait: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
         /// What a request does when every connection to its next hop is busy and more are allowed.
-        /// `open` opens one. `race` opens one and takes whichever is free first, it or a busy one;
-        /// what is left over serves the next. It opens no more connections than `open`, and
-        /// requests get theirs sooner. `wait-if-sooner` waits where a busy one is expected back
-        /// before a new one would be set up, as both were measured, and opens one if that was
-        /// wrong: fewer connections, and more waiting in all, for next hops that are short of them.
-        /// Below 2 ms of set-up all three open one.
+        /// `open` opens a connection. `race` opens one and uses the first that is free, the new one
+        /// or a busy one; the other serves the next request. It opens no more connections than
+        /// `open`, and requests get theirs sooner. `wait-if-sooner` waits if a busy connection is
+        /// expected to be free before a new one could be set up, as both were measured; it opens
+        /// one if the estimate was wrong. That makes fewer connections and more waiting, for next
+        /// hops that allow few. Where set-up takes less than 2 ms, all three open one.
         next_hop_busy: WhenBusy = WhenBusy::Race;
-        /// That a connection to a next hop is used in all; then it ends with the response under
-        /// way. Without it a busy one would never notice that the next hop's name has another
-        /// address. nginx uses an hour as well.
+        /// Time that a connection to a next hop is used in all; it ends with the response under
+        /// way. Without this limit a busy connection would never notice that the next hop's name
+        /// has another address. nginx uses an hour, too.
         next_hop_age: Span = Span::from_hours(1), from Span::from_secs(1), to AGE_MAX;
-        /// The size of a request's or a response's head, and of a trailer section; then 431 or 502.
-        /// Twice the 32 KiB of Varnish, which cookie-heavy sites exceed.
+        /// Bytes of a request head, a response head or a trailer section; more is answered with 431
+        /// or 502. It is twice the 32 KiB of Varnish, which sites with many cookies exceed.
         head_bytes: ByteSize = ByteSize::from_kib(64), from ByteSize::from_kib(1), to ByteSize::from_mib(1);
-        /// The number of field lines in a request's head or trailer section; then 431. The parser
-        /// has room for no more than the default.
+        /// Field lines in the head or trailer section of a request; more is answered with 431. The
+        /// parser has room for no more than the default.
         head_fields_max: u32 = 128, from 8, to 128;
-        /// The number of field lines in a response's head or trailer section; then 502. Some sites
-        /// send more than a hundred (Link, Set-Cookie, Content-Security-Policy); nginx and Squid
-        /// limit their bytes only. A head of more than 128 lines costs one allocation.
+        /// Field lines in the head or trailer section of a response; more is answered with 502.
+        /// Some sites send more than a hundred (Link, Set-Cookie, Content-Security-Policy); nginx
+        /// and Squid limit their bytes only. A head of more than 128 lines costs one allocation.
         response_fields_max: u32 = 512, from 8, to RESPONSE_FIELDS_MAX;
-        /// How much of an unwanted request's content is read and dropped to keep its connection;
-        /// then it is closed.
+        /// Content of a request that is not used and is read and dropped, to keep the connection;
+        /// beyond that the connection is closed.
         request_body_drain: ByteSize = ByteSize::from_kib(64), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
         /// Client connections at once; more wait to be accepted. 0 takes what the limit of open
-        /// files allows, leaving room for next hops.
+        /// files allows, with room left for next hops.
         clients_max: u32 = 0, from 0, to CONNECTIONS_MAX;
         /// Connections to one next hop at once, used or idle; more requests wait for
         /// `next_hop_wait`.
@@ -79,10 +81,10 @@ table! {
         idle_per_next_hop_max: u32 = 64, from 0, to CONNECTIONS_MAX;
         /// Idle connections kept to all next hops; 0 keeps none.
         idle_next_hop_connections_max: u32 = 1024, from 0, to CONNECTIONS_MAX;
-        /// Connections opened ahead: so many are kept ready to each next hop of a route that was
-        /// asked within `next_hop_idle`, before anybody needs them. 0 opens none ahead: they take
-        /// places at the next hop that nobody may ever use. Worth it where setting up is slow and
-        /// requests come in bursts.
+        /// Connections opened before they are needed: so many are kept ready to each next hop that
+        /// a route has used within `next_hop_idle`. 0 opens none, since each takes a connection at
+        /// the next hop and may never be used. It helps where set-up is slow and requests come in
+        /// bursts.
         connections_ahead: u32 = 0, from 0, to 1024;
     }
 }
@@ -93,7 +95,7 @@ const WAIT_MIN: Span = Span::from_millis(10);
 /// A longer wait for bytes is no limit.
 const WAIT_MAX: Span = Span::from_hours(1);
 
-/// Idle connections may be kept longer than anybody waits.
+/// A longer time to keep idle connections is an error of the unit.
 const IDLE_MAX: Span = Span::from_days(1);
 
 /// Long enough to mean never.

@@ -1,4 +1,4 @@
-//! Where clients connect, and what a listener takes them for.
+//! Addresses that clients connect to, and what a listener is to them.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::Setting;
@@ -100,7 +100,7 @@ pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>) -> Result
     Ok(())
 }
 
-/// Would binding one address make binding the other fail? Port 0 never clashes.
+/// Whether binding one address makes binding the other fail. Port 0 never clashes.
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
     let covers = |wide: SocketAddr, narrow: SocketAddr| {
         wide.ip().is_unspecified() && wide.is_ipv4() == narrow.is_ipv4()

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 table! {
     /// The `[log]` table.
     pub struct Log in "log" {
-        /// Where a line per request goes: `"-"` for stdout, a path (opened again on SIGHUP), or
-        /// `"off"`. Stdout, since a service manager collects it and a first try shows it.
+        /// Where the access log goes, a line for each request: `"-"` for stdout, a path (opened
+        /// again on SIGHUP), or `"off"`. The default is stdout: a service manager collects it, and
+        /// a first try shows it.
         access: LogTarget = LogTarget::Stdout;
-        /// How a line is written. JSON holds everything; Squid's native and the combined format are
-        /// for the tools that read those.
+        /// The form of a line. `json` holds everything; `squid` (Squid's native form) and
+        /// `combined` are for tools that read those.
         format: LogFormat = LogFormat::Json;
-        /// Lines that may wait for a slow disk or reader; more are dropped and counted, since a log
-        /// never holds up a response. About 4 MiB at 500 bytes a line.
+        /// Lines that may wait for a slow disk or reader; more are dropped and counted, since the
+        /// log never delays a response. 8192 lines of 500 bytes are about 4 MiB.
         queue_lines: u32 = 8192, from 16, to 1 << 20;
     }
 }

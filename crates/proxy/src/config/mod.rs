@@ -61,17 +61,17 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// The operator's interface.
     pub admin: Admin,
-    /// What is kept.
+    /// What is stored, and how much of it.
     pub cache: Cache,
-    /// What is kept on disk.
+    /// The disk tier.
     pub disk: Disk,
     /// How responses are fetched.
     pub fetch: Fetch,
-    /// How long and how many.
+    /// Limits of time, bytes and connections.
     pub limits: Limits,
-    /// Who and whereto.
+    /// Clients that may connect, and destinations that may be reached.
     pub access: Access,
-    /// Names to addresses.
+    /// How names are resolved.
     pub dns: Dns,
     /// The access log.
     pub log: Log,

@@ -218,7 +218,7 @@ impl Fetch {
         if matches!(verdict, AbortDecision::Stop(_))
             && !self.in_flight.end_unread(&self.worker, self.id)
         {
-            // somebody came while it was judged
+            // a reader came while it was judged
             return;
         }
         if let Some(fate) = Aborted::from_word(verdict.as_str()) {

@@ -54,7 +54,7 @@ pub(crate) struct RequestLog {
     pub(super) readers: LogReaders,
     /// The phases that were reached.
     pub(super) reached: Phases,
-    /// When they were, if somebody reads times.
+    /// When they were reached, if a log or recorder reads times.
     pub(super) times: PhaseTimes,
     /// Bytes of the request, head and content.
     pub(super) request_bytes: u64,

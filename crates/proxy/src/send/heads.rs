@@ -229,7 +229,7 @@ fn keeps_in_206(name: &str) -> bool {
     )
 }
 
-/// An answer without a representation keeps only what says who sent it and when.
+/// A response without a representation keeps only the fields about its sender and its time.
 fn keeps_bare(name: &str) -> bool {
     matches!(identify(name), Some(Known::Date | Known::Via))
 }

@@ -1,5 +1,5 @@
-//! What all workers know of demand: how often targets are asked for, and what may be fetched for
-//! nobody.
+//! What all workers know of demand: how often targets are requested, and how many bytes may be
+//! fetched that no client reads.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ impl Popularity {
     }
 }
 
-/// The budget of bytes that are fetched though nobody reads them.
+/// The budget of bytes that are fetched and that no client reads.
 #[derive(Debug)]
 pub(crate) struct Background(Mutex<fetch::Background>);
 
@@ -49,7 +49,7 @@ impl Background {
         *lock(&self.0) = fetch::Background::new(rate_bytes_s);
     }
 
-    /// Whether nothing is ever to be fetched that nobody reads.
+    /// Whether the budget is zero: nothing may be fetched that no client reads.
     pub(crate) fn is_nothing(&self) -> bool {
         lock(&self.0).rate_bytes_s() == 0
     }

@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) network: Arc<Network>,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) access_log: AccessLog,
-    /// Hears of every request that has ended, if anybody is to.
+    /// Gets a row for every request that has ended, if there is a recorder.
     pub(crate) record: Option<Record>,
     /// Has the allocator give unused memory back to the system.
     pub(crate) give_back_memory: fn(),

@@ -1,4 +1,4 @@
-//! Networks by prefix (RFC 4632): who may connect, and whereto.
+//! Networks by prefix (RFC 4632), for clients and destinations.
 
 use crate::config::value::{BadValue, Form, text_value};
 use ipnet::IpNet;

@@ -8,7 +8,7 @@ use weir_semantics::{Known, identify, is_token};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldName(String);
 
-/// Names go into every Cache-Status that they decide; longer ones help nobody.
+/// The name is in every Cache-Status that its field decides: a longer one costs bytes.
 const NAME_BYTES_MAX: usize = 64;
 
 impl FieldName {

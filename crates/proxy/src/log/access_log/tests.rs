@@ -1,4 +1,4 @@
-//! Lines as others read them, and what happens when nobody takes them.
+//! Lines as other programs read them, and what happens when they are not read.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -303,7 +303,7 @@ fn reopen_after_rotation_writes_the_new_file_and_loses_no_line() {
     assert!(log.reopen().is_err(), "a rotation that failed is not told");
 }
 
-/// Nobody is told.
+/// Drops all messages.
 fn deaf() -> Say {
     Arc::new(|_| {})
 }
