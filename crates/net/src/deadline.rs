@@ -40,7 +40,12 @@ impl Deadline {
 
     /// Sets the limit to `after` from now, earlier or later than it was.
     pub fn set(&mut self, after: Duration) {
-        self.at = Instant::now() + after;
+        self.set_at(Instant::now() + after);
+    }
+
+    /// Sets the limit to `at`, earlier or later than it was.
+    pub fn set_at(&mut self, at: Instant) {
+        self.at = at;
         self.waits_for = None;
         if let Some(timer) = &mut self.timer
             && timer.deadline() > self.at

@@ -39,7 +39,7 @@ pub struct Http1Client<'c> {
     /// The client understands HTTP/1.1: chunks, interim responses.
     pub http11: bool,
     /// The client takes another response on the connection.
-    pub keep_alive: bool,
+    pub is_persistent: bool,
     /// The limit on waits of the connection.
     pub deadline: &'c mut Deadline,
     /// The next hops that requests of the connection went to.
@@ -57,12 +57,12 @@ impl<'c> ClientStream<'c> {
             length,
             trailers,
             http11,
-            keep_alive,
+            is_persistent,
             deadline,
             next_hops,
         } = client;
         let content = Http1Content::new(socket, unread, length, trailers);
-        let response = Http1Response::new(socket, http11, keep_alive);
+        let response = Http1Response::new(socket, http11, is_persistent);
         Self {
             content: RequestContent::Http1(content),
             response: ResponseSender::Http1(response),
@@ -99,7 +99,7 @@ impl<'c> ClientStream<'c> {
     /// Whether the response is whole and the connection can carry another request behind this one.
     #[must_use]
     pub fn is_persistent(&self) -> bool {
-        self.response.is_complete() && self.response.keeps_alive() && self.content.is_ended()
+        self.response.is_complete() && self.response.is_persistent() && self.content.is_ended()
     }
 
     /// Ends HTTP on this stream: sends `head`, which is complete, then `surplus`, then relays bytes

@@ -114,9 +114,9 @@ impl<'c> ResponseSender<'c> {
 
     /// Whether the connection can go on once the response is whole, as its head says.
     #[must_use]
-    pub fn keeps_alive(&self) -> bool {
+    pub fn is_persistent(&self) -> bool {
         match self {
-            Self::Http1(response) => response.keeps_alive(),
+            Self::Http1(response) => response.is_persistent(),
             #[cfg(feature = "multiplexed-double")]
             Self::Double(_) => true,
         }

@@ -22,9 +22,10 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use weir_measure::Metric;
 use weir_net::Deadline;
 use weir_net::http::{ClientStream, Http1Client};
@@ -115,7 +116,7 @@ pub(crate) fn serve(
                     if !Box::pin(client.answer(exchange)).await {
                         break;
                     }
-                    client.rest();
+                    client.rest(Instant::now());
                 }
             }
         }
@@ -144,7 +145,7 @@ impl ClientConnection {
             length: exchange.request.body,
             trailers: exchange.settings.heads,
             http11: exchange.request.is_http11(),
-            keep_alive: exchange.request.keep_alive,
+            is_persistent: exchange.request.is_persistent,
             deadline: &mut self.deadline,
             next_hops: &self.next_hops,
         });
@@ -155,10 +156,10 @@ impl ClientConnection {
     }
 
     /// Between two requests: the idle limit runs, or the drain closes.
-    fn rest(&mut self) {
+    fn rest(&mut self, now: Instant) {
         let settings = self.worker.settings();
         self.deadline
-            .set(settings.config.limits.client_idle.as_duration());
+            .set_at(now + settings.config.limits.client_idle.as_duration());
         self.head_began = None;
     }
 
@@ -175,7 +176,7 @@ impl ClientConnection {
                     }
                     Poll::Ready(Ok(_)) => {
                         self.report_unsent(false);
-                        self.rest();
+                        self.rest(Instant::now());
                     }
                 }
             }
@@ -245,7 +246,7 @@ impl ClientConnection {
                 worker: &worker,
                 settings: &settings,
                 client,
-                head_began: self.head_began,
+                head_began: self.head_began.map(Instant::into_std),
             };
             match fast::take(&receiver, input, &mut out, &mut served) {
                 InputResult::Answered { consumed } => {
@@ -274,12 +275,18 @@ impl ClientConnection {
             }
         }
         let written = self.send(&out, cx);
+        // one look at the clock for all that follows the write
+        let now = Instant::now();
+        if written == Some(out.len()) && !out.is_empty() && self.unread.is_empty() {
+            self.rest(now);
+        }
         self.unsent = served::report(
             &worker.log_sinks(),
             self.facts(),
             &settings,
             (input, &out),
             written,
+            now.into_std(),
             &mut served,
         );
         worker.served.replace(served);
@@ -329,8 +336,6 @@ impl ClientConnection {
             self.outgoing.push(&bytes[written..]);
             let limits = &self.worker.settings().config.limits;
             self.deadline.set(limits.client_silence.as_duration());
-        } else if self.unread.is_empty() {
-            self.rest();
         }
         Some(written)
     }

@@ -159,7 +159,8 @@ pub(crate) fn take(
         }
     };
     log.reach(Phase::Authorise);
-    let (tx, plan, key) = choose(receiver, &head, &request);
+    let now = receiver.worker.now();
+    let (tx, plan, key) = choose(receiver, &head, &request, now);
     if plan.is_final() {
         log.reach(Phase::Choose);
     }
@@ -172,7 +173,7 @@ pub(crate) fn take(
     {
         let head = (&head, at..at + consumed);
         served.push(serve(
-            receiver, head, &request, &tx, response, *serving, log, out,
+            receiver, head, &request, &tx, response, *serving, now, log, out,
         ));
         return InputResult::Answered { consumed };
     }
@@ -204,7 +205,7 @@ fn leave(
                 (request, (tx, Plan::Judge, Digest::default()))
             } else {
                 log.reach(Phase::Authorise);
-                let decided = choose(receiver, head, &received);
+                let decided = choose(receiver, head, &received, receiver.worker.now());
                 if decided.1.is_final() {
                     log.reach(Phase::Choose);
                 }
@@ -235,7 +236,7 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
-    let (tx, plan, key) = choose(&receiver, &head, &received);
+    let (tx, plan, key) = choose(&receiver, &head, &received, worker.now());
     (exchange.tx, exchange.key) = (tx, key);
     if plan.is_final() {
         exchange.log.reach(Phase::Choose);
@@ -260,7 +261,7 @@ pub(crate) fn begin(
     }
     let request = receiver.judge(head)?;
     log.reach(Phase::Authorise);
-    let decided = choose(receiver, head, &request);
+    let decided = choose(receiver, head, &request, receiver.worker.now());
     if decided.1.is_final() {
         log.reach(Phase::Choose);
     }
@@ -281,9 +282,9 @@ fn choose(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
     request: &ReceivedRequest<'_>,
+    now: Now,
 ) -> (Transaction, Plan, Digest) {
     let (worker, settings) = (receiver.worker, receiver.settings);
-    let now = worker.now();
     let mut tx = Transaction::new(request.facts, now);
     if request.method == Method::Connect {
         return (tx, Plan::Connect, Digest::default());
@@ -415,17 +416,17 @@ fn serve(
     tx: &Transaction,
     response: &Arc<StoredResponse>,
     serving: Serving,
+    now: Now,
     mut log: RequestLog,
     out: &mut Vec<u8>,
 ) -> ServedRequest {
     let (worker, settings) = (receiver.worker, receiver.settings);
-    let now = worker.now();
     let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
-    let keep_alive = request.keep_alive && !worker.shared.is_draining();
+    let is_persistent = request.is_persistent && !worker.shared.is_draining();
     let http11 = request.version == Version::Http11;
     let before = out.len();
     heads::write_head(settings, response, form, serving, tx.verdict(), out);
-    write_connection(keep_alive, http11, out);
+    write_connection(is_persistent, http11, out);
     write::end_of_head(out);
     let head_end = out.len();
     heads::write_content(response, form, out);
@@ -445,7 +446,7 @@ fn serve(
         end: out.len(),
         request_content_bytes: Some(0),
         lacks_host: request.form == Form::Origin && !http11,
-        is_persistent: keep_alive,
+        is_persistent: is_persistent,
     }
 }
 

@@ -45,7 +45,7 @@ use weir_wire::{BodyLength, LineBuffer};
 /// them is an attack.
 const INTERIM_MAX: u32 = 32;
 
-/// Who takes part.
+/// The two sides of the exchange, and what belongs to it.
 pub(crate) struct Parties<'a, 'c> {
     pub(crate) sending: &'a Cell<Sending>,
     pub(crate) from_hop: ResponseReceiver<'a>,

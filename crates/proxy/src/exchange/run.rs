@@ -30,7 +30,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             exchange.run_hooks().await;
         }
         match plan {
-            // boxed, as all that few requests need: the future of each is as large as its largest part
+            // boxed, as few requests need them: a future is as large as its largest part
             Plan::Judge => plan = Box::pin(fast::judge(&mut exchange)).await,
             Plan::DiskLookup(missing) => {
                 plan = Box::pin(disk_lookup::run(&mut exchange, missing)).await;

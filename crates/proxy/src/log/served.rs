@@ -110,20 +110,20 @@ impl UnsentResponses {
     }
 }
 
-/// Reports what the kernel has, the first `written` bytes of `sent`; yields the rest. `None`: the
-/// client has left.
+/// Reports what the kernel has at `now`, the first `written` bytes of `sent`; yields the rest. No
+/// `written`: the client has left.
 pub(crate) fn report(
     sinks: &LogSinks<'_>,
     client: ClientFacts<'_>,
     settings: &Arc<Settings>,
     (received, sent): (&[u8], &[u8]),
     written: Option<usize>,
+    now: Instant,
     served: &mut Vec<ServedRequest>,
 ) -> Option<Box<UnsentResponses>> {
     if served.is_empty() {
         return None;
     }
-    let now = Instant::now();
     let complete = match written {
         Some(written) => served.partition_point(|one| one.end <= written),
         None => served.len(),

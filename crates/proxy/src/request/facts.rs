@@ -30,7 +30,7 @@ pub(crate) struct Request {
     /// How long its content is, and how it is framed.
     pub(crate) body: BodyLength,
     /// The client takes another response on its connection.
-    pub(crate) keep_alive: bool,
+    pub(crate) is_persistent: bool,
     /// The client asks to switch protocols, and we may pass that on.
     pub(crate) upgrade: bool,
     text: Rc<Text>,
@@ -86,7 +86,7 @@ impl Request {
             host: received.target.host,
             port: received.target.port,
             body: received.body,
-            keep_alive: received.keep_alive,
+            is_persistent: received.is_persistent,
             upgrade: received.upgrade,
             path: PathAt::find(head.target, received.target.path_and_query),
             text: Rc::new(Text::of(head)),
@@ -105,7 +105,7 @@ impl Request {
             host: listener.default.host,
             port: listener.default.port.unwrap_or(80),
             body: BodyLength::None,
-            keep_alive: false,
+            is_persistent: false,
             upgrade: false,
             path: PathAt::Implied("/"),
             text: Rc::new(Text::of(head)),

@@ -24,7 +24,7 @@ pub(crate) struct ReceivedRequest<'a> {
     pub(crate) body: BodyLength,
     pub(crate) facts: RequestFacts,
     /// The client's connection may be used again.
-    pub(crate) keep_alive: bool,
+    pub(crate) is_persistent: bool,
     /// The client asks to switch protocols, and we may pass that on.
     pub(crate) upgrade: bool,
 }
@@ -96,13 +96,13 @@ impl<'a> ReceivedRequest<'a> {
             version: head.version,
             body,
             facts,
-            keep_alive: !options.close && (http11 || options.keep_alive),
+            is_persistent: !options.close && (http11 || options.keep_alive),
             upgrade,
         })
     }
 
-    /// Whether the answer may come from or go into the cache as far as the message's shape tells: a
-    /// request with content, or one that wants another protocol, is nobody else's business.
+    /// Whether the form of the request allows that its response comes from the cache or is stored:
+    /// it has no content, and asks for no other protocol.
     pub(crate) fn is_shareable(&self) -> bool {
         !self.upgrade && matches!(self.body, BodyLength::None | BodyLength::Exact(0))
     }
@@ -114,8 +114,8 @@ impl<'a> ReceivedRequest<'a> {
     }
 }
 
-/// Digest of the cache key of a target. What a gateway's next hops say of a host is not what a
-/// forward proxy gets from that host: whoever reaches the gateway chooses Host.
+/// Digest of the cache key of a target. A gateway and a forward proxy have different keys for one
+/// host: clients of the gateway choose Host, and its next hops need not be that host.
 pub(crate) fn key_of(mode: Mode, target: &Target<'_>, secret: &Secret) -> Digest {
     let mut hasher = KeyHasher::new(secret);
     hasher.number(match (mode, target.scheme) {

@@ -16,7 +16,7 @@ use weir_wire::write;
 pub struct Http1Response<'c> {
     client: ClientTransport<'c>,
     http11: bool,
-    keep_alive: bool,
+    is_persistent: bool,
     is_bounded: bool,
     writer: MessageWriter,
 }
@@ -56,12 +56,12 @@ impl Transport for ClientTransport<'_> {
 }
 
 impl<'c> Http1Response<'c> {
-    pub(crate) fn new(socket: &'c TcpStream, http11: bool, keep_alive: bool) -> Self {
+    pub(crate) fn new(socket: &'c TcpStream, http11: bool, is_persistent: bool) -> Self {
         let flow = ClientFlow::new(0);
         Self {
             client: ClientTransport { socket, flow },
             http11,
-            keep_alive,
+            is_persistent,
             is_bounded: false,
             writer: MessageWriter::new(),
         }
@@ -83,10 +83,10 @@ impl<'c> Http1Response<'c> {
             ContentForm::Unsized if self.http11 => Framing::Chunked(0),
             ContentForm::Unsized => Framing::Close,
         };
-        self.keep_alive &= framing != Framing::Close;
-        let (keep_alive, http11) = (self.keep_alive, self.http11);
+        self.is_persistent &= framing != Framing::Close;
+        let (is_persistent, http11) = (self.is_persistent, self.http11);
         self.writer.begin(head, framing, |head| {
-            write_connection(keep_alive, http11, head);
+            write_connection(is_persistent, http11, head);
             write::end_of_head(head);
         })
     }
@@ -149,11 +149,11 @@ impl<'c> Http1Response<'c> {
     }
 
     pub(crate) fn close_after(&mut self) {
-        self.keep_alive = false;
+        self.is_persistent = false;
     }
 
-    pub(crate) fn keeps_alive(&self) -> bool {
-        self.keep_alive
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.is_persistent
     }
 
     pub(crate) fn is_begun(&self) -> bool {
@@ -175,7 +175,7 @@ impl<'c> Http1Response<'c> {
     /// The end of the connection is the end of the response. Where it would also be the end of a
     /// whole one, it is a reset.
     pub(crate) fn abort(&mut self) {
-        self.keep_alive = false;
+        self.is_persistent = false;
         let is_open = self.writer.sent_bytes() > 0 && !self.writer.is_complete();
         if self.writer.framing() == Framing::Close && is_open {
             // if it cannot be set the client has gone already
@@ -198,8 +198,8 @@ impl Drop for Http1Response<'_> {
 }
 
 /// Appends `Connection` to a head where a client of this version needs it (RFC 9112 §9.3).
-pub fn write_connection(keep_alive: bool, http11: bool, out: &mut Vec<u8>) {
-    match (keep_alive, http11) {
+pub fn write_connection(is_persistent: bool, http11: bool, out: &mut Vec<u8>) {
+    match (is_persistent, http11) {
         (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
         (true, false) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
         (true, true) => {}
