@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     /// The read-ahead where no route has its own.
     read_ahead: ReadAhead,
     /// The read-aheads of routes by their numbers; empty if none has its own.
-    leads: Vec<ReadAhead>,
+    read_aheads: Vec<ReadAhead>,
     /// Whole field line for Via on what we forward.
     via_lines: [String; 2],
     /// The comment in it, which tells this process from another Weir of the same name.
@@ -91,8 +91,8 @@ impl Settings {
             routes: Mutex::new(routes),
             hops,
             abort: compile_abort(&config.fetch),
-            read_ahead: compile_lead(config.fetch.read_ahead),
-            leads: compile_leads(&config),
+            read_ahead: config.fetch.read_ahead.0,
+            read_aheads: read_aheads_of(&config),
             via_lines: ["1.0", "1.1"]
                 .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
             instance: instance.to_owned(),
@@ -149,24 +149,24 @@ impl Settings {
     ///
     /// `path` may have a query; `*` is the whole server.
     pub(crate) fn read_ahead_for(&self, mode: Mode, host: &str, path: &str) -> ReadAhead {
-        if mode == Mode::Forward || self.leads.is_empty() {
+        if mode == Mode::Forward || self.read_aheads.is_empty() {
             return self.read_ahead;
         }
         let path = if path == "*" { "/" } else { path };
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lead_of(routes.find(host, path).ok())
+        self.read_ahead_of(routes.find(host, path).ok())
     }
 
     /// The same where the route is known; `None` for a target of a forward proxy.
-    pub(crate) fn lead_of(&self, route: Option<RouteId>) -> ReadAhead {
+    pub(crate) fn read_ahead_of(&self, route: Option<RouteId>) -> ReadAhead {
         route
-            .and_then(|route| self.leads.get(route.0 as usize).copied())
+            .and_then(|route| self.read_aheads.get(route.0 as usize).copied())
             .unwrap_or(self.read_ahead)
     }
 
     /// Whether connections to one next hop may be used with one read-ahead and then with another.
     pub(crate) fn read_aheads_differ(&self) -> bool {
-        !self.leads.is_empty()
+        !self.read_aheads.is_empty()
     }
 
     /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.
@@ -249,20 +249,12 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
     (routes, hops)
 }
 
-fn compile_leads(config: &Config) -> Vec<ReadAhead> {
+fn read_aheads_of(config: &Config) -> Vec<ReadAhead> {
     if config.routes.iter().all(|route| route.read_ahead.is_none()) {
         return Vec::new();
     }
-    let read_ahead =
-        |route: &config::Route| compile_lead(route.read_ahead.unwrap_or(config.fetch.read_ahead));
+    let read_ahead = |route: &config::Route| route.read_ahead.unwrap_or(config.fetch.read_ahead).0;
     config.routes.iter().map(read_ahead).collect()
-}
-
-fn compile_lead(read_ahead: config::ReadAhead) -> ReadAhead {
-    match read_ahead {
-        config::ReadAhead::Bytes(size) => ReadAhead::Bytes(size.bytes()),
-        config::ReadAhead::Unbounded => ReadAhead::Unbounded,
-    }
 }
 
 fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
@@ -320,17 +312,17 @@ mod tests {
         assert_eq!(of(Mode::Gateway, "/thinner"), all);
         assert_eq!(of(Mode::Gateway, "*"), all);
         assert_eq!(of(Mode::Forward, "/near"), all);
-        assert_eq!(settings.lead_of(None), all);
+        assert_eq!(settings.read_ahead_of(None), all);
         config.routes.truncate(1);
         let settings = Settings::new(config, "x");
-        assert_eq!(settings.lead_of(Some(RouteId(0))), all);
+        assert_eq!(settings.read_ahead_of(Some(RouteId(0))), all);
     }
 
     #[test]
     fn default_settings_equal_the_policy_defaults() {
         let settings = Settings::new(Config::default(), "x");
         assert_eq!(settings.abort, AbortPolicy::default());
-        assert_eq!(settings.lead_of(None), ReadAhead::default());
+        assert_eq!(settings.read_ahead_of(None), ReadAhead::default());
         let mut config = Config::default();
         config.fetch.abort = AbortKind::Squid;
         assert_eq!(Settings::new(config, "x").abort, AbortPolicy::SQUID);

@@ -90,7 +90,7 @@ impl Conditions {
         let read_ahead = ByteSize::from_bytes(self.read_ahead_bytes);
         // a timer, which the test's clock does not move: the simulator runs without it
         fetch.follower_wait = Span::from_hours(1);
-        fetch.read_ahead = weir_proxy::config::ReadAhead::Bytes(read_ahead);
+        fetch.read_ahead = weir_proxy::config::ReadAhead::of(read_ahead);
         fetch.background_rate = ByteSize::from_bytes(self.background_bytes_s);
         fetch.abort = self.abort.kind();
         match self.abort {

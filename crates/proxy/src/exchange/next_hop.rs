@@ -44,7 +44,7 @@ impl NextHop {
                 port: exchange.request.port,
             },
             guarded: true,
-            read_ahead: exchange.settings.lead_of(None),
+            read_ahead: exchange.settings.read_ahead_of(None),
             observer: None,
         };
         if let Some(ip) = host.ip() {
@@ -75,7 +75,7 @@ impl NextHop {
                 destination: Destination {
                     hop: settings.hops[choice.hop.0 as usize].clone(),
                     guarded: false,
-                    read_ahead: settings.lead_of(Some(choice.route)),
+                    read_ahead: settings.read_ahead_of(Some(choice.route)),
                     observer: Some(RouteHealth::of(settings, worker, choice.hop)),
                 },
                 route_hop: Some(choice.hop),
@@ -162,7 +162,7 @@ pub(crate) fn keep_ready(worker: &Worker) {
             hop: hop.clone(),
             guarded: false,
             // several routes may lead there; a transfer sets its own
-            read_ahead: settings.lead_of(None),
+            read_ahead: settings.read_ahead_of(None),
             observer: Some(RouteHealth::of(&settings, worker, HopId(number))),
         };
         next_hops::keep_ready(worker.net(), &settings.connections, &destination);

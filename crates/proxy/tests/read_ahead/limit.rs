@@ -93,7 +93,7 @@ fn read_ahead_stays_within_the_configured_limit() {
 fn read_ahead_limit_of_the_route_overrides_the_general_one() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
-        config.routes[0].read_ahead = Some(ReadAhead::Unbounded);
+        config.routes[0].read_ahead = Some(ReadAhead::UNBOUNDED);
     });
     let mut flow = begin(&proxy, &origin);
     let read_ahead = flow.read_ahead();

@@ -5,37 +5,43 @@ use crate::config::setting::check_range;
 use crate::config::value::{BadValue, Form};
 use crate::config::values::byte_size::ByteSize;
 use std::fmt;
+use weir_policy::fetch;
 
-/// Bytes taken from a next hop and not yet acknowledged by the fastest client that reads them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ReadAhead {
-    /// At most so many, and what one round trip at the client's rate holds.
-    Bytes(ByteSize),
-    /// As many as the next hop sends: the kernel's buffers and the store are filled at its speed.
-    Unbounded,
-}
+/// The policy's read-ahead limit, as a setting is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadAhead(pub fetch::ReadAhead);
 
 impl ReadAhead {
     /// 64 KiB: what a thin link of 1 Mbit/s carries in half a second, and as much as the proxy
     /// reads at once.
-    pub const DEFAULT: Self = Self::Bytes(ByteSize::from_kib(64));
+    pub const DEFAULT: Self = Self(fetch::ReadAhead::DEFAULT);
 
-    /// A quarter of it is the least receive window; below 4 KiB a window holds few full segments,
-    /// and every one of them costs a turn.
-    pub const LEAST: Self = Self::Bytes(ByteSize::from_kib(16));
+    /// The fetch takes all that the next hop sends.
+    pub const UNBOUNDED: Self = Self(fetch::ReadAhead::Unbounded);
+
+    /// A quarter of it is the smallest receive window; below 4 KiB a window holds few full
+    /// segments, and each of them costs a wake-up.
+    pub const MIN: ByteSize = ByteSize::from_kib(16);
 
     /// No TCP window is larger (RFC 7323 §2.3).
-    pub const MOST: Self = Self::Bytes(ByteSize::from_gib(1));
+    pub const MAX: ByteSize = ByteSize::from_gib(1);
+
+    /// A limit of `size`.
+    #[must_use]
+    pub const fn of(size: ByteSize) -> Self {
+        Self(fetch::ReadAhead::Bytes(size.bytes()))
+    }
 
     /// Refuses a size outside the range; `unbounded` is always allowed.
     pub(in crate::config) fn check(self, path: &str) -> Result<(), Invalid> {
-        match self {
-            Self::Unbounded => Ok(()),
-            Self::Bytes(_) => check_range(path, &self, &Self::LEAST, &Self::MOST).map_err(|no| {
-                let hint = format!("{}, or \"{UNBOUNDED}\"", no.hint);
-                Invalid { hint, ..no }
-            }),
-        }
+        let fetch::ReadAhead::Bytes(bytes) = self.0 else {
+            return Ok(());
+        };
+        let size = ByteSize::from_bytes(bytes);
+        check_range(path, &size, &Self::MIN, &Self::MAX).map_err(|no| {
+            let hint = format!("{}, or \"{UNBOUNDED}\"", no.hint);
+            Invalid { hint, ..no }
+        })
     }
 }
 
@@ -44,9 +50,9 @@ const UNBOUNDED: &str = "unbounded";
 
 impl fmt::Display for ReadAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(size) => size.fmt(f),
-            Self::Unbounded => f.write_str(UNBOUNDED),
+        match self.0 {
+            fetch::ReadAhead::Bytes(bytes) => ByteSize::from_bytes(bytes).fmt(f),
+            fetch::ReadAhead::Unbounded => f.write_str(UNBOUNDED),
         }
     }
 }
@@ -56,10 +62,10 @@ impl std::str::FromStr for ReadAhead {
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
         if text == UNBOUNDED {
-            return Ok(Self::Unbounded);
+            return Ok(Self::UNBOUNDED);
         }
         if text.starts_with(|c: char| c.is_ascii_digit()) {
-            return text.parse().map(Self::Bytes);
+            return text.parse().map(Self::of);
         }
         let refusal = BadValue::new(format!("`{text}` is neither a size nor `{UNBOUNDED}`"));
         let is_meant = ["unlimited", "infinite", "none", "off", "no", "unbound"]
@@ -85,13 +91,13 @@ impl serde::Serialize for ReadAhead {
 
 impl<'de> serde::Deserialize<'de> for ReadAhead {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(LeadVisitor)
+        from.deserialize_any(ReadAheadVisitor)
     }
 }
 
-struct LeadVisitor;
+struct ReadAheadVisitor;
 
-impl serde::de::Visitor<'_> for LeadVisitor {
+impl serde::de::Visitor<'_> for ReadAheadVisitor {
     type Value = ReadAhead;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,12 +109,12 @@ impl serde::de::Visitor<'_> for LeadVisitor {
     }
 
     fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<ReadAhead, E> {
-        Ok(ReadAhead::Bytes(ByteSize::from_bytes(bytes)))
+        Ok(ReadAhead::of(ByteSize::from_bytes(bytes)))
     }
 
     fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<ReadAhead, E> {
         u64::try_from(bytes)
-            .map(|bytes| ReadAhead::Bytes(ByteSize::from_bytes(bytes)))
+            .map(|bytes| ReadAhead::of(ByteSize::from_bytes(bytes)))
             .map_err(|_| E::custom(format!("`{bytes}` is not a read-ahead: it is negative")))
     }
 }
@@ -152,13 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn unbounded_read_ahead_exceeds_any_size_and_sizes_have_a_range() {
-        assert!(ReadAhead::Unbounded > ReadAhead::MOST);
-        let bytes = |count| ReadAhead::Bytes(ByteSize::from_bytes(count)).check("read_ahead");
+    fn unbounded_read_ahead_is_allowed_and_sizes_have_a_range() {
+        let bytes = |count| ReadAhead::of(ByteSize::from_bytes(count)).check("read_ahead");
         assert!(bytes(16 << 10).is_ok());
         assert!(bytes((16 << 10) - 1).is_err());
         assert!(bytes(1 << 30).is_ok());
         assert!(bytes((1 << 30) + 1).is_err_and(|no| no.hint.ends_with("or \"unbounded\"")));
-        assert!(ReadAhead::Unbounded.check("read_ahead").is_ok());
+        assert!(ReadAhead::UNBOUNDED.check("read_ahead").is_ok());
     }
 }
