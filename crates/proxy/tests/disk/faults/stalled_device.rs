@@ -43,7 +43,15 @@ fn response_that_outruns_the_disk_releases_its_memory() {
     // the device works again: nothing of it is stored, and all else is
     setup.files().resume();
     setup.proxy().wait_for(Metric::DiskQueuedBytes, 0);
-    setup.store_whole(&what);
+    // on a busy machine it may outrun the disk once more, which is counted
+    let mut passed = 1;
+    setup.fetch_whole(&what);
+    while setup.proxy().count(Metric::PassedThrough) > passed {
+        passed += 1;
+        setup.fetch_whole(&what);
+    }
+    setup.written(1);
+    setup.given_back();
     setup.hit_on_disk(&what);
 }
 
