@@ -4,12 +4,7 @@
 //! that of the cache nearest to the client. Where it is absent, `X-Cache` is read as Squid, nginx
 //! and others write it: `HIT from proxy`, `MISS`, `REVALIDATED`.
 
-use std::convert::Infallible;
-
-use sfv::visitor::{
-    EntryVisitor, Ignored, InnerListVisitor, ItemVisitor, ListVisitor, ParameterVisitor,
-};
-use sfv::{BareItemFromInput, KeyRef, Parser};
+use sfv::{BareItem, List, ListEntry, Parser};
 
 use crate::tally::{CrossCheck, Outcome};
 
@@ -29,11 +24,26 @@ pub(super) enum Claim {
 impl Claim {
     /// Reads `Cache-Status`; `None` if it is no such thing.
     pub(super) fn of_cache_status(value: &[u8]) -> Option<Self> {
-        let mut last = Member::default();
-        Parser::new(value)
-            .parse_list_with_visitor(Members(&mut last))
-            .ok()?;
-        last.claim()
+        let members: List = Parser::new(value).parse().ok()?;
+        // no member of Cache-Status is a list; it claims nothing
+        let ListEntry::Item(nearest) = members.last()? else {
+            return None;
+        };
+        let parameter = |name: &str| nearest.params.get(name);
+        let is_set = |name: &str| parameter(name) == Some(&BareItem::Boolean(true));
+        if is_set("hit") {
+            return Some(Self::Hit);
+        }
+        if is_set("collapsed") {
+            return Some(Self::Collapsed);
+        }
+        parameter("fwd")?;
+        let is_validated = parameter("fwd-status") == Some(&BareItem::Integer(304.into()));
+        Some(if is_validated {
+            Self::Validated
+        } else {
+            Self::Forwarded
+        })
     }
 
     /// Reads `X-Cache`; `None` if it says neither.
@@ -72,104 +82,6 @@ impl Claim {
         } else {
             CrossCheck::Disagree
         }
-    }
-}
-
-/// One member of the list: a cache.
-#[derive(Clone, Copy, Debug, Default)]
-struct Member {
-    is_hit: bool,
-    is_forwarded: bool,
-    is_collapsed: bool,
-    fwd_status: i64,
-}
-
-impl Member {
-    fn claim(self) -> Option<Claim> {
-        match self {
-            Self { is_hit: true, .. } => Some(Claim::Hit),
-            Self {
-                is_collapsed: true, ..
-            } => Some(Claim::Collapsed),
-            Self {
-                is_forwarded: true,
-                fwd_status: 304,
-                ..
-            } => Some(Claim::Validated),
-            Self {
-                is_forwarded: true, ..
-            } => Some(Claim::Forwarded),
-            _ => None,
-        }
-    }
-}
-
-/// Reads the list; what it leaves behind is the last member.
-struct Members<'m>(&'m mut Member);
-
-impl<'de> ListVisitor<'de> for Members<'_> {
-    type Out = ();
-    type Error = Infallible;
-
-    fn entry(&mut self) -> Result<impl EntryVisitor<'de>, Infallible> {
-        *self.0 = Member::default();
-        Ok(OneMember(self.0))
-    }
-
-    fn finish(self) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-struct OneMember<'m>(&'m mut Member);
-
-impl<'de> EntryVisitor<'de> for OneMember<'_> {
-    type Error = Infallible;
-
-    fn item(self) -> Result<impl ItemVisitor<'de>, Infallible> {
-        Ok(self)
-    }
-
-    fn inner_list(self) -> Result<impl InnerListVisitor<'de>, Infallible> {
-        // no member of Cache-Status is a list; it claims nothing
-        Ok(Ignored)
-    }
-}
-
-impl<'de> ItemVisitor<'de> for OneMember<'_> {
-    type Out = ();
-    type Error = Infallible;
-
-    fn bare_item(
-        self,
-        _name: BareItemFromInput<'de>,
-    ) -> Result<impl ParameterVisitor<'de, Out = ()>, Infallible> {
-        Ok(self)
-    }
-}
-
-impl<'de> ParameterVisitor<'de> for OneMember<'_> {
-    type Out = ();
-    type Error = Infallible;
-
-    fn parameter(
-        &mut self,
-        key: &'de KeyRef,
-        value: BareItemFromInput<'de>,
-    ) -> Result<(), Infallible> {
-        // of parameters with one name the last one counts (RFC 9651 §3.1.2)
-        match (key.as_str(), value) {
-            ("hit", BareItemFromInput::Boolean(is_so)) => self.0.is_hit = is_so,
-            ("collapsed", BareItemFromInput::Boolean(is_so)) => self.0.is_collapsed = is_so,
-            ("fwd", _) => self.0.is_forwarded = true,
-            ("fwd-status", BareItemFromInput::Integer(status)) => self.0.fwd_status = status.into(),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<(), Infallible> {
-        Ok(())
     }
 }
 
