@@ -1,12 +1,14 @@
 //! How a run fails: what could not be done, why, and what to do about it.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::path::Path;
 use weir_workload::output;
 
 /// The cause: usage or environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FailureKind {
     /// The operator's: a scenario that cannot be used, an address that makes no sense. Nothing was
     /// started.
@@ -17,7 +19,7 @@ pub enum FailureKind {
 }
 
 /// A failure with cause and advice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The cause: usage or environment.
     pub kind: FailureKind,

@@ -1,7 +1,7 @@
 //! Messages between master and participants.
 
 use crate::client::ClientResult;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::origin::OriginCounts;
 use crate::tally::SecondTally;
 use crate::usage::ThreadLoad;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use weir_measure::record::{Host, LinkShaping, Mode};
 
 /// The version of this protocol. Participants of another are refused.
-pub(super) const PROTOCOL: u32 = 4;
+pub(super) const PROTOCOL: u32 = 5;
 
 /// What a participant does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,16 +63,7 @@ pub(super) enum ToMaster {
     /// What the origin saw.
     Counted(Box<OriginResult>),
     /// It cannot go on.
-    Failed {
-        /// Its [`FailureKind`].
-        is_usage: bool,
-        /// As of [`Failure`].
-        what: String,
-        /// As of [`Failure`].
-        cause: String,
-        /// As of [`Failure`].
-        hint: Option<String>,
-    },
+    Failed(Failure),
 }
 
 /// The introduction of a participant.
@@ -169,17 +160,6 @@ pub(super) struct AskTask {
     pub(super) servers: Vec<SocketAddr>,
 }
 
-impl From<Failure> for ToMaster {
-    fn from(failure: Failure) -> Self {
-        Self::Failed {
-            is_usage: failure.kind == FailureKind::Usage,
-            what: failure.what,
-            cause: failure.cause,
-            hint: failure.hint,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +181,7 @@ mod tests {
             },
             ToMaster::Result(Box::default()),
             ToMaster::Counted(Box::default()),
-            Failure::usage("cannot x", "y").with_hint("z").into(),
+            ToMaster::Failed(Failure::usage("cannot x", "y").with_hint("z")),
         ];
         for message in messages {
             let line = serde_json::to_string(&message).expect("a message is JSON");

@@ -215,7 +215,7 @@ impl MasterSession<'_> {
     fn finish(self, done: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = &done {
             // the master may be gone
-            let _ = self.writer.send(&ToMaster::from(failure.clone()));
+            let _ = self.writer.send(&ToMaster::Failed(failure.clone()));
         }
         done
     }

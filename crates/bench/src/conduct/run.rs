@@ -7,7 +7,7 @@ use super::participant_pool::{ParticipantPool, PoolEvent};
 use super::plan::RunPlan;
 use super::run_outcome::RunOutcome;
 use super::{PREPARATION_MAX, SILENCE_MAX, START_DELAY, STOP_MAX};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::usage::ProxyProcess;
 use std::collections::HashSet;
@@ -176,24 +176,11 @@ impl<'r> Run<'r> {
         while !waiting.is_empty() {
             match self.pool.hear(POLL_INTERVAL) {
                 Some((from, PoolEvent::Said(message))) => match *message {
-                    ToMaster::Failed {
-                        is_usage,
-                        what: their_what,
-                        cause,
-                        hint,
-                    } => {
-                        let kind = if is_usage {
-                            FailureKind::Usage
-                        } else {
-                            FailureKind::Outside
-                        };
-                        let cause = format!("{} {their_what}: {cause}", self.pool.name(from));
-                        let what = what.to_owned();
+                    ToMaster::Failed(failure) => {
                         return Err(Failure {
-                            kind,
-                            what,
-                            cause,
-                            hint,
+                            what: what.to_owned(),
+                            cause: format!("{} {failure}", self.pool.name(from)),
+                            ..failure
                         });
                     }
                     message => {
@@ -321,9 +308,7 @@ impl<'r> Run<'r> {
                     gathered.add_origin(&result);
                 }
             }
-            ToMaster::Failed { what, cause, .. } => {
-                self.lose(from, &format!("{what}: {cause}"), gathered);
-            }
+            ToMaster::Failed(failure) => self.lose(from, &failure.to_string(), gathered),
             ToMaster::Served { .. } | ToMaster::Pong => {}
             ToMaster::Hello(_) | ToMaster::Ready { .. } => {
                 self.lose(from, "it spoke out of turn", gathered);
