@@ -6,6 +6,7 @@
 //! whether there are links at all, since the modem experiment compares just that.
 
 use std::collections::BTreeMap;
+use toml::{Table, Value};
 use weir_measure::float;
 use weir_measure::record::{Host, Record};
 
@@ -88,37 +89,30 @@ impl Conditions {
     }
 }
 
-/// Every key with its value, by table and name.
+/// Every key with its value as TOML, by table and name; nothing of a text that is none.
 fn keys(scenario: &str) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
-    let mut table = String::new();
-    let mut is_in_text = false;
-    let mut array = 0;
-    for line in scenario.lines().map(str::trim) {
-        let has_quotes = line.matches("\"\"\"").count() % 2 == 1;
-        if is_in_text {
-            is_in_text = !has_quotes;
-            continue;
-        }
-        is_in_text = has_quotes;
-        if let Some(name) = line
-            .strip_prefix("[[")
-            .and_then(|rest| rest.strip_suffix("]]"))
-        {
-            array += 1;
-            table = format!("{name}[{array}].");
-        } else if let Some(name) = line
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-        {
-            table = format!("{name}.");
-        } else if let Some((key, value)) = line.split_once(" = ")
-            && !line.starts_with('#')
-        {
-            keys.insert(format!("{table}{key}"), value.to_owned());
-        }
+    if let Ok(table) = scenario.parse::<Table>() {
+        collect("", &table, &mut keys);
     }
     keys
+}
+
+/// Enters the keys of a table, and of those in it, behind `prefix`.
+fn collect(prefix: &str, table: &Table, keys: &mut BTreeMap<String, String>) {
+    for (key, value) in table {
+        let name = format!("{prefix}{key}");
+        match value {
+            Value::Table(inner) => collect(&format!("{name}."), inner, keys),
+            Value::Array(items) if items.iter().all(Value::is_table) => {
+                let tables = (1..).zip(items.iter().filter_map(Value::as_table));
+                tables.for_each(|(number, inner)| {
+                    collect(&format!("{name}[{number}]."), inner, keys);
+                });
+            }
+            other => drop(keys.insert(name, other.to_string())),
+        }
+    }
 }
 
 fn between(
