@@ -45,18 +45,18 @@ pub(super) struct Engine<'r> {
     rules: Rules,
     requests: Requests,
     reference: Reference<'r>,
-    clock: Clock,
-    poll: Poll,
-    timers: Timers,
-    source: Source,
+    pub(super) clock: Clock,
+    pub(super) poll: Poll,
+    pub(super) timers: Timers,
+    pub(super) source: Source,
     agents: Vec<Member>,
     slots: Vec<Slot>,
-    statistics: Statistics,
+    pub(super) statistics: Statistics,
     tasks: VecDeque<Task>,
     scratch: Vec<u8>,
     response_timeout_us: u64,
     /// Requests that are due and have not ended.
-    outstanding: u64,
+    pub(super) outstanding: u64,
     /// Nothing new is begun.
     is_over: bool,
 }
@@ -139,36 +139,8 @@ impl<'r> Engine<'r> {
         }
     }
 
-    pub(super) fn poll(&mut self) -> &mut Poll {
-        &mut self.poll
-    }
-
-    pub(super) fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    pub(super) fn source(&mut self) -> &mut Source {
-        &mut self.source
-    }
-
-    pub(super) fn statistics(&mut self) -> &mut Statistics {
-        &mut self.statistics
-    }
-
-    pub(super) fn into_statistics(self) -> Statistics {
-        self.statistics
-    }
-
-    pub(super) fn outstanding(&self) -> u64 {
-        self.outstanding
-    }
-
     pub(super) fn has_tasks(&self) -> bool {
         !self.tasks.is_empty()
-    }
-
-    pub(super) fn next_timer_us(&self) -> u64 {
-        self.timers.next_us()
     }
 
     /// The second that begins now, by the wall.

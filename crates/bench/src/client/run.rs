@@ -72,7 +72,7 @@ pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<Clie
         round.wait(&mut events).map_err(outside)?;
     }
     round.engine.end();
-    Ok(round.engine.into_statistics().close())
+    Ok(round.engine.statistics.close())
 }
 
 struct Round<'r> {
@@ -87,42 +87,42 @@ impl Round<'_> {
     /// Does what the clock says; false when the run is over.
     fn goes_on(&mut self, plan: &ClientPlan, feed: &dyn Feed) -> bool {
         let engine = &mut self.engine;
-        let now_us = engine.clock().now_us();
+        let now_us = engine.clock.now_us();
         engine.set_wall(now_us);
         engine.start_due(now_us);
         engine.wake_due(now_us);
         engine.work(TASKS_A_ROUND);
         while now_us >= self.next_second_us {
-            feed.second(engine.statistics().turn_second());
+            feed.second(engine.statistics.turn_second());
             self.next_second_us += SECOND_US;
         }
-        let is_scheduled = engine.source().is_scheduled();
-        if engine.has_tasks() || engine.source().next_due_us() != NEVER_US {
+        let is_scheduled = engine.source.is_scheduled();
+        if engine.has_tasks() || engine.source.next_due_us() != NEVER_US {
             return true;
         }
         if is_scheduled && self.drain_until_us == NEVER_US {
             self.drain_until_us = now_us.saturating_add(drain_us(plan));
         }
-        engine.outstanding() > 0 && now_us < self.drain_until_us
+        engine.outstanding > 0 && now_us < self.drain_until_us
     }
 
     /// Waits for sockets and clock, and passes events to the connections.
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let engine = &mut self.engine;
         let next_us = engine
-            .source()
+            .source
             .next_due_us()
-            .min(engine.next_timer_us())
+            .min(engine.timers.next_us())
             .min(self.next_second_us)
             .min(self.drain_until_us);
         let timeout = if engine.has_tasks() {
             Some(Duration::ZERO)
         } else {
-            let now_us = engine.clock().now_us();
+            let now_us = engine.clock.now_us();
             self.timer_fd.set(next_us, now_us)?;
             None
         };
-        match engine.poll().poll(events, timeout) {
+        match engine.poll.poll(events, timeout) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(error),
