@@ -108,13 +108,6 @@ impl OriginCounts {
 }
 
 impl PhaseCounts {
-    /// Requests on one connection in the mean; `None` without a connection.
-    #[must_use]
-    pub fn connection_requests_mean(&self) -> Option<f64> {
-        // counts are far below 2^53
-        (self.connections_opened > 0).then(|| self.requests as f64 / self.connections_opened as f64)
-    }
-
     /// Counts a response by its status.
     pub(super) fn status(&mut self, status: u16) {
         *match status {
@@ -188,8 +181,6 @@ mod tests {
             ),
             (2, 2, 2)
         );
-        assert_eq!(sum.phases[2].connection_requests_mean(), Some(4.0));
-        assert_eq!(sum.phases[1].connection_requests_mean(), None);
         assert_eq!(sum.total().requests, 15);
     }
 
