@@ -45,7 +45,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     match (chore.as_str(), rest) {
         ("ci", []) => ci::run(),
         ("tidy", []) => tidy::run(),
-        ("need", [_, ..]) => need::programs_named(rest),
+        ("need", [_, ..]) => need::programs(rest),
         (
             "peers" | "instructions" | "uneven" | "memory" | "store-bench" | "sim-bench"
             | "bench-speed" | "tables",

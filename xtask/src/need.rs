@@ -52,33 +52,11 @@ pub fn find(program: &str) -> Option<PathBuf> {
 /// Makes sure that all of these programs are there: `cargo xtask need PROGRAM...`
 ///
 /// # Errors
-/// A program is not known, or cannot be installed from here.
-pub fn programs_named(names: &[impl AsRef<str>]) -> Result<(), Failure> {
+/// A program is not known, or a package is missing that cannot be installed from here.
+pub fn programs(names: &[impl AsRef<str>]) -> Result<(), Failure> {
     let needs = names.iter().map(|name| known(name.as_ref()));
-    programs(&needs.collect::<Result<Vec<_>, _>>()?)
-}
-
-/// The package of a program.
-///
-/// # Errors
-/// It is not known.
-pub fn known(program: &str) -> Result<Need, Failure> {
-    let need = KNOWN.iter().find(|(name, _)| *name == program);
-    need.copied().ok_or_else(|| {
-        let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-        Failure::Usage(format!(
-            "the package of `{program}` is not known; known programs: {}",
-            names.join(", ")
-        ))
-    })
-}
-
-/// Makes sure that all of these programs are there.
-///
-/// # Errors
-/// Names the packages that are missing when they cannot be installed from here.
-pub fn programs(needs: &[Need]) -> Result<(), Failure> {
-    let packages = packages_missing(needs);
+    let needs = needs.collect::<Result<Vec<Need>, Failure>>()?;
+    let packages = packages_missing(&needs);
     if packages.is_empty() {
         return Ok(());
     }
@@ -98,13 +76,28 @@ pub fn programs(needs: &[Need]) -> Result<(), Failure> {
     let mut install = vec!["install", "-y", "--no-install-recommends"];
     install.extend(&packages);
     apt_get(&install)?;
-    match packages_missing(needs).as_slice() {
+    match packages_missing(&needs).as_slice() {
         [] => Ok(()),
         missing => Err(Failure::Outside(format!(
             "still missing after installing: {}",
             missing.join(" ")
         ))),
     }
+}
+
+/// The package of a program.
+///
+/// # Errors
+/// It is not known.
+pub fn known(program: &str) -> Result<Need, Failure> {
+    let need = KNOWN.iter().find(|(name, _)| *name == program);
+    need.copied().ok_or_else(|| {
+        let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+        Failure::Usage(format!(
+            "the package of `{program}` is not known; known programs: {}",
+            names.join(", ")
+        ))
+    })
 }
 
 fn packages_missing(needs: &[Need]) -> Vec<&'static str> {

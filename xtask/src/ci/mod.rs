@@ -121,12 +121,7 @@ fn prerequisites() -> Remark {
                 .to_owned(),
         ));
     }
-    need::programs(
-        &PROGRAMS
-            .map(need::known)
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?,
-    )?;
+    need::programs(&PROGRAMS)?;
     let missing = ["fmt", "clippy"].into_iter().any(|part| !has_cargo(part));
     if missing {
         let mut rustup = Command::new("rustup");

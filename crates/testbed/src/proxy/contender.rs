@@ -162,7 +162,7 @@ pub(crate) fn prepare(
             .clone()
             .filter_map(|contender| contender.installed_as);
         let programs: Vec<&str> = tools.clone().chain(peers).collect();
-        need::programs_named(&programs)?;
+        need::programs(&programs)?;
     }
     if let Some(tool) = tools.clone().find(|tool| need::find(tool).is_none()) {
         return Err(Failure::Outside(format!(
