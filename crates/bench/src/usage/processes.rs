@@ -88,8 +88,10 @@ impl Processes {
         let mut seen = HashMap::with_capacity(tree.len());
         for id in tree {
             let Some(now) = self.bytes(*id) else {
-                // one that is just ending hides nothing from us
-                self.hides_bytes |= stats[id].is_running;
+                // one that has just ended hides nothing from us
+                let stat = self.read(*id, "stat");
+                let stat = stat.as_deref().and_then(Stat::parse);
+                self.hides_bytes |= stat.is_some_and(|stat| stat.is_running);
                 continue;
             };
             let name = (*id, stats[id].started);
