@@ -1,8 +1,9 @@
 //! The metrics of a run: one number each, and which way is better.
 
 use super::comparison::{ProxyRuns, UNCACHED, clients, mean_us, result, together};
+use weir_measure::float;
 use weir_measure::record::Record;
-use weir_report::{Unit, float};
+use weir_report::Unit;
 
 /// A number by which proxies are compared.
 #[derive(Clone, Copy)]

@@ -3,9 +3,9 @@
 
 use super::comparison::Comparison;
 use super::table::written;
-use weir_measure::ratio;
 use weir_measure::record::{Histogram, KindSide, OriginSide, Phase, Record};
-use weir_report::{Html, Unit, count, digits, float};
+use weir_measure::{float, ratio};
+use weir_report::{Html, Unit, count, digits};
 
 /// Tables of the chosen run of each proxy, folded away.
 pub(super) fn write(html: &mut Html, comparison: &Comparison<'_>) {

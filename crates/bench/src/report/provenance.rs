@@ -2,8 +2,9 @@
 
 use super::source::RecordFile;
 use std::collections::BTreeMap;
+use weir_measure::float;
 use weir_measure::record::{Generator, Mode, Record, WrongResponse};
-use weir_report::{Html, Unit, count, digits, float};
+use weir_report::{Html, Unit, count, digits};
 
 /// A fold for each run, one for what was wrong, and the scenarios, each text once.
 pub(super) fn write(html: &mut Html, runs: &[RecordFile]) {

@@ -3,8 +3,9 @@
 use super::comparison::{Comparison, clients, distinct, link_bits_per_s, together};
 use super::metric;
 use super::source::RecordFile;
+use weir_measure::float;
 use weir_measure::record::Record;
-use weir_report::{Html, Unit, count, digits, float};
+use weir_report::{Html, Unit, count, digits};
 
 /// So many measured phases have columns here; all of them are in tables of their own.
 const PHASES_IN_ROW: usize = 2;

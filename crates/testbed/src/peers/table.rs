@@ -5,7 +5,8 @@ use super::run::Run;
 use super::{CONTENDERS, Record};
 use crate::proxy::contender::WEIR;
 use crate::proxy::idle::Idle;
-use crate::record::markdown::{self, Spread, Target, line, list, row};
+use crate::record::markdown::{self, Target, line, list, row};
+use weir_measure::quantile::Spread;
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of another's, at
 /// most.
@@ -95,7 +96,7 @@ fn cell_table(out: &mut String, record: &Record, cell: &str) {
             format!("{name:<13}"),
             format!("{:>10.0}", median(Run::requests_per_second)),
             format!("{:>8.1}", cpu.median),
-            format!("{:>7.1} - {:<7.1}", cpu.least, cpu.most),
+            format!("{:>7.1} - {:<7.1}", cpu.min, cpu.max),
             format!("{:>8.1}", median(Run::system_us_per_request)),
             format!("{:>8.0}", median(Run::p99_us)),
             format!("{:>8.1}", median(Run::pss_mib)),

@@ -2,6 +2,8 @@
 
 use crate::record::{Benchmark, Record};
 use std::fmt::{self, Display, Write};
+use weir_measure::float;
+use weir_measure::quantile::Spread;
 
 /// What is wanted of weir, and whether it is so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +103,9 @@ pub(crate) const COULD_NOT: &str = "What could not be";
 /// What was agreed that weir reaches.
 pub(crate) const TARGETS: &str = "Targets of weir";
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of a measurement are far below 2^52"
-)]
+/// A count by another one, which counts as 1 if it is 0.
 pub(crate) fn ratio(of: u64, to: u64) -> f64 {
-    of as f64 / to.max(1) as f64
+    float(of) / float(to.max(1))
 }
 
 /// KiB below a megabyte, since read-ahead is promised in them; above, decimal as downloads are.
@@ -118,31 +117,6 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// Least, median and most of several measurements of one thing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) least: f64,
-    pub(crate) median: f64,
-    pub(crate) most: f64,
-}
-
-impl Spread {
-    /// `None` of nothing. Of an even number the median lies between the two in the middle.
-    pub(crate) fn of(numbers: impl Iterator<Item = f64>) -> Option<Self> {
-        let mut numbers: Vec<f64> = numbers.collect();
-        numbers.sort_by(f64::total_cmp);
-        let (least, most) = (*numbers.first()?, *numbers.last()?);
-        let middle = numbers.len() / 2;
-        let below = (numbers.len() - 1) / 2;
-        let median = f64::midpoint(numbers[below], numbers[middle]);
-        Some(Self {
-            least,
-            median,
-            most,
-        })
-    }
-}
-
 /// The median alone.
 pub(crate) fn median(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     Spread::of(numbers).map(|spread| spread.median)
@@ -151,19 +125,6 @@ pub(crate) fn median(numbers: impl Iterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn median_is_the_middle_value_or_the_mean_of_the_two_middle_ones() {
-        let check = |numbers: &[f64], expected: Option<(f64, f64, f64)>| {
-            let found = Spread::of(numbers.iter().copied());
-            let found = found.map(|spread| (spread.least, spread.median, spread.most));
-            assert_eq!(found, expected, "{numbers:?}");
-        };
-        check(&[], None);
-        check(&[3.0], Some((3.0, 3.0, 3.0)));
-        check(&[9.0, 1.0, 2.0], Some((1.0, 2.0, 9.0)));
-        check(&[9.0, 1.0, 2.0, 4.0], Some((1.0, 3.0, 9.0)));
-    }
 
     #[test]
     fn table_without_rows_is_left_out() {

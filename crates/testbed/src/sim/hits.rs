@@ -3,6 +3,7 @@
 
 use super::Options;
 use super::child::said;
+use crate::record::markdown::ratio;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,9 +51,8 @@ pub(super) struct HitsRun {
 }
 
 impl HitsRun {
-    #[expect(clippy::cast_precision_loss, reason = "printed with three digits")]
     pub(super) fn millions_a_second(&self) -> f64 {
-        self.requests as f64 / self.cpu_us.max(1) as f64
+        ratio(self.requests, self.cpu_us)
     }
 }
 

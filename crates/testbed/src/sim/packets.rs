@@ -4,6 +4,7 @@ use super::child::{self, RunCost};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
+use weir_measure::float;
 use xtask::failure::Failure;
 
 /// One scenario of one run of the example `sim_speed`: one thread, rows at hand.
@@ -61,8 +62,7 @@ pub(crate) fn memory(speed: &str, requests: u64, keys: u64) -> Result<Memory, Fa
 }
 
 impl Packets {
-    #[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
     pub(crate) fn requests_s(&self) -> f64 {
-        self.requests as f64 / self.cpu_seconds.max(1e-9)
+        float(self.requests) / self.cpu_seconds.max(1e-9)
     }
 }

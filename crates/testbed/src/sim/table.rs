@@ -6,6 +6,7 @@ use super::files::MadeTrace;
 use super::hits::{Hits, HitsRun, POLICIES};
 use super::packets::Packets;
 use crate::record::markdown::{Target, line, ratio, row, table};
+use weir_measure::float;
 
 /// How far the hit ratio of a policy may be from the other's, in a whole of 1. FIFO and LRU are the
 /// same algorithm everywhere; byte-capacity variants of the others differ in small things.
@@ -122,9 +123,8 @@ fn made_table(out: &mut String, made: &MadeTrace) {
 }
 
 /// Three cells: seconds, requests a second, MiB at most.
-#[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
 fn cost(requests: u64, took: &RunCost) -> String {
-    let rate = requests as f64 / took.seconds.max(1e-9);
+    let rate = float(requests) / took.seconds.max(1e-9);
     let mib = took.peak_rss_kib / 1024;
     format!("{:.1} | {rate:.0} | {mib}", took.seconds)
 }
@@ -216,12 +216,11 @@ fn fastest<'r>(runs: &'r [Packets], scenario: &str) -> Option<&'r Packets> {
 }
 
 /// Requests of the trace a second, if one thread makes all three runs.
-#[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
 fn all_three(runs: &[Packets]) -> Option<f64> {
     let all = SCENARIOS.map(|scenario| fastest(runs, scenario));
     let seconds = all.iter().map(|run| run.map(|run| run.cpu_seconds));
     let seconds: f64 = seconds.sum::<Option<f64>>()?;
-    Some(all[0]?.requests as f64 / seconds.max(1e-9))
+    Some(float(all[0]?.requests) / seconds.max(1e-9))
 }
 
 /// The run that took the least: what disturbs a run only makes it longer.

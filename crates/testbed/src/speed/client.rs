@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weir_bench::client::{self, ClientLimits, ClientPlan, Feed, Form};
 use weir_bench::tally::{PhaseTally, RequestCounts, SecondTally};
+use weir_measure::float;
 use weir_workload::Share;
 use xtask::failure::{During, Failure};
 
@@ -51,12 +52,8 @@ pub(super) struct ClientTotals {
 
 impl ClientTotals {
     /// Requests a second.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "requests of a run are far below 2^52"
-    )]
     pub(super) fn rate(&self) -> f64 {
-        self.requests as f64 / self.seconds.max(1e-9)
+        float(self.requests) / self.seconds.max(1e-9)
     }
 
     /// `expected` is how many responses were of the kind that all should be.

@@ -5,7 +5,9 @@
 //! means are computed by the schema's own methods.
 
 use super::newest;
-use crate::record::markdown::{Spread, line, median, row};
+use crate::record::markdown::{line, median, row};
+use weir_measure::float;
+use weir_measure::quantile::Spread;
 use weir_measure::record::{Phase, Record};
 use xtask::failure::{During, Failure};
 use xtask::root;
@@ -147,11 +149,11 @@ fn spread(set: &RunSet) -> String {
         };
         run.measured().take(plain).filter_map(phase_s)
     });
-    let Some(Spread { least, most, .. }) = Spread::of(means) else {
+    let Some(Spread { min, max, .. }) = Spread::of(means) else {
         return String::new();
     };
     format!(
-        "The first phase, and everything without caching: {least:.3} to {most:.3} s, for every proxy and number of clients."
+        "The first phase, and everything without caching: {min:.3} to {max:.3} s, for every proxy and number of clients."
     )
 }
 
@@ -171,12 +173,8 @@ fn phase_s(phase: &Phase) -> Option<f64> {
     phase.response_time.all.mean_us().map(|mean| mean / 1e6)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "requests of a run are far below 2^53"
-)]
 fn rate_per_s(run: &Record) -> Option<f64> {
-    (run.seconds > 0.0).then(|| run.total.client.answered() as f64 / run.seconds)
+    (run.seconds > 0.0).then(|| float(run.total.client.answered()) / run.seconds)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::measurement::Subject;
 use crate::client::group::ClientGroup;
 use crate::proxy::server::Server;
+use crate::record::markdown::ratio;
 use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -99,15 +100,11 @@ impl Memory {
     /// The mean of the last third over that of the first; `None` with less than three samples.
     /// Single samples are of moments: between two steps of the clients TCP holds a tenth more or
     /// less.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "KiB of a machine are far below 2^52"
-    )]
     pub(crate) fn growth(&self) -> Option<f64> {
         let third = self.samples.len() / 3;
         let mean = |samples: &[Sample]| {
             let sum: u64 = samples.iter().map(Sample::sum_kib).sum();
-            sum as f64 / samples.len() as f64
+            ratio(sum, samples.len() as u64)
         };
         let (first, last) = (
             self.samples.get(..third)?,

@@ -3,8 +3,9 @@
 
 use crate::report::comparison::{Comparison, ProxyRuns, result};
 use crate::report::modem::BEHIND_LINKS;
+use weir_measure::float;
 use weir_measure::record::{Histogram, Record};
-use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, nines, ys};
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, nines, ys};
 
 /// Points of a curve; more would not be seen.
 const POINTS_MAX: f64 = 120.0;

@@ -9,8 +9,9 @@ use crate::record::verdict::is_of_generator;
 use crate::report::comparison::{CACHING, Comparison, ProxyRuns, clients, mean_us};
 use crate::report::source::RecordFile;
 use crate::report::table::written;
+use weir_measure::float;
 use weir_measure::record::Record;
-use weir_report::{Axis, Figure, Html, Line, Stroke, Unit, digits, float, ys};
+use weir_report::{Axis, Figure, Html, Line, Stroke, Unit, digits, ys};
 
 /// The scenario that is for this.
 const SCENARIO: &str = "wpb-load";

@@ -12,9 +12,10 @@ use crate::report::comparison::{
 use crate::report::median_range::MedianRange;
 use crate::report::source::RecordFile;
 use crate::report::{metric, paper};
+use weir_measure::float;
 use weir_measure::record::{Phase, Record};
 use weir_report::palette;
-use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, float, ys};
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, ys};
 
 /// All figures of a sweep; none if it is no sweep.
 pub(in crate::report) fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {

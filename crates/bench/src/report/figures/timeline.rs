@@ -3,8 +3,9 @@
 
 use crate::report::comparison::{Comparison, clients};
 use crate::report::source::RecordFile;
+use weir_measure::float;
 use weir_measure::record::{Record, Second, UsageSecond};
-use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, digits, float, palette, xs, ys};
+use weir_report::{Axis, Figure, Line, Point, Stroke, Unit, digits, palette, xs, ys};
 
 /// Points of a line; seconds of longer runs are put together.
 const POINTS_MAX: usize = 240;

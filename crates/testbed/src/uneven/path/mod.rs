@@ -16,7 +16,7 @@ use crate::origin::{Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
-use crate::record::markdown::median;
+use crate::record::markdown::{median, ratio};
 use crate::record::millis;
 use namespace::Namespace;
 use serde::{Deserialize, Serialize};
@@ -96,12 +96,8 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "bytes and milliseconds of a download are far below 2^52"
-    )]
     pub(crate) fn mb_per_s(&self) -> f64 {
-        self.size_bytes as f64 / 1000.0 / self.duration_ms.max(1) as f64
+        ratio(self.size_bytes, self.duration_ms) / 1000.0
     }
 }
 
