@@ -29,7 +29,7 @@ mod statistics;
 mod timer_fd;
 mod timers;
 
-pub(crate) use connection::{Ending, Inspect};
+pub use connection::{Command, Connection, Ending, Event, Inspect};
 pub use run::run;
 
 pub use crate::link::Namespace;

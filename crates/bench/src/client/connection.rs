@@ -31,7 +31,7 @@ const HEAD_LIMITS: HeadLimits = HeadLimits {
 const INTERIM_MAX: u8 = 8;
 
 /// Looks at what is received.
-pub(crate) trait Inspect {
+pub trait Inspect {
     /// The head of the final response, and its bytes.
     fn head(&mut self, head: &ResponseHead<'_, '_>, bytes: &[u8]);
 
@@ -41,7 +41,7 @@ pub(crate) trait Inspect {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event<'b> {
+pub enum Event<'b> {
     /// A request is to be made. Only on a connection that is closed or idle.
     Ask {
         /// Its method decides whether the response has content.
@@ -69,7 +69,7 @@ pub(crate) enum Event<'b> {
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+pub enum Command {
     /// Set up the connection, then say so.
     Connect,
     /// Write the request, then say so.
@@ -89,7 +89,7 @@ pub(crate) enum Command {
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// The response is whole by its framing. `until_close`: the end was the end of the connection.
     Whole {
         /// Nothing but the end of the connection said so.
@@ -110,7 +110,7 @@ pub(crate) enum Ending {
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     state: State,
     method: Method,
     keep: bool,
@@ -136,6 +136,14 @@ enum State {
 }
 
 impl Connection {
+    /// A connection whose GET is written already and asked to keep it.
+    #[must_use]
+    pub fn with_get_sent() -> Self {
+        let mut connection = Self::new();
+        connection.begin(Method::Get, true, State::Head);
+        connection
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             state: State::Closed,
@@ -160,7 +168,7 @@ impl Connection {
     /// # Panics
     /// If the driver asks while an exchange is under way, or tells of a connection that was not
     /// begun: a mistake of ours.
-    pub(crate) fn handle(&mut self, event: Event<'_>, inspector: &mut impl Inspect) -> Command {
+    pub fn handle(&mut self, event: Event<'_>, inspector: &mut impl Inspect) -> Command {
         match (&self.state, event) {
             (State::Closed, Event::Ask { method, keep }) => {
                 self.exchanges = 0;

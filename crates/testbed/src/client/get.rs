@@ -1,20 +1,12 @@
 //! A client of a few lines: one GET on a connection that stays open.
 
 use rustix::net::{AddressFamily, SocketType, bind, connect as connect_socket, socket, sockopt};
-use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::ops::ControlFlow;
 use std::time::Duration;
-use weir_semantics::Method;
-use weir_wire::{
-    BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, parse_response,
-    response_body,
-};
-
-const HEAD_LIMITS: HeadLimits = HeadLimits {
-    bytes_max: 64 * 1024,
-    fields_max: 100,
-};
+use weir_bench::client::{Command, Connection, Ending, Event, Inspect};
+use weir_wire::ResponseHead;
 
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -23,10 +15,21 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const CONNECTIONS_PER_ADDRESS: usize = 1000;
 
 /// What is checked of a response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+}
+
+impl Inspect for Answer {
+    fn head(&mut self, head: &ResponseHead<'_, '_>, _: &[u8]) {
+        self.status = head.status;
+    }
+
+    fn content(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.body.extend_from_slice(bytes);
+        ControlFlow::Continue(())
+    }
 }
 
 /// A connection on which nothing waits for ever.
@@ -79,55 +82,25 @@ pub(crate) fn get(stream: &mut TcpStream, path: &str) -> io::Result<Answer> {
 /// The same of a host.
 pub(crate) fn get_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Result<Answer> {
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
-    let mut received = Vec::new();
-    let (status, mut reader, head_bytes) = loop {
-        receive(stream, &mut received)?;
-        let mut lines = LineBuffer::new();
-        let parsed = parse_response(&received, &HEAD_LIMITS, &mut lines).map_err(invalid)?;
-        if let Progress::Complete { head, consumed } = parsed {
-            let length = response_body(head.version, Method::Get, head.status, head.fields);
-            match length.map_err(invalid)? {
-                BodyLength::UntilClose => return Err(invalid("a body of unknown length")),
-                length => break (head.status, BodyReader::new(length, HEAD_LIMITS), consumed),
-            }
-        }
-    };
-    received.drain(..head_bytes);
-    let mut body = Vec::new();
-    loop {
-        let step = reader.step(&received).map_err(invalid)?;
-        let (consumed, needs_more) = (step.consumed, step.event == BodyEvent::NeedMore);
-        match step.event {
-            BodyEvent::Data(bytes) => body.extend_from_slice(bytes),
-            BodyEvent::End => return Ok(Answer { status, body }),
-            BodyEvent::NeedMore => {}
-        }
-        received.drain(..consumed);
-        if needs_more {
-            receive(stream, &mut received)?;
-        }
-    }
-}
-
-fn receive(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<()> {
+    let (mut connection, mut answer) = (Connection::with_get_sent(), Answer::default());
     let mut part = [0; 16 * 1024];
-    match stream.read(&mut part)? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        length => {
-            received.extend_from_slice(&part[..length]);
-            Ok(())
+    loop {
+        let event = match stream.read(&mut part)? {
+            0 => Event::Closed,
+            length => Event::Bytes(&part[..length]),
+        };
+        match connection.handle(event, &mut answer) {
+            Command::Finish {
+                ending: Ending::Whole { until_close: false },
+                ..
+            } => return Ok(answer),
+            Command::Finish { ending, .. } => {
+                let what = format!("no whole response: {ending:?}");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            _ => {}
         }
     }
-}
-
-pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    let fields = head.lines().filter_map(|line| line.split_once(':'));
-    let mut named = fields.filter(|(this, _)| this.eq_ignore_ascii_case(name));
-    named.next().map(|(_, value)| value.trim())
-}
-
-fn invalid(what: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A response as it arrives at a client: head, then content of which every byte is checked.
 
-use super::get::field;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::ops::ControlFlow;
+use weir_bench::client::{Command, Connection, Ending, Event, Inspect};
 use weir_bench::origin::{ResponseSpec, content_of};
+use weir_semantics::line_named;
+use weir_wire::ResponseHead;
 use weir_workload::Content;
-
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A request that was sent, and what has arrived of its response.
 #[derive(Debug)]
@@ -43,16 +44,16 @@ impl Transfer {
 
     /// Whether nothing of a response came.
     pub(crate) fn is_unanswered(&self) -> bool {
-        !self.response.has_head && self.response.head.is_empty()
+        self.response.is_unanswered
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.response.is_whole()
+        self.response.is_whole
     }
 
     /// Content that arrived.
     pub(crate) fn read_bytes(&self) -> u64 {
-        self.response.read_bytes
+        self.response.check.read_bytes
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -68,84 +69,107 @@ impl Transfer {
 /// The connection ended before the response did.
 pub(crate) const CUT: &str = "cut";
 
+const TOO_LONG: &str = "more content than there is";
+
 #[derive(Debug)]
 struct Response {
-    content: Content,
-    size_bytes: u64,
-    has_length: bool,
-    /// Until it is whole.
-    head: Vec<u8>,
-    has_head: bool,
-    read_bytes: u64,
-    has_ended: bool,
+    connection: Connection,
+    check: ContentCheck,
+    is_unanswered: bool,
+    is_whole: bool,
 }
 
 impl Response {
     fn new(spec: &ResponseSpec) -> Self {
         Self {
-            content: content_of(&spec.to_string()),
-            size_bytes: spec.size_bytes,
-            has_length: spec.has_length,
-            head: Vec::new(),
-            has_head: false,
-            read_bytes: 0,
-            has_ended: false,
+            connection: Connection::with_get_sent(),
+            check: ContentCheck {
+                content: content_of(&spec.to_string()),
+                size_bytes: spec.size_bytes,
+                has_length: spec.has_length,
+                read_bytes: 0,
+                mismatch: None,
+            },
+            is_unanswered: true,
+            is_whole: false,
         }
-    }
-
-    fn is_whole(&self) -> bool {
-        let has_all = self.has_head && self.read_bytes == self.size_bytes;
-        has_all && (self.has_length || self.has_ended)
     }
 
     fn end(&mut self) -> Result<(), String> {
-        self.has_ended = true;
-        self.is_whole().then_some(()).ok_or(CUT.to_owned())
+        if self.is_whole {
+            return Ok(());
+        }
+        self.handle(Event::Closed)
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
-        if self.has_head {
-            return self.take_content(bytes);
+        self.is_unanswered = false;
+        if self.is_whole {
+            return Err(TOO_LONG.to_owned());
         }
-        self.head.extend_from_slice(bytes);
-        let end = self.head.windows(4).position(|four| four == b"\r\n\r\n");
-        let Some(end) = end else {
-            return if self.head.len() > HEAD_BYTES_MAX {
-                Err("a head without an end".to_owned())
-            } else {
-                Ok(())
-            };
+        self.handle(Event::Bytes(bytes))
+    }
+
+    fn handle(&mut self, event: Event<'_>) -> Result<(), String> {
+        let command = self.connection.handle(event, &mut self.check);
+        if let Some(mismatch) = self.check.mismatch.take() {
+            return Err(mismatch);
+        }
+        let Command::Finish { ending, .. } = command else {
+            return Ok(());
         };
-        let rest = self.head.split_off(end + 4);
-        let head = std::mem::take(&mut self.head);
-        self.check_head(&String::from_utf8_lossy(&head))?;
-        self.has_head = true;
-        self.take_content(&rest)
-    }
-
-    fn check_head(&self, head: &str) -> Result<(), String> {
-        let status = head.split([' ', '\r']).nth(1).unwrap_or_default();
-        if status != "200" {
-            return Err(format!("status {status}"));
-        }
-        let length = field(head, "content-length");
-        let is_right = length.and_then(|length| length.parse().ok()) == Some(self.size_bytes);
-        match length {
-            _ if is_right || !self.has_length => Ok(()),
-            Some(length) => Err(format!("a Content-Length of {length}")),
-            None => Err("no Content-Length".to_owned()),
+        self.is_whole = matches!(ending, Ending::Whole { .. }) && self.check.is_complete();
+        match ending {
+            _ if self.is_whole => Ok(()),
+            Ending::Surplus => Err(TOO_LONG.to_owned()),
+            Ending::Unreadable(why) => Err(why.to_owned()),
+            _ => Err(CUT.to_owned()),
         }
     }
+}
 
-    fn take_content(&mut self, bytes: &[u8]) -> Result<(), String> {
-        if bytes.len() as u64 > self.size_bytes - self.read_bytes {
-            return Err("more content than there is".to_owned());
+/// What a response should be, and the first thing in it that is not so.
+#[derive(Debug)]
+struct ContentCheck {
+    content: Content,
+    size_bytes: u64,
+    has_length: bool,
+    read_bytes: u64,
+    mismatch: Option<String>,
+}
+
+impl ContentCheck {
+    fn is_complete(&self) -> bool {
+        self.read_bytes == self.size_bytes
+    }
+}
+
+impl Inspect for ContentCheck {
+    fn head(&mut self, head: &ResponseHead<'_, '_>, _: &[u8]) {
+        let length = line_named(head.fields, "Content-Length").map(String::from_utf8_lossy);
+        self.mismatch = match length {
+            _ if head.status != 200 => Some(format!("status {}", head.status)),
+            _ if !self.has_length => None,
+            Some(length) if length == self.size_bytes.to_string() => None,
+            Some(length) => Some(format!("a Content-Length of {length}")),
+            None => Some("no Content-Length".to_owned()),
+        };
+    }
+
+    fn content(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        if self.mismatch.is_none() {
+            self.mismatch = if bytes.len() as u64 > self.size_bytes - self.read_bytes {
+                Some(TOO_LONG.to_owned())
+            } else {
+                let at = self.content.differs_at(self.read_bytes, bytes);
+                at.map(|at| format!("wrong content at {at}"))
+            };
         }
-        if let Some(at) = self.content.differs_at(self.read_bytes, bytes) {
-            return Err(format!("wrong content at {at}"));
+        if self.mismatch.is_some() {
+            return ControlFlow::Break(());
         }
         self.read_bytes += bytes.len() as u64;
-        Ok(())
+        ControlFlow::Continue(())
     }
 }
 
@@ -171,11 +195,11 @@ mod tests {
             let mut response = Response::new(&ResponseSpec::new("/a", SIZE_BYTES));
             let taken = bytes.chunks(piece).try_for_each(|part| response.take(part));
             match (taken, expected) {
-                (Ok(()), Ok(bytes)) => assert_eq!(response.read_bytes, bytes),
+                (Ok(()), Ok(bytes)) => assert_eq!(response.check.read_bytes, bytes),
                 (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
                 (taken, expected) => panic!("{taken:?} instead of {expected:?}"),
             }
-            assert_eq!(response.is_whole(), expected == Ok(SIZE_BYTES));
+            assert_eq!(response.is_whole, expected == Ok(SIZE_BYTES));
         }
     }
 
@@ -217,7 +241,7 @@ mod tests {
         for missing in [0, 1] {
             let mut response = Response::new(&spec);
             let taken = response.take(&bytes[..bytes.len() - missing]);
-            assert!(taken.is_ok() && !response.is_whole());
+            assert!(taken.is_ok() && !response.is_whole);
             assert_eq!(response.end().is_ok(), missing == 0);
         }
     }

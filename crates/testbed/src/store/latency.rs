@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use weir_measure::quantile;
 
 /// Quantiles, microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,14 +20,11 @@ pub(crate) fn micros(time: Duration) -> u32 {
 /// All of them, in any order.
 pub(crate) fn quantiles(mut times_us: Vec<u32>) -> Latency {
     times_us.sort_unstable();
-    let at = |percent: usize| {
-        let index = (times_us.len() * percent / 100).min(times_us.len().saturating_sub(1));
-        times_us.get(index).copied().map_or(0, u64::from)
-    };
+    let at = |share| quantile::of_sorted(&times_us, share).map_or(0, u64::from);
     Latency {
-        p50_us: at(50),
-        p99_us: at(99),
-        most_us: at(100),
+        p50_us: at(0.5),
+        p99_us: at(0.99),
+        most_us: at(1.0),
     }
 }
 
@@ -39,7 +37,7 @@ mod tests {
         let latency = quantiles((1..=1000).rev().collect());
         assert_eq!(
             (latency.p50_us, latency.p99_us, latency.most_us),
-            (501, 991, 1000)
+            (500, 990, 1000)
         );
         assert_eq!(quantiles(Vec::new()), Latency::default());
     }
