@@ -44,7 +44,7 @@ const QUANTUM_US: u64 = 2000;
 
 /// The least retransmission timeout above the round trip, in microseconds. RFC 6298 asks for a
 /// second; Linux has 200 ms.
-const RETRANSMISSION_US: u64 = 200_000;
+pub(crate) const RETRANSMISSION_US: u64 = 200_000;
 
 /// A read that comes late by so much loses nothing, in microseconds: what was there waited in the
 /// receive buffer, and has been on the wire since that was free. For longer the buffer is no
@@ -52,7 +52,7 @@ const RETRANSMISSION_US: u64 = 200_000;
 pub(crate) const MADE_GOOD_US: u64 = 10_000;
 
 /// Until a SYN is repeated, in microseconds (RFC 6298 §2).
-const SYN_REPEATED_US: u64 = 1_000_000;
+pub(crate) const SYN_REPEATED_US: u64 = 1_000_000;
 
 /// The most often that one packet is lost, so that a loss of 1 is a slow link and not an endless
 /// loop.
@@ -177,11 +177,8 @@ impl Line {
 
     /// Is any of the packets of so many bytes lost?
     fn is_lost(&mut self, bytes: usize) -> bool {
-        if self.loss <= 0.0 {
-            return false;
-        }
-        let packets = i32::try_from(bytes.div_ceil(PACKET_BYTES.into())).unwrap_or(i32::MAX);
-        self.chance.is(1.0 - (1.0 - self.loss).powi(packets))
+        let packets = bytes.div_ceil(PACKET_BYTES.into()) as u64;
+        self.loss > 0.0 && is_any_lost(self.loss, packets, &mut self.chance)
     }
 
     /// How often in a row one packet is lost.
@@ -192,6 +189,12 @@ impl Line {
         }
         u64::from(losses)
     }
+}
+
+/// Is any of so many packets lost, each with probability `loss`?
+pub(crate) fn is_any_lost(loss: f64, packets: u64, chance: &mut Chance) -> bool {
+    let packets = i32::try_from(packets).unwrap_or(i32::MAX);
+    chance.is(1.0 - (1.0 - loss).powi(packets))
 }
 
 /// Not negative, and an hour at most.

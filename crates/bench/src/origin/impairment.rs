@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use weir_workload::{BodyPoint, Chance, FaultKind, Link, Origin, Target};
 
+use crate::link::{PACKET_BYTES, RETRANSMISSION_US, SYN_REPEATED_US, is_any_lost};
 use crate::mark::Id;
 use weir_workload::whole;
 
@@ -49,15 +50,8 @@ pub(super) struct RequestContext {
 /// No response is waited for longer, whatever the law draws.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// The content of a packet: Ethernet's 1500 bytes less the heads of IP and TCP.
-const PACKET_BYTES: u64 = 1460;
-
-/// The least retransmission timeout above the round trip. RFC 6298 asks for a second; Linux has
-/// this.
-const RETRANSMISSION: Duration = Duration::from_millis(200);
-
-/// Until a SYN is repeated (RFC 6298 §2).
-const SYN_REPEATED: Duration = Duration::from_secs(1);
+const RETRANSMISSION: Duration = Duration::from_micros(RETRANSMISSION_US);
+const SYN_REPEATED: Duration = Duration::from_micros(SYN_REPEATED_US);
 
 /// Keeps these draws apart from those of other crates with the same seed.
 const STREAM: u64 = 0x6f72_6967_696e;
@@ -98,31 +92,25 @@ fn on_the_way(link: &Link, request: &RequestContext, seed: u64, key: u64) -> Dur
     // of its own stream, so that faults are the same with a link and without
     let mut chance = Chance::new(seed ^ STREAM, !key);
     let round_trip = 2 * duration(link.delay_ms / 1000.0).min(WAIT_MAX);
-    let packets = request.bytes.div_ceil(PACKET_BYTES).max(1);
-    let is_any_lost = |packets: u64, chance: &mut Chance| {
-        let packets = i32::try_from(packets).unwrap_or(i32::MAX);
-        chance.is(1.0 - (1.0 - link.loss).powi(packets))
-    };
+    let packets = request.bytes.div_ceil(PACKET_BYTES.into()).max(1);
     let mut way = round_trip;
     if request.is_first {
         // SYN and its answer
         way += round_trip;
-        if is_any_lost(2, &mut chance) {
+        if is_any_lost(link.loss, 2, &mut chance) {
             way += SYN_REPEATED;
         }
     }
-    if is_any_lost(1, &mut chance) {
+    if is_any_lost(link.loss, 1, &mut chance) {
         way += round_trip + RETRANSMISSION;
     }
-    if is_any_lost(packets, &mut chance) {
+    if is_any_lost(link.loss, packets, &mut chance) {
         // duplicate acknowledgements of later packets report the loss; behind the last one there is
         // only the timeout
-        let timeout = if packets > 1 {
-            Duration::ZERO
-        } else {
-            RETRANSMISSION
-        };
-        way += round_trip + timeout;
+        way += round_trip;
+        if packets == 1 {
+            way += RETRANSMISSION;
+        }
     }
     way
 }
