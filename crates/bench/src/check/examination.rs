@@ -175,20 +175,14 @@ impl Examination {
     }
 
     fn failed(&mut self, reference: &Reference<'_>, kind: ErrorKind) -> Outcome {
-        let (declared, length) = (self.declared, self.length);
         if self.has_content()
-            && declared.is_some_and(|declared| declared != length)
+            && self.declares_other_length()
             && matches!(kind, ErrorKind::EarlyClose | ErrorKind::Reset)
         {
             if reference.may_have_wrong_length(self.request.target) {
                 return Outcome::Error(ErrorKind::OriginFault);
             }
-            self.find(WrongKind::WrongLength, None, || {
-                format!(
-                    "Content-Length is {}, the content has {length}",
-                    declared.unwrap_or(0)
-                )
-            });
+            self.find_wrong_length();
         }
         Outcome::Error(kind)
     }
@@ -215,6 +209,18 @@ impl Examination {
     /// Is this a response with the target's content?
     fn has_content(&self) -> bool {
         self.status == Some(200) && self.answered.is_some() && self.request.method != Method::Head
+    }
+
+    fn declares_other_length(&self) -> bool {
+        self.declared
+            .is_some_and(|declared| declared != self.length)
+    }
+
+    fn find_wrong_length(&mut self) {
+        let (declared, length) = (self.declared.unwrap_or(0), self.length);
+        self.find(WrongKind::WrongLength, None, || {
+            format!("Content-Length is {declared}, the content has {length}")
+        });
     }
 
     /// The first thing that is wrong is kept.
@@ -278,17 +284,12 @@ impl Examination {
             if declared.is_some_and(|declared| declared != length)
                 && !reference.may_have_wrong_length(target)
             {
-                self.find(WrongKind::WrongLength, None, || {
-                    format!(
-                        "Content-Length is {}, the content has {length}",
-                        declared.unwrap_or(0)
-                    )
-                });
+                self.find_wrong_length();
             }
             return;
         }
         if let Some(share) = self.request.abort_at {
-            self.abort_from = part(length, share);
+            self.abort_from = part(self.length, share);
         }
     }
 
