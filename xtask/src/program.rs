@@ -1,6 +1,6 @@
 //! Programs built from this repository.
 
-use crate::failure::Failure;
+use crate::failure::{During, Failure};
 use crate::{command, root};
 use std::process::Stdio;
 
@@ -33,4 +33,13 @@ pub fn build_for_tests(what: &[&str], name: &str) -> Result<String, Failure> {
         .filter_map(|message| message["executable"].as_str().map(str::to_owned))
         .next_back();
     executable.ok_or_else(|| Failure::Outside(format!("cargo does not say where {name} is")))
+}
+
+/// The path of this program, which starts itself again in other roles.
+///
+/// # Errors
+/// The system does not say.
+pub fn own() -> Result<String, Failure> {
+    let own = std::env::current_exe().during("find this program")?;
+    Ok(own.display().to_string())
 }

@@ -13,6 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use weir_bench::origin::{ByTarget, FetchTally, OriginHandle, start_by_target};
 use xtask::failure::{During, Failure};
+use xtask::program;
 
 /// A target that every proxy answers when it is ready.
 pub(crate) const READY: &str = "/ready?size=1000";
@@ -49,11 +50,9 @@ impl Origin {
         send_buffer_bytes: Option<usize>,
     ) -> Result<Self, Failure> {
         std::fs::create_dir_all(directory).during("make the origin's directory")?;
-        let program = std::env::current_exe().during("find this program")?;
         let port = server::free_port()?;
         let mut arguments = place.within.to_vec();
-        arguments.push(program.display().to_string());
-        arguments.extend([ROLE.to_owned(), port.to_string()]);
+        arguments.extend([program::own()?, ROLE.to_owned(), port.to_string()]);
         arguments.extend(send_buffer_bytes.map(|bytes| bytes.to_string()));
         let mut command = guarded::command(&arguments, place.life);
         let address = SocketAddr::from((place.host, port));

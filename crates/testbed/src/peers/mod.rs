@@ -29,7 +29,8 @@ use run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 pub(crate) use table::{cells, idle_bytes, median_cpu_us};
-use xtask::failure::{During, Failure};
+use xtask::failure::Failure;
+use xtask::program;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 
@@ -98,8 +99,7 @@ impl Benchmark for Figures {
         let words = &mut participants.words;
         let version = host::version("wrk -v", words);
         record.versions.insert("wrk".to_owned(), version);
-        let own = std::env::current_exe().during("find this program")?;
-        words.set("FLOOR", own.display());
+        words.set("FLOOR", program::own()?);
         record.figures.cores = Cores::choose()?;
         record.figures.wrk_connections = wrk::CONNECTIONS;
         rounds::fill(record, &participants)

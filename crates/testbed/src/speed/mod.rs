@@ -32,6 +32,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 use xtask::failure::{During, Failure};
+use xtask::program;
 use xtask::workplace::Workplace;
 
 type Record = crate::record::Record<Figures>;
@@ -270,7 +271,7 @@ impl Bench {
         let words = role
             .iter()
             .map(|word| word.replace("PORT", &port.to_string()));
-        let arguments: Vec<String> = [own()?].into_iter().chain(words).collect();
+        let arguments: Vec<String> = [program::own()?].into_iter().chain(words).collect();
         let mut command = guarded::command(&arguments, life(seconds));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let core = Some(self.cores.server);
@@ -287,7 +288,7 @@ impl Bench {
         seconds: u32,
     ) -> Result<(ClientTotals, u64), Failure> {
         let arguments = [
-            own()?,
+            program::own()?,
             client::ROLE.to_owned(),
             site.name().to_owned(),
             to.to_string(),
@@ -297,12 +298,6 @@ impl Bench {
         let asked = serde_json::from_str(&text);
         Ok((asked.during("understand the clients")?, cpu_us))
     }
-}
-
-/// This program.
-fn own() -> Result<String, Failure> {
-    let own = std::env::current_exe().during("find this program")?;
-    Ok(own.display().to_string())
 }
 
 fn life(seconds: u32) -> Duration {
