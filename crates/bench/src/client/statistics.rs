@@ -10,8 +10,7 @@ use super::{ClientLimits, ClientResult, Refusal};
 use crate::check::{Conclusion, Examination, refusal};
 use crate::mark::Id;
 use crate::tally::{
-    BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, RequestKind, Sample,
-    SecondTally,
+    ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, RequestKind, Sample, SecondTally,
 };
 
 /// A transaction that has ended. Times are in microseconds since the start.
@@ -136,8 +135,8 @@ impl Statistics {
         self.second.phase = order.ask.phase;
         let phase = self.phase(order.ask.phase);
         phase.from_us = Some(phase.from_us.unwrap_or(now_us).min(now_us));
-        phase.counts.requests += 1;
-        phase.counts.connections_reused += u64::from(is_reused);
+        phase.counts.client.requests += 1;
+        phase.counts.client.connections_reused += u64::from(is_reused);
         if let Method::Post { content_bytes } = order.ask.method {
             phase.counts.sent_content_bytes += u64::from(content_bytes);
         }
@@ -152,7 +151,7 @@ impl Statistics {
     /// lost.
     pub(super) fn connected(&mut self, order: &Order, took_us: u64, is_slow: bool) {
         let phase = self.phase(order.ask.phase);
-        phase.counts.connections_opened += 1;
+        phase.counts.client.connections_opened += 1;
         phase.counts.connections_slow += u64::from(is_slow);
         phase.response_time.connect.record(took_us);
     }
@@ -178,7 +177,7 @@ impl Statistics {
         let phase = self.phase(order.ask.phase);
         phase.until_us = phase.until_us.max(now_us);
         // one that was to be sent again was begun before
-        phase.counts.requests += u64::from(!order.is_repeated);
+        phase.counts.client.requests += u64::from(!order.is_repeated);
         phase.counts.enter(Outcome::Error(kind), 0);
     }
 
@@ -199,17 +198,17 @@ impl Statistics {
         phase.until_us = phase.until_us.max(transaction.ended_us);
         phase.counts.enter(outcome, examination.received);
         let kind = RequestKind::of(&order.ask);
-        phase.counts.by_kind.enter(kind, outcome);
-        phase.counts.collapsed += u64::from(outcome == Outcome::Hit && is_collapsed);
+        phase.counts.enter_kind(kind, outcome);
+        phase.counts.client.collapsed += u64::from(outcome == Outcome::Hit && is_collapsed);
         if transaction.could_hit {
-            phase.counts.could_hit += 1;
-            phase.counts.could_hit_content_bytes += examination.received;
+            phase.counts.client.could_hit += 1;
+            phase.counts.client.could_hit_content_bytes += examination.received;
         }
         phase.counts.condition_ignored += u64::from(conclusion.condition_ignored);
         phase.counts.reload_ignored +=
             u64::from(order.ask.kind == AskKind::Reload && outcome == Outcome::Hit);
         if let Some(check) = conclusion.cross_check {
-            phase.counts.cache_status.add(check);
+            phase.counts.enter_cross_check(check);
         }
         if outcome == Outcome::Error(ErrorKind::OutOfSockets) {
             self.result.health.out_of_sockets += 1;
@@ -226,7 +225,7 @@ impl Statistics {
             _ => {}
         }
         if let Some(mismatch) = &conclusion.mismatch {
-            phase.counts.wrong.add(mismatch.kind);
+            phase.counts.enter_wrong(mismatch.kind);
         }
         self.count_second(outcome, examination.received, conclusion.mismatch.is_some());
         self.sample(transaction, &conclusion);
@@ -353,10 +352,7 @@ impl Statistics {
         let cpu_s = cpu_s();
         let cpu_share = cpu_s - self.cpu_at_second_s;
         self.cpu_at_second_s = cpu_s;
-        let health = &mut self.result.health;
-        health.seconds += 1;
-        health.cpu_s += cpu_share;
-        health.busy_seconds += u64::from(cpu_share > BUSY_SHARE);
+        self.result.health.cpu_s += cpu_share;
         self.close_second(cpu_share);
         let place = self.result.series.len() - 1;
         &self.result.series[place]
@@ -498,9 +494,10 @@ mod tests {
         let times = &phase.response_time;
         let counts = [times.all.count(), times.hit.count(), times.miss.count()];
         assert_eq!(counts, [3, 1, 1]);
-        let by_kind = &phase.counts.by_kind;
-        assert_eq!((by_kind.ended.sum(), by_kind.hits.sum()), (5, 1));
-        assert_eq!(phase.counts.could_hit, 1);
+        let by_kind = phase.counts.client.by_kind.values();
+        let by_kind: Vec<_> = by_kind.map(|side| (side.requests, side.hits)).collect();
+        assert_eq!(by_kind, [(5, 1)]);
+        assert_eq!(phase.counts.client.could_hit, 1);
         assert_eq!(times.all.max_us(), Some(7));
         assert_eq!((phase.from_us, phase.until_us), (Some(0), 20));
         assert_eq!(result.health.queue_full, 1);

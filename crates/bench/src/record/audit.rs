@@ -42,11 +42,13 @@ impl Audit {
         if !counts.is_balanced() {
             self.imbalances.push(format!(
                 "The counts do not agree in {name}: clients began {} requests and ended {}.",
-                counts.requests,
+                counts.client.requests,
                 counts.ended()
             ));
         }
-        let own = counts.forwarded + counts.validated + counts.not_modified_forwarded;
+        let client = &counts.client;
+        let not_modified_forwarded = client.not_modified_forwarded.unwrap_or_default();
+        let own = client.forwarded + client.validated + not_modified_forwarded;
         let Some(unseen) = origin.distinct.checked_sub(own) else {
             self.imbalances.push(format!(
                 "Client and origin counts do not agree in {name}: {own} responses bear the mark of their own request, and {} requests reached the \
@@ -56,9 +58,9 @@ impl Audit {
             return;
         };
         // requests that the origin may have seen and that brought no response
-        let unfinished = counts.errors.sum() + counts.aborted + counts.repeated;
+        let unfinished = client.error_count() + client.aborted + counts.repeated;
         let background = unseen.saturating_sub(unfinished);
-        let from_store = counts.hits + (counts.not_modified - counts.not_modified_forwarded);
+        let from_store = client.hits + (client.not_modified - not_modified_forwarded);
         if background > from_store {
             self.imbalances.push(format!(
                 "Client and origin counts do not agree in {name}: of {} requests that reached the origin {own} came back as responses; {unfinished} may \
@@ -108,7 +110,7 @@ mod tests {
         let mut counts = RequestCounts::default();
         let mut enter = |outcome, times| {
             for _ in 0..times {
-                counts.requests += 1;
+                counts.client.requests += 1;
                 counts.enter(outcome, 1);
             }
         };
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn request_without_an_outcome_is_reported_as_imbalance() {
         let mut counts = counts();
-        counts.requests += 1;
+        counts.client.requests += 1;
         check(&counts, 5, Some("began 11 requests and ended 10"), None);
     }
 

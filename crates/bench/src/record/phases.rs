@@ -2,14 +2,8 @@
 
 use crate::client::ClientResult;
 use crate::origin::{OriginCounts, PhaseCounts};
-use crate::tally::{
-    ByKind, Counts, CrossCheck, PhaseTally, RequestCounts, RequestKind, SecondTally, Times,
-};
-use std::collections::BTreeMap;
-use weir_measure::Label;
-use weir_measure::record::{
-    CacheStatusAgreement, ClientSide, Histogram, KindSide, OriginSide, Phase, ResponseTime, Second,
-};
+use crate::tally::{PhaseTally, SecondTally};
+use weir_measure::record::{OriginSide, Phase, ResponseTime, Second};
 
 /// Every phase.
 pub(super) fn phases(clients: &ClientResult, origin: &OriginCounts) -> Vec<Phase> {
@@ -26,72 +20,25 @@ pub(super) fn total(clients: &ClientResult, origin: &OriginCounts) -> Phase {
     for tally in &clients.phases {
         sum.merge(tally);
     }
-    sum.name = "total".into();
-    sum.is_measured = false;
     phase(&sum, &origin.total())
 }
 
 fn phase(tally: &PhaseTally, origin: &PhaseCounts) -> Phase {
+    let times = &tally.response_time;
     Phase {
         name: tally.name.clone(),
         is_measured: tally.is_measured,
         seconds: tally.seconds(),
         offered_requests: tally.offered,
-        client: client_side(&tally.counts),
+        client: tally.counts.client.clone(),
         origin: origin_side(origin),
         response_time: ResponseTime {
-            all: histogram(&tally.response_time.all),
-            hit: histogram(&tally.response_time.hit),
-            miss: histogram(&tally.response_time.miss),
-            connect: histogram(&tally.response_time.connect),
+            all: times.all.clone().into(),
+            hit: times.hit.clone().into(),
+            miss: times.miss.clone().into(),
+            connect: times.connect.clone().into(),
         },
     }
-}
-
-fn client_side(counts: &RequestCounts) -> ClientSide {
-    ClientSide {
-        requests: counts.requests,
-        hits: counts.hits,
-        collapsed: counts.collapsed,
-        validated: counts.validated,
-        forwarded: counts.forwarded,
-        not_modified: counts.not_modified,
-        not_modified_forwarded: Some(counts.not_modified_forwarded),
-        errors: by_word(&counts.errors),
-        aborted: counts.aborted,
-        wrong: by_word(&counts.wrong),
-        content_bytes: counts.content_bytes,
-        failed_content_bytes: counts.failed_content_bytes,
-        hit_content_bytes: counts.hit_content_bytes,
-        could_hit: counts.could_hit,
-        could_hit_content_bytes: counts.could_hit_content_bytes,
-        by_kind: by_kind(&counts.by_kind),
-        connections_opened: counts.connections_opened,
-        connections_reused: counts.connections_reused,
-        cache_status: CacheStatusAgreement {
-            agree: counts.cache_status.of(CrossCheck::Agree),
-            disagree: counts.cache_status.of(CrossCheck::Disagree),
-            absent: counts.cache_status.of(CrossCheck::Absent),
-        },
-    }
-}
-
-fn by_kind(counts: &ByKind) -> BTreeMap<String, KindSide> {
-    let asked = RequestKind::ALL
-        .iter()
-        .filter(|kind| counts.ended.of(**kind) > 0);
-    asked
-        .map(|kind| {
-            let side = KindSide {
-                requests: counts.ended.of(*kind),
-                hits: counts.hits.of(*kind),
-                validated: counts.validated.of(*kind),
-                forwarded: counts.forwarded.of(*kind),
-                not_modified: counts.not_modified.of(*kind),
-            };
-            (kind.to_string(), side)
-        })
-        .collect()
 }
 
 fn origin_side(counts: &PhaseCounts) -> OriginSide {
@@ -105,22 +52,6 @@ fn origin_side(counts: &PhaseCounts) -> OriginSide {
         not_modified: counts.not_modified,
         aborted: counts.aborted + counts.left + faulted.cut + faulted.reset + faulted.hang,
         connections_opened: counts.connections_opened,
-    }
-}
-
-fn by_word<K: Label>(counts: &Counts<K>) -> BTreeMap<String, u64> {
-    let seen = counts.seen();
-    seen.map(|(word, count)| (word.to_owned(), count)).collect()
-}
-
-fn histogram(times: &Times) -> Histogram {
-    Histogram {
-        count: times.count(),
-        sum: times.sum_us(),
-        min: times.min_us().unwrap_or(0),
-        max: times.max_us().unwrap_or(0),
-        buckets: times.pairs().collect(),
-        ..Histogram::default()
     }
 }
 
@@ -148,7 +79,7 @@ mod tests {
     fn tally(name: &str, hits: u64) -> PhaseTally {
         let mut tally = PhaseTally::new(name, true);
         for hit in 0..hits {
-            tally.counts.requests += 1;
+            tally.counts.client.requests += 1;
             tally.counts.enter(Outcome::Hit, 100);
             tally.response_time.all.record(1000 + hit);
         }

@@ -7,8 +7,8 @@
 use super::audit::audit;
 use crate::conduct::{RunOutcome, RunPlan};
 use crate::origin::connections_for;
-use crate::tally::{BUSY_SECONDS_SHARE_MAX, CrossCheck, RequestCounts};
-use crate::usage::ThreadLoad;
+use crate::tally::RequestCounts;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_measure::record::Rule;
 use weir_measure::share;
@@ -80,19 +80,15 @@ impl Verdict {
     }
 
     fn wrong_responses(&mut self, counts: &RequestCounts) {
-        if counts.wrong.sum() == 0 {
+        let client = &counts.client;
+        if client.wrong_count() == 0 {
             return;
         }
-        let kinds: Vec<String> = counts
-            .wrong
-            .seen()
-            .map(|(kind, count)| format!("{kind} {count}"))
-            .collect();
         self.because(format!(
             "{} of {} responses were not what the origin says: {}.",
-            counts.wrong.sum(),
-            counts.requests,
-            kinds.join(", ")
+            client.wrong_count(),
+            client.requests,
+            words(&client.wrong)
         ));
     }
 
@@ -107,9 +103,9 @@ impl Verdict {
     }
 
     fn errors(&mut self, plan: &RunPlan, gathered: &RunOutcome, counts: &RequestCounts) {
-        let errors = counts.errors.sum();
-        let words = words(counts) + &first_refusal(gathered);
-        if counts.responses() == 0 {
+        let errors = counts.client.error_count();
+        let words = words(&counts.client.errors) + &first_refusal(gathered);
+        if counts.client.answered() == 0 {
             self.because(match errors {
                 0 => "No request was answered.".to_owned(),
                 errors => format!("No request was answered; {errors} failed: {words}."),
@@ -128,37 +124,31 @@ impl Verdict {
             + faulted.wrong_length
             + faulted.status;
         let unwanted = errors.saturating_sub(wanted);
-        let share = share(unwanted, counts.requests);
+        let share = share(unwanted, counts.client.requests);
         // an interrupted run leaves requests unfinished
         if share > plan.errors_share_max && !gathered.is_interrupted {
             self.because(format!(
                 "{unwanted} of {} requests failed, which is {:.2} %; at most {:.2} % may: {words}.",
-                counts.requests,
+                counts.client.requests,
                 100.0 * share,
                 100.0 * plan.errors_share_max
             ));
         } else {
             self.warn(format!(
                 "{errors} of {} requests failed: {words}.",
-                counts.requests
+                counts.client.requests
             ));
         }
     }
 
     fn generator(&mut self, plan: &RunPlan, gathered: &RunOutcome) {
         self.reasons.extend(gathered.clients.health.reasons());
-        let ThreadLoad {
-            seconds,
-            busy_seconds,
-            ..
-        } = gathered.origin_load;
-        if share(busy_seconds, seconds) > BUSY_SECONDS_SHARE_MAX {
-            self.because(format!(
-                "The generator was overloaded: a thread of the origin had more than 95 % of a core in {busy_seconds} of {seconds} seconds; \
-                 at most {:.0} % may be so. Use more threads or machines.",
-                100.0 * BUSY_SECONDS_SHARE_MAX
-            ));
-        }
+        let loads = [
+            ("clients", &gathered.client_load),
+            ("the origin", &gathered.origin_load),
+        ];
+        let overloads = loads.iter().filter_map(|(role, load)| load.overload(role));
+        self.reasons.extend(overloads);
         if gathered.origin.accept_failures > 0 {
             self.because(format!(
                 "The origin was out of descriptors or memory {} times when a connection came.",
@@ -173,13 +163,10 @@ impl Verdict {
                 connections_for(&plan.scenario)
             ));
         }
-        for (who, load) in [
-            ("clients", &gathered.client_load),
-            ("the origin", &gathered.origin_load),
-        ] {
+        for (role, load) in loads {
             if load.wait_share > WAIT_SHARE_MAX {
                 self.warn(format!(
-                    "A thread of {who} waited for a processor {:.0} % of the time: what else runs on its machine is in the numbers.",
+                    "A thread of {role} waited for a processor {:.0} % of the time: what else runs on its machine is in the numbers.",
                     100.0 * load.wait_share
                 ));
             }
@@ -200,15 +187,15 @@ impl Verdict {
     }
 
     fn notes(&mut self, gathered: &RunOutcome, counts: &RequestCounts) {
-        let beyond = counts.hits.saturating_sub(counts.could_hit);
-        if share(beyond, counts.requests) > BEYOND_OFFERED_SHARE_MAX {
+        let beyond = counts.client.hits.saturating_sub(counts.client.could_hit);
+        if share(beyond, counts.client.requests) > BEYOND_OFFERED_SHARE_MAX {
             self.warn(format!(
                 "{} hits are more than the {} that the run's own requests offer: the proxy held responses from before this run. \
                  Clear its cache first.",
-                counts.hits, counts.could_hit
+                counts.client.hits, counts.client.could_hit
             ));
         }
-        let disagreeing = counts.cache_status.of(CrossCheck::Disagree);
+        let disagreeing = counts.client.cache_status.disagree;
         if disagreeing > 0 {
             self.warn(format!(
                 "The proxy's word (Cache-Status or X-Cache) differs from the origin's marks in {disagreeing} responses."
@@ -246,9 +233,10 @@ fn first_refusal(gathered: &RunOutcome) -> String {
     })
 }
 
-fn words(counts: &RequestCounts) -> String {
-    let seen = counts.errors.seen();
-    let words: Vec<String> = seen
+/// `reset 3, timeout 1`.
+fn words(counts: &BTreeMap<String, u64>) -> String {
+    let words: Vec<String> = counts
+        .iter()
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();
     words.join(", ")

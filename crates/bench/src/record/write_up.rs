@@ -4,11 +4,12 @@ use super::phases::{phases, series, total};
 use super::tool::tool;
 use super::verdict::verdict;
 use crate::conduct::{Role, RunOutcome, RunPlan};
+use crate::usage::ThreadLoad;
 use std::collections::BTreeMap;
-use weir_measure::float;
 use weir_measure::record::{
     FORMAT, Generator, Host, Record, Rule, Subject, VERSION, WrongResponse,
 };
+use weir_measure::{float, share};
 use weir_workload::{RunFacts, Workload, check_rules};
 
 /// Wrong responses that a record holds; all of them are counted.
@@ -123,7 +124,7 @@ fn rules(plan: &RunPlan, gathered: &RunOutcome) -> Vec<Rule> {
         servers: wpb.servers,
         latency: &plan.scenario.origin.latency,
         seconds: gathered.seconds,
-        fetched_bytes: fetched.map(|phase| phase.counts.content_bytes).sum(),
+        fetched_bytes: fetched.map(|phase| phase.counts.client.content_bytes).sum(),
         cache_bytes: plan.cache_bytes,
     };
     let outcomes = check_rules(&facts).into_iter();
@@ -140,7 +141,7 @@ fn rules(plan: &RunPlan, gathered: &RunOutcome) -> Vec<Rule> {
 fn generator(gathered: &RunOutcome) -> Generator {
     let health = &gathered.clients.health;
     let (clients, origin) = (&gathered.client_load, &gathered.origin_load);
-    let busy = |busy_seconds: u64, seconds: u64| float(busy_seconds) / float(seconds.max(1));
+    let busy = |load: &ThreadLoad| share(load.busy_seconds, load.seconds);
     // threads of one process share its memory
     let memory_peak_bytes = if gathered.is_one_process {
         clients.memory_peak_bytes.max(origin.memory_peak_bytes)
@@ -150,9 +151,7 @@ fn generator(gathered: &RunOutcome) -> Generator {
     Generator {
         late_share: health.late_share(),
         late_max_us: health.late_max_us,
-        busy_seconds_share: busy(health.busy_seconds, health.seconds)
-            .max(busy(clients.busy_seconds, clients.seconds))
-            .max(busy(origin.busy_seconds, origin.seconds)),
+        busy_seconds_share: busy(clients).max(busy(origin)),
         cpu_share: clients.cpu_share.max(origin.cpu_share),
         cpu_wait_share: clients.wait_share.max(origin.wait_share),
         links_planned_us: health.links.planned_us,

@@ -11,13 +11,6 @@ pub const LATE_US: u64 = 10_000;
 /// The most requests that may be late, as a share.
 pub const LATE_SHARE_MAX: f64 = 0.01;
 
-/// A second in which a thread had more CPU time than this share of a core was too busy to be
-/// timely.
-pub const BUSY_SHARE: f64 = 0.95;
-
-/// The most seconds that may be busy, as a share.
-pub const BUSY_SECONDS_SHARE_MAX: f64 = 0.10;
-
 /// All links together may be slower than they are called by this share: as far as two runs of the
 /// Wisconsin benchmark differed that were otherwise alike (Almeida and Cao 1998, table 1: 0.6 and 2
 /// % without caching). Less is within chance.
@@ -53,10 +46,6 @@ pub struct Health {
     pub queue_full: u64,
     /// Requests for which this machine had no descriptor, port or memory.
     pub out_of_sockets: u64,
-    /// Whole seconds that were looked at, over all threads.
-    pub seconds: u64,
-    /// Of those, the ones in which the thread was busier than [`BUSY_SHARE`].
-    pub busy_seconds: u64,
     /// CPU time of all threads, in seconds.
     pub cpu_s: f64,
     /// The most connections that were open at once; of several threads, the sum.
@@ -72,15 +61,6 @@ impl Health {
     #[must_use]
     pub fn late_share(&self) -> f64 {
         share(self.late, self.scheduled)
-    }
-
-    /// Mean CPU time of a thread, as a share of a core.
-    #[must_use]
-    pub fn cpu_share(&self) -> f64 {
-        if self.seconds == 0 {
-            return 0.0;
-        }
-        self.cpu_s / self.seconds as f64
     }
 
     /// Why the run is not valid because of the generator; empty if it kept up. Each is a whole
@@ -112,17 +92,6 @@ impl Health {
                 "The generator had no socket for {} requests: raise the limit of open files (`ulimit -n`) or the range of ports \
                  (net.ipv4.ip_local_port_range), or use more machines.",
                 self.out_of_sockets
-            ));
-        }
-        let busy_share = share(self.busy_seconds, self.seconds);
-        if busy_share > BUSY_SECONDS_SHARE_MAX {
-            reasons.push(format!(
-                "The generator was overloaded: a thread of clients had more than {} % of a core in {} of {} seconds; at most {} % may be so. \
-                 Use more threads or machines.",
-                100.0 * BUSY_SHARE,
-                self.busy_seconds,
-                self.seconds,
-                100.0 * BUSY_SECONDS_SHARE_MAX
             ));
         }
         reasons
@@ -165,7 +134,7 @@ impl Health {
 merge_fields! {
     Health {
         sum {
-            scheduled, late, links, queue_full, out_of_sockets, seconds, busy_seconds, cpu_s,
+            scheduled, late, links, queue_full, out_of_sockets, cpu_s,
             connections_max, samples_dropped, wrong_responses_dropped,
         }
         max { late_max_us, link_slowest_share, queue_max }
@@ -195,8 +164,6 @@ mod tests {
                 late_us: 2000,
             },
             link_slowest_share: 0.1,
-            seconds: 100,
-            busy_seconds: 10,
             ..Health::default()
         };
         check(&at_the_limits, &[]);
@@ -214,11 +181,6 @@ mod tests {
             ..at_the_limits.clone()
         };
         check(&slow_link, &["one client's link was 11.0 % slower"]);
-        let busy = Health {
-            busy_seconds: 11,
-            ..at_the_limits.clone()
-        };
-        check(&busy, &["in 11 of 100 seconds"]);
         let full = Health {
             queue_full: 1,
             ..at_the_limits.clone()

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weir_measure::Merge;
+use serde::{Deserialize, Serialize};
+use weir_measure::{Merge, record};
 
 /// The longest time that is recorded exactly, in microseconds: an hour. No client waits that long
 /// for a response.
@@ -16,9 +16,10 @@ const DIGITS: u8 = 3;
 /// A distribution of times from 1 us to [`LONGEST_US`]; those outside count as the nearest of the
 /// two.
 ///
-/// Serialised as count, sum, least, greatest and `[value, count]` pairs, from which the same
-/// distribution comes back: merging on another machine loses nothing.
-#[derive(Clone, PartialEq)]
+/// Serialised as the histogram of a record, from which the same distribution comes back: merging on
+/// another machine loses nothing.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "record::Histogram", into = "record::Histogram")]
 pub struct Times {
     histogram: Histogram<u64>,
     sum_us: u64,
@@ -138,41 +139,30 @@ impl Default for Times {
     }
 }
 
-/// How it travels.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TimesRecord {
-    sum_us: u64,
-    min_us: u64,
-    max_us: u64,
-    buckets: Vec<(u64, u64)>,
-}
-
-impl Serialize for Times {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let written = TimesRecord {
-            sum_us: self.sum_us,
-            min_us: self.min_us,
-            max_us: self.max_us,
-            buckets: self.pairs().collect(),
-        };
-        written.serialize(serializer)
+impl From<Times> for record::Histogram {
+    fn from(times: Times) -> Self {
+        Self {
+            count: times.count(),
+            sum: times.sum_us,
+            min: times.min_us().unwrap_or(0),
+            max: times.max_us,
+            buckets: times.pairs().collect(),
+            ..Self::default()
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Times {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = TimesRecord::deserialize(deserializer)?;
+impl From<record::Histogram> for Times {
+    fn from(record: record::Histogram) -> Self {
         let mut times = Self::new();
-        for (us, count) in written.buckets {
-            times
-                .histogram
-                .saturating_record_n(us.clamp(1, LONGEST_US), count);
+        for (us, count) in record.buckets {
+            let us = us.clamp(1, LONGEST_US);
+            times.histogram.saturating_record_n(us, count);
         }
-        times.sum_us = written.sum_us;
-        times.min_us = written.min_us;
-        times.max_us = written.max_us;
-        Ok(times)
+        if record.count > 0 {
+            (times.sum_us, times.min_us, times.max_us) = (record.sum, record.min, record.max);
+        }
+        times
     }
 }
 

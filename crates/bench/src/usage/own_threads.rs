@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs;
 use std::time::Instant;
-use weir_measure::float;
+use weir_measure::{float, share};
 
 /// A second in which a thread used more of a core than this counts as a busy one.
 const BUSY_SHARE: f64 = 0.95;
+
+/// The most seconds that may be busy, as a share.
+const BUSY_SECONDS_SHARE_MAX: f64 = 0.10;
 
 /// What the threads of one participant had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,21 @@ pub struct ThreadLoad {
     pub wait_share: f64,
     /// Peak memory of the process, bytes.
     pub memory_peak_bytes: u64,
+}
+
+impl ThreadLoad {
+    /// Why a run is not valid with this load of the threads of `role`; `None` if they kept up.
+    pub(crate) fn overload(&self, role: &str) -> Option<String> {
+        let (busy, all) = (self.busy_seconds, self.seconds);
+        (share(busy, all) > BUSY_SECONDS_SHARE_MAX).then(|| {
+            format!(
+                "The generator was overloaded: a thread of {role} had more than {} % of a core in {busy} of {all} seconds; at most {} % may be \
+                 so. Use more threads or machines.",
+                100.0 * BUSY_SHARE,
+                100.0 * BUSY_SECONDS_SHARE_MAX
+            )
+        })
+    }
 }
 
 /// Follows the threads of this process whose names begin with one prefix.
@@ -126,6 +144,25 @@ fn times(prefix: &str) -> HashMap<String, Times> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_that_were_busy_too_often_are_a_reason() {
+        let load = |busy_seconds| ThreadLoad {
+            seconds: 100,
+            busy_seconds,
+            ..ThreadLoad::default()
+        };
+        assert_eq!(load(10).overload("clients"), None);
+        let reason = load(11).overload("clients").expect("too often");
+        assert!(
+            reason.contains("thread of clients had more than 95 %"),
+            "{reason}"
+        );
+        assert!(
+            reason.contains("in 11 of 100 seconds; at most 10 %"),
+            "{reason}"
+        );
+    }
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     use std::time::Duration;

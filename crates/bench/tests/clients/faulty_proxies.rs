@@ -15,16 +15,17 @@ fn check(fault: Fault, expected: &[WrongKind]) -> ClientResult {
     // the beginning is honest
     proxy.tell_after(10, fault);
     let result = forward(&served, &scenario, proxy.address());
-    let wrong = total(&result).wrong;
+    let total = total(&result);
+    let wrong = &total.client.wrong;
     assert!(proxy.sent_faulty() > 10);
-    let found: u64 = expected.iter().map(|kind| wrong.of(*kind)).sum();
+    let found: u64 = expected.iter().map(|kind| total.wrong_of(*kind)).sum();
     assert_eq!(
         found,
         proxy.sent_faulty(),
         "{wrong:?}, {:?}",
         result.wrong_responses.first()
     );
-    assert_eq!(wrong.sum(), found);
+    assert_eq!(total.client.wrong_count(), found);
     assert!(
         result.wrong_responses[0].head.starts_with("HTTP/1.1 "),
         "{:?}",
@@ -97,8 +98,8 @@ fn unreadable_response_is_detected_and_counted_as_an_error() {
     let result = check_unreadable();
     let total = total(&result);
     assert_eq!(
-        total.errors.of(ErrorKind::Unreadable),
-        total.wrong.of(WrongKind::Unreadable)
+        total.errors_of(ErrorKind::Unreadable),
+        total.wrong_of(WrongKind::Unreadable)
     );
 }
 
@@ -108,7 +109,7 @@ fn check_unreadable() -> ClientResult {
     let proxy = FaultyProxy::forward(Fault::Unreadable);
     let result = forward(&served, &scenario, proxy.address());
     assert_eq!(
-        total(&result).wrong.of(WrongKind::Unreadable),
+        total(&result).wrong_of(WrongKind::Unreadable),
         proxy.sent_faulty()
     );
     result
@@ -120,8 +121,8 @@ fn truncated_response_is_an_early_close_error_not_a_content_mismatch() {
     let served = TestOrigin::new(scenario.clone());
     let proxy = FaultyProxy::forward(Fault::ShortClosed { missing: 1 });
     let total = total(&forward(&served, &scenario, proxy.address()));
-    assert_eq!(total.wrong.sum(), 0);
-    assert_eq!(total.errors.of(ErrorKind::EarlyClose), proxy.sent_faulty());
+    assert_eq!(total.client.wrong_count(), 0);
+    assert_eq!(total.errors_of(ErrorKind::EarlyClose), proxy.sent_faulty());
 }
 
 #[test]
@@ -144,13 +145,13 @@ fn stale_version_is_detected() {
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
     assert_eq!(
-        total.wrong.sum(),
-        total.wrong.of(WrongKind::StaleVersion),
+        total.client.wrong_count(),
+        total.wrong_of(WrongKind::StaleVersion),
         "{:?}",
-        total.wrong
+        total.client.wrong
     );
     // honest for the version's life and the slack of two seconds, then never again
-    let answered = total.responses();
-    assert!(total.wrong.sum() > answered / 4, "{total:?}");
-    assert!(total.wrong.sum() < answered, "{total:?}");
+    let answered = total.client.answered();
+    assert!(total.client.wrong_count() > answered / 4, "{total:?}");
+    assert!(total.client.wrong_count() < answered, "{total:?}");
 }

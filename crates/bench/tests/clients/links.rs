@@ -41,7 +41,7 @@ fn response_takes_at_least_its_transmission_time_on_the_link() {
     assert!(least >= 200_000, "{least}");
     let median = times.quantile_us(0.5);
     assert!((200_000..240_000).contains(&median), "{median}");
-    assert_eq!(total(&result).wrong.sum(), 0);
+    assert_eq!(total(&result).client.wrong_count(), 0);
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn slow_link_applies_backpressure_to_the_sender() {
         });
         run_until(&plan, &counter.stop)
     });
-    let read = total(&result).content_bytes;
+    let read = total(&result).client.content_bytes;
     let seconds = result.phases[0].seconds();
     // in the receiver's buffer, two packets of it being double for the kernel's own use, and in the
-    // sender's, likewise
+    // sender's too
     let unread = STOP_AT - read.min(STOP_AT);
     assert!(unread < 24_000, "{unread} bytes sent and not taken");
     let rate = read as f64 / seconds;

@@ -99,7 +99,7 @@ pub(crate) fn run_watched(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool)
     let result = client::run(plan, feed, stop).expect("a run");
     for phase in &result.phases {
         assert!(phase.counts.is_balanced(), "{phase:?}");
-        assert_eq!(phase.counts.requests, phase.offered);
+        assert_eq!(phase.counts.client.requests, phase.offered);
     }
     result
 }

@@ -1,7 +1,7 @@
 //! Nothing is wrong, and client and origin counts agree.
 
 use weir_bench::client::Form;
-use weir_bench::tally::{CrossCheck, ErrorKind};
+use weir_bench::tally::ErrorKind;
 use weir_workload::Scenario;
 
 use crate::rig::{SecondsLog, direct, forward, nowhere, plan, run, total};
@@ -13,23 +13,31 @@ fn check_direct(scenario: Scenario) -> weir_bench::client::ClientResult {
     let result = direct(&served, &scenario);
     let total = total(&result);
     let origin = served.counts();
-    assert!(total.requests > 0);
-    assert_eq!(total.wrong.sum(), 0, "{:?}", result.wrong_responses);
-    assert_eq!(total.errors.sum(), 0, "{:?}", total.errors);
+    assert!(total.client.requests > 0);
+    assert_eq!(
+        total.client.wrong_count(),
+        0,
+        "{:?}",
+        result.wrong_responses
+    );
+    assert_eq!(total.client.error_count(), 0, "{:?}", total.client.errors);
     let sum = |count: fn(&weir_bench::origin::PhaseCounts) -> u64| -> u64 {
         origin.phases.iter().map(count).sum()
     };
-    assert_eq!(sum(|phase| phase.distinct), total.requests + total.repeated);
     assert_eq!(
-        total.forwarded + total.not_modified + total.aborted,
-        total.requests
+        sum(|phase| phase.distinct),
+        total.client.requests + total.repeated
     );
     assert_eq!(
-        sum(|phase| phase.not_modified),
-        total.not_modified_forwarded
+        total.client.forwarded + total.client.not_modified + total.client.aborted,
+        total.client.requests
     );
-    if total.aborted == 0 {
-        assert_eq!(sum(|phase| phase.content_bytes), total.content_bytes);
+    assert_eq!(
+        Some(sum(|phase| phase.not_modified)),
+        total.client.not_modified_forwarded
+    );
+    if total.client.aborted == 0 {
+        assert_eq!(sum(|phase| phase.content_bytes), total.client.content_bytes);
     }
     result
 }
@@ -41,14 +49,18 @@ fn client_and_origin_count_the_same_requests_and_bytes() {
         panic!("two phases: {:?}", result.phases);
     };
     // four of the eight connections are this share's
-    assert_eq!(warm_up.counts.requests, 4 * 20);
-    assert!(hits.counts.requests > 100, "{}", hits.counts.requests);
+    assert_eq!(warm_up.counts.client.requests, 4 * 20);
+    assert!(
+        hits.counts.client.requests > 100,
+        "{}",
+        hits.counts.client.requests
+    );
     assert_eq!(
-        hits.counts.connections_opened + warm_up.counts.connections_opened,
+        hits.counts.client.connections_opened + warm_up.counts.client.connections_opened,
         4
     );
-    assert_eq!(hits.response_time.all.count(), hits.counts.requests);
-    assert_eq!(hits.response_time.miss.count(), hits.counts.requests);
+    assert_eq!(hits.response_time.all.count(), hits.counts.client.requests);
+    assert_eq!(hits.response_time.miss.count(), hits.counts.client.requests);
     assert!((0.9..1.5).contains(&hits.seconds()), "{}", hits.seconds());
     assert!(!result.samples.is_empty());
     let sample = &result.samples[0];
@@ -65,9 +77,9 @@ fn http_1_0_client_without_keep_alive_never_reuses_a_connection() {
         "origin.keep_alive=false",
     ]));
     let total = total(&result);
-    assert_eq!(total.requests, 2 * 2 * 10);
-    assert_eq!(total.connections_opened, total.requests);
-    assert_eq!(total.connections_reused, 0);
+    assert_eq!(total.client.requests, 2 * 2 * 10);
+    assert_eq!(total.client.connections_opened, total.client.requests);
+    assert_eq!(total.client.connections_reused, 0);
 }
 
 #[test]
@@ -80,9 +92,9 @@ fn http_1_0_client_reuses_its_connection_up_to_the_configured_limit() {
         "clients.requests_per_connection=constant(5)",
     ]));
     let total = total(&result);
-    let fifths = total.requests.div_ceil(5);
+    let fifths = total.client.requests.div_ceil(5);
     assert!(
-        (fifths..=fifths + 1).contains(&total.connections_opened),
+        (fifths..=fifths + 1).contains(&total.client.connections_opened),
         "{total:?}"
     );
 }
@@ -102,9 +114,16 @@ fn conditional_head_cookie_and_aborted_requests_agree_on_both_sides() {
         "clients.queue_max=1000",
     ]));
     let total = total(&result);
-    assert!((1000..2000).contains(&total.requests), "{}", total.requests);
-    assert!(total.not_modified > 50 && total.aborted > 10, "{total:?}");
-    assert_eq!(result.health.scheduled, total.requests);
+    assert!(
+        (1000..2000).contains(&total.client.requests),
+        "{}",
+        total.client.requests
+    );
+    assert!(
+        total.client.not_modified > 50 && total.client.aborted > 10,
+        "{total:?}"
+    );
+    assert_eq!(result.health.scheduled, total.client.requests);
 }
 
 #[test]
@@ -142,11 +161,19 @@ fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
     let proxy = FaultyProxy::forward(Fault::Stale);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
-    assert_eq!(total.wrong.sum(), 0, "{:?}", result.wrong_responses);
-    assert_eq!((total.forwarded, total.hits), (10, total.requests - 10));
-    assert_eq!(total.requests, proxy.asked());
-    assert_eq!(total.hit_content_bytes, total.hits * 10_000);
-    assert_eq!(total.cache_status.of(CrossCheck::Absent), total.requests);
+    assert_eq!(
+        total.client.wrong_count(),
+        0,
+        "{:?}",
+        result.wrong_responses
+    );
+    assert_eq!(
+        (total.client.forwarded, total.client.hits),
+        (10, total.client.requests - 10)
+    );
+    assert_eq!(total.client.requests, proxy.asked());
+    assert_eq!(total.client.hit_content_bytes, total.client.hits * 10_000);
+    assert_eq!(total.client.cache_status.absent, total.client.requests);
 }
 
 #[test]
@@ -156,8 +183,8 @@ fn false_hit_claim_is_counted_as_forward_and_disagreement() {
     let proxy = FaultyProxy::forward(Fault::FalseHit);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
-    assert_eq!(total.forwarded, total.requests);
-    assert_eq!(total.cache_status.of(CrossCheck::Disagree), total.requests);
+    assert_eq!(total.client.forwarded, total.client.requests);
+    assert_eq!(total.client.cache_status.disagree, total.client.requests);
 }
 
 #[test]
@@ -174,7 +201,7 @@ fn request_through_a_gateway_reaches_its_own_server() {
     ));
     let total = total(&result);
     assert_eq!(
-        total.forwarded, total.requests,
+        total.client.forwarded, total.client.requests,
         "{total:?} {:?}",
         result.wrong_responses
     );
@@ -191,10 +218,10 @@ fn refused_connection_is_counted_as_connect_refused() {
         },
     );
     let total = total(&run(&plan));
-    assert_eq!(total.requests, 2 * 2 * 10);
+    assert_eq!(total.client.requests, 2 * 2 * 10);
     assert_eq!(
-        total.errors.of(ErrorKind::ConnectRefused),
-        total.requests,
+        total.errors_of(ErrorKind::ConnectRefused),
+        total.client.requests,
         "{total:?}"
     );
 }
@@ -218,16 +245,19 @@ fn per_second_tallies_sum_to_the_phase_totals() {
     let sum = |count: fn(&weir_bench::tally::SecondTally) -> u64| -> u64 {
         result.series.iter().map(count).sum()
     };
-    assert_eq!(sum(|second| second.requests), total.requests);
-    assert_eq!(sum(|second| second.responses), total.responses());
-    assert_eq!(sum(|second| second.content_bytes), total.content_bytes);
+    assert_eq!(sum(|second| second.requests), total.client.requests);
+    assert_eq!(sum(|second| second.responses), total.client.answered());
+    assert_eq!(
+        sum(|second| second.content_bytes),
+        total.client.content_bytes
+    );
     let timed: u64 = result
         .series
         .iter()
         .flat_map(|second| &second.response_time_us)
         .map(|pair| pair.1)
         .sum();
-    assert_eq!(timed, total.responses());
+    assert_eq!(timed, total.client.answered());
     assert_eq!(sent_faulty[1].connections_open, 2);
     assert!(sent_faulty[1].quantile_us(0.99) >= sent_faulty[1].quantile_us(0.5));
 }

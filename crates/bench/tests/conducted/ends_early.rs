@@ -110,7 +110,7 @@ impl ByHand {
 
 fn hello() -> serde_json::Value {
     serde_json::json!({
-        "message": "hello", "protocol": 4, "role": "clients", "name": "by-hand", "version": "0", "threads": 1,
+        "message": "hello", "protocol": 5, "role": "clients", "name": "by-hand", "version": "0", "threads": 1,
         "host": {"cpu": "", "cores": 1, "kernel": "", "memory_bytes": 0, "load_average": 0.0},
         "wall_ms": jiff::Timestamp::now().as_millisecond(),
     })

@@ -98,17 +98,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         total.merge(&phase.counts);
         last.merge(&phase);
     }
-    if total.errors.sum() > 0 {
-        eprintln!("{:?}", total.errors);
+    if total.client.error_count() > 0 {
+        eprintln!("{:?}", total.client.errors);
     }
     let asked = ClientTotals {
-        requests: total.requests,
+        requests: total.client.requests,
         seconds: last.seconds(),
-        hits: total.hits,
-        forwarded: total.forwarded,
-        errors: total.errors.sum(),
-        wrong: total.wrong.sum(),
-        content_bytes: total.content_bytes,
+        hits: total.client.hits,
+        forwarded: total.client.forwarded,
+        errors: total.client.error_count(),
+        wrong: total.client.wrong_count(),
+        content_bytes: total.client.content_bytes,
         p50_us: last.response_time.all.quantile_us(0.5),
         p99_us: last.response_time.all.quantile_us(0.99),
         cpu_s: result.health.cpu_s,
