@@ -23,6 +23,16 @@ pub(super) enum Better {
     More,
 }
 
+impl Better {
+    /// The best of these values.
+    pub(super) fn of(self, values: impl Iterator<Item = f64>) -> Option<f64> {
+        match self {
+            Self::Less => values.min_by(f64::total_cmp),
+            Self::More => values.max_by(f64::total_cmp),
+        }
+    }
+}
+
 /// These two stand beside what was offered.
 const HIT_RATIO: &str = "hit ratio";
 const BYTE_HIT_RATIO: &str = "byte hit ratio";

@@ -2,7 +2,7 @@
 
 use super::comparison::{Comparison, ProxyRuns, clients, mean_us, result};
 use super::median_range::MedianRange;
-use super::metric::{self, Better, Metric};
+use super::metric::{self, Metric};
 use super::source::RecordFile;
 use weir_report::{Html, Unit, digits};
 
@@ -31,6 +31,7 @@ struct Cell {
     resolution: f64,
     /// What the workload offers, beside what was measured.
     offered: Option<f64>,
+    is_valid: bool,
     is_best: bool,
 }
 
@@ -137,55 +138,28 @@ fn beside(html: &mut Html, unit: Unit, cell: &Cell) {
 }
 
 fn row(metric: Metric, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Row {
-    let repeated: Vec<Option<MedianRange>> = chosen
-        .iter()
-        .map(|(proxy, run)| {
-            let runs = proxy.repetitions(&run.record).into_iter();
-            MedianRange::of(runs.filter_map(|run| (metric.of)(proxy, &run.record)))
+    let cell = |(proxy, run): &(&ProxyRuns<'_>, &RecordFile)| {
+        let runs = proxy.repetitions(&run.record).into_iter();
+        let repeated = MedianRange::of(runs.filter_map(|run| (metric.of)(proxy, &run.record)))?;
+        Some(Cell {
+            value: repeated.median,
+            range: repeated.range,
+            resolution: metric::resolution(&metric, &run.record),
+            offered: metric::offered(&metric, &run.record),
+            is_valid: run.record.is_valid,
+            is_best: false,
         })
-        .collect();
-    let mut cells: Vec<Option<Cell>> = repeated
-        .iter()
-        .zip(chosen)
-        .map(|(repeated, (_, run))| {
-            let repeated = (*repeated)?;
-            Some(Cell {
-                value: repeated.median,
-                range: repeated.range,
-                resolution: metric::resolution(&metric, &run.record),
-                offered: metric::offered(&metric, &run.record),
-                is_best: false,
-            })
-        })
-        .collect();
-    // a run that is not valid is not the best of anything
-    let of_valid = cells
-        .iter()
-        .zip(chosen)
-        .filter(|(_, (_, run))| run.record.is_valid)
-        .filter_map(|(cell, _)| *cell);
-    let by_value = |one: &Cell, other: &Cell| one.value.total_cmp(&other.value);
-    let best = match metric.better {
-        Better::Less => of_valid.min_by(by_value),
-        Better::More => of_valid.max_by(by_value),
     };
-    for (cell, (_, run)) in cells.iter_mut().zip(chosen) {
-        if let (Some(cell), Some(best)) = (cell, best) {
-            cell.is_best = run.record.is_valid && is_as_good(metric.unit, cell, &best);
-        }
-    }
+    let mut cells: Vec<Option<Cell>> = chosen.iter().map(cell).collect();
+    // a run that is not valid is not the best of anything
+    let valid = || cells.iter().flatten().filter(|cell| cell.is_valid);
+    let best = metric.better.of(valid().map(|cell| cell.value));
+    let best = valid().find(|cell| Some(cell.value) == best).copied();
     // where all that count are as good, none is the best
-    let counted = cells
-        .iter()
-        .zip(chosen)
-        .filter(|(_, (_, run))| run.record.is_valid);
-    if counted
-        .filter_map(|(cell, _)| cell.as_ref())
-        .all(|cell| cell.is_best)
-    {
-        for cell in cells.iter_mut().flatten() {
-            cell.is_best = false;
-        }
+    let is_best = |cell: &Cell| best.is_some_and(|best| is_as_good(metric.unit, cell, &best));
+    let has_worse = valid().any(|cell| !is_best(cell));
+    for cell in cells.iter_mut().flatten() {
+        cell.is_best = cell.is_valid && has_worse && is_best(cell);
     }
     Row { metric, cells }
 }
@@ -244,19 +218,16 @@ fn alone(proxy: &ProxyRuns<'_>, run: &RecordFile) -> String {
 }
 
 fn praise(row: &Row, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Option<String> {
-    let compared: Vec<(&str, Cell)> = row
-        .cells
-        .iter()
-        .zip(chosen)
-        .filter(|(_, (_, run))| run.record.is_valid)
+    let valid = || {
+        let cells = row.cells.iter().zip(chosen);
+        cells.filter(|(_, (_, run))| run.record.is_valid)
+    };
+    let compared: Vec<(&str, Cell)> = valid()
         .filter_map(|(cell, (proxy, _))| Some((proxy.label, (*cell)?)))
         .collect();
     let (unit, name) = (row.metric.unit, row.metric.name);
-    let without = row.cells.iter().zip(chosen);
-    let without: Vec<&str> = without
-        .filter(|(cell, (_, run))| cell.is_none() && run.record.is_valid)
-        .map(|(_, (proxy, _))| proxy.label)
-        .collect();
+    let without = valid().filter(|(cell, _)| cell.is_none());
+    let without: Vec<&str> = without.map(|(_, (proxy, _))| proxy.label).collect();
     let without = match without.as_slice() {
         [] => String::new(),
         labels => format!(", not measured for {}", listed(labels)),
@@ -279,12 +250,11 @@ fn praise(row: &Row, chosen: &[(&ProxyRuns<'_>, &RecordFile)]) -> Option<String>
             "no difference beyond the spread in {name} ({value}){without}"
         ));
     }
-    let values = best.iter().map(|(_, cell)| cell.value);
-    let value = match row.metric.better {
-        Better::Less => values.min_by(f64::total_cmp),
-        Better::More => values.max_by(f64::total_cmp),
-    };
-    let value = row.metric.unit.write(value?);
+    let value = row
+        .metric
+        .better
+        .of(best.iter().map(|(_, cell)| cell.value));
+    let value = unit.write(value?);
     let names: Vec<&str> = best.iter().map(|(name, _)| *name).collect();
     Some(format!(
         "{} {} ({value}){without}",
