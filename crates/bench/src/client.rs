@@ -107,13 +107,6 @@ impl Default for ClientLimits {
     }
 }
 
-/// Receives the seconds of a run while it goes on.
-pub trait Feed: Sync {
-    /// A second is over. Called once a second by every thread of clients, between its work: be
-    /// quick.
-    fn second(&self, second: &SecondTally);
-}
-
 /// The result of one thread of clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

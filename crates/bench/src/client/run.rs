@@ -13,9 +13,10 @@ use super::source::Source;
 use super::statistics::Statistics;
 use super::timer_fd::TimerFd;
 use super::timers::NEVER_US;
-use super::{ClientPlan, ClientResult, Feed, Form};
+use super::{ClientPlan, ClientResult, Form};
 use crate::descriptors;
 use crate::failure::Failure;
+use crate::tally::SecondTally;
 use weir_workload::microseconds;
 
 /// Readiness that is taken from the kernel at once.
@@ -33,12 +34,17 @@ const SECOND_US: u64 = 1_000_000;
 const TASKS_A_ROUND: usize = 256;
 
 /// Runs one thread of clients to its end, or until `stop`. Blocks its thread, and leaves it in the
-/// plan's namespace, if there is one.
+/// plan's namespace, if there is one. `on_second` is called once a second, between its work: it has
+/// to be quick.
 ///
 /// # Errors
 /// The plan's addresses do not fit its scenario, or the system gives no poll or timer. What goes
 /// wrong with single requests is in the result.
-pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<ClientResult, Failure> {
+pub fn run(
+    plan: &ClientPlan,
+    mut on_second: impl FnMut(&SecondTally),
+    stop: &AtomicBool,
+) -> Result<ClientResult, Failure> {
     if let Some(namespace) = &plan.namespace {
         let entered = namespace.enter();
         entered.map_err(|error| Failure::outside("cannot enter the clients' namespace", error))?;
@@ -68,7 +74,7 @@ pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<Clie
     }
     round.engine.begin();
     let mut events = Events::with_capacity(EVENTS_MAX);
-    while !stop.load(Ordering::Relaxed) && round.goes_on(plan, feed) {
+    while !stop.load(Ordering::Relaxed) && round.goes_on(plan, &mut on_second) {
         round.wait(&mut events).map_err(outside)?;
     }
     round.engine.end();
@@ -85,7 +91,7 @@ struct Round<'r> {
 
 impl Round<'_> {
     /// Does what the clock says; false when the run is over.
-    fn goes_on(&mut self, plan: &ClientPlan, feed: &dyn Feed) -> bool {
+    fn goes_on(&mut self, plan: &ClientPlan, on_second: &mut impl FnMut(&SecondTally)) -> bool {
         let engine = &mut self.engine;
         let now_us = engine.clock.now_us();
         engine.set_wall(now_us);
@@ -93,7 +99,7 @@ impl Round<'_> {
         engine.wake_due(now_us);
         engine.work(TASKS_A_ROUND);
         while now_us >= self.next_second_us {
-            feed.second(engine.statistics.turn_second());
+            on_second(engine.statistics.turn_second());
             self.next_second_us += SECOND_US;
         }
         let is_scheduled = engine.source.is_scheduled();

@@ -4,7 +4,7 @@ use super::connections;
 use super::message::{AskTask, ClientsResult, ToMaster, ToParticipant};
 use super::participant::{ClientRole, MasterSession, out_of_turn};
 use super::probe::probe;
-use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
+use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Form};
 use crate::failure::Failure;
 use crate::link::Namespace;
 use crate::record::samples;
@@ -13,7 +13,7 @@ use crate::usage::OwnThreads;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use weir_measure::record::Mode;
@@ -140,18 +140,6 @@ fn plan(
     })
 }
 
-/// Hands on every second of every thread.
-struct Pipe {
-    seconds: SyncSender<SecondTally>,
-}
-
-impl Feed for Pipe {
-    fn second(&self, second: &SecondTally) {
-        // a master that is slow to read must not hold up the load
-        let _ = self.seconds.try_send(second.clone());
-    }
-}
-
 type Done<'s> = ScopedJoinHandle<'s, Result<ClientResult, Failure>>;
 
 fn run_threads(
@@ -161,7 +149,6 @@ fn run_threads(
     load: &mut OwnThreads,
 ) -> Result<ClientResult, Failure> {
     let (seconds, passed_on) = mpsc::sync_channel(SECONDS_MAX);
-    let pipe = &Pipe { seconds };
     let stop = &AtomicBool::new(false);
     std::thread::scope(|scope| {
         let mut running: Vec<Done<'_>> = Vec::new();
@@ -169,7 +156,10 @@ fn run_threads(
             let mut plan = first.clone();
             plan.share.index += thread;
             let named = std::thread::Builder::new().name(format!("{THREADS}{thread}"));
-            let started = named.spawn_scoped(scope, move || client::run(&plan, pipe, stop));
+            let seconds = seconds.clone();
+            // a master that is slow to read must not hold up the load
+            let on_second = move |second: &SecondTally| drop(seconds.try_send(second.clone()));
+            let started = named.spawn_scoped(scope, move || client::run(&plan, on_second, stop));
             match started {
                 Ok(thread) => running.push(thread),
                 Err(error) => {

@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use weir_bench::client::{ClientResult, Form};
-use weir_bench::tally::{ErrorKind, LINK_SLOWER_SHARE_MAX};
+use weir_bench::tally::{ErrorKind, LINK_SLOWER_SHARE_MAX, SecondTally};
 use weir_workload::Link;
 
-use crate::rig::{SlowFeed, direct, nowhere, plan, run, run_watched, total};
+use crate::rig::{direct, hinder, nowhere, plan, run, run_watched, total};
 use crate::support::{TestOrigin, web};
 
 /// Two seconds of an open loop, of which the generator's thread is away for a good part.
@@ -24,8 +24,8 @@ fn hindered(link: Option<Link>) -> ClientResult {
     let served = TestOrigin::new(scenario.clone());
     let servers = served.origin.servers().to_vec();
     let plan = plan(&scenario, nowhere(), Form::Direct { servers });
-    let away = SlowFeed(Duration::from_millis(300));
-    run_watched(&plan, &away, &AtomicBool::new(false))
+    let on_second = |_: &SecondTally| hinder(Duration::from_millis(300));
+    run_watched(&plan, on_second, &AtomicBool::new(false))
 }
 
 #[test]

@@ -1,43 +1,21 @@
 //! Runs of clients, short ones.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use weir_bench::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
+use weir_bench::client::{self, ClientLimits, ClientPlan, ClientResult, Form};
 use weir_bench::tally::{RequestCounts, SecondTally};
 use weir_workload::{Scenario, Share};
 
 use crate::support::{SEED, TestOrigin};
 
-/// Ignores the seconds.
-struct NullFeed;
-
-impl Feed for NullFeed {
-    fn second(&self, _: &SecondTally) {}
-}
-
-/// Keeps the seconds.
-#[derive(Default)]
-pub(crate) struct SecondsLog(pub(crate) Mutex<Vec<SecondTally>>);
-
-impl Feed for SecondsLog {
-    fn second(&self, second: &SecondTally) {
-        self.0.lock().expect("sound").push(second.clone());
-    }
-}
-
-/// Keeps the thread from its clients for so long each second, as a machine does that has other
-/// things to do.
-pub(crate) struct SlowFeed(pub(crate) Duration);
-
-impl Feed for SlowFeed {
-    fn second(&self, _: &SecondTally) {
-        let begin = Instant::now();
-        while begin.elapsed() < self.0 {
-            std::hint::spin_loop();
-        }
+/// Keeps the thread from its clients for so long, as a machine does that has other things to do.
+pub(crate) fn hinder(duration: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < duration {
+        std::hint::spin_loop();
     }
 }
 
@@ -92,11 +70,15 @@ pub(crate) fn run(plan: &ClientPlan) -> ClientResult {
 }
 
 pub(crate) fn run_until(plan: &ClientPlan, stop: &AtomicBool) -> ClientResult {
-    run_watched(plan, &NullFeed, stop)
+    run_watched(plan, |_| {}, stop)
 }
 
-pub(crate) fn run_watched(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> ClientResult {
-    let result = client::run(plan, feed, stop).expect("a run");
+pub(crate) fn run_watched(
+    plan: &ClientPlan,
+    on_second: impl FnMut(&SecondTally),
+    stop: &AtomicBool,
+) -> ClientResult {
+    let result = client::run(plan, on_second, stop).expect("a run");
     for phase in &result.phases {
         assert!(phase.counts.is_balanced(), "{phase:?}");
         assert_eq!(phase.counts.client.requests, phase.offered);

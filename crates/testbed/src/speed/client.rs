@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use weir_bench::client::{self, ClientLimits, ClientPlan, Feed, Form};
-use weir_bench::tally::{PhaseTally, RequestCounts, SecondTally};
+use weir_bench::client::{self, ClientLimits, ClientPlan, Form};
+use weir_bench::tally::{PhaseTally, RequestCounts};
 use weir_measure::float;
 use weir_workload::Share;
 use xtask::failure::{During, Failure};
@@ -66,12 +66,6 @@ impl ClientTotals {
     }
 }
 
-struct Silent;
-
-impl Feed for Silent {
-    fn second(&self, _: &SecondTally) {}
-}
-
 /// Asks the server that is named, and prints what came of it.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let scenario = options.site.scenario(options.seconds)?;
@@ -89,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         namespace: None,
         limits: ClientLimits::default(),
     };
-    let result = client::run(&plan, &Silent, &AtomicBool::new(false)).map_err(of_bench)?;
+    let result = client::run(&plan, |_| {}, &AtomicBool::new(false)).map_err(of_bench)?;
     for wrong in result.wrong_responses.iter().take(3) {
         eprintln!("{wrong:?}");
     }
