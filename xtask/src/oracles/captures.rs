@@ -47,7 +47,7 @@ const ZBRO: &str = "zeek_bro.org.pcap";
 const ZDROPS: &str = "zeek_zero-length-drops.pcap";
 
 /// What an import says about one capture: counts of rows, and of what was met.
-struct Counted(Value);
+struct CaptureCounts(Value);
 
 /// Compares the captures in `pcap/` and those of Squid's two sides.
 ///
@@ -69,11 +69,11 @@ pub(crate) fn check(data: &Path, readme: &str, found: &mut Comparison) -> Result
             let what = format!("`{}` is in the table and not in the data", row["file"]);
             return Err(Failure::Usage(what));
         };
-        let counted = Counted(import(Path::new(&counter), &path)?);
+        let counted = CaptureCounts(import(Path::new(&counter), &path)?);
         compare(&row, &counted, found);
         let archive = path.with_added_extension("har");
         if archive.exists() {
-            let theirs = Counted(import(Path::new(&counter), &archive)?);
+            let theirs = CaptureCounts(import(Path::new(&counter), &archive)?);
             beside_archive(row["file"], &counted, &theirs, found);
         }
     }
@@ -82,7 +82,12 @@ pub(crate) fn check(data: &Path, readme: &str, found: &mut Comparison) -> Result
 
 /// Another importer made an archive of the same capture. Its means are compared by the millisecond:
 /// it rounds its times to that.
-fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Comparison) {
+fn beside_archive(
+    name: &str,
+    ours: &CaptureCounts,
+    theirs: &CaptureCounts,
+    found: &mut Comparison,
+) {
     for (figure, pointer, off) in [
         ("entries of its archive", "/rows", 0),
         ("mean SYN->SYN-ACK us", "/mean_setup_us", ARCHIVE_OFF_US),
@@ -124,7 +129,7 @@ fn import(counter: &Path, path: &Path) -> Result<Value, Failure> {
     })
 }
 
-fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Comparison) {
+fn compare(row: &table::Row<'_>, counted: &CaptureCounts, found: &mut Comparison) {
     let name = row["file"].strip_suffix(".gz").unwrap_or(row["file"]);
     let mut figure = |column: &str, here: String| {
         let differs = DIFFERENCES
@@ -177,7 +182,7 @@ fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Comparison) {
     }
 }
 
-impl Counted {
+impl CaptureCounts {
     fn number(&self, pointer: &str) -> u64 {
         let number = self.0.pointer(pointer);
         number.and_then(Value::as_u64).unwrap_or_default()
@@ -218,7 +223,7 @@ mod tests {
         change(&mut counted);
         let rows = table::find(README, &["file", "packets"]);
         let mut found = Comparison::default();
-        compare(&rows[0], &Counted(counted), &mut found);
+        compare(&rows[0], &CaptureCounts(counted), &mut found);
         assert_eq!(found.compared, 14);
         found.differences
     }

@@ -1,7 +1,7 @@
 //! How much is in a trace: the table `lines, unparsed, clients, ...`, and for traces that are not
 //! in it what their files say.
 
-use super::import::{Imported, Logged};
+use super::import::{ImportedTrace, LoggedTime};
 use super::{Comparison, table};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use xtask::failure::{During, Failure};
 /// # Errors
 /// A file cannot be read, or the table has no figures where they should be.
 pub(crate) fn check(
-    imported: &Imported<'_>,
+    imported: &ImportedTrace<'_>,
     readme: &str,
     found: &mut Comparison,
 ) -> Result<(), Failure> {
@@ -47,11 +47,11 @@ pub(crate) fn check(
 }
 
 /// All that was in it, read or not.
-fn all(imported: &Imported<'_>) -> u64 {
+fn all(imported: &ImportedTrace<'_>) -> u64 {
     number(&imported.summary, "/rows") + number(&imported.summary, "/dropped_total")
 }
 
-fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Comparison) {
+fn against_table(imported: &ImportedTrace<'_>, row: &table::Row<'_>, found: &mut Comparison) {
     let name = imported.source.name();
     let summary = &imported.summary;
     let mut compare = |column: &str, here: String| {
@@ -64,8 +64,8 @@ fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Comp
     let received = number(summary, "/received_bytes");
     compare("bytes (all records)", received.to_string());
     let span = match imported.source.logged {
-        Logged::Arrival => &summary["arrivals"],
-        Logged::End => &summary["ends"],
+        LoggedTime::Arrival => &summary["arrivals"],
+        LoggedTime::End => &summary["ends"],
     };
     let length_us = number(span, "/last_us").saturating_sub(number(span, "/first_us"));
     compare("span s", (length_us / 1_000_000).to_string());
@@ -115,8 +115,9 @@ fn number(summary: &Value, pointer: &str) -> u64 {
     value.and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// How many transactions the file has, told without our importer; `None` where that would take one.
-fn lines(imported: &Imported<'_>) -> Result<Option<u64>, Failure> {
+/// How many transactions the file has, counted without our importer; `None` where that would take
+/// one.
+fn lines(imported: &ImportedTrace<'_>) -> Result<Option<u64>, Failure> {
     let path = &imported.source.path;
     let during = format!("read `{}`", path.display());
     if imported.source.name().ends_with(".oracleGeneral.bin") {
@@ -180,9 +181,9 @@ mod tests {
     fn differences(summary: Value) -> Vec<String> {
         let source = Source {
             path: "squid_gt/dev.access.log.gz".into(),
-            logged: Logged::End,
+            logged: LoggedTime::End,
         };
-        let imported = Imported {
+        let imported = ImportedTrace {
             source: &source,
             summary,
             // a file with as many bytes as the summary says

@@ -7,11 +7,11 @@ use xtask::command::json;
 use xtask::failure::{During, Failure};
 
 /// Folders of traces, and which of the times of a transaction its sources write down.
-const FOLDERS: [(&str, Logged); 4] = [
-    ("clf", Logged::Arrival),
-    ("squid", Logged::End),
-    ("har", Logged::Arrival),
-    ("cdn", Logged::Arrival),
+const FOLDERS: [(&str, LoggedTime); 4] = [
+    ("clf", LoggedTime::Arrival),
+    ("squid", LoggedTime::End),
+    ("har", LoggedTime::Arrival),
+    ("cdn", LoggedTime::Arrival),
 ];
 
 /// The logs of a real Squid among other files.
@@ -19,7 +19,7 @@ const SQUID_GT: &str = "squid_gt";
 
 /// When a source says that a transaction was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Logged {
+pub(crate) enum LoggedTime {
     /// When it began.
     Arrival,
     /// When it ended.
@@ -30,12 +30,12 @@ pub(crate) enum Logged {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
-    pub(crate) logged: Logged,
+    pub(crate) logged: LoggedTime,
 }
 
 /// A trace that was imported.
 #[derive(Debug)]
-pub(crate) struct Imported<'a> {
+pub(crate) struct ImportedTrace<'a> {
     pub(crate) source: &'a Source,
     /// What `weir trace import --json` says of it.
     pub(crate) summary: Value,
@@ -44,7 +44,7 @@ pub(crate) struct Imported<'a> {
 }
 
 impl Source {
-    fn new(path: PathBuf, logged: Logged) -> Self {
+    fn new(path: PathBuf, logged: LoggedTime) -> Self {
         Self { path, logged }
     }
 
@@ -73,7 +73,7 @@ pub(crate) fn sources(data: &Path) -> Result<Vec<Source>, Failure> {
     }
     let is_log = |path: &PathBuf| path.to_string_lossy().contains(".access.log");
     let logs = files(&data.join(SQUID_GT))?.into_iter().filter(is_log);
-    sources.extend(logs.map(|path| Source::new(path, Logged::End)));
+    sources.extend(logs.map(|path| Source::new(path, LoggedTime::End)));
     Ok(sources)
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn import<'a>(
     weir: &Path,
     source: &'a Source,
     place: &Path,
-) -> Result<Imported<'a>, Failure> {
+) -> Result<ImportedTrace<'a>, Failure> {
     let trace = place.join(format!("{}.parquet", source.name()));
     let mut command = Command::new(weir);
     command
@@ -105,7 +105,7 @@ pub(crate) fn import<'a>(
         let path = source.path.display();
         Failure::Refused(format!("`{path}` cannot be imported: {failure}"))
     })?;
-    Ok(Imported {
+    Ok(ImportedTrace {
         source,
         summary,
         trace,
@@ -124,7 +124,7 @@ mod tests {
             ("har/theverge.har.gz", "theverge.har"),
             ("squid_gt/dev.access.log.gz", "squid_gt_dev"),
         ] {
-            let source = Source::new(path.into(), Logged::End);
+            let source = Source::new(path.into(), LoggedTime::End);
             assert_eq!(source.name(), name);
         }
     }

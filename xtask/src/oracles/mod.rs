@@ -1,7 +1,7 @@
 //! `cargo xtask oracles --data DIR`: what we read from traces that others made, and what others
 //! found in them.
 //!
-//! The traces are not ours to give away, so they lie outside of this repository; beside them lies a
+//! The traces are not ours to give away, so they are outside of this repository; beside them is a
 //! `README.md` with tables of figures that independent programs computed. Every trace is imported
 //! by the real binary, and every figure compared.
 

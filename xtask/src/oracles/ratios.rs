@@ -6,7 +6,7 @@
 //! [`HELD_MIN`] responses of mean size only LRU and FIFO are compared.
 
 use super::Comparison;
-use super::import::Imported;
+use super::import::ImportedTrace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +43,7 @@ const COLUMNS: usize = 23;
 /// The simulation cannot be run, or the table has no figures where they should be.
 pub(crate) fn check(
     weir: &Path,
-    imported: &Imported<'_>,
+    imported: &ImportedTrace<'_>,
     readme: &str,
     found: &mut Comparison,
 ) -> Result<(), Failure> {

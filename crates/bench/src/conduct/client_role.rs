@@ -1,7 +1,7 @@
 //! A participant that runs clients.
 
 use super::connections;
-use super::message::{AskTask, ClientsResult, ToMaster, ToParticipant};
+use super::message::{ClientTask, ClientsResult, ToMaster, ToParticipant};
 use super::participant::{ClientRole, MasterSession, out_of_turn};
 use super::probe::probe;
 use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Form};
@@ -82,7 +82,7 @@ pub(super) fn run(session: &MasterSession<'_>, clients: &ClientRole) -> Result<(
 
 /// The names of the phases, and how long all threads will take to prepare themselves: as long as
 /// one takes now, all on one core at worst.
-fn rehearse(task: &AskTask, scenario: &Scenario, threads: u32) -> (Vec<String>, Duration) {
+fn rehearse(task: &ClientTask, scenario: &Scenario, threads: u32) -> (Vec<String>, Duration) {
     let began = Instant::now();
     let phases = scenario.phases(task.seed);
     let share = Share {
@@ -107,7 +107,7 @@ fn write_samples(
 
 /// The plan of the first thread.
 fn plan(
-    task: &AskTask,
+    task: &ClientTask,
     scenario: Scenario,
     start_at: Instant,
     sample_every: u32,

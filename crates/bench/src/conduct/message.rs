@@ -116,9 +116,9 @@ pub(super) enum ToParticipant {
         why: String,
     },
     /// To an origin: prepare to serve.
-    Serve(Box<ServeTask>),
+    Serve(Box<OriginTask>),
     /// To clients: prepare to ask.
-    Ask(Box<AskTask>),
+    Ask(Box<ClientTask>),
     /// Say `pong`.
     Ping,
     /// The run starts.
@@ -133,7 +133,7 @@ pub(super) enum ToParticipant {
 /// What an origin is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ServeTask {
+pub(super) struct OriginTask {
     /// TOML.
     pub(super) scenario: String,
     pub(super) seed: u64,
@@ -146,7 +146,7 @@ pub(super) struct ServeTask {
 /// What clients are to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AskTask {
+pub(super) struct ClientTask {
     /// TOML.
     pub(super) scenario: String,
     pub(super) seed: u64,

@@ -1,6 +1,6 @@
 //! A participant that runs origins.
 
-use super::message::{OriginResult, ServeTask, ToMaster, ToParticipant};
+use super::message::{OriginResult, OriginTask, ToMaster, ToParticipant};
 use super::participant::{MasterSession, OriginRole, out_of_turn};
 use crate::failure::Failure;
 use crate::origin::{self, OriginListen, OriginPlan};
@@ -74,7 +74,7 @@ pub(super) fn run(session: &MasterSession<'_>, own: &OriginRole) -> Result<(), F
 
 /// Where to listen: where the operator says, or else where the master has reached us.
 fn listen(
-    task: &ServeTask,
+    task: &OriginTask,
     addresses: Addresses,
     wanted: Option<SocketAddr>,
     near: IpAddr,
@@ -126,8 +126,8 @@ fn announced(server: SocketAddr, near: IpAddr) -> SocketAddr {
 mod tests {
     use super::*;
 
-    fn task(mode: Mode) -> ServeTask {
-        ServeTask {
+    fn task(mode: Mode) -> OriginTask {
+        OriginTask {
             scenario: String::new(),
             seed: 1,
             shares: 1,

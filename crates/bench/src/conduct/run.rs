@@ -2,7 +2,7 @@
 
 use super::interrupt::Interrupt;
 use super::master::POLL_INTERVAL;
-use super::message::{AskTask, Role, ServeTask, ToMaster, ToParticipant};
+use super::message::{ClientTask, OriginTask, Role, ToMaster, ToParticipant};
 use super::participant_pool::{ParticipantPool, PoolEvent};
 use super::plan::RunPlan;
 use super::run_outcome::RunOutcome;
@@ -79,7 +79,7 @@ impl<'r> Run<'r> {
     fn prepare_origins(&mut self, progress: &mut Progress<'_>) -> Result<Vec<SocketAddr>, Failure> {
         progress.state("preparing the origin");
         let origins = self.pool.members(Role::Origin);
-        let task = ToParticipant::Serve(Box::new(ServeTask {
+        let task = ToParticipant::Serve(Box::new(OriginTask {
             scenario: self.plan.scenario.to_toml(),
             seed: self.plan.seed,
             shares: self.shares(),
@@ -117,7 +117,7 @@ impl<'r> Run<'r> {
         };
         let mut first_share = 0;
         for &member in &clients {
-            let task = AskTask {
+            let task = ClientTask {
                 scenario: self.plan.scenario.to_toml(),
                 seed: self.plan.seed,
                 first_share,

@@ -168,7 +168,7 @@ fn free_block() -> Result<u32, Failure> {
     for place in 0..BLOCKS {
         let base = FIRST_ADDRESS.to_bits() + (first + place) % BLOCKS * BLOCK_ADDRESSES;
         let block = format!("{}/21", Ipv4Addr::from_bits(base));
-        let taken = said("ip", &["-4", "-o", "addr", "show", "to", &block], "")?;
+        let taken = output_of("ip", &["-4", "-o", "addr", "show", "to", &block], "")?;
         if taken.trim().is_empty() {
             return Ok(base);
         }
@@ -196,12 +196,12 @@ fn remove_left_behind() {
 }
 
 fn tool(program: &str, arguments: &[&str], input: &str) -> Result<(), Failure> {
-    said(program, arguments, input).map(drop)
+    output_of(program, arguments, input).map(drop)
 }
 
-/// What a program of iproute2 printed.
-fn said(program: &str, arguments: &[&str], input: &str) -> Result<String, Failure> {
-    let output = output(program, arguments, input).map_err(|error| {
+/// The output of a program of iproute2.
+fn output_of(program: &str, arguments: &[&str], input: &str) -> Result<String, Failure> {
+    let output = run(program, arguments, input).map_err(|error| {
         Failure::outside(CANNOT, format!("`{program}`: {error}"))
             .with_hint("install iproute2, which has `ip` and `tc`")
     })?;
@@ -214,7 +214,7 @@ fn said(program: &str, arguments: &[&str], input: &str) -> Result<String, Failur
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn output(program: &str, arguments: &[&str], input: &str) -> io::Result<Output> {
+fn run(program: &str, arguments: &[&str], input: &str) -> io::Result<Output> {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())

@@ -120,7 +120,7 @@ fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measur
     })
 }
 
-/// The proxy itself, below those who guard it.
+/// The proxy itself, below the processes that guard it.
 fn process(server: &Server) -> Result<u32, Failure> {
     let tree = usage::tree(server.id());
     let is_weir = |id: &&u32| {

@@ -38,8 +38,8 @@ impl SlowDisk {
         let file = fs::File::create(&image).during(format_args!("create `{}`", image.display()))?;
         file.set_len(size_mib << 20).during("size the disk")?;
         let image = image.display().to_string();
-        said("mkfs.ext4", &["-q", "-F", &image])?;
-        let device = said("losetup", &["--find", "--show", &image])?;
+        output_of("mkfs.ext4", &["-q", "-F", &image])?;
+        let device = output_of("losetup", &["--find", "--show", &image])?;
         let name = device.rsplit('/').next().unwrap_or_default();
         let number = fs::read_to_string(format!("/sys/block/{name}/dev"));
         let number = number.during(format_args!("find `{device}`"))?;
@@ -51,7 +51,7 @@ impl SlowDisk {
         };
         fs::create_dir_all(&disk.mounted_at).during("make a directory to mount at")?;
         let mounted_at = disk.mounted_at.display().to_string();
-        said("mount", &[&disk.device, &mounted_at])?;
+        output_of("mount", &[&disk.device, &mounted_at])?;
         disk.slow(mb_s * 1_000_000)?;
         Ok(disk)
     }
@@ -95,16 +95,16 @@ impl Drop for SlowDisk {
             Some(group) => drop(group.set("io.max", &format!("{} wbps=max", self.number))),
         }
         let mounted_at = self.mounted_at.display().to_string();
-        let unmounted = said("umount", &[&mounted_at]);
-        let detached = said("losetup", &["-d", &self.device]);
+        let unmounted = output_of("umount", &[&mounted_at]);
+        let detached = output_of("losetup", &["-d", &self.device]);
         for failure in [unmounted.err(), detached.err()].into_iter().flatten() {
             eprintln!("warning: {failure}");
         }
     }
 }
 
-/// What a program prints.
-fn said(program: &str, arguments: &[&str]) -> Result<String, Failure> {
+/// The output of a program.
+fn output_of(program: &str, arguments: &[&str]) -> Result<String, Failure> {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{path}:/usr/sbin:/sbin");
     let text = output(Command::new(program).args(arguments).env("PATH", path))?;

@@ -56,8 +56,10 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, RunCost), Failure> {
     Err(Failure::Outside(format!("`{name}` failed: {status}")))
 }
 
-/// The same of a command that says JSON.
-pub(crate) fn said<T: DeserializeOwned>(command: &mut Command) -> Result<(T, RunCost), Failure> {
+/// The same of a command that prints JSON.
+pub(crate) fn run_json<T: DeserializeOwned>(
+    command: &mut Command,
+) -> Result<(T, RunCost), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (text, took) = run(command)?;
     let value = serde_json::from_str(&text).during(format_args!("understand what `{name}` says"));

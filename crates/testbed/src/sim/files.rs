@@ -67,7 +67,7 @@ pub(crate) fn stream(
     trace: &Path,
 ) -> Result<StreamedTrace, Failure> {
     let mut command = simulation(weir, policy, capacity_bytes, trace);
-    let (whole, took) = child::said::<TraceSize>(&mut command)?;
+    let (whole, took) = child::run_json::<TraceSize>(&mut command)?;
     Ok(StreamedTrace {
         policy: policy.to_owned(),
         requests: whole.requests,

@@ -2,7 +2,7 @@
 //! that is installed.
 
 use super::Options;
-use super::child::said;
+use super::child::run_json;
 use crate::record::markdown::ratio;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ pub(super) fn make_trace(
     command.args(["--size", "1MiB", "--zipf", &requests]);
     command.args(["--zipf-keys", &keys, "--zipf-seed", &seed]);
     command.arg("--write-oracle-general").arg(to);
-    Ok(said(&mut command)?.0)
+    Ok(run_json(&mut command)?.0)
 }
 
 /// Simulates one cache over a trace in a file.
@@ -112,21 +112,21 @@ pub(super) fn simulation(weir: &str, policy: &str, capacity_bytes: u64, trace: &
 
 /// What `weir sim hits --json` says of one cache.
 #[derive(Deserialize)]
-struct Simulated {
+struct SimulationReport {
     requests: u64,
-    caches: [SimulatedCache; 1],
+    caches: [CacheReport; 1],
 }
 
 #[derive(Deserialize)]
-struct SimulatedCache {
+struct CacheReport {
     hits: u64,
     hit_bytes: u64,
 }
 
 /// Its processor time is that of the whole process, its start and the reading of the file included.
 fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<HitsRun, Failure> {
-    let (simulated, took) = said(&mut simulation(weir, policy, capacity_bytes, trace))?;
-    let Simulated {
+    let (simulated, took) = run_json(&mut simulation(weir, policy, capacity_bytes, trace))?;
+    let SimulationReport {
         requests,
         caches: [cache],
     } = simulated;
@@ -157,5 +157,5 @@ fn theirs(
         .args(["-c", PROGRAM])
         .arg(trace)
         .args([policy, &capacity_bytes.to_string()]);
-    Ok(said(&mut command)?.0)
+    Ok(run_json(&mut command)?.0)
 }

@@ -42,7 +42,7 @@ struct Scenarios {
 
 /// The three scenarios on a trace.
 pub(crate) fn measure(speed: &str, trace: &Path) -> Result<Vec<Packets>, Failure> {
-    let (said, _) = child::said::<Scenarios>(Command::new(speed).arg("--json").arg(trace))?;
+    let (said, _) = child::run_json::<Scenarios>(Command::new(speed).arg("--json").arg(trace))?;
     Ok(said.scenarios)
 }
 

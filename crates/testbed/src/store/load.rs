@@ -15,9 +15,9 @@ pub(crate) const CONNECTIONS_MAX: usize = 1000;
 
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// What the clients of one proxy ask for.
+/// The requests of the clients of one proxy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct RequestPlan<'a> {
     pub(crate) to: SocketAddr,
     /// Begins every path, so that the origin's tally tells experiments apart.
     pub(crate) prefix: &'a str,
@@ -56,7 +56,7 @@ pub(crate) struct ReceivedTotals {
     pub(crate) took: Duration,
 }
 
-impl Ask<'_> {
+impl RequestPlan<'_> {
     fn size_bytes(&self, number: u64) -> u64 {
         match self.sizes {
             Sizes::Mix(seed) => mix::size_bytes(seed, number),
@@ -156,8 +156,8 @@ impl Ask<'_> {
     ) -> Result<TcpStream, String> {
         if let Some(stream) = connection {
             match exchange(stream, spec, buffer) {
-                Err(Trouble::ClosedBefore) => {}
-                Err(Trouble::Wrong(what)) => return Err(what),
+                Err(ExchangeError::ClosedBefore) => {}
+                Err(ExchangeError::Wrong(what)) => return Err(what),
                 Ok(stream) => return Ok(stream),
             }
         }
@@ -165,13 +165,13 @@ impl Ask<'_> {
         let limited = stream.set_read_timeout(Some(SILENCE_MAX));
         limited.map_err(|error| error.to_string())?;
         exchange(stream, spec, buffer).map_err(|trouble| match trouble {
-            Trouble::ClosedBefore => "closed without a response".to_owned(),
-            Trouble::Wrong(what) => what,
+            ExchangeError::ClosedBefore => "closed without a response".to_owned(),
+            ExchangeError::Wrong(what) => what,
         })
     }
 }
 
-enum Trouble {
+enum ExchangeError {
     /// Nothing of a response came.
     ClosedBefore,
     Wrong(String),
@@ -181,19 +181,19 @@ fn exchange(
     stream: TcpStream,
     spec: &ResponseSpec,
     buffer: &mut [u8],
-) -> Result<TcpStream, Trouble> {
-    let mut transfer = Transfer::ask(stream, spec).map_err(|_| Trouble::ClosedBefore)?;
+) -> Result<TcpStream, ExchangeError> {
+    let mut transfer = Transfer::ask(stream, spec).map_err(|_| ExchangeError::ClosedBefore)?;
     while !transfer.is_whole() {
         let what = match transfer.read(buffer) {
             Ok(0) => "silence".to_owned(),
             Ok(_) => continue,
             Err(what) if what == CUT && transfer.is_unanswered() => {
-                return Err(Trouble::ClosedBefore);
+                return Err(ExchangeError::ClosedBefore);
             }
             Err(what) => what,
         };
         let (read, size) = (transfer.read_bytes(), spec.size_bytes);
-        return Err(Trouble::Wrong(format!(
+        return Err(ExchangeError::Wrong(format!(
             "{what} after {read} of {size} bytes"
         )));
     }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn clients_receive_the_whole_content_of_all_responses() {
         let (_origin, to) = in_threads();
-        let ask = Ask {
+        let ask = RequestPlan {
             to,
             prefix: "/a",
             sizes: Sizes::Mix(1),

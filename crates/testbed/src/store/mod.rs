@@ -28,9 +28,9 @@ pub(crate) type Record = crate::record::Record<Figures>;
 /// Where the configurations of the proxies are, below `peers/`.
 const FOLDER: &str = "store";
 
-/// Who is measured and how each is started: one thread or worker, a cache on disk that holds the
-/// whole working set, and as much memory for stored responses as was said where there is such a
-/// setting. In the order of the table.
+/// The proxies that are measured, and how each is started: one thread or worker, a cache on disk
+/// that holds the whole working set, and as much memory for stored responses as the options say,
+/// where there is such a setting. In the order of the table.
 pub(crate) static CONTENDERS: [Contender; 5] = [
     Contender::WEIR.with(FOLDER),
     Contender::NGINX.with(FOLDER),

@@ -1,7 +1,7 @@
 //! A store with many small responses is killed and started again.
 
 use super::Options;
-use super::load::{Ask, Sequence, Sizes};
+use super::load::{RequestPlan, Sequence, Sizes};
 use super::setup::{MeasuredProxy, Setup};
 use crate::client::metrics;
 use crate::origin::READY;
@@ -57,7 +57,7 @@ pub(crate) fn measure(
     let directory = setup.directory(proxy.contender, "restart");
     let bytes = options.responses * STORED_BYTES;
     let prefix = format!("/{name}/restart");
-    let ask = |to| Ask {
+    let ask = |to| RequestPlan {
         to,
         prefix: &prefix,
         sizes: Sizes::Each(SIZE_BYTES),

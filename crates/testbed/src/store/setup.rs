@@ -1,7 +1,7 @@
 //! An origin, proxies with stores on disk before it, and what requests cost them.
 
 use super::latency::{Latency, quantiles};
-use super::load::{Ask, Sequence, Sizes};
+use super::load::{RequestPlan, Sequence, Sizes};
 use super::{Options, Record, Row, mix};
 use crate::origin::{Origin, READY};
 use crate::process::affinity::Cores;
@@ -186,7 +186,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn watch(
         &self,
         server: &Server,
-        ask: &Ask<'_>,
+        ask: &RequestPlan<'_>,
         sequence: Sequence,
     ) -> Result<(Load, Vec<u32>), Failure> {
         let traffic = || {
@@ -216,8 +216,8 @@ fn working_set_bytes(options: &Options) -> u64 {
     (options.memory_mib * options.times) << 20
 }
 
-fn all_of_the_mix<'a>(server: &Server, prefix: &'a str, options: &Options) -> Ask<'a> {
-    Ask {
+fn all_of_the_mix<'a>(server: &Server, prefix: &'a str, options: &Options) -> RequestPlan<'a> {
+    RequestPlan {
         to: server.address(),
         prefix,
         sizes: Sizes::Mix(options.seed),

@@ -22,7 +22,7 @@ const LIFE: Duration = Duration::from_secs(3 * 3600);
 /// little.
 const SEND_BUFFER_BYTES: usize = 32 * 1024;
 
-/// Whose memory is looked at: weir's, and that of the one with the least.
+/// The proxies whose memory is measured: weir's, and that of the one with the least.
 const MEMORY_OF: [&str; 2] = [WEIR, Contender::NGINX.name];
 
 /// Measures all proxies that are present, into the record.
@@ -141,7 +141,7 @@ impl Setup {
             let running: Vec<_> = self.subjects().map(start).collect();
             let ended = running.into_iter().map(|(subject, thread)| {
                 let outcome = thread.join().unwrap_or(Err("it broke".to_owned()));
-                said(&subject, outcome)
+                with_line(&subject, outcome)
             });
             ended.collect()
         })
@@ -152,7 +152,7 @@ impl Setup {
         &self,
         experiment: impl Fn(&Subject<'_>) -> Result<T, String>,
     ) -> Vec<Measurement<T>> {
-        let measure = |subject| said(&subject, experiment(&subject));
+        let measure = |subject| with_line(&subject, experiment(&subject));
         self.subjects().map(measure).collect()
     }
 
@@ -167,8 +167,11 @@ impl Setup {
     }
 }
 
-/// Prints one line about an outcome.
-fn said<T: std::fmt::Debug>(subject: &Subject<'_>, outcome: Result<T, String>) -> Measurement<T> {
+/// The measurement of an outcome; prints a line about it.
+fn with_line<T: std::fmt::Debug>(
+    subject: &Subject<'_>,
+    outcome: Result<T, String>,
+) -> Measurement<T> {
     let name = subject.contender.name;
     match &outcome {
         Ok(figures) => eprintln!("  {name}: {figures:?}"),

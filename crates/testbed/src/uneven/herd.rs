@@ -11,9 +11,9 @@ use weir_bench::origin::ResponseSpec;
 
 const SIZE_BYTES: u64 = 20_000;
 
-/// How a herd comes.
+/// The requests of a herd.
 #[derive(Clone, Copy, Debug)]
-struct Manner {
+struct HerdPlan {
     clients: usize,
     /// From one request to the next.
     pause: Duration,
@@ -22,16 +22,16 @@ struct Manner {
     rate_bytes_s: u64,
 }
 
-/// The small herd comes like people, a millisecond apart. The large one is as many as fit into a
-/// process with the usual hard limit of open files, and comes as fast as one thread can ask.
-const MANNERS: [Manner; 2] = [
-    Manner {
+/// The small herd has a millisecond between two requests. The large one is as many as fit into a
+/// process with the usual hard limit of open files, and sends as fast as one thread can.
+const PLANS: [HerdPlan; 2] = [
+    HerdPlan {
         clients: 50,
         pause: Duration::from_millis(1),
         delay_ms: 200,
         rate_bytes_s: 20_000,
     },
-    Manner {
+    HerdPlan {
         clients: 10_000,
         pause: Duration::ZERO,
         delay_ms: 2000,
@@ -39,8 +39,8 @@ const MANNERS: [Manner; 2] = [
     },
 ];
 
-/// How many come at once.
-pub(crate) const CLIENTS: [usize; 2] = [MANNERS[0].clients, MANNERS[1].clients];
+/// Clients of each herd.
+pub(crate) const CLIENTS: [usize; 2] = [PLANS[0].clients, PLANS[1].clients];
 
 /// Between two looks at the clients.
 const LOOK: Duration = Duration::from_millis(20);
@@ -67,17 +67,17 @@ pub(crate) struct Herd {
 
 /// The herd of so many [`CLIENTS`].
 pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, String> {
-    let manner = MANNERS.iter().find(|manner| manner.clients == clients);
-    let manner = manner.ok_or("there is no such herd")?;
+    let plan = PLANS.iter().find(|plan| plan.clients == clients);
+    let plan = plan.ok_or("there is no such herd")?;
     let path = subject.path(&format!("herd-{clients}"));
     let spec = ResponseSpec {
-        rate_bytes_per_s: Some(manner.rate_bytes_s),
-        delay: Duration::from_millis(manner.delay_ms),
+        rate_bytes_per_s: Some(plan.rate_bytes_s),
+        delay: Duration::from_millis(plan.delay_ms),
         ..ResponseSpec::new(&path, SIZE_BYTES)
     };
     let mut group = ClientGroup::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
     let begun = Instant::now();
-    group.ask(manner.pause, |_| spec.clone());
+    group.ask(plan.pause, |_| spec.clone());
     let asking = begun.elapsed();
     let state = wait(&mut group, begun);
     let duration = begun.elapsed();

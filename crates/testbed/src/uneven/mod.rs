@@ -39,9 +39,9 @@ pub(crate) type Record = crate::record::Record<Figures>;
 /// Where the configurations of the proxies are, below `peers/`.
 const FOLDER: &str = "uneven";
 
-/// Who is measured and how each is started: shipped defaults, and of the rest only a cache that is
-/// on, large enough and not on disk where there is a choice, responses of up to 200 MB, one thread
-/// or worker, no log, and room for many connections. In the order of the table.
+/// The proxies that are measured, and how each is started: shipped defaults, and of the rest only a
+/// cache that is on, large enough and not on disk where there is a choice, responses of up to 200
+/// MB, one thread or worker, no log, and room for many connections. In the order of the table.
 pub(crate) static CONTENDERS: [Contender; 6] = [
     Contender::WEIR.with(FOLDER),
     Contender::NGINX.with(FOLDER),

@@ -62,9 +62,9 @@ impl ReadAhead {
 }
 
 pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, String> {
-    let who = if kind.reads { "slow" } else { "stopped" };
+    let client = if kind.reads { "slow" } else { "stopped" };
     let stored = if kind.is_storable { "stored" } else { "passed" };
-    let path = subject.path(&format!("lead-{who}-{stored}"));
+    let path = subject.path(&format!("lead-{client}-{stored}"));
     let spec = ResponseSpec {
         is_storable: kind.is_storable,
         ..ResponseSpec::new(&path, SIZE_BYTES)

@@ -3,7 +3,7 @@
 use super::herd::{CLIENTS, Herd};
 use super::join::Join;
 use super::measurement::Measurement;
-use super::path::{Download, LongPath, SIDES, Way};
+use super::path::{Download, DownloadKind, LongPath, SIDES};
 use super::read_ahead::{KINDS, Kind};
 use super::{Record, targets};
 use crate::proxy::contender::WEIR;
@@ -161,35 +161,42 @@ fn memory(out: &mut String, record: &Record) {
 
 fn long_path(out: &mut String, path: &LongPath) {
     let rules = &path.rules;
-    let latest_ms = path.traffic.iter().map(|way| way.late_us_max / 1000).max();
+    let latest_ms = path
+        .traffic
+        .iter()
+        .map(|direction| direction.late_us_max / 1000)
+        .max();
     let title = format!(
         "One client on a path of {} ms, {} MB/s (packets through TUN interfaces of two network namespaces, delayed in user \
          space, the latest by {} ms; {} dropped; {}; round trip of connecting {:.1} ms); medians",
         2 * rules.delay_ms,
         rules.rate_bytes_s / 1_000_000,
         latest_ms.unwrap_or_default(),
-        path.traffic.iter().map(|way| way.dropped).sum::<u64>(),
+        path.traffic
+            .iter()
+            .map(|direction| direction.dropped)
+            .sum::<u64>(),
         path.congestion_control,
         ratio(path.round_trip_us, 1000),
     );
     let rows = SIDES.map(|side| {
-        let speed = |way| {
-            let speed = path.median(side, way, Download::mb_per_s);
+        let speed = |kind| {
+            let speed = path.median(side, kind, Download::mb_per_s);
             speed.map_or(String::new(), |speed| format!("{speed:.1} MB/s"))
         };
-        let early = |way| {
-            let early = path.median(side, way, |download| ratio(download.early_ms, 1000));
+        let early = |kind| {
+            let early = path.median(side, kind, |download| ratio(download.early_ms, 1000));
             early.map_or(String::new(), |early| format!("{early:.2} s"))
         };
         row([
             side.name().to_owned(),
-            speed(Way::Direct),
-            speed(Way::Default),
-            speed(Way::Unbounded),
+            speed(DownloadKind::Direct),
+            speed(DownloadKind::Default),
+            speed(DownloadKind::Unbounded),
             path.speed_ratio(side)
                 .map_or(String::new(), |ratio| format!("{ratio:.3}")),
-            early(Way::Default),
-            early(Way::Unbounded),
+            early(DownloadKind::Default),
+            early(DownloadKind::Unbounded),
         ])
     });
     let columns = "| long path to | direct | default read-ahead | unbounded | default / unbounded | first 5 MB: default | unbounded |";
@@ -215,8 +222,8 @@ pub(super) fn troubles(record: &Record) -> Vec<String> {
     entries.extend(of(&figures.memories, "memory"));
     for download in figures.path.iter().flat_map(|path| &path.downloads) {
         if let Some(trouble) = &download.trouble {
-            let (side, way) = (download.side.name(), download.way);
-            entries.push(format!("{WEIR}, long path to {side}, {way:?}: {trouble}"));
+            let (side, kind) = (download.side.name(), download.kind);
+            entries.push(format!("{WEIR}, long path to {side}, {kind:?}: {trouble}"));
         }
     }
     // one that did not start has the same trouble in every pair

@@ -71,10 +71,10 @@ impl Side {
     }
 }
 
-/// How the download was made.
+/// The server of a download, and its read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Way {
+pub(crate) enum DownloadKind {
     /// Without a proxy.
     Direct,
     Default,
@@ -85,7 +85,8 @@ pub(crate) enum Way {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Download {
     pub(crate) side: Side,
-    pub(crate) way: Way,
+    #[serde(rename = "way")]
+    pub(crate) kind: DownloadKind,
     pub(crate) pair: u32,
     pub(crate) size_bytes: u64,
     pub(crate) duration_ms: u64,
@@ -118,18 +119,18 @@ impl LongPath {
     pub(crate) fn median(
         &self,
         side: Side,
-        way: Way,
+        kind: DownloadKind,
         number: impl Fn(&Download) -> f64,
     ) -> Option<f64> {
         let sound = self.downloads.iter().filter(|one| one.trouble.is_none());
-        let these = sound.filter(|one| one.side == side && one.way == way);
+        let these = sound.filter(|one| one.side == side && one.kind == kind);
         median(these.map(number))
     }
 
     /// Speed with the default read-ahead over that without a bound, medians.
     pub(crate) fn speed_ratio(&self, side: Side) -> Option<f64> {
-        let bounded = self.median(side, Way::Default, Download::mb_per_s)?;
-        let unbounded = self.median(side, Way::Unbounded, Download::mb_per_s)?;
+        let bounded = self.median(side, DownloadKind::Default, Download::mb_per_s)?;
+        let unbounded = self.median(side, DownloadKind::Unbounded, Download::mb_per_s)?;
         Some(bounded / unbounded)
     }
 }
@@ -154,8 +155,8 @@ impl Net {
             let (from, to) = (from.during("share a link")?, to.during("share a link")?);
             let is_over = Arc::clone(&is_over);
             Ok(std::thread::spawn(move || {
-                // others want the cores too, and a packet that is late makes the path longer; who
-                // may not is not nicer
+                // a late packet makes the path longer; where the priority may not be raised, it
+                // stays
                 let _ = rustix::process::nice(-10);
                 link::carry(&from, &to, RULES, &is_over)
             }))
@@ -302,20 +303,20 @@ impl Bench {
         downloads: &mut Vec<Download>,
     ) -> Result<(), Failure> {
         let plan = pairs.flat_map(|pair| {
-            let ways: &[Way] = match (pair, pair % 2) {
-                (0, _) => &[Way::Direct],
-                (_, 1) => &[Way::Default, Way::Unbounded],
-                _ => &[Way::Unbounded, Way::Default],
+            let kinds: &[DownloadKind] = match (pair, pair % 2) {
+                (0, _) => &[DownloadKind::Direct],
+                (_, 1) => &[DownloadKind::Default, DownloadKind::Unbounded],
+                _ => &[DownloadKind::Unbounded, DownloadKind::Default],
             };
-            ways.iter().map(move |way| (pair, *way))
+            kinds.iter().map(move |kind| (pair, *kind))
         });
-        for (pair, way) in plan {
-            let to = match way {
-                Way::Direct => Ok(self.origin.address()),
-                Way::Default => Ok(self.bounded.address()),
-                Way::Unbounded => self.unbounded.as_ref().map(Server::address),
+        for (pair, kind) in plan {
+            let to = match kind {
+                DownloadKind::Direct => Ok(self.origin.address()),
+                DownloadKind::Default => Ok(self.bounded.address()),
+                DownloadKind::Unbounded => self.unbounded.as_ref().map(Server::address),
             };
-            let path = format!("/path/{:?}/{way:?}/{pair}", self.side);
+            let path = format!("/path/{:?}/{kind:?}/{pair}", self.side);
             let spec = ResponseSpec::new(&path, SIZE_BYTES);
             let space = self.client_space(net);
             let outcome = match to {
@@ -327,7 +328,7 @@ impl Bench {
                 .unwrap_or(&(Duration::ZERO, Duration::ZERO));
             let done = Download {
                 side: self.side,
-                way,
+                kind,
                 pair,
                 size_bytes: SIZE_BYTES,
                 duration_ms: millis(whole),

@@ -23,7 +23,7 @@ pub(crate) struct Namespace {
 
 impl Namespace {
     /// # Errors
-    /// Only root, or who is like it, may make one.
+    /// It takes root, or the same privileges.
     pub(crate) fn make() -> Result<Self, Failure> {
         // a process that is in a new one for a moment: an open file keeps it
         let mut holder = Command::new("unshare")
@@ -73,7 +73,7 @@ impl Namespace {
 
     /// A command that runs the command behind it in here.
     ///
-    /// A child of a thread that is in here would be too, but is told to end when that thread ends.
+    /// A child of a thread that is in here would be too, but gets SIGTERM when that thread ends.
     pub(crate) fn command(&self) -> Vec<String> {
         let (process, file) = (std::process::id(), self.file.as_raw_fd());
         vec![
