@@ -27,7 +27,7 @@ impl Workplace {
 
 impl Drop for Workplace {
     fn drop(&mut self) {
-        // what stays behind lies in the system's temporary directory and does no harm
+        // what is left is in the system's temporary directory and does no harm
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

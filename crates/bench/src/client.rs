@@ -7,7 +7,7 @@
 //!                                                   +----- Ended ------+--head, content--> Examination --> statistics
 //! ```
 //!
-//! An agent (`agent.rs`) has a queue and a few connections and knows no time; a connection
+//! An agent (`agent.rs`) has a queue and a few connections and no clock; a connection
 //! (`connection.rs`) knows HTTP and no socket; an examination (`check`) knows what is right; a line
 //! (`link`) knows how slow it is. The engine (`engine.rs`) carries events between them and the
 //! sockets. Each thread has its own share of the agents and nothing in common with the others but

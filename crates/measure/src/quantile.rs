@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-/// Where a quantile of counted values lies.
+/// The place of a quantile among counted values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank<T> {
     /// The value, or the bucket of values.

@@ -94,7 +94,7 @@ impl Participants {
         Ok(participants)
     }
 
-    /// The same for those who are known to be there.
+    /// The same for contenders that are known to be present.
     pub(crate) fn start(
         present: Vec<&'static Contender>,
         connections: usize,

@@ -165,7 +165,7 @@ fn doc() -> Remark {
 }
 
 /// The fuzz targets must keep compiling. `check` needs neither a nightly toolchain nor a C++
-/// compiler: the fuzzing engine is not linked, so its build script is told that there is a finished
+/// compiler: the fuzzing engine is not linked, so its build script gets the path of a finished
 /// one.
 fn fuzz_build() -> Remark {
     let mut command = environment::cargo();

@@ -209,7 +209,7 @@ mod tests {
             "weir bench run x --label namespace",
         );
         assert!(user.differences(&labelled).is_empty());
-        // a record from before the field does not say who made them
+        // a record from before the field does not say what shaped the links
         let found = user.differences(&by(None, "weir bench run wpb-modem"));
         assert_eq!(found, ["link_shaping is user and not given"]);
         let without = SCENARIO.replace("[clients.link]\ndown = \"28.8kbit/s\"\n", "");

@@ -198,8 +198,8 @@ fn measured(comparison: &Comparison<'_>, item: &Item, proxies: &[&ProxyRuns<'_>]
         Quantity::Errors => errors(proxies),
         Quantity::Table => table(proxies, *last),
     };
-    let who = item.proxy.map_or("all proxies", |_| proxies[0].label);
-    format!("{who}: {text}")
+    let subject = item.proxy.map_or("all proxies", |_| proxies[0].label);
+    format!("{subject}: {text}")
 }
 
 fn first_us(record: &Record) -> Option<f64> {

@@ -120,7 +120,7 @@ fn remarks(html: &mut Html, comparison: &Comparison<'_>) {
     html.open("ul", "");
     let all = comparison.runs().count();
     for (remark, runs) in remarks {
-        let who = if runs.len() == all && all > 1 {
+        let subjects = if runs.len() == all && all > 1 {
             "all runs".to_owned()
         } else if runs.len() > 4 {
             format!("{} runs", runs.len())
@@ -129,7 +129,7 @@ fn remarks(html: &mut Html, comparison: &Comparison<'_>) {
         };
         html.open("li", "");
         html.text(&remark);
-        html.element("span", "who", &format!(" ({who})"));
+        html.element("span", "who", &format!(" ({subjects})"));
         html.close();
     }
     html.close();

@@ -37,7 +37,7 @@ pub(crate) struct ClientGroup {
 }
 
 impl ClientGroup {
-    /// Connects them all; who cannot has failed.
+    /// Connects them all; a client that cannot connect has failed.
     pub(crate) fn connect(to: SocketAddr, count: usize, receive_buffer_bytes: usize) -> Self {
         let open = |number: usize| {
             let stream = connect_from(source_address(number), to, Some(receive_buffer_bytes))?;

@@ -34,7 +34,7 @@ use xtask::program;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 
-/// Who is measured and how each is started, in the order of the table.
+/// The servers that are measured, and how each is started, in the order of the table.
 pub(crate) static CONTENDERS: [Contender; 7] = [
     Contender::WEIR,
     Contender {

@@ -1,8 +1,8 @@
 //! Children that cannot outlive their time.
 //!
-//! Each is started through `setpriv --pdeathsig` (it is told to end when this process ends in
-//! whatever way, Ctrl-C included) and `timeout` (it ends by itself after its time). Ended are only
-//! processes that descend from a child of ours, by their numbers.
+//! Each is started through `setpriv --pdeathsig` (it gets SIGTERM when this process ends, by Ctrl-C
+//! too) and `timeout` (it ends by itself after its time). Only processes that descend from a child
+//! of ours are ended, by their numbers.
 
 use super::{affinity, usage};
 use rustix::process::{Pid, Signal, kill_process};

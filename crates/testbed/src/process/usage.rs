@@ -111,7 +111,7 @@ pub(crate) fn traffic(root: u32) -> Traffic {
     }
 }
 
-/// What the device of `path` has read and written, for whomever. `None` where it is no block
+/// What the device of `path` has read and written, for all processes. `None` where it is no block
 /// device.
 pub(crate) fn device_traffic(path: &Path) -> Option<Traffic> {
     let device = fs::metadata(path).ok()?.dev();

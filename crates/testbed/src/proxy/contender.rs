@@ -1,4 +1,4 @@
-//! Who may take part, and which of them are here.
+//! The servers that may take part, and which of them are installed.
 
 use super::template::Words;
 use clap::builder::PossibleValuesParser;
@@ -139,7 +139,7 @@ pub(crate) fn names(all: &'static [Contender]) -> PossibleValuesParser {
 }
 
 /// Those that are here, and those that are not with the reason.
-pub(crate) type Prepared = (Vec<&'static Contender>, Vec<(String, String)>);
+pub(crate) type Availability = (Vec<&'static Contender>, Vec<(String, String)>);
 
 /// Divides those of these names (all, if there are none) into those that are installed and those
 /// that are left out, with the reason; installs what is missing first when that is wanted.
@@ -151,7 +151,7 @@ pub(crate) fn prepare(
     names: &[String],
     tools: &[&str],
     install: bool,
-) -> Result<Prepared, Failure> {
+) -> Result<Availability, Failure> {
     let is_chosen = |contender: &&Contender| {
         names.is_empty() || names.iter().any(|name| name == contender.name)
     };

@@ -128,7 +128,7 @@ impl Server {
         self.guarded.id()
     }
 
-    /// Ends it as a crash would: it is told nothing, and nothing is written.
+    /// Ends it as a crash would: without a signal that it can handle.
     pub(crate) fn kill(&mut self) {
         self.guarded.kill();
     }

@@ -60,11 +60,12 @@ pub(crate) fn changes() -> Vec<String> {
 
 /// What takes part and the compiler say of themselves.
 pub(crate) fn versions(present: &[&Contender], words: &Words) -> BTreeMap<String, String> {
-    let who = present
+    let commands = present
         .iter()
         .map(|contender| (contender.name, contender.version))
         .chain([("rustc", "rustc --version")]);
-    who.filter(|(_, command)| !command.is_empty())
+    commands
+        .filter(|(_, command)| !command.is_empty())
         .map(|(name, command)| (name.to_owned(), version(command, words)))
         .collect()
 }
@@ -87,7 +88,7 @@ pub(crate) fn version(command: &str, words: &Words) -> String {
     line.map_or("unknown", str::trim).to_owned()
 }
 
-/// Whom nginx shall work as: itself.
+/// The user that nginx runs as: that of this process.
 pub(crate) fn user_name() -> String {
     let name = output(Command::new("id").arg("-un"));
     name.map_or_else(|_| "nobody".to_owned(), |name| name.trim().to_owned())

@@ -226,7 +226,7 @@ fn targets(record: &Record) -> Vec<Target> {
     targets
 }
 
-/// Where everything runs: clients on the core of the load, who is asked on the other.
+/// Where everything runs: clients on the core of the load, the server on the other.
 struct Bench {
     cores: Cores,
     place: Workplace,

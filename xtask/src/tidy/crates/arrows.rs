@@ -1,4 +1,4 @@
-//! The table of allowed arrows in ARCHITECTURE.md is the truth about who may use whom.
+//! The table of allowed arrows in ARCHITECTURE.md says which crate may use which.
 //!
 //! Between `<!-- arrows:begin -->` and `<!-- arrows:end -->` stands a Markdown table with a row for
 //! every room: `| room | may use | in tests also |`, the third column being optional. Rooms are

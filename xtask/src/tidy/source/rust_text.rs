@@ -19,8 +19,8 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// `whole_is_test` is for a file that is test code because of where it lives or who includes
-    /// it.
+    /// `whole_is_test` is for a file that is test code because of its directory or of the module
+    /// that includes it.
     pub(crate) fn new(file: &'a File, whole_is_test: bool) -> Self {
         let masked = mask(&file.text);
         let is_test = if whole_is_test {

@@ -1,5 +1,4 @@
-//! Work that is not done lives in the README's table or in an issue, not in a mark that nobody
-//! reads again.
+//! Work that is not done lives in the README's table or in an issue, not in a mark in the code.
 
 use crate::tidy::complaint::Complaint;
 use crate::tidy::source::rust_text::has_word;

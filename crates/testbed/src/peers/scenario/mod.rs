@@ -97,8 +97,7 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
     Contender::TRAFFIC_SERVER.with(FOLDER),
 ];
 
-/// Whether it stands before the origin instead of being told to clients: the only one that cannot
-/// be a forward proxy.
+/// Whether it is a gateway before the origin: the only one that cannot be a forward proxy.
 pub(crate) fn is_gateway(contender: &Contender) -> bool {
     contender.name == Contender::VARNISH.name
 }
@@ -109,7 +108,7 @@ fn memory_mib(cache_mib: u32) -> u32 {
     (cache_mib / 8).max(4)
 }
 
-/// The words about the store; how each is told to keep nothing.
+/// The words about the store, with those that make each proxy store nothing.
 pub(crate) fn set_store(words: &mut Words, cache_mib: u32, is_caching: bool) {
     let pick = |on: &'static str, off: &'static str| if is_caching { on } else { off };
     let memory_mib = memory_mib(cache_mib);
@@ -182,7 +181,7 @@ impl Options {
     }
 }
 
-/// Options from a line, taken apart as a shell does that knows no quotes.
+/// Options from a line, split at white space, without quotes.
 #[cfg(test)]
 fn parsed(line: &str) -> Options {
     use clap::FromArgMatches;

@@ -51,7 +51,7 @@ struct Schedule<'a> {
     workplace: Workplace,
     records: Vec<PathBuf>,
     troubles: Vec<String>,
-    /// Who has failed where the load rises until then.
+    /// Proxies that have failed where the load rises until then.
     failed: Vec<&'static str>,
 }
 
