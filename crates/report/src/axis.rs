@@ -58,13 +58,7 @@ impl Axis {
         let ticks = multiples(from, to, step)
             .map(|value| (value, digits(value / scale.divisor)))
             .collect();
-        Self {
-            label: labelled(what, scale.name),
-            from,
-            to,
-            ticks,
-            is_logarithmic: false,
-        }
+        Self::with_ticks(&labelled(what, scale.name), (from, to), ticks, false)
     }
 
     /// Decades, named with their units; what is below one is one.
@@ -97,13 +91,8 @@ impl Axis {
             .iter()
             .map(|place| (place.log10(), unit.write(*place)))
             .collect();
-        Self {
-            label: what.to_owned(),
-            from: places[first].log10(),
-            to: places[last].log10(),
-            ticks,
-            is_logarithmic: true,
-        }
+        let ends = (places[first].log10(), places[last].log10());
+        Self::with_ticks(what, ends, ticks, true)
     }
 
     /// From zero to the largest of `values` and no further: for what goes along, not up.
@@ -128,13 +117,7 @@ impl Axis {
             .step_by(every)
             .map(|&place| (place, digits(place)))
             .collect();
-        Self {
-            label: what.to_owned(),
-            from: from - room,
-            to: to + room,
-            ticks,
-            is_logarithmic: false,
-        }
+        Self::with_ticks(what, (from - room, to + room), ticks, false)
     }
 
     /// Shares of all from the least up, stretched toward one: 0, 90, 99, 99.9 %, as HDR histograms
@@ -144,13 +127,7 @@ impl Axis {
         let ticks = multiples(0.0, to, 1.0)
             .map(|nines| (nines, share_of_nines(nines)))
             .collect();
-        Self {
-            label: what.to_owned(),
-            from: 0.0,
-            to,
-            ticks,
-            is_logarithmic: false,
-        }
+        Self::with_ticks(what, (0.0, to), ticks, false)
     }
 
     /// Where a value is on it.
