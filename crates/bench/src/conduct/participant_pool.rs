@@ -109,13 +109,15 @@ impl ParticipantPool {
 
     /// The admitted participants of this role, in the order in which they joined.
     pub(super) fn members(&self, role: Role) -> Vec<usize> {
-        let has_role = |member: &Member| {
-            let hello = member.hello.as_ref();
-            !member.is_gone && hello.is_some_and(|hello| hello.role == role)
-        };
         (0..self.members.len())
-            .filter(|&index| has_role(&self.members[index]))
+            .filter(|&index| !self.members[index].is_gone && self.has_role(index, role))
             .collect()
+    }
+
+    /// Whether this one was admitted with this role.
+    pub(super) fn has_role(&self, index: usize, role: Role) -> bool {
+        let hello = self.members[index].hello.as_ref();
+        hello.is_some_and(|hello| hello.role == role)
     }
 
     /// All of them, origins first.

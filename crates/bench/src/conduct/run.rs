@@ -335,21 +335,13 @@ impl<'r> Run<'r> {
             self.lose(member, &why, gathered);
         }
         // those that are gone as well
-        self.outstanding.retain(|&member| {
-            self.pool
-                .member(member)
-                .hello
-                .as_ref()
-                .is_some_and(|hello| hello.role != role)
-        });
+        self.outstanding
+            .retain(|&member| !self.pool.has_role(member, role));
     }
 
     fn has_outstanding(&self, role: Role) -> bool {
-        let is_role = |member: &usize| {
-            let hello = self.pool.member(*member).hello.as_ref();
-            hello.is_some_and(|hello| hello.role == role)
-        };
-        self.outstanding.iter().any(is_role)
+        let mut outstanding = self.outstanding.iter();
+        outstanding.any(|&member| self.pool.has_role(member, role))
     }
 
     fn stop(&mut self, role: Role) {
