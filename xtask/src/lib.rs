@@ -1,10 +1,11 @@
 //! What chores and the test bed share: failures and their exit codes, the repository's directory,
-//! programs that are run, built from it or installed.
+//! files, programs that are run, built from it or installed.
 
 #![forbid(unsafe_code)]
 
 pub mod command;
 pub mod failure;
+pub mod files;
 pub mod need;
 pub mod program;
 pub mod root;

@@ -6,7 +6,7 @@
 //! behind a hole that the receiver acknowledged. Each such file is in [`DIFFERENCES`], with what is
 //! there when one looks.
 
-use super::{Comparison, table};
+use super::{Comparison, number, table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -184,8 +184,7 @@ fn compare(row: &table::Row<'_>, counted: &CaptureCounts, found: &mut Comparison
 
 impl CaptureCounts {
     fn number(&self, pointer: &str) -> u64 {
-        let number = self.0.pointer(pointer);
-        number.and_then(Value::as_u64).unwrap_or_default()
+        number(&self.0, pointer)
     }
 
     /// `GET:290 POST:2`, of an object with counts; `interim` are counted as 100.

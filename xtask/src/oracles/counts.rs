@@ -2,7 +2,7 @@
 //! in it what their files say.
 
 use super::import::{ImportedTrace, LoggedTime};
-use super::{Comparison, table};
+use super::{Comparison, number, table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -108,11 +108,6 @@ fn shown(counts: &BTreeMap<String, u64>) -> String {
         .map(|(name, count)| format!("{name}: {count}"))
         .collect();
     each.join(", ")
-}
-
-fn number(summary: &Value, pointer: &str) -> u64 {
-    let value = summary.pointer(pointer);
-    value.and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// How many transactions the file has, counted without our importer; `None` where that would take

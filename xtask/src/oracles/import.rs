@@ -4,7 +4,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use xtask::command::json;
-use xtask::failure::{During, Failure};
+use xtask::failure::Failure;
+use xtask::files;
 
 /// Folders of traces, and which of the times of a transaction its sources write down.
 const FOLDERS: [(&str, LoggedTime); 4] = [
@@ -68,23 +69,15 @@ impl Source {
 pub(crate) fn sources(data: &Path) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for (folder, logged) in FOLDERS {
-        let files = files(&data.join(folder))?;
-        sources.extend(files.into_iter().map(|path| Source::new(path, logged)));
+        let listed = files::list(&data.join(folder))?;
+        sources.extend(listed.into_iter().map(|path| Source::new(path, logged)));
     }
     let is_log = |path: &PathBuf| path.to_string_lossy().contains(".access.log");
-    let logs = files(&data.join(SQUID_GT))?.into_iter().filter(is_log);
+    let logs = files::list(&data.join(SQUID_GT))?
+        .into_iter()
+        .filter(is_log);
     sources.extend(logs.map(|path| Source::new(path, LoggedTime::End)));
     Ok(sources)
-}
-
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let what = || format!("read `{}`", folder.display());
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).during(what())? {
-        files.push(entry.during(what())?.path());
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Imports one; what cannot be read is skipped, so that it is counted.

@@ -12,6 +12,7 @@ mod ratios;
 mod table;
 
 use import::Source;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use xtask::failure::{During, Failure};
 use xtask::program;
@@ -86,6 +87,12 @@ impl Comparison {
             differ => format!("{differ} of {} figures differ", self.compared),
         }
     }
+}
+
+/// The number at a place in JSON; 0 where there is none.
+fn number(json: &Value, pointer: &str) -> u64 {
+    let value = json.pointer(pointer);
+    value.and_then(Value::as_u64).unwrap_or_default()
 }
 
 fn check(weir: &Path, source: &Source, readme: &str, place: &Path) -> Result<Comparison, Failure> {

@@ -5,8 +5,8 @@
 //! responses for that to mean something: in a cache of a few responses each decides points. Below
 //! [`HELD_MIN`] responses of mean size only LRU and FIFO are compared.
 
-use super::Comparison;
 use super::import::ImportedTrace;
+use super::{Comparison, table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -73,11 +73,10 @@ pub(crate) fn check(
 
 /// The cells of a row; `None` if there is none.
 fn row<'t>(readme: &'t str, name: &str, word: &str) -> Result<Option<Vec<&'t str>>, Failure> {
-    let rows = readme.lines().map(|line| {
-        let inner = line.trim().trim_matches('|');
-        inner.split('|').map(str::trim).collect::<Vec<_>>()
-    });
-    let mut rows = rows.filter(|cells| cells.first() == Some(&name) && cells.get(1) == Some(&word));
+    let mut rows = readme
+        .lines()
+        .map(table::cells)
+        .filter(|cells| cells.first() == Some(&name) && cells.get(1) == Some(&word));
     match rows.next() {
         Some(cells) if cells.len() != COLUMNS => Err(Failure::Usage(format!(
             "the row `{name} {word}` of the README.md has {} columns, and not {COLUMNS}",

@@ -22,7 +22,8 @@ pub(crate) fn find<'a>(text: &'a str, columns: &[&str]) -> Vec<Row<'a>> {
         .collect()
 }
 
-fn cells(line: &str) -> Vec<&str> {
+/// The cells of a line, which is a row.
+pub(crate) fn cells(line: &str) -> Vec<&str> {
     let inner = line.trim().strip_prefix('|').unwrap_or_default();
     let inner = inner.strip_suffix('|').unwrap_or(inner);
     inner.split('|').map(str::trim).collect()

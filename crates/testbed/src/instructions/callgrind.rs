@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use xtask::failure::{During, Failure};
+use xtask::files;
 
 /// The program of the Debian package.
 pub(super) const PROGRAM: &str = "valgrind";
@@ -31,15 +32,14 @@ pub(super) fn command(directory: &Path) -> Vec<String> {
 pub(super) fn read(directory: &Path) -> Result<ByThread, Failure> {
     let mut by_thread = ByThread::new();
     let what = "read the files of callgrind";
-    for entry in std::fs::read_dir(directory).during(what)? {
-        let entry = entry.during(what)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for path in files::list(directory)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         if !name.starts_with(&format!("{FILE}-")) {
             continue;
         }
-        let text = std::fs::read_to_string(entry.path()).during(what)?;
+        let text = std::fs::read_to_string(&path).during(what)?;
         let total = total(&text).ok_or_else(|| format!("`{name}` has no total"));
-        by_thread.insert(name, total.during(what)?);
+        by_thread.insert(name.into_owned(), total.during(what)?);
     }
     if by_thread.is_empty() {
         let what = "callgrind left no file of a thread";

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::failure::{During, Failure};
+use xtask::files;
 use xtask::root;
 
 /// A benchmark, by the figures that it puts into a record.
@@ -82,14 +83,11 @@ impl<B: Benchmark> Record<B> {
     /// # Errors
     /// The file is not there, is not understood, or has another schema.
     pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
-        let name = file.display();
-        let text = std::fs::read_to_string(file).during(format_args!("read `{name}`"))?;
-        let record: Self =
-            serde_json::from_str(&text).during(format_args!("understand `{name}`"))?;
+        let record: Self = files::read_json(file)?;
         if record.schema == B::SCHEMA {
             return Ok(record);
         }
-        let (found, known) = (record.schema, B::SCHEMA);
+        let (name, found, known) = (file.display(), record.schema, B::SCHEMA);
         Err(Failure::Usage(format!(
             "`{name}` has schema {found}, this is for {known}"
         )))

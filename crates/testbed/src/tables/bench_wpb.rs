@@ -9,7 +9,8 @@ use crate::record::markdown::{line, median, row};
 use weir_measure::float;
 use weir_measure::quantile::Spread;
 use weir_measure::record::{Phase, Record};
-use xtask::failure::{During, Failure};
+use xtask::failure::Failure;
+use xtask::files;
 use xtask::root;
 
 /// The scenario that is the paper's, and the one that follows it.
@@ -48,16 +49,10 @@ pub(super) fn newest() -> Result<RunSet, Failure> {
 }
 
 fn read(path: String) -> Result<RunSet, Failure> {
-    let mut runs = Vec::new();
-    let listed = std::fs::read_dir(root::directory().join(&path));
-    for entry in listed.during(format_args!("list `{path}`"))? {
-        let file = entry.during(format_args!("list `{path}`"))?.path();
-        if file.extension().is_some_and(|ending| ending == "json") {
-            let what = format!("`{}`", file.display());
-            let text = std::fs::read_to_string(&file).during(format_args!("read {what}"))?;
-            runs.push(serde_json::from_str(&text).during(format_args!("understand {what}"))?);
-        }
-    }
+    let listed = files::list(&root::directory().join(&path))?.into_iter();
+    let records = listed.filter(|file| file.extension().is_some_and(|ending| ending == "json"));
+    let runs = records.map(|file| files::read_json(&file));
+    let runs = runs.collect::<Result<_, _>>()?;
     Ok(RunSet { path, runs })
 }
 

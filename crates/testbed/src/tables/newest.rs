@@ -1,7 +1,8 @@
 //! The newest record of a benchmark.
 
 use crate::record::{Benchmark, Record};
-use xtask::failure::{During, Failure};
+use xtask::failure::Failure;
+use xtask::files;
 use xtask::root;
 
 /// Of a benchmark's records `records/NAME-*.json` that are `whole`, the one that was begun last,
@@ -30,16 +31,11 @@ pub(super) fn record<B: Benchmark>(
 
 /// Paths `records/NAME` of the names that are wanted.
 pub(super) fn records(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
-    let listed = std::fs::read_dir(root::directory().join("records"));
-    let mut paths = Vec::new();
-    for entry in listed.during("list `records/`")? {
-        let name = entry.during("list `records/`")?.file_name();
-        let name = name.to_string_lossy();
-        if is_wanted(&name) {
-            paths.push(format!("records/{name}"));
-        }
-    }
-    Ok(paths)
+    let listed = files::list(&root::directory().join("records"))?;
+    let names = listed.iter().filter_map(|path| path.file_name());
+    let names = names.map(|name| name.to_string_lossy());
+    let wanted = names.filter(|name| is_wanted(name));
+    Ok(wanted.map(|name| format!("records/{name}")).collect())
 }
 
 fn is_of(chore: &str, name: &str) -> bool {

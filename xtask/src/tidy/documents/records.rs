@@ -6,7 +6,8 @@ use crate::tidy::tree::Tree;
 use serde_json::Value;
 use std::path::Path;
 use xtask::command::git;
-use xtask::failure::{During, Failure};
+use xtask::failure::Failure;
+use xtask::files;
 use xtask::root;
 
 /// The folder, as documents name it.
@@ -68,20 +69,13 @@ pub(in crate::tidy) fn commits_at(path: &str) -> Result<Vec<String>, Failure> {
     if full.is_file() {
         return Ok(vec![commit_of(&full)?]);
     }
-    let mut commits = Vec::new();
-    for entry in std::fs::read_dir(&full).during(format_args!("list `{path}`"))? {
-        let file = entry.during(format_args!("list `{path}`"))?.path();
-        if file.extension().is_some_and(|ending| ending == "json") {
-            commits.push(commit_of(&file)?);
-        }
-    }
-    Ok(commits)
+    let listed = files::list(&full)?.into_iter();
+    let records = listed.filter(|file| file.extension().is_some_and(|ending| ending == "json"));
+    records.map(|file| commit_of(&file)).collect()
 }
 
 fn commit_of(file: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(file).during(format_args!("read `{}`", file.display()))?;
-    let record: Value =
-        serde_json::from_str(&text).during(format_args!("understand `{}`", file.display()))?;
+    let record: Value = files::read_json(file)?;
     // `weir bench` keeps it with the rest that it says of itself
     let commit = record
         .get("commit")
