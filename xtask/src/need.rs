@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 /// A program and the Debian package that has it.
 pub type Need = (&'static str, &'static str);
 
-/// Every program that a chore or a test may ask for.
+/// Every program that a chore or a test may need.
 const KNOWN: &[Need] = &[
     ("nginx", "nginx"),
     ("curl", "curl"),

@@ -3,7 +3,7 @@
 use xtask::failure::{During, Failure};
 use xtask::root;
 
-/// What is asked for without measuring: for that the program is built as tests are.
+/// Commands that measure nothing: for them the program is built as tests are.
 const MEASURING_NOTHING: [&str; 4] = ["tables", "--show", "--help", "-h"];
 
 /// Runs the program with these arguments. It is built in release if it measures: a load generator

@@ -13,8 +13,8 @@
 //! fields, RFC 9111 §3.2). A hit that the origin began after the client's own request was sent is a
 //! collapsed request: it waited for another's fetch.
 //!
-//! Before a run each host of clients asks once with [`PROBE`] in place of an id. The origin answers
-//! that with 200 and counts nothing.
+//! Before a run each host of clients sends one request with [`PROBE`] in place of an id. The origin
+//! answers that with 200 and counts nothing.
 
 use weir_wire::write;
 

@@ -36,7 +36,7 @@ impl Snapshot {
         self.slots[metric.slot()]
     }
 
-    /// Sets a number that is asked for rather than counted, such as the store's gauges.
+    /// Sets a number that is read rather than counted, such as the store's gauges.
     pub fn set(&mut self, metric: Metric, value: u64) {
         self.slots[metric.slot()] = value;
     }

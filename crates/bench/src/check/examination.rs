@@ -108,7 +108,7 @@ impl Examination {
         }
     }
 
-    /// What was asked.
+    /// The request.
     pub(crate) fn request(&self) -> &SentRequest {
         &self.request
     }

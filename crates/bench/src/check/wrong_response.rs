@@ -16,7 +16,7 @@ labels! {
         StaleVersion = "stale-version",
         /// It is the content, or has the entity tag, of another target.
         Swapped = "swapped",
-        /// The status answers something that was not asked, such as 304 without a condition.
+        /// The status does not belong to the request, such as 304 without a condition.
         WrongStatus = "wrong-status",
         /// The length it names is not the content's.
         WrongLength = "wrong-length",

@@ -77,7 +77,7 @@ pub(crate) enum Command {
     },
     /// Nothing: requests are under way, and the next one waits if there is one.
     Wait,
-    /// Nothing is under way or waits: an agent of a closed loop asks its next.
+    /// Nothing is under way or waits: an agent of a closed loop sends its next request.
     Ready,
     /// The queue is at its limit: the request will not be sent.
     Refuse(Order),

@@ -80,7 +80,7 @@ struct Member {
 /// as it is begun would otherwise have its agent begin the next one, and so on, down the stack.
 #[derive(Debug)]
 enum Task {
-    /// The agent of a closed loop asks its next.
+    /// The agent of a closed loop sends its next request.
     Ask(usize),
     /// What an agent decided.
     Obey(usize, Command),
@@ -131,7 +131,7 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Every agent of a closed loop asks its first.
+    /// Every agent of a closed loop sends its first request.
     pub(super) fn begin(&mut self) {
         for place in 0..self.source.closed_agents() {
             self.admit(place);

@@ -134,7 +134,7 @@ impl Turn {
             .ends_at_us
             .is_some_and(|ends_at_us| now_us >= ends_at_us);
         if lasts || ends {
-            // a phase by the clock is the last one of a closed loop: what asks until the clock says
+            // a phase by the clock is the last one of a closed loop: what runs until the clock says
             // so has no end of its own
             return None;
         }

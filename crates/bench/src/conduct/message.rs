@@ -38,7 +38,7 @@ impl fmt::Display for Role {
 pub(super) enum ToMaster {
     /// The first line.
     Hello(Hello),
-    /// What was asked for is prepared.
+    /// The task is prepared.
     Ready {
         /// An origin's: the address of every server of the scenario.
         servers: Vec<SocketAddr>,
@@ -117,7 +117,7 @@ pub(super) enum ToParticipant {
     },
     /// To an origin: prepare to serve.
     Serve(Box<OriginTask>),
-    /// To clients: prepare to ask.
+    /// To clients: prepare to send requests.
     Ask(Box<ClientTask>),
     /// Say `pong`.
     Ping,

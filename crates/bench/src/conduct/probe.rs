@@ -1,4 +1,4 @@
-//! One request before the run: does the proxy answer, and does it ask the origin? A run against a
+//! One request before the run: does the proxy answer, and does it forward? A run against a
 //! proxy that is not there, or that refuses everything, would have nothing but errors.
 
 use super::plan::RunPlan;

@@ -50,7 +50,7 @@ pub(super) struct ResponseFormat<'a> {
 }
 
 /// A `Range` of more parts than one is answered with all of the content (RFC 9110 §14.2 allows
-/// that): no proxy asks for them.
+/// that): no proxy requests them.
 const RANGES_MAX: usize = 1;
 
 /// No cookie is longer: what browsers take (RFC 6265 §6.1).

@@ -24,7 +24,7 @@ pub struct OriginCounts {
     pub waiting_connections: u64,
 }
 
-/// What was asked and sent in one phase.
+/// Requests and responses of one phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCounts {
     /// Requests that were read whole, up to the end of their head. Always `distinct + repeated +

@@ -12,7 +12,7 @@ pub(super) struct RequestFacts {
     pub(super) method: Method,
     pub(super) version: Version,
     pub(super) id: Option<Id>,
-    /// Does it ask before the run whether there is a way to the origin at all?
+    /// Is it the request before a run that shows whether the origin can be reached?
     pub(super) is_probe: bool,
     /// Does the peer keep the connection (RFC 9112 §9.3)? In HTTP/1.0 only if it says so.
     pub(super) keeps: bool,

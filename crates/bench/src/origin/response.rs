@@ -80,7 +80,7 @@ pub(super) fn make(
     }
 }
 
-/// The response to a request that only asks whether there is a way to the origin. Nothing is
+/// The response to a request that shows whether the origin can be reached. Nothing is
 /// counted.
 fn probed(worker: &Worker, request: &RequestFacts) -> ResponseWriter {
     let reply = Reply {
@@ -204,7 +204,7 @@ impl Reply<'_> {
             counts.faulted.status += 1;
             return self.plain(status, "a fault of the scenario\n", impairment.wait, counts);
         }
-        // what is right when it is sent, not when it was asked for
+        // what is right when it is sent, not when the request came
         let at = wall(impairment.wait);
         let request = (self.request.method, request.fields);
         let (source, about) = (

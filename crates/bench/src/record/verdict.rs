@@ -25,7 +25,8 @@ pub(super) struct Verdict {
 const WAIT_SHARE_MAX: f64 = 0.10;
 
 /// Hits beyond what is offered are worth a warning above this share of the requests: agents that
-/// ask at the same time have no order, so what one of them found may count as offered to another.
+/// send requests at the same time have no order, so what one of them found may count as offered to
+/// another.
 const BEYOND_OFFERED_SHARE_MAX: f64 = 0.01;
 
 /// Judges a run.

@@ -14,7 +14,7 @@ pub enum Outcome {
     Forwarded,
     /// With 304.
     NotModified {
-        /// Was the origin asked?
+        /// Did the origin receive the request?
         by_origin: bool,
     },
     /// Without an answer that could be used.
@@ -48,7 +48,7 @@ labels! {
         Status4xx = "status-4xx",
         /// The status is 5xx.
         Status5xx = "status-5xx",
-        /// A status that is no answer to what was asked, such as a redirection.
+        /// A status that is no answer to the request, such as a redirection.
         StatusOther = "status-other",
         /// The scenario has the origin do something wrong, and this is it: a wrong length, a
         /// status.

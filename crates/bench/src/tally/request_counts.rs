@@ -17,8 +17,8 @@ pub struct RequestCounts {
     pub client: ClientSide,
     /// 200 to a request whose condition held: allowed, and a waste.
     pub condition_ignored: u64,
-    /// Hits where the request asked that no stored response be used: common, and not what was
-    /// asked.
+    /// Hits where the request asked that no stored response be used: common, and not what the
+    /// request said.
     pub reload_ignored: u64,
     /// Bytes of content sent, by POST.
     pub sent_content_bytes: u64,
@@ -71,7 +71,7 @@ impl RequestCounts {
         }
     }
 
-    /// Enters the end of a request by how it was asked.
+    /// Enters the end of a request of a kind.
     pub(crate) fn enter_kind(&mut self, kind: RequestKind, outcome: Outcome) {
         let side = at(&mut self.client.by_kind, kind);
         side.requests += 1;

@@ -4,7 +4,7 @@ use weir_measure::labels;
 use weir_workload::{Ask, AskKind, Method};
 
 labels! {
-    /// How something was asked for.
+    /// Method and conditions of a request.
     RequestKind {
         /// `GET` without a condition.
         Plain = "plain",

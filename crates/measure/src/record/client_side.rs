@@ -46,7 +46,7 @@ pub struct ClientSide {
     /// Of these in hits, bytes.
     pub hit_content_bytes: u64,
     /// Requests that a cache without limits could have answered from what it had, by the order in
-    /// which targets were asked for: what the workload offers. Time is left out: what had expired
+    /// which targets were requested: what the workload offers. Time is left out: what had expired
     /// or changed since counts as well.
     #[serde(default)]
     pub could_hit: u64,
@@ -93,7 +93,7 @@ pub struct KindSide {
     pub requests: u64,
     /// Answered from the store, or from a fetch that was shared.
     pub hits: u64,
-    /// Answered from the store after the origin had been asked.
+    /// Answered from the store after a validation.
     pub validated: u64,
     /// Answered by the origin.
     pub forwarded: u64,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What it asks for: a short sentence.
+    /// What it requires: a short sentence.
     pub rule: String,
     /// The bound, with its unit.
     pub required: String,

@@ -25,6 +25,6 @@ pub enum Mode {
     Forward,
     /// Origin-form: it stands in front of the origin.
     Gateway,
-    /// There is none: the clients ask the origin.
+    /// There is none: the clients send requests to the origin.
     Direct,
 }

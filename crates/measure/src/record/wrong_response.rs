@@ -15,11 +15,11 @@ pub struct WrongResponse {
     pub phase: String,
     /// The request's mark.
     pub id: String,
-    /// The server that was asked, as its number.
+    /// The number of the server.
     pub server: u32,
     /// The target on it, as its number.
     pub number: u64,
-    /// The path that was asked for.
+    /// The path of the request.
     pub path: String,
     /// The version that the response claims to be; `None` if it says nothing.
     pub version: Option<u64>,

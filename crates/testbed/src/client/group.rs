@@ -10,7 +10,7 @@ use weir_bench::origin::ResponseSpec;
 
 #[derive(Debug)]
 enum Member {
-    /// Connected, has not asked.
+    /// Connected; has not sent its request.
     Idle(TcpStream),
     Reading(Transfer),
     Whole,

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
 
 /// What the receive buffer option of most clients is set to; the kernel doubles it for its own
-/// needs, and lets through about as much content as was asked for.
+/// needs, and lets through about as much content as the option says.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
-/// A client that has asked.
+/// A client that has sent its request.
 #[derive(Debug)]
 pub(crate) struct Reader {
     transfer: Transfer,

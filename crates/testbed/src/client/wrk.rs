@@ -1,6 +1,6 @@
 //! One run of wrk: one thread, a fixed number of connections, as fast as the server answers.
 //!
-//! wrk is a closed loop: when the server stalls it asks less, so its p99 flatters. It is used
+//! wrk is a closed loop: when the server stalls it sends less, so its p99 flatters. It is used
 //! because it is widely used; the figure to compare is the server's CPU time.
 
 use crate::process::guarded;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
 use weir_workload::Chance;
 
-/// Bodies that are asked for at the same time, half of them with a length.
+/// Bodies that are requested at the same time, half of them with a length.
 const BODIES: u64 = 8;
 
 /// One client in so many reads as fast as it can.
@@ -47,7 +47,7 @@ impl ReceivedTotals {
 #[derive(Debug)]
 struct Member {
     number: u64,
-    /// Bodies it has asked for.
+    /// Bodies it has requested.
     asked: u64,
     /// `None` as fast as it can.
     bytes_s: Option<u64>,

@@ -20,7 +20,7 @@ use xtask::workplace::Workplace;
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(2 * 3600);
 
-/// Room of the store on the slow disk: less than is asked for, so that it evicts too.
+/// Room of the store on the slow disk: less than is requested, so that it evicts too.
 const STORE_MIB: u64 = 3 * 1024;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 /// How long memory may take to return.
 const REST: Duration = Duration::from_secs(20);
 
-/// What is asked of the metrics at the end.
+/// The metrics that are read at the end.
 const COUNTED: [&str; 5] = [
     "weir_passed_through_total",
     "weir_continued_responses_total",

@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use xtask::failure::{During, Failure};
 
-/// How long a server may take to end when asked.
+/// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
 const POLL: Duration = Duration::from_millis(20);

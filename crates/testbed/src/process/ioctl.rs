@@ -1,4 +1,4 @@
-//! Two questions to the kernel that no safe function asks.
+//! Two system calls without a safe function.
 
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl};
 use std::fs::File;

@@ -31,8 +31,8 @@ impl Idle {
     }
 }
 
-/// Opens the connections to a server that has answered before, asks once on each, and looks at the
-/// server's memory.
+/// Opens the connections to a server that has answered before, sends a request on each, and reads
+/// the server's memory.
 pub(crate) fn measure(contender: &str, server: &Server, connections: u32, path: &str) -> Idle {
     std::thread::sleep(REST);
     let before = server.memory();

@@ -21,9 +21,9 @@ pub(crate) const ROLE: &str = "speed-clients";
 /// Options of the process that is the clients.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// What is asked
+    /// What is requested
     site: Site,
-    /// Who is asked
+    /// The server
     server: SocketAddr,
     /// For how long
     seconds: u32,

@@ -1,4 +1,4 @@
-//! What is asked: hits of 1 KiB, or ten thousand robots.
+//! The requests: hits of 1 KiB, or ten thousand robots.
 
 use super::{CONNECTIONS, SEED};
 use crate::failure::of_bench;

@@ -1,4 +1,4 @@
-//! Clients: each asks on a connection that stays open, for one response after the other, and checks
+//! Clients: each sends one request after the other on a connection that stays open, and checks
 //! every byte.
 
 use super::latency::micros;
@@ -36,7 +36,7 @@ pub(crate) enum Sizes {
     Each(u64),
 }
 
-/// Which responses are asked for, and until when.
+/// Which responses are requested, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sequence {
     /// Each once, in order.

@@ -56,7 +56,7 @@ pub(crate) fn count(seed: u64, bytes: u64) -> u64 {
     count
 }
 
-/// The number of the response that is asked for next, of `count`.
+/// The number of the response that is requested next, of `count`.
 pub(crate) fn next(chance: &mut Chance, count: u64) -> u64 {
     if chance.is(HOT_REQUESTS) {
         chance.below((count / HOT_ONE_IN).max(1))

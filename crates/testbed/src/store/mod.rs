@@ -1,5 +1,5 @@
 //! `cargo xtask store-bench`: the disk stores of weir and of other caching proxies: filled with
-//! misses, asked for a working set ten times their memory, killed and started again.
+//! misses, with requests for a working set ten times their memory, killed and started again.
 //!
 //! Every proxy is a caching gateway on one core before an origin whose content is a function of
 //! target and offset; clients check every byte. `docs/store-bench.md` says what each figure means.

@@ -18,7 +18,7 @@ const SIZE_BYTES: u64 = 1000;
 /// What a response may take on disk: a file of its own takes a page at least.
 const STORED_BYTES: u64 = 4096;
 
-/// Responses asked for at once after the start.
+/// Responses that are requested at once after the start.
 const SAMPLE: u64 = 500;
 
 /// What was stored in the last second may be lost; that is not what is measured here.

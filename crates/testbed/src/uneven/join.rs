@@ -1,4 +1,4 @@
-//! A fast reader asks for what a slow one is being served.
+//! A fast reader requests a response that a slow one is reading.
 
 use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};

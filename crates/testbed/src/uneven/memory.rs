@@ -29,7 +29,7 @@ const LASTS: Duration = Duration::from_secs(60);
 
 const SAMPLE_EVERY: u32 = 8;
 
-/// What the clients ask for.
+/// The responses that the clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {

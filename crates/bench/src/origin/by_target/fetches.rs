@@ -1,4 +1,4 @@
-//! What an origin was asked for, and how much of it the peers' kernels have taken.
+//! The requests of an origin, and how much of the responses the peers' kernels have taken.
 
 use std::os::fd::RawFd;
 

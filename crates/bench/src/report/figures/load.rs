@@ -1,7 +1,7 @@
 //! The load is raised until proxies fail: how far each gets.
 //!
-//! Clients of a closed loop ask for more only as fast as they are answered, so a proxy fails in one
-//! of two ways: requests fail (the run is not valid then, as more than a share of its requests
+//! Clients of a closed loop send requests only as fast as they are answered, so a proxy fails in
+//! one of two ways: requests fail (the run is not valid then, as more than a share of its requests
 //! failed), or it is a multiple slower than with few clients.
 
 use super::sweep::across;

@@ -163,7 +163,7 @@ fn ratios(comparison: &Comparison<'_>) -> [Figure; 2] {
     ]
 }
 
-/// What the workload offers: one line, since all proxies are asked the same.
+/// What the workload offers: one line, since all proxies get the same requests.
 fn offered_line(comparison: &Comparison<'_>, of: fn(&Phase) -> Option<f64>) -> Option<Line> {
     let lines = across(comparison, CACHING, Stroke::Dashed, |record| {
         of(&together(record))

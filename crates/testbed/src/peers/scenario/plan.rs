@@ -16,7 +16,7 @@ pub(crate) struct Plan {
     pub(crate) is_together: bool,
     /// Room of each proxy's store, MiB (2^20 bytes).
     pub(crate) cache_mib: u32,
-    /// The scale, if none is asked for.
+    /// The scale, if none is given.
     pub(crate) scale: f64,
     /// How long a run at scale 1 takes, seconds; somewhat more than it should.
     pub(crate) seconds: f64,

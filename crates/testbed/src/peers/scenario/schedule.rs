@@ -104,7 +104,7 @@ pub(super) fn run(
     for variants in steps(options) {
         schedule.step(&variants, present);
     }
-    // numbers of clients that were asked for are the whole schedule
+    // given numbers of clients are the whole schedule
     let then = options.plan().then.filter(|_| options.clients.is_empty());
     if let Some(then) = then.and_then(Plan::named) {
         schedule.plan = then;
@@ -122,7 +122,7 @@ fn life(plan: &Plan, scale: f64) -> Duration {
     Duration::from_secs_f64((plan.seconds * scale).mul_add(PATIENCE, PATIENCE_LEAST_S))
 }
 
-/// The steps of the scenario, or those for the numbers of clients that were asked for.
+/// The steps of the scenario, or those for the numbers of clients that were given.
 fn steps(options: &Options) -> Vec<Vec<Variant>> {
     let mut steps: Vec<Vec<Variant>> = options.plan().steps().collect();
     if options.clients.is_empty() {
