@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use weir_workload::output;
 use xtask::failure::{During, Failure};
 use xtask::files;
 use xtask::root;
@@ -96,11 +97,8 @@ impl<B: Benchmark> Record<B> {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn write(&self, file: &Path) -> Result<(), Failure> {
-        if let Some(parent) = file.parent() {
-            std::fs::create_dir_all(parent).during(format_args!("make `{}`", parent.display()))?;
-        }
-        let text = serde_json::to_string_pretty(self).during("write the record as JSON")?;
-        std::fs::write(file, text + "\n").during(format_args!("write `{}`", file.display()))
+        let text = serde_json::to_string_pretty(self).during("write the record as JSON")? + "\n";
+        output::write(file, text.as_bytes()).during(format_args!("write `{}`", file.display()))
     }
 
     /// What could be measured; what could not is left out.
