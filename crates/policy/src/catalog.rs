@@ -17,7 +17,6 @@ mod refusal;
 
 use crate::digest::Digest;
 use crate::eviction::{Eviction, EvictionKind, heap_bytes};
-use crate::now::Now;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use cell::Cell;
@@ -133,12 +132,10 @@ impl Catalog {
     /// [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; nobody has left then.
     pub fn admit(
         &mut self,
-        now: Now,
         key: Digest,
         size_bytes: u64,
         victims: &mut Vec<Slot>,
     ) -> Result<Slot, Refusal> {
-        let _ = now; // no algorithm here looks at time; those that do (age, TTL) will need no other interface
         self.check_room_alone(size_bytes)?;
         self.make_room_with_slot(size_bytes, victims)?;
         let slot = Slot(self.vacant);
@@ -210,8 +207,7 @@ impl Catalog {
 
     /// The entry in `slot` was asked for. A vacant slot is left alone: a driver may report hits
     /// later, in batches.
-    pub fn touch(&mut self, now: Now, slot: Slot) {
-        let _ = now;
+    pub fn touch(&mut self, slot: Slot) {
         if self.size_bytes(slot).is_some() {
             self.eviction.touch(slot);
         }
@@ -225,12 +221,10 @@ impl Catalog {
     /// former size.
     pub fn resize(
         &mut self,
-        now: Now,
         slot: Slot,
         size_bytes: u64,
         victims: &mut Vec<Slot>,
     ) -> Result<(), Refusal> {
-        let _ = now;
         let old_bytes = self.size_bytes(slot).ok_or(Refusal::NotResident)?;
         let size_max_bytes = self
             .budget_bytes

@@ -15,7 +15,7 @@ use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{self, Catalog, Refusal, Slot, check_in_flight};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
-use weir_policy::{Digest, Missing, Now, StoredFacts};
+use weir_policy::{Digest, Missing, StoredFacts};
 use weir_semantics::{Fits, ResponseFacts};
 use weir_trace::Row;
 
@@ -161,7 +161,7 @@ impl Cache {
     }
 
     /// The stored response for a request, which counts as asked for.
-    pub(crate) fn find(&mut self, now: Now, ask: &Ask) -> Result<Which, Missing> {
+    pub(crate) fn find(&mut self, ask: &Ask) -> Result<Which, Missing> {
         let kept = self.index.get(&ask.target).ok_or(Missing::Target)?;
         let slot = match kept {
             Variants::Single(slot) => *slot,
@@ -173,7 +173,7 @@ impl Cache {
         };
         let number = self.at(slot).ok_or(Missing::Target)?.number;
         let which = Which { slot, number };
-        self.catalog.touch(now, slot);
+        self.catalog.touch(slot);
         Ok(which)
     }
 
@@ -219,7 +219,7 @@ impl Cache {
     }
 
     /// Stores a response in the place of what it replaces.
-    pub(crate) fn store(&mut self, now: Now, stored: StoredResponse) -> Stores {
+    pub(crate) fn store(&mut self, stored: StoredResponse) -> Stores {
         let key = digest(stored.target, stored.variant);
         match self.admissions.judge(key, Some(stored.content_bytes())) {
             Admission::Admitted => {}
@@ -234,7 +234,7 @@ impl Cache {
         if let Err(refusal) = self.make_room(size_bytes, Catalog::make_room_to_admit) {
             return Stores::Refused(refusal);
         }
-        let placed = self.catalog.admit(now, key, size_bytes, &mut self.victims);
+        let placed = self.catalog.admit(key, size_bytes, &mut self.victims);
         // before the index is touched: victims may be of this very target
         self.forget_victims();
         let slot = match placed {

@@ -66,14 +66,14 @@ impl DiskLookup {
     /// Looks for the response to a request; `selecting` digests its nominated fields under a rule.
     pub async fn run(self, now: Now, selecting: &dyn Fn(&VaryRule) -> Digest) -> DiskLookupResult {
         let primary = self.expected.primary;
-        self.expected.store.settle(now);
+        self.expected.store.settle();
         let record = match self.load(primary, now).await {
             Ok(None) => return DiskLookupResult::Missing(Missing::Target, None),
             Ok(Some(found)) => found,
             Err(why) => return DiskLookupResult::Unusable(why),
         };
         match record {
-            (Record::Response(record), loaded) => self.found(now, record, &loaded, None),
+            (Record::Response(record), loaded) => self.found(record, &loaded, None),
             (Record::Rules(rules), _) => self.choose(now, rules, selecting).await,
         }
     }
@@ -92,7 +92,7 @@ impl DiskLookup {
             match self.load(key, now).await {
                 Ok(Some((Record::Response(record), loaded))) => {
                     let vary = (rule.clone(), selecting, rules.line);
-                    return self.found(now, record, &loaded, Some(vary));
+                    return self.found(record, &loaded, Some(vary));
                 }
                 Ok(Some((Record::Rules(_), _))) => {
                     return DiskLookupResult::Unusable(Unusable::Corrupt);
@@ -133,7 +133,6 @@ impl DiskLookup {
 
     fn found(
         self,
-        now: Now,
         record: ResponseRecord,
         loaded: &LoadedRecord,
         vary: Option<(VaryRule, Digest, Line)>,
@@ -156,7 +155,7 @@ impl DiskLookup {
             return DiskLookupResult::Missing(Missing::Target, None);
         }
         let response = Arc::new(record.with_body(body));
-        match self.expected.insert_from_disk(now, vary, response) {
+        match self.expected.insert_from_disk(vary, response) {
             Some(response) => DiskLookupResult::Found(response, self.expected),
             None => DiskLookupResult::Unusable(Unusable::Outdated),
         }
@@ -178,13 +177,12 @@ impl ExpectedResponse {
     /// [`Shard::insert_from_disk`](crate::shard::Shard::insert_from_disk).
     fn insert_from_disk(
         &self,
-        now: Now,
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
     ) -> Option<Arc<StoredResponse>> {
         let id = self.id.ok()?;
         self.store
             .shard(self.primary)
-            .insert_from_disk(now, id, vary, response)
+            .insert_from_disk(id, vary, response)
     }
 }

@@ -157,13 +157,12 @@ impl ExpectedResponse {
     /// [`Refusal::TooLargeForSmallQueue`] if the eviction algorithm does not take it in.
     pub fn begin(
         self,
-        now: Now,
         head_bytes: usize,
         content_bytes: Option<u64>,
     ) -> Result<Reservation, Refusal> {
         if self.on_disk.is_some() {
             // what is written is read from there, and can leave
-            self.store.settle(now);
+            self.store.settle();
         }
         let id = self.id?;
         let expected = content_bytes.unwrap_or(0);
@@ -256,7 +255,7 @@ impl ExpectedResponse {
         self.done = true;
         let here = {
             let mut shard = self.store.shard(self.primary);
-            shard.commit(now, id, vary.clone(), Arc::clone(response))
+            shard.commit(id, vary.clone(), Arc::clone(response))
         };
         // forgotten since it was asked for, or older than what there is
         if here == Err(Refusal::NotResident) {
@@ -283,7 +282,7 @@ impl ExpectedResponse {
         new: &Arc<StoredResponse>,
         vary: Option<&(VaryRule, Digest)>,
     ) -> bool {
-        let replaced = self.store.replace(now, self.primary, old, Arc::clone(new));
+        let replaced = self.store.replace(self.primary, old, Arc::clone(new));
         let Ok(id) = self.id else {
             return replaced;
         };
@@ -312,7 +311,7 @@ impl ExpectedResponse {
         let Some(OnDisk { disk, ticket, .. }) = &self.on_disk else {
             return Err(Refused::Closed);
         };
-        self.store.settle(now);
+        self.store.settle();
         let body = &response.body;
         let meta = encode(response, vary, self.target.as_deref(), now);
         let present = body.present_bytes();

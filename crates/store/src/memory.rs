@@ -13,7 +13,7 @@ use weir_disk::{Disk, PurgeError};
 use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
-use weir_policy::{Digest, Now, Secret};
+use weir_policy::{Digest, Secret};
 
 /// A shard smaller than this, or than holds the largest response while it arrives, would refuse
 /// responses that the whole could hold.
@@ -124,13 +124,8 @@ impl MemoryStore {
     /// Looks for the response stored for `primary`; `selecting` digests the request's nominated
     /// fields under a rule and is called with the shard locked, so it must be quick and must not
     /// call back.
-    pub fn find(
-        &self,
-        now: Now,
-        primary: Digest,
-        selecting: &dyn Fn(&VaryRule) -> Digest,
-    ) -> LookupResult {
-        self.shard(primary).find(now, primary, selecting)
+    pub fn find(&self, primary: Digest, selecting: &dyn Fn(&VaryRule) -> Digest) -> LookupResult {
+        self.shard(primary).find(primary, selecting)
     }
 
     /// Whether the disk may have a response that memory lacks.
@@ -184,12 +179,11 @@ impl MemoryStore {
     /// Puts `new` where `old` is stored (RFC 9111 §4.3.4); `false` if `old` has left.
     pub fn replace(
         &self,
-        now: Now,
         primary: Digest,
         old: &Arc<StoredResponse>,
         new: Arc<StoredResponse>,
     ) -> bool {
-        self.shard(primary).replace(now, primary, old, new)
+        self.shard(primary).replace(primary, old, new)
     }
 
     /// Forgets one response, here and on disk. On disk it is whatever is found under the key: it
@@ -278,8 +272,8 @@ impl MemoryStore {
 
     /// Gives back the memory of what was written to disk since it was stored. Store operations and
     /// disk lookups do so too.
-    pub fn settle(&self, now: Now) {
-        self.write_behind.settle(self, now);
+    pub fn settle(&self) {
+        self.write_behind.settle(self);
     }
 
     /// What is held now.

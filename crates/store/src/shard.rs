@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use weir_policy::catalog::{Catalog, PromotionDecision, Refusal, Slot};
-use weir_policy::{Digest, Missing, Now};
+use weir_policy::{Digest, Missing};
 
 /// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table
 /// shrinks while slots stay. The entry table is as long as the catalog. The hash table holds
@@ -163,7 +163,6 @@ impl Shard {
 
     pub(crate) fn find(
         &mut self,
-        now: Now,
         primary: Digest,
         selecting: &dyn Fn(&VaryRule) -> Digest,
     ) -> LookupResult {
@@ -185,7 +184,7 @@ impl Shard {
                 LookupResult::Missing(Missing::Target)
             }
             Some(response) => {
-                self.catalog.touch(now, slot);
+                self.catalog.touch(slot);
                 LookupResult::Found(response)
             }
             None => LookupResult::Missing(Missing::Target),
@@ -330,7 +329,6 @@ impl Shard {
     /// outdated.
     pub(crate) fn insert_from_disk(
         &mut self,
-        now: Now,
         id: InFlightId,
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
@@ -367,7 +365,7 @@ impl Shard {
             return Some(response);
         }
         // without room it is served this once
-        let _ = self.admit(now, id.primary, vary, line, Arc::clone(&response));
+        let _ = self.admit(id.primary, vary, line, Arc::clone(&response));
         Some(response)
     }
 
@@ -375,7 +373,6 @@ impl Shard {
     /// are found are others now. Whatever comes of it, it is no longer arriving.
     pub(crate) fn commit(
         &mut self,
-        now: Now,
         id: InFlightId,
         vary: Option<(VaryRule, Digest)>,
         response: Arc<StoredResponse>,
@@ -387,7 +384,7 @@ impl Shard {
         let admitted = if is_outdated || self.is_outdone(primary, vary.as_ref(), &response) {
             Err(Refusal::NotResident)
         } else {
-            self.admit(now, primary, vary, line, Arc::clone(&response))
+            self.admit(primary, vary, line, Arc::clone(&response))
         };
         if admitted.is_err() {
             self.linger(&response);
@@ -397,7 +394,6 @@ impl Shard {
 
     fn admit(
         &mut self,
-        now: Now,
         primary: Digest,
         vary: Option<(VaryRule, Digest)>,
         line: Option<Line>,
@@ -412,7 +408,7 @@ impl Shard {
         room?;
         let slot = self
             .catalog
-            .admit(now, primary, charge, &mut self.victims)
+            .admit(primary, charge, &mut self.victims)
             .inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
         // the slot may have been a victim's: that one first
         self.drop_victims();
@@ -496,7 +492,6 @@ impl Shard {
     /// Puts `new` where `old` is stored, if it still is.
     pub(crate) fn replace(
         &mut self,
-        now: Now,
         primary: Digest,
         old: &Arc<StoredResponse>,
         new: Arc<StoredResponse>,
@@ -513,7 +508,7 @@ impl Shard {
         if self.slot_of(primary, old) != Some(slot) {
             return false;
         }
-        let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
+        let resized = self.catalog.resize(slot, charge, &mut self.victims);
         self.drop_victims();
         if room.is_err() || resized.is_err() {
             self.forget(primary, slot);

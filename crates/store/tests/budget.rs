@@ -18,7 +18,7 @@ mod traffic;
 use allocator::Counting;
 use parts::Parts;
 use std::sync::Arc;
-use support::{NOW, digest};
+use support::digest;
 use traffic::{Mix, Traffic};
 use weir_policy::Secret;
 use weir_policy::eviction::EvictionKind;
@@ -169,7 +169,7 @@ fn index_costs_at_most_150_bytes_per_small_response() {
             "{kind}: {index} bytes, {} charged",
             (store.memory_use().used_bytes - content) / count
         );
-        let found = store.find(NOW, digest(0), &|_| digest(0));
+        let found = store.find(digest(0), &|_| digest(0));
         assert!(matches!(found, LookupResult::Found(_)));
     }
 }

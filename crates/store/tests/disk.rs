@@ -171,7 +171,7 @@ impl Tiers {
             let usage = self.disk().usage();
             usage.stored + usage.lost >= self.written
         });
-        self.store.settle(NOW);
+        self.store.settle();
     }
 
     /// Begins a response, or what is missing of one that `inherited` is a part of.
@@ -184,9 +184,7 @@ impl Tiers {
         inherited: Option<&Body>,
     ) -> Transfer {
         let expected = self.store.expect(digest(key));
-        let reservation = expected
-            .begin(NOW, 100, Some(span.1 - span.0))
-            .expect("room");
+        let reservation = expected.begin(100, Some(span.1 - span.0)).expect("room");
         let mut in_flight = InFlightContent::new(Some(length), inherited);
         let place = in_flight.open(ByteSpan {
             from: span.0,
@@ -220,14 +218,14 @@ impl Tiers {
     }
 
     fn in_memory(&self, key: u64) -> Option<Arc<StoredResponse>> {
-        match self.store.find(NOW, digest(key), &|_| Digest::default()) {
+        match self.store.find(digest(key), &|_| Digest::default()) {
             LookupResult::Found(found) => Some(found),
             LookupResult::Missing(_) => None,
         }
     }
 
     fn in_variant(&self, key: u64, selecting: Digest) -> Option<Arc<StoredResponse>> {
-        match self.store.find(NOW, digest(key), &|_| selecting) {
+        match self.store.find(digest(key), &|_| selecting) {
             LookupResult::Found(found) => Some(found),
             LookupResult::Missing(_) => None,
         }
@@ -365,7 +363,7 @@ fn parts_on_disk_are_combined_until_the_response_is_complete() {
         // both gaps, one after the other
         let mut in_flight = InFlightContent::new(Some(length), Some(&part.body));
         let mut reservation = (tiers.store.expect(digest(1)))
-            .begin(NOW, 100, Some(at(2000)))
+            .begin(100, Some(at(2000)))
             .expect("room");
         for (from, to) in [(0, at(1000)), (at(2000), at(3000))] {
             let place = in_flight.open(ByteSpan { from, to });
@@ -644,7 +642,7 @@ fn response_completing_a_part_is_stored_only_if_the_part_was_not_purged() {
                 expected.by_itself()
             };
             let is_outdated = expected.is_outdated();
-            let reservation = expected.begin(NOW, 100, Some(1000)).expect("room");
+            let reservation = expected.begin(100, Some(1000)).expect("room");
             assert_eq!(reservation.is_outdated(), is_outdated);
             let body = Body::whole(&content(11, 0..1000).into());
             let stored = reservation.commit(NOW, None, response(11, body));

@@ -22,7 +22,7 @@ fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
     let (mut found, mut stored) = (0, 0);
     for _ in 0..STEPS {
         let key = random.below(KEYS);
-        match store.find(NOW, digest(key), &|_| digest(0)) {
+        match store.find(digest(key), &|_| digest(0)) {
             LookupResult::Found(response) => {
                 assert_eq!(check_response(&response), key, "another's content");
                 found += 1;
@@ -46,7 +46,7 @@ fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
 fn fetch(store: &Arc<MemoryStore>, random: &mut Random, key: u64) -> bool {
     let length = (key * 997) % 150_000;
     let known = (!key.is_multiple_of(3)).then_some(length);
-    let Ok(mut reservation) = store.expect(digest(key)).begin(NOW, 20, known) else {
+    let Ok(mut reservation) = store.expect(digest(key)).begin(20, known) else {
         return false;
     };
     let mut body = BodyBuilder::new(known);

@@ -91,14 +91,6 @@ impl Catalog {
 mod tests {
     use super::*;
     use crate::eviction::EvictionKind;
-    use crate::now::Now;
-    use crate::now::Tick;
-    use weir_semantics::Timestamp;
-
-    const NOW: Now = Now {
-        wall: Timestamp(0),
-        tick: Tick(0),
-    };
 
     const SIZE_BYTES: u64 = 1000;
 
@@ -107,7 +99,7 @@ mod tests {
         let mut catalog = Catalog::content_only(10 * SIZE_BYTES, kind);
         let mut victims = Vec::new();
         for number in 0..10 {
-            let admitted = catalog.admit(NOW, Digest(number, 0), SIZE_BYTES, &mut victims);
+            let admitted = catalog.admit(Digest(number, 0), SIZE_BYTES, &mut victims);
             assert_eq!(admitted.unwrap().0 as u64, number);
         }
         assert!(victims.is_empty());

@@ -1,13 +1,6 @@
 use super::*;
 use crate::eviction::reference::Random;
-use crate::now::Tick;
 use std::collections::BTreeMap;
-use weir_semantics::Timestamp;
-
-const NOW: Now = Now {
-    wall: Timestamp(0),
-    tick: Tick(0),
-};
 
 /// A catalog beside a plain map of what should be resident.
 struct Pair {
@@ -47,7 +40,7 @@ impl Pair {
     fn admit(&mut self, key: u64, size: u64) {
         let admitted = self
             .catalog
-            .admit(NOW, Digest(key, key), size, &mut self.victims);
+            .admit(Digest(key, key), size, &mut self.victims);
         match admitted {
             Ok(slot) => {
                 self.forget_victims();
@@ -64,7 +57,7 @@ impl Pair {
     }
 
     fn resize(&mut self, slot: Slot, size: u64) {
-        let resized = self.catalog.resize(NOW, slot, size, &mut self.victims);
+        let resized = self.catalog.resize(slot, size, &mut self.victims);
         assert!(!self.victims.contains(&slot), "left for itself");
         if resized.is_ok() {
             self.forget_victims();
@@ -82,7 +75,7 @@ impl Pair {
         };
         match (random.below(20), self.any(random)) {
             (0..9, _) => self.admit(random.below(300), random.below(size_end)),
-            (9..14, Some(slot)) => self.catalog.touch(NOW, slot),
+            (9..14, Some(slot)) => self.catalog.touch(slot),
             (14..16, Some(slot)) => self.resize(slot, random.below(size_end)),
             (16..18, Some(slot)) => {
                 self.catalog.remove(slot);
@@ -97,7 +90,7 @@ impl Pair {
                 self.catalog.set_budget(budget_max, &mut self.victims);
                 assert!(self.victims.is_empty(), "somebody left for a larger budget");
             }
-            _ => self.catalog.touch(NOW, Slot(u32::MAX - 1)),
+            _ => self.catalog.touch(Slot(u32::MAX - 1)),
         }
         self.check();
     }
@@ -166,16 +159,12 @@ fn exactly_full_catalog_evicts_only_for_one_byte_more() {
     for kind in EvictionKind::ALL {
         let mut catalog = Catalog::new(50_000, kind);
         let mut victims = Vec::new();
-        let first = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
-        let second = catalog.admit(NOW, Digest(2, 2), 100, &mut victims).unwrap();
+        let first = catalog.admit(Digest(1, 1), 100, &mut victims).unwrap();
+        let second = catalog.admit(Digest(2, 2), 100, &mut victims).unwrap();
         let free = catalog.budget_bytes() - catalog.overhead_bytes() - catalog.used_bytes();
-        catalog
-            .resize(NOW, second, 100 + free, &mut victims)
-            .unwrap();
+        catalog.resize(second, 100 + free, &mut victims).unwrap();
         assert_eq!(victims, []);
-        catalog
-            .resize(NOW, second, 101 + free, &mut victims)
-            .unwrap();
+        catalog.resize(second, 101 + free, &mut victims).unwrap();
         assert_eq!(victims, [first]);
         catalog.debug_check();
     }
@@ -185,10 +174,10 @@ fn exactly_full_catalog_evicts_only_for_one_byte_more() {
 fn refused_resize_keeps_entry_size_and_evicts_no_entry() {
     let mut catalog = Catalog::new(50_000, EvictionKind::Lru);
     let mut victims = Vec::new();
-    let slot = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
+    let slot = catalog.admit(Digest(1, 1), 100, &mut victims).unwrap();
     let size_max_bytes = 50_000 - catalog.overhead_bytes();
     assert_eq!(
-        catalog.resize(NOW, slot, size_max_bytes + 1, &mut victims),
+        catalog.resize(slot, size_max_bytes + 1, &mut victims),
         Err(Refusal::TooLarge {
             size_bytes: size_max_bytes + 1,
             size_max_bytes
@@ -197,7 +186,7 @@ fn refused_resize_keeps_entry_size_and_evicts_no_entry() {
     assert_eq!(catalog.size_bytes(slot), Some(100));
     catalog.remove(slot);
     assert_eq!(
-        catalog.resize(NOW, slot, 1, &mut victims),
+        catalog.resize(slot, 1, &mut victims),
         Err(Refusal::NotResident)
     );
     assert_eq!(victims, []);
@@ -208,17 +197,17 @@ fn resize_updates_entry_size_in_the_eviction_algorithm() {
     let mut catalog = Catalog::new(130_000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     let mut admit = |catalog: &mut Catalog, key, size_bytes| {
-        let slot = catalog.admit(NOW, Digest(key, key), size_bytes, &mut victims);
+        let slot = catalog.admit(Digest(key, key), size_bytes, &mut victims);
         (slot.unwrap(), core::mem::take(&mut victims))
     };
     let (main, _) = admit(&mut catalog, 1, 64_000);
-    catalog.touch(NOW, main);
-    catalog.touch(NOW, main);
+    catalog.touch(main);
+    catalog.touch(main);
     let (hit_once, _) = admit(&mut catalog, 2, 64_000);
     let (_, left) = admit(&mut catalog, 3, 10_000);
     assert_eq!(left, [hit_once]);
     // Small had 13 % of the bytes, and now has 8 %: main is examined.
-    catalog.resize(NOW, main, 110_000, &mut Vec::new()).unwrap();
+    catalog.resize(main, 110_000, &mut Vec::new()).unwrap();
     let (_, left) = admit(&mut catalog, 4, 20_000);
     assert_eq!(left, [main]);
 }
@@ -227,13 +216,10 @@ fn resize_updates_entry_size_in_the_eviction_algorithm() {
 fn vacated_slot_is_reused() {
     let mut catalog = Catalog::new(50_000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
-    let slot = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
+    let slot = catalog.admit(Digest(1, 1), 100, &mut victims).unwrap();
     catalog.remove(slot);
-    catalog.touch(NOW, slot);
-    assert_eq!(
-        catalog.admit(NOW, Digest(2, 2), 100, &mut victims),
-        Ok(slot)
-    );
+    catalog.touch(slot);
+    assert_eq!(catalog.admit(Digest(2, 2), 100, &mut victims), Ok(slot));
 }
 
 /// A catalog in which slots were used again many times.
@@ -244,7 +230,7 @@ fn churned(budget_bytes: u64, kind: EvictionKind) -> Pair {
         let key = random.below(10_000);
         pair.admit(key, 100 + random.below(400));
         let slot = u32::try_from(random.below(3000)).unwrap();
-        pair.catalog.touch(NOW, Slot(slot));
+        pair.catalog.touch(Slot(slot));
     }
     pair
 }
@@ -291,11 +277,11 @@ fn budget_below_smallest_overhead_holds_no_entry() {
 fn maximum_budget_does_not_overflow() {
     let mut catalog = Catalog::new(u64::MAX, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
-    let refused = catalog.admit(NOW, Digest(1, 1), u64::MAX, &mut victims);
+    let refused = catalog.admit(Digest(1, 1), u64::MAX, &mut victims);
     assert_eq!(refused.map_err(Refusal::as_str), Err("too-large"));
     for key in 0..4 {
         catalog
-            .admit(NOW, Digest(key, key), Cell::SIZE_MAX_BYTES, &mut victims)
+            .admit(Digest(key, key), Cell::SIZE_MAX_BYTES, &mut victims)
             .unwrap();
         catalog.debug_check();
     }
@@ -433,7 +419,7 @@ fn key_remembered_by_ghost_is_accepted_beyond_small_queue_size() {
     let mut catalog = Catalog::content_only(1000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     for number in 0..11 {
-        catalog.admit(NOW, key(number), 100, &mut victims).unwrap();
+        catalog.admit(key(number), 100, &mut victims).unwrap();
     }
     assert_eq!(victims.len(), 1, "the first left small and is remembered");
     assert_eq!(catalog.check_newcomer(key(0), 900), Ok(()));

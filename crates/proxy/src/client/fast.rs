@@ -300,7 +300,7 @@ fn choose(
         return (tx, plan_of(&commands), key);
     }
     let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
-    let plan = match store.find(now, key, &selecting) {
+    let plan = match store.find(key, &selecting) {
         LookupResult::Found(response) => {
             let expect = |chosen: &_| store.expect_for(key, chosen);
             found(&mut tx, settings, now, head.fields, response, expect)

@@ -210,7 +210,7 @@ async fn look_up_stored(
             variant.set(Some(digest));
             digest
         };
-        worker.shared.store.find(now, exchange.key, &selecting)
+        worker.shared.store.find(exchange.key, &selecting)
     };
     let LookupResult::Found(response) = found else {
         if let Some(variant) = variant.get() {

@@ -113,11 +113,9 @@ pub(crate) fn room(
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
     // without, it may have been asked for before a purge
     let reservation = match exchange.expected.take() {
-        Some(expected) => {
-            expected
-                .varying(vary)
-                .begin(worker.now(), beside_content + rule_bytes, content_bytes)
-        }
+        Some(expected) => expected
+            .varying(vary)
+            .begin(beside_content + rule_bytes, content_bytes),
         None => Err(Refusal::NotResident),
     };
     if let Err(refusal) = &reservation {

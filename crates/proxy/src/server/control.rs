@@ -356,7 +356,7 @@ impl Control {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::sum(self.shared.network.counters().iter().map(AsRef::as_ref));
-        self.shared.store.settle(self.shared.network.clock().now());
+        self.shared.store.settle();
         let memory = self.shared.store.memory_use();
         let settings = self.shared.settings.load();
         let network = &self.shared.network;

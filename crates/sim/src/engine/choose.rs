@@ -30,7 +30,7 @@ impl Simulator {
             .tx()
             .handle(now, &rules, Event::Request { unshared });
         if commands.first() == Some(Command::LookUp) {
-            let found = self.cache.find(now, exchange.ask());
+            let found = self.cache.find(exchange.ask());
             commands = match found {
                 Ok(which) => {
                     self.uses(id, which);

@@ -275,7 +275,7 @@ impl Simulator {
     /// A follower looks up the stored response.
     fn look_again(&mut self, id: u32, group: GroupId) {
         let (now, rules) = (self.now(), self.settings.rules);
-        let found = self.cache.find(now, self.exchanges.at(id).ask());
+        let found = self.cache.find(self.exchanges.at(id).ask());
         if found == Err(Missing::Variant) {
             let exchange = self.exchanges.at_mut(id);
             let variant = exchange.ask().variant;

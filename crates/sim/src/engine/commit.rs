@@ -133,7 +133,7 @@ impl Simulator {
         let why = if is_outdated {
             Stores::Refused(Refusal::NotResident)
         } else {
-            self.cache.store(now, stored)
+            self.cache.store(stored)
         };
         let (word, refused) = match why {
             Stores::Done(which) => {

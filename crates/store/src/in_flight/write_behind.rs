@@ -9,7 +9,7 @@ use crate::memory::{MemoryStore, lock};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, Weak};
 use weir_disk::{Extent, PendingRecord};
-use weir_policy::{Digest, Now};
+use weir_policy::Digest;
 
 /// Those that are being written.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl WriteBehind {
     }
 
     /// Gives back the memory of those that are written.
-    pub(crate) fn settle(&self, store: &MemoryStore, now: Now) {
+    pub(crate) fn settle(&self, store: &MemoryStore) {
         let written: Vec<(Entry, Vec<Extent>)> = {
             let mut entries = lock(&self.0);
             let written = entries.extract_if(.., |entry| entry.pending.extents().is_some());
@@ -50,13 +50,13 @@ impl WriteBehind {
             written.filter_map(with_extents).collect()
         };
         for (entry, extents) in written {
-            entry.settle(extents, store, now);
+            entry.settle(extents, store);
         }
     }
 }
 
 impl Entry {
-    fn settle(self, extents: Vec<Extent>, store: &MemoryStore, now: Now) {
+    fn settle(self, extents: Vec<Extent>, store: &MemoryStore) {
         let Some(former) = self.response.upgrade() else {
             return;
         };
@@ -66,7 +66,7 @@ impl Entry {
         if let Some(body) = body {
             let body = body.with_undelivered(before.undelivered_bytes());
             let response = Arc::new(former.with_body(body));
-            store.replace(now, self.primary, &former, response);
+            store.replace(self.primary, &former, response);
         }
     }
 }

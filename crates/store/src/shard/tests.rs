@@ -5,11 +5,6 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{StoredFacts, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
 
-const NOW: Now = Now {
-    wall: Timestamp(0),
-    tick: Tick(0),
-};
-
 /// A response of 10,000 B that was read from disk.
 fn response() -> Arc<StoredResponse> {
     Arc::new(StoredResponse {
@@ -45,10 +40,10 @@ fn insert_from_disk(
 ) -> bool {
     let id = shard.expect(key(number)).unwrap();
     let selecting = vary.as_ref().map(|(_, selecting, _)| *selecting);
-    assert!(shard.insert_from_disk(NOW, id, vary, response()).is_some());
+    assert!(shard.insert_from_disk(id, vary, response()).is_some());
     shard.abandon(id);
     let selecting = move |_: &VaryRule| selecting.unwrap_or_default();
-    let found = shard.find(NOW, key(number), &selecting);
+    let found = shard.find(key(number), &selecting);
     shard.debug_check();
     matches!(found, LookupResult::Found(_))
 }
@@ -112,12 +107,12 @@ fn which_is_found(
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let older = shard.expect(key(1)).unwrap();
     let newer = shard.expect(key(1)).unwrap();
-    let stored = shard.commit(NOW, newer, vary.cloned(), Arc::clone(&first));
+    let stored = shard.commit(newer, vary.cloned(), Arc::clone(&first));
     assert!(stored.is_ok());
-    let stored = shard.commit(NOW, older, vary.cloned(), Arc::clone(&second));
+    let stored = shard.commit(older, vary.cloned(), Arc::clone(&second));
     shard.debug_check();
     let selecting = vary.map_or_else(Digest::default, |(_, selecting)| *selecting);
-    let LookupResult::Found(found) = shard.find(NOW, key(1), &|_| selecting) else {
+    let LookupResult::Found(found) = shard.find(key(1), &|_| selecting) else {
         panic!("neither is found");
     };
     let is_second = Arc::ptr_eq(&found, &second);
@@ -162,7 +157,7 @@ fn older_variant_is_stored_beside_a_newer_other_variant() {
     for (tick, selecting) in [(5, Digest(1, 1)), (4, Digest(2, 2))] {
         let id = shard.expect(key(1)).unwrap();
         let received = received_at(tick, b"\"a\"", true);
-        let stored = shard.commit(NOW, id, Some((rule.clone(), selecting)), received);
+        let stored = shard.commit(id, Some((rule.clone(), selecting)), received);
         assert!(stored.is_ok(), "{tick}");
     }
     assert_eq!(shard.entries(), 2);
@@ -178,7 +173,7 @@ fn response_purged_during_its_disk_lookup_is_not_found() {
         let id = shard.expect(key(1)).unwrap();
         let other = shard.expect(key(2)).unwrap();
         purge(&mut shard);
-        assert!(shard.insert_from_disk(NOW, id, None, response()).is_none());
+        assert!(shard.insert_from_disk(id, None, response()).is_none());
         shard.abandon(id);
         shard.abandon(other);
         assert_eq!((shard.entries(), shard.in_flight()), (0, 0));
@@ -200,13 +195,13 @@ fn store_large(shard: &mut Shard, number: u64) -> Result<(), Refusal> {
         return taken;
     }
     let large = response().with_body(Body::from(&[7; LARGE_BYTES][..]));
-    let stored = shard.commit(NOW, id, None, Arc::new(large));
+    let stored = shard.commit(id, None, Arc::new(large));
     shard.debug_check();
     stored.map(|_| ())
 }
 
 fn find(shard: &mut Shard, number: u64) -> Option<Arc<StoredResponse>> {
-    match shard.find(NOW, key(number), &|_| Digest::default()) {
+    match shard.find(key(number), &|_| Digest::default()) {
         LookupResult::Found(found) => Some(found),
         LookupResult::Missing(_) => None,
     }
@@ -290,7 +285,7 @@ fn response_not_stored_at_commit_counts_while_it_is_in_use() {
     let id = shard.expect(key(1)).unwrap();
     shard.remove(key(1));
     let large = Arc::new(response().with_body(Body::from(&[7; LARGE_BYTES][..])));
-    let stored = shard.commit(NOW, id, None, Arc::clone(&large));
+    let stored = shard.commit(id, None, Arc::clone(&large));
     assert_eq!(stored, Err(Refusal::NotResident));
     assert!(shard.lingering_bytes() > LARGE_BYTES as u64);
     drop(large);

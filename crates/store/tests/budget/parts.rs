@@ -107,7 +107,7 @@ impl Parts {
         let key = random.below(KEYS);
         let complete = length(key);
         let known = (!random.one_in(4)).then_some(complete);
-        let mut in_flight = match store.find(NOW, digest(key), &|_| digest(0)) {
+        let mut in_flight = match store.find(digest(key), &|_| digest(0)) {
             LookupResult::Found(found) if found.is_part() => {
                 self.inherited += 1;
                 InFlightContent::new(known, Some(&found.body))
@@ -118,7 +118,7 @@ impl Parts {
         let expected = random
             .one_in(2)
             .then(|| complete - in_flight.present_bytes());
-        let mut reservation = store.expect(digest(key)).begin(NOW, head.len(), expected)?;
+        let mut reservation = store.expect(digest(key)).begin(head.len(), expected)?;
         reservation.reserve_held(in_flight.held_bytes())?;
         let fronts = spans(random, &in_flight, complete)
             .into_iter()

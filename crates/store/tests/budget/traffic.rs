@@ -108,7 +108,7 @@ impl Traffic {
         let vary = mix.vary(random);
         let rule_bytes = vary.as_ref().map_or(0, |(rule, _)| rule.charged_bytes());
         let head_bytes = head.len() + rule_bytes;
-        let Ok(reservation) = store.expect(primary).begin(NOW, head_bytes, known) else {
+        let Ok(reservation) = store.expect(primary).begin(head_bytes, known) else {
             return 0;
         };
         self.transfers.push(Transfer {
@@ -127,14 +127,14 @@ impl Traffic {
         let random = &mut self.random;
         let primary = digest(random.below(KEYS));
         let selecting = digest(random.below(8));
-        let LookupResult::Found(found) = store.find(NOW, primary, &|_| selecting) else {
+        let LookupResult::Found(found) = store.find(primary, &|_| selecting) else {
             return;
         };
         if random.one_in(20) {
             let old = &found;
             let head = filled(300 + random.length(600));
             let fresh = response(head, old.entity_tag.clone(), old.body.clone());
-            store.replace(NOW, primary, old, Arc::new(fresh));
+            store.replace(primary, old, Arc::new(fresh));
         } else if random.one_in(50) {
             store.drop_one(primary, &found);
         } else if random.one_in(100) {
@@ -198,7 +198,7 @@ pub(crate) fn put_small(store: &Arc<MemoryStore>, primary: Digest) -> u64 {
     let bytes = response.charged_bytes();
     let reservation = store
         .expect(primary)
-        .begin(NOW, 400, Some(100))
+        .begin(400, Some(100))
         .expect("room enough");
     reservation
         .commit(NOW, None, response)

@@ -31,7 +31,7 @@ fn selecting(rule: &VaryRule, value: u64) -> Digest {
 fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
     let reservation = store
         .expect(digest(TARGET))
-        .begin(NOW, 10, Some(0))
+        .begin(10, Some(0))
         .expect("room enough");
     let vary = vary.map(|(name, value)| (rule(name), selecting(&rule(name), value)));
     let response = true_response(id, 0, BodyBuilder::new(Some(0)));
@@ -42,7 +42,7 @@ fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
 }
 
 fn find(store: &MemoryStore, value: u64) -> Result<u64, Missing> {
-    match store.find(NOW, digest(TARGET), &|rule| selecting(rule, value)) {
+    match store.find(digest(TARGET), &|rule| selecting(rule, value)) {
         LookupResult::Found(found) => Ok(check_response(&found)),
         LookupResult::Missing(missing) => Err(missing),
     }
@@ -120,18 +120,18 @@ fn response_without_vary_replaces_all_variants_and_is_replaced_by_one() {
 fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
     let store = store(8 << 20);
     let largest = 1 << 20;
-    let refused = store.expect(digest(1)).begin(NOW, 10, Some(largest + 1));
+    let refused = store.expect(digest(1)).begin(10, Some(largest + 1));
     assert!(matches!(refused, Err(Refusal::TooLarge { .. })));
     let mut reservation = store
         .expect(digest(1))
-        .begin(NOW, 10, Some(largest))
+        .begin(10, Some(largest))
         .expect("room enough");
     let bytes = usize::try_from(largest).expect("small");
     let mut content = BodyBuilder::new(Some(largest));
     assert!(reservation.reserve_next(&mut content, bytes).is_ok());
     let mut unknown = store
         .expect(digest(2))
-        .begin(NOW, 10, None)
+        .begin(10, None)
         .expect("room enough");
     let mut content = BodyBuilder::new(None);
     assert!(unknown.reserve_next(&mut content, bytes).is_ok());
@@ -142,7 +142,7 @@ fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
 fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     let store = store(1 << 20);
     let commit = |expected: ExpectedResponse| {
-        let reservation = expected.begin(NOW, 10, Some(0)).expect("room enough");
+        let reservation = expected.begin(10, Some(0)).expect("room enough");
         let is_outdated = reservation.is_outdated();
         let response = true_response(7, 0, BodyBuilder::new(Some(0)));
         let committed = reservation.commit(NOW, None, response);
@@ -179,7 +179,7 @@ fn expected_responses_stay_within_the_budget_and_the_excess_is_refused() {
     assert!(held.in_flight < 10_000 && held.used_bytes <= 1 << 20);
     // there is no room even to know of the last one
     let last = all.into_iter().next_back().expect("many");
-    let refused = last.begin(NOW, 10, Some(0)).expect_err("no room");
+    let refused = last.begin(10, Some(0)).expect_err("no room");
     assert!(
         matches!(refused, Refusal::NoRoomInFlight { .. }),
         "{refused:?}"

@@ -1,7 +1,7 @@
 //! The store and the reference model, given the same operations.
 
 use crate::reference::{Fields, Reference, RuleNumber, Selecting};
-use crate::support::{NOW, Random, check_response, digest, mix};
+use crate::support::{Random, check_response, digest, mix};
 use crate::transfer::{Arrived, Transfer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -195,7 +195,7 @@ impl Comparison {
                 .expect("a known rule");
             selecting_digest(rule, &values(rule, fields))
         };
-        let found = match self.store.find(NOW, digest(key), &select) {
+        let found = match self.store.find(digest(key), &select) {
             LookupResult::Found(found) => {
                 let id = check_response(&found);
                 let present = found.body.present();
@@ -237,7 +237,7 @@ impl Comparison {
             date: old.date,
             body: old.body.clone(),
         };
-        let replaced = self.store.replace(NOW, digest(key), &old, Arc::new(fresh));
+        let replaced = self.store.replace(digest(key), &old, Arc::new(fresh));
         let expected = self.reference.has(key, old_id);
         assert!(
             replaced == expected || (!self.exact && !replaced),

@@ -39,7 +39,7 @@ impl Transfer {
     fn begin(store: &Arc<MemoryStore>, key: u64) -> Self {
         let reservation = store
             .expect(digest(key))
-            .begin(NOW, 10, Some(LENGTH))
+            .begin(10, Some(LENGTH))
             .expect("room enough");
         let mut in_flight = InFlightContent::new(Some(LENGTH), None);
         let place = in_flight.open(ByteSpan {
@@ -85,7 +85,7 @@ impl Transfer {
 /// One that holds exactly `bytes`.
 fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Reservation, Refusal> {
     let before = store.memory_use().in_flight_bytes;
-    let mut reservation = store.expect(digest(key)).begin(NOW, 10, None)?;
+    let mut reservation = store.expect(digest(key)).begin(10, None)?;
     let beside = store.memory_use().in_flight_bytes - before;
     reservation.reserve_held(usize::try_from(bytes - beside).expect("a length"))?;
     assert_eq!(store.memory_use().in_flight_bytes, before + bytes);
@@ -95,7 +95,7 @@ fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Reservation
 fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
     let reservation = store
         .expect(digest(key))
-        .begin(NOW, 10, Some(length))
+        .begin(10, Some(length))
         .expect("room enough");
     let response = true_part(key, key, length, Body::from(content(key, 0..length)));
     reservation
@@ -105,7 +105,7 @@ fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
 }
 
 fn find(store: &MemoryStore, key: u64) -> Result<Arc<StoredResponse>, Missing> {
-    match store.find(NOW, digest(key), &|_| digest(0)) {
+    match store.find(digest(key), &|_| digest(0)) {
         LookupResult::Found(found) => {
             assert_eq!(check_response(&found), key);
             Ok(found)
@@ -185,7 +185,7 @@ fn refused_reservation_keeps_the_bytes_granted_before() {
     });
     let mut reservation = store
         .expect(digest(1))
-        .begin(NOW, 10, None)
+        .begin(10, None)
         .expect("room enough");
     let mut at = 0;
     let refusal = loop {
@@ -265,7 +265,7 @@ fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
     }
     let more = usize::try_from(held).expect("a length") + 1;
     assert!(transfer.reservation.reserve_held(more).is_err());
-    assert!(store.expect(digest(2)).begin(NOW, 10, Some(0)).is_err());
+    assert!(store.expect(digest(2)).begin(10, Some(0)).is_err());
     let committed = transfer.commit();
     assert!(matches!(committed, Err(Refusal::TooLarge { .. })));
     assert_eq!(store.memory_use().used_bytes, 0, "bytes are lost");
@@ -291,7 +291,7 @@ fn partial_response_is_found_as_such_and_replaced_by_the_whole() {
     let missing = Some(LENGTH - came);
     let mut reservation = store
         .expect(digest(1))
-        .begin(NOW, 10, missing)
+        .begin(10, missing)
         .expect("room enough");
     let mut at = came;
     while at < LENGTH {

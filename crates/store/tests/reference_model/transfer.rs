@@ -87,7 +87,7 @@ impl Transfer {
     ) -> Result<Self, Refusal> {
         let wanted = spans.iter().map(|span| span.to - span.from).sum();
         let known = in_flight.complete_length().map(|_| wanted);
-        let mut reservation = store.expect(digest(key)).begin(NOW, 20, known)?;
+        let mut reservation = store.expect(digest(key)).begin(20, known)?;
         reservation.reserve_held(in_flight.held_bytes())?;
         let fields = std::array::from_fn(|_| random.below(4));
         let present = in_flight.present();

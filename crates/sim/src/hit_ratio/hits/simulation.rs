@@ -3,11 +3,10 @@
 use crate::hashing::mix;
 use crate::hit_ratio::keys::NumberedRequest;
 use std::hint::black_box;
+use weir_policy::Digest;
 use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal, Slot};
 use weir_policy::eviction::EvictionKind;
-use weir_policy::{Digest, Now, Tick};
-use weir_semantics::Timestamp;
 
 /// What a cache is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +88,6 @@ const ABSENT: u32 = u32::MAX;
 /// Keys whose places are read together, see [`Keys`](crate::hit_ratio::keys::Keys).
 const AHEAD: usize = 16;
 
-/// There is no time here, and no algorithm of the catalog looks at it.
-const NOW: Now = Now {
-    wall: Timestamp(0),
-    tick: Tick(0),
-};
-
 impl Simulation {
     /// An empty cache.
     #[must_use]
@@ -127,7 +120,7 @@ impl Simulation {
         if let Some(slot) = self.slot(number) {
             self.totals.hits += 1;
             self.totals.hit_bytes += size_bytes;
-            self.catalog.touch(NOW, slot);
+            self.catalog.touch(slot);
             return true;
         }
         self.miss(number, size_bytes);
@@ -176,7 +169,7 @@ impl Simulation {
             return;
         }
         let admitted = match self.catalog.check_newcomer(key, size_bytes) {
-            Ok(()) => self.catalog.admit(NOW, key, size_bytes, &mut self.victims),
+            Ok(()) => self.catalog.admit(key, size_bytes, &mut self.victims),
             Err(refusal) => Err(refusal),
         };
         for victim in self.victims.drain(..) {
