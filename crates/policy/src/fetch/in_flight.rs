@@ -105,8 +105,7 @@ impl InFlightState {
     ///
     /// # Errors
     /// Why it cannot read here: see [`AttachError`].
-    pub fn attach(&mut self, now: Now, wants: ByteSpan) -> Result<ReaderId, AttachError> {
-        let _ = now;
+    pub fn attach(&mut self, wants: ByteSpan) -> Result<ReaderId, AttachError> {
         let length = self.length();
         if wants.from >= wants.to || (wants.from > 0 && wants.from >= length) {
             return Err(AttachError::BeyondEnd);
@@ -153,7 +152,7 @@ impl InFlightState {
         }
         if self.can_begin() {
             if self.near(at).is_none() {
-                self.ask_for_room(now);
+                self.ask_for_room();
             }
             return Step::Wait;
         }
@@ -202,8 +201,7 @@ impl InFlightState {
     }
 
     /// The reader is gone, for whatever reason.
-    pub fn leave(&mut self, now: Now, reader: ReaderId) {
-        let _ = now;
+    pub fn leave(&mut self, reader: ReaderId) {
         if self.readers.leave(reader).is_some() {
             self.take_changed = true;
         }
@@ -241,8 +239,7 @@ impl InFlightState {
     ///
     /// The answer changes when [`Self::take_changed`] says so, and when bytes are received.
     #[must_use]
-    pub fn permit(&self, now: Now, fetch: FetchId) -> ReadPermit {
-        let _ = now;
+    pub fn permit(&self, fetch: FetchId) -> ReadPermit {
         let Some(fetch) = self.fetches.get(fetch) else {
             return ReadPermit::Unread;
         };
@@ -277,8 +274,8 @@ impl InFlightState {
     }
 
     /// The fetch has ended, so.
-    pub fn end(&mut self, now: Now, fetch: FetchId, how: FetchEnd) {
-        let permit = self.permit(now, fetch);
+    pub fn end(&mut self, fetch: FetchId, how: FetchEnd) {
+        let permit = self.permit(fetch);
         let Some(fetch) = self.fetches.end(fetch) else {
             return;
         };
@@ -320,8 +317,7 @@ impl InFlightState {
     }
 
     /// The reader was given `span`. For the counts; it need not be told at once.
-    pub fn delivered(&mut self, now: Now, reader: ReaderId, span: ByteSpan) -> DeliveryCount {
-        let _ = (now, reader);
+    pub fn delivered(&mut self, span: ByteSpan) -> DeliveryCount {
         self.counts.delivered(span)
     }
 

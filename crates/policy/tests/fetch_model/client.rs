@@ -91,7 +91,7 @@ impl World {
 
     fn comes(&mut self, client: &mut Client) -> bool {
         let went_on = self.goes_on_in_background();
-        match self.fill.attach(self.now(), client.wants) {
+        match self.fill.attach(client.wants) {
             Ok(id) => {
                 if went_on && !self.goes_on_in_background() {
                     self.tally.count("returned");
@@ -109,9 +109,8 @@ impl World {
     }
 
     fn goes_on_in_background(&self) -> bool {
-        let goes_on = |transfer: &Transfer| {
-            self.fill.permit(self.now(), transfer.fetch) == ReadPermit::Background
-        };
+        let goes_on =
+            |transfer: &Transfer| self.fill.permit(transfer.fetch) == ReadPermit::Background;
         self.transfers.iter().any(goes_on)
     }
 
@@ -181,7 +180,7 @@ impl World {
         let span = ByteSpan { to, ..offered };
         client.credit -= span.len();
         client.at = to;
-        let delivered = self.fill.delivered(self.now(), id, span);
+        let delivered = self.fill.delivered(span);
         assert_eq!(delivered.live + delivered.again, span.len());
         assert!(delivered.kept <= delivered.again);
         self.live += delivered.live;
@@ -238,7 +237,7 @@ impl World {
 
     /// Leaves, and comes back for something else if it has a mind to.
     fn leaves(&mut self, client: &mut Client, id: ReaderId) -> bool {
-        self.fill.leave(self.now(), id);
+        self.fill.leave(id);
         client.id = None;
         if client.seeks == 0 {
             return false;

@@ -99,14 +99,14 @@ impl World {
     }
 
     fn transfer_goes_on(&mut self, transfer: &mut Transfer) -> bool {
-        let (now, fetch) = (self.now(), transfer.fetch);
+        let fetch = transfer.fetch;
         self.tell(transfer);
         if transfer.is_stopped {
             return self.end(fetch, FetchEnd::Stopped);
         }
         if self.now_ms < transfer.answers_ms {
             // nobody may need it before its head is here
-            return match self.fill.permit(now, fetch) {
+            return match self.fill.permit(fetch) {
                 ReadPermit::Unread if self.chance.once_in(3) => self.end(fetch, FetchEnd::Stopped),
                 ReadPermit::Yield => self.yield_place(fetch),
                 _ => true,
@@ -123,7 +123,7 @@ impl World {
         if transfer.is_range {
             self.fill.learn_length(self.hop.length);
         }
-        let bytes = match self.fill.permit(now, fetch) {
+        let bytes = match self.fill.permit(fetch) {
             ReadPermit::UpTo(bytes) => {
                 assert!(bytes > 0);
                 self.is_within_lead(transfer, bytes);
@@ -186,7 +186,7 @@ impl World {
     }
 
     fn end(&mut self, fetch: FetchId, how: FetchEnd) -> bool {
-        self.fill.end(self.now(), fetch, how);
+        self.fill.end(fetch, how);
         false
     }
 

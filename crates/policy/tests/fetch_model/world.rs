@@ -164,7 +164,7 @@ impl World {
     fn nobody_starves(&mut self) {
         let now = self.now();
         let is_stirring = |transfer: &Transfer| {
-            let permit = self.fill.permit(now, transfer.fetch);
+            let permit = self.fill.permit(transfer.fetch);
             self.now_ms < transfer.answers_ms
                 || !matches!(permit, ReadPermit::Wait | ReadPermit::Background)
         };
@@ -180,9 +180,8 @@ impl World {
                 Step::Fetch { fetch, span } => return self.fetch(&client, fetch, span),
                 Step::Wait => {
                     // asking may have made room
-                    let makes_room = |transfer: &Transfer| {
-                        self.fill.permit(now, transfer.fetch) == ReadPermit::Yield
-                    };
+                    let makes_room =
+                        |transfer: &Transfer| self.fill.permit(transfer.fetch) == ReadPermit::Yield;
                     let is_stirred = self.transfers.iter().any(makes_room);
                     assert!(is_stirred, "starves: {client:?} {:?}", self.transfers);
                     return;

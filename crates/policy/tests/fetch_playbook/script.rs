@@ -84,12 +84,12 @@ fn play(fill: &mut InFlightState, event: &str) -> String {
     let words: Vec<&str> = event.split_whitespace().collect();
     let now = at(words[0].parse().unwrap());
     match words[1..] {
-        ["leave", reader] => fill.leave(now, r(reader)),
+        ["leave", reader] => fill.leave(r(reader)),
         ["received", fetch, count] => fill.received(now, f(fetch), bytes(count)),
         ["go-on", fetch] => fill.continue_unread(f(fetch)),
         ["confirmed", fetch] => fill.confirmed(f(fetch)),
         ["pass"] => fill.pass(),
-        ["end", fetch, how] => fill.end(now, f(fetch), end(how)),
+        ["end", fetch, how] => fill.end(f(fetch), end(how)),
         ["round-trips", fetch, client_ms, next_hop_ms] => {
             let us = |ms: &str| ms.parse::<u32>().unwrap() * 1000;
             fill.set_round_trips(f(fetch), us(client_ms), us(next_hop_ms));
@@ -102,7 +102,7 @@ fn play(fill: &mut InFlightState, event: &str) -> String {
 fn answer(fill: &mut InFlightState, now: Now, words: &[&str]) -> String {
     match *words {
         ["begin", asked] => format!("f{}", fill.begin(now, span(asked)).0),
-        ["attach", wants] => match fill.attach(now, span(wants)) {
+        ["attach", wants] => match fill.attach(span(wants)) {
             Ok(reader) => format!("r{}", reader.0),
             Err(not_here) => not_here.as_str().to_owned(),
         },
@@ -112,7 +112,7 @@ fn answer(fill: &mut InFlightState, now: Now, words: &[&str]) -> String {
         ["passed", "with-room"] => size(fill.passed(true)),
         ["read", reader] => read(fill, now, r(reader), u64::MAX),
         ["read", reader, most] => read(fill, now, r(reader), bytes(most)),
-        ["permit", fetch] => permit(fill.permit(now, f(fetch))),
+        ["permit", fetch] => permit(fill.permit(f(fetch))),
         ["window", fetch] => optional(fill.window(f(fetch)).map(u64::from)),
         ["unsent", reader] => optional(fill.unsent(r(reader)).map(u64::from)),
         ["to-come", fetch] => optional(fill.remaining(f(fetch))),
@@ -147,7 +147,7 @@ fn read(fill: &mut InFlightState, now: Now, reader: ReaderId, most: u64) -> Stri
         return step(offered);
     };
     span.to = span.to.min(span.from.saturating_add(most));
-    let delivered = fill.delivered(now, reader, span);
+    let delivered = fill.delivered(span);
     fill.moved(now, reader, span.to);
     assert_eq!(delivered.live + delivered.again, span.len());
     let mut told = format!("read {}", spelt(span));

@@ -279,7 +279,7 @@ async fn join(
         completes: before.completes(),
         is_newcomer: follower.is_none(),
     };
-    let Some(reader) = in_flight.follow(now, span, terms) else {
+    let Some(reader) = in_flight.follow(span, terms) else {
         exchange.tx = before;
         return None;
     };

@@ -415,7 +415,7 @@ async fn read_fetch(
         InitiatorResponse::None => None,
     };
     // before it begins: a fetch without a reader would be judged
-    let reader = span.and_then(|span| in_flight.attach(worker.now(), span).ok().zip(Some(span)));
+    let reader = span.and_then(|span| in_flight.attach(span).ok().zip(Some(span)));
     let fetch = transfer::begin(&worker, &exchange.settings, hop, start.target);
     if fetch.is_cut() {
         if let Some((reader, _)) = reader {

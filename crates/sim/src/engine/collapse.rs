@@ -136,7 +136,7 @@ impl Simulator {
         // with it
         let lets_on =
             (before.completes() && !response.is_settled) || response.fill().is_coming(wants);
-        let attached = lets_on.then(|| response.fill().attach(now, wants).ok());
+        let attached = lets_on.then(|| response.fill().attach(wants).ok());
         let Some(reader) = attached.flatten() else {
             *exchange.tx() = before;
             return JoinResult::NotThere;

@@ -355,13 +355,12 @@ impl Simulator {
 
     /// The one who asked reads what arrives.
     fn read(&mut self, id: u32, in_flight: u32, wants: ByteSpan) {
-        let now = self.now();
         let response = self.in_flight.at_mut(in_flight);
         let head_bytes = response.stored.head_bytes;
         let reader = if response.plain.is_some() || response.single_reader.is_some() {
             Some(NOBODY.1)
         } else {
-            let reader = response.fill().attach(now, wants);
+            let reader = response.fill().attach(wants);
             debug_assert!(reader.is_ok(), "its own response: {reader:?}");
             response.readers.extend(reader.map(|reader| (reader, id)));
             reader.ok()

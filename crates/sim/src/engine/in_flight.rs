@@ -137,11 +137,10 @@ impl Simulator {
 
     /// A fetch takes what it may of what has come; whether that was anything.
     fn take(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
-        let now = self.now();
         let waiting = self.fetches.at(fetch).waiting();
         let in_flight = self.in_flight.at_mut(id);
         let is_for_store_alone = in_flight.is_for_store_alone;
-        let may = match in_flight.fill().permit(now, fetch_id) {
+        let may = match in_flight.fill().permit(fetch_id) {
             ReadPermit::UpTo(most) => most,
             ReadPermit::Wait => return false,
             // one that goes on is judged anew when it turns out to be for nobody
@@ -214,7 +213,7 @@ impl Simulator {
             readers,
         });
         // its end is seen with its last byte: before anybody who reads that goes on
-        if self.in_flight.at_mut(id).fill().permit(now, fetch_id) == ReadPermit::Complete {
+        if self.in_flight.at_mut(id).fill().permit(fetch_id) == ReadPermit::Complete {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
     }
@@ -319,9 +318,8 @@ impl Simulator {
 
     /// A fetch ends, so.
     pub(super) fn end(&mut self, id: u32, fetch_id: FetchId, fetch: u32, how: FetchEnd) {
-        let now = self.now();
         let in_flight = self.in_flight.at_mut(id);
-        in_flight.fill().end(now, fetch_id, how);
+        in_flight.fill().end(fetch_id, how);
         in_flight.fetches.retain(|(known, _)| *known != fetch_id);
         if how == FetchEnd::Whole {
             self.end_fetch(fetch);
@@ -356,7 +354,7 @@ impl Simulator {
                     from: span.from,
                     to,
                 };
-                let delivered = in_flight.fill().delivered(now, reader, given);
+                let delivered = in_flight.fill().delivered(given);
                 it.written += bytes;
                 it.again_bytes += delivered.again;
                 let (row, given) = (it.number, it.written - it.head_bytes);
@@ -415,7 +413,7 @@ impl Simulator {
                 true
             }
             Confirm::No => {
-                in_flight.fill().leave(now, reader);
+                in_flight.fill().leave(reader);
                 in_flight.readers.retain(|(known, _)| *known != reader);
                 let it = self.exchanges.at_mut(exchange);
                 it.confirming = None;
@@ -430,19 +428,17 @@ impl Simulator {
 
     /// A reader has had all it will get.
     fn all_written(&mut self, id: u32, reader: ReaderId, exchange: u32) {
-        let now = self.now();
         let it = self.exchanges.at_mut(exchange);
         it.is_all = true;
         it.written = it.written.max(it.head_bytes);
         it.reading = None;
         let in_flight = self.in_flight.at_mut(id);
-        in_flight.fill().leave(now, reader);
+        in_flight.fill().leave(reader);
         in_flight.readers.retain(|(known, _)| *known != reader);
     }
 
     /// A reader is gone.
     pub(super) fn leave(&mut self, exchange: u32) {
-        let now = self.now();
         if let Some(reading) = self.exchanges.at(exchange).reading {
             self.decide_from_now_on(reading.in_flight);
         }
@@ -450,7 +446,7 @@ impl Simulator {
             return;
         };
         let in_flight = self.in_flight.at_mut(reading.in_flight);
-        in_flight.fill().leave(now, reading.reader);
+        in_flight.fill().leave(reading.reader);
         in_flight
             .readers
             .retain(|(known, _)| *known != reading.reader);

@@ -168,7 +168,7 @@ impl Plain {
         let mut fill = InFlightState::new(self.rules, now, Some(self.length), ByteSpans::new());
         let fetch = fill.begin(now, span);
         fill.set_round_trips(fetch, round_trips.0, round_trips.1);
-        let reader = fill.attach(now, span);
+        let reader = fill.attach(span);
         debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
         if let Ok(reader) = reader {
             // in no larger pieces than it came: its read-ahead was never further
@@ -177,7 +177,7 @@ impl Plain {
             {
                 fill.received(now, fetch, given.len());
                 fill.moved(now, reader, given.to);
-                fill.delivered(now, reader, given);
+                fill.delivered(given);
                 from = given.to;
             }
         }

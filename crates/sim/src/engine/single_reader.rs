@@ -134,7 +134,7 @@ impl SingleReader {
         let mut fill = InFlightState::new(self.rules, self.begun, length, ByteSpans::new());
         let fetch = fill.begin(self.begun, span);
         fill.set_round_trips(fetch, self.round_trips.0, self.round_trips.1);
-        let reader = fill.attach(self.begun, span);
+        let reader = fill.attach(span);
         debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
         let reader = reader.ok();
         let mut at = 0;
@@ -145,7 +145,7 @@ impl SingleReader {
             let given = ByteSpan::new(at, at + told.given);
             if let Some((reader, given)) = reader.zip(given) {
                 fill.moved(told.now, reader, given.to);
-                fill.delivered(told.now, reader, given);
+                fill.delivered(given);
                 at = given.to;
             }
         }

@@ -4,7 +4,6 @@ use super::InFlightState;
 use super::fetch::Fetch;
 use super::types::{AttachError, NEAR_BYTES, ReadPermit, SPANS_MAX};
 use crate::fetch::byte_span::ByteSpan;
-use crate::now::Now;
 
 impl InFlightState {
     /// Whether a reader of `wants`, of which `missing` is the first byte that is not here, will get
@@ -93,10 +92,10 @@ impl InFlightState {
 
     /// A reader can only go on if a fetch makes room: the one that has brought nothing for the
     /// longest time of those that nobody reads, or else of those that wait. One at a time.
-    pub(super) fn ask_for_room(&mut self, now: Now) {
+    pub(super) fn ask_for_room(&mut self) {
         let mut idlest = None;
         for fetch in self.fetches.iter() {
-            match self.permit(now, fetch.id) {
+            match self.permit(fetch.id) {
                 ReadPermit::Yield => return,
                 ReadPermit::Wait | ReadPermit::Background => {
                     let rank = (!fetch.goes_on, fetch.active, fetch.id);

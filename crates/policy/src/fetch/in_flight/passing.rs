@@ -83,7 +83,7 @@ mod tests {
             ByteSpans::new(),
         );
         let fetch = fill.begin(NOW, WHOLE);
-        let attached = (0..readers).map(|_| fill.attach(NOW, WHOLE).expect("room"));
+        let attached = (0..readers).map(|_| fill.attach(WHOLE).expect("room"));
         let attached = attached.collect();
         fill.received(NOW, fetch, 100);
         fill.pass();
@@ -98,11 +98,11 @@ mod tests {
         }
         assert_eq!(fill.places(), Some((20, 90)));
         assert_eq!(fill.passed(false), 20);
-        fill.leave(NOW, readers[2]);
+        fill.leave(readers[2]);
         assert_eq!(fill.places(), Some((70, 90)));
-        fill.leave(NOW, readers[1]);
+        fill.leave(readers[1]);
         assert_eq!((fill.places(), fill.passed(false)), (Some((70, 70)), 70));
-        fill.leave(NOW, readers[0]);
+        fill.leave(readers[0]);
         assert_eq!((fill.places(), fill.passed(false)), (None, u64::MAX));
     }
 

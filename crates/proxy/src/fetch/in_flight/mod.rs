@@ -164,7 +164,7 @@ impl InFlightResponse {
         };
         let mut fill = InFlightState::new(rules, now, complete_length, ByteSpans::new());
         fill.pass();
-        let reader = fill.attach(now, span).ok()?;
+        let reader = fill.attach(span).ok()?;
         let inner = Inner {
             is_published: true,
             passing: Some(Passing::for_one()),
@@ -231,10 +231,9 @@ impl InFlightResponse {
 
     /// What `fetch` may take now; it will be woken when that has changed.
     pub(crate) fn permit(&self, worker: &Worker, fetch: FetchId, waker: &Waker) -> ReadPermit {
-        let now = worker.now();
         let mut inner = self.lock();
         inner.take_back(worker, waker);
-        let permit = inner.fill.permit(now, fetch);
+        let permit = inner.fill.permit(fetch);
         let waits_for = match permit {
             ReadPermit::Wait | ReadPermit::Background | ReadPermit::Unread => WaitsFor::Readers,
             ReadPermit::UpTo(_) => WaitsFor::NextHop,
@@ -369,7 +368,7 @@ impl InFlightResponse {
     /// Stops `fetch` if it still has no reader; `false` if it has one, or will have.
     pub(crate) fn end_unread(&self, worker: &Worker, fetch: FetchId) -> bool {
         let mut inner = self.lock();
-        let permit = inner.fill.permit(worker.now(), fetch);
+        let permit = inner.fill.permit(fetch);
         let is_unread =
             matches!(permit, ReadPermit::Unread | ReadPermit::Background) && !inner.is_awaited();
         if is_unread {
@@ -386,7 +385,7 @@ impl InFlightResponse {
         end: FetchEnd,
         trailers: &[u8],
     ) {
-        inner.fill.end(worker.now(), fetch, end);
+        inner.fill.end(fetch, end);
         if let Some(length) = inner.fill.complete_length() {
             inner.content.set_complete_length(length);
         }

@@ -61,19 +61,19 @@ pub(crate) struct JoinTerms {
 
 impl InFlightResponse {
     /// Adds the reader of the request that began it; it wants `span`.
-    pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, AttachError> {
+    pub(crate) fn attach(&self, span: ByteSpan) -> Result<ReaderId, AttachError> {
         let mut inner = self.lock();
-        let attached = inner.fill.attach(now, span);
+        let attached = inner.fill.attach(span);
         inner.wake_stirred();
         attached
     }
 
     /// Adds a follower that wants `span` as a reader; `None` if it may not join.
-    pub(crate) fn follow(&self, now: Now, span: ByteSpan, terms: JoinTerms) -> Option<ReaderId> {
+    pub(crate) fn follow(&self, span: ByteSpan, terms: JoinTerms) -> Option<ReaderId> {
         let mut inner = self.lock();
         let attached = inner
             .lets_on(span, terms)
-            .then(|| inner.fill.attach(now, span).ok());
+            .then(|| inner.fill.attach(span).ok());
         inner.wake_stirred();
         attached.flatten()
     }
@@ -138,7 +138,7 @@ impl InFlightResponse {
     /// The kernel took bytes of `reader`'s, up to `span.to`.
     pub(crate) fn handed_over(&self, now: Now, reader: ReaderId, span: ByteSpan) -> DeliveryCount {
         let mut inner = self.lock();
-        let delivered = inner.fill.delivered(now, reader, span);
+        let delivered = inner.fill.delivered(span);
         inner.fill.moved(now, reader, span.to);
         inner.let_pass();
         if inner.fill.take_changed() {
@@ -175,7 +175,7 @@ impl InFlightResponse {
     /// `reader` has all it wanted, or was dropped.
     pub(crate) fn leave(&self, worker: &Worker, reader: ReaderId) {
         let mut inner = self.lock();
-        inner.fill.leave(worker.now(), reader);
+        inner.fill.leave(reader);
         inner.waiting.forget_reader(reader);
         inner.let_pass();
         inner.wake_stirred();
