@@ -3,9 +3,9 @@
 
 use crate::date::RelativeDate;
 
-/// Where and when a field line is sent.
+/// What the value of a field line may depend on: the time and the host.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct FieldContext<'a> {
     /// Seconds since the vector's start.
     pub at_s: u32,
     /// The host the client asks, with its port if it has one; stands for `{host}`.
@@ -52,12 +52,12 @@ impl Field {
         })
     }
 
-    /// The value as it is sent at `moment`.
+    /// The value as it is sent in `context`.
     #[must_use]
-    pub fn value(&self, moment: Moment<'_>) -> String {
+    pub fn value(&self, context: FieldContext<'_>) -> String {
         match &self.value {
-            Value::Text(text) => text.replace("{host}", moment.host),
-            Value::Date(date) => date.render(moment.at_s),
+            Value::Text(text) => text.replace("{host}", context.host),
+            Value::Date(date) => date.render(context.at_s),
         }
     }
 }
@@ -75,14 +75,14 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    const MOMENT: Moment<'static> = Moment {
+    const CONTEXT: FieldContext<'static> = FieldContext {
         at_s: 60,
         host: "a.test:81",
     };
 
     #[test]
     fn field_value_is_trimmed_and_placeholders_are_filled_in() {
-        let value = |line| Field::parse(line).map(|field| field.value(MOMENT));
+        let value = |line| Field::parse(line).map(|field| field.value(CONTEXT));
         assert_eq!(value("A:  b: c "), Ok("b: c".into()));
         assert_eq!(value("A:"), Ok(String::new()));
         assert_eq!(

@@ -1,12 +1,12 @@
-//! Comparing what was observed with what is expected.
+//! Compares what a runner observed with what the step expects.
 
-use crate::field::Moment;
-use crate::observed::{Asked, Observed, Seen};
-use crate::vector::{Answer, Expected, Origin, Step, Wanted};
+use crate::field::FieldContext;
+use crate::observation::{ClientResponse, Observation, OriginRequest};
+use crate::vector::{Answer, ExpectedResponse, FieldPattern, Origin, Step};
 
 /// What was not as the step says, each as a line; empty if everything was.
 #[must_use]
-pub fn judge(step: &Step, moment: Moment<'_>, observed: &Observed) -> Vec<String> {
+pub fn judge(step: &Step, context: FieldContext<'_>, observation: &Observation) -> Vec<String> {
     let mut differences = Vec::new();
     let first = match &step.origin {
         Origin::None => None,
@@ -14,59 +14,69 @@ pub fn judge(step: &Step, moment: Moment<'_>, observed: &Observed) -> Vec<String
     };
     let answers = std::iter::successors(first, |answer| answer.again.as_deref());
     let expected_asks = answers.clone().count();
-    if observed.asked.len() != expected_asks {
+    if observation.requests.len() != expected_asks {
         differences.push(format!(
             "the origin was asked {} times, expected {expected_asks}",
-            observed.asked.len()
+            observation.requests.len()
         ));
     }
-    for (answer, asked) in answers.zip(&observed.asked) {
-        judge_asked(step, answer, moment, asked, &mut differences);
+    for (answer, request) in answers.zip(&observation.requests) {
+        judge_request(step, answer, context, request, &mut differences);
     }
-    judge_seen(&step.client, moment, &observed.seen, &mut differences);
+    judge_response(
+        &step.client,
+        context,
+        &observation.response,
+        &mut differences,
+    );
     differences
 }
 
-fn judge_asked(
+fn judge_request(
     step: &Step,
     answer: &Answer,
-    moment: Moment<'_>,
-    asked: &Asked,
+    context: FieldContext<'_>,
+    request: &OriginRequest,
     differences: &mut Vec<String>,
 ) {
     let method = answer.method.as_ref().unwrap_or(&step.request.method);
-    if asked.method != *method {
+    if request.method != *method {
         differences.push(format!(
             "the origin saw {}, expected {method}",
-            asked.method
+            request.method
         ));
     }
-    if asked.target != step.request.target {
+    if request.target != step.request.target {
         let target = &step.request.target;
         differences.push(format!(
             "the origin saw {}, expected {target}",
-            asked.target
+            request.target
         ));
     }
-    let fields = &asked.fields;
+    let fields = &request.fields;
     judge_fields(
         "the origin saw",
         fields,
         &answer.has,
         &answer.has_not,
-        moment,
+        context,
         differences,
     );
 }
 
-fn judge_seen(expected: &Expected, moment: Moment<'_>, seen: &Seen, differences: &mut Vec<String>) {
-    if !expected.status.contains(&seen.status) {
+fn judge_response(
+    expected: &ExpectedResponse,
+    context: FieldContext<'_>,
+    response: &ClientResponse,
+    differences: &mut Vec<String>,
+) {
+    if !expected.status.contains(&response.status) {
         differences.push(format!(
             "status {}, expected {:?}",
-            seen.status, expected.status
+            response.status, expected.status
         ));
     }
-    if let (Some(body), Some(found)) = (&expected.body, &seen.body)
+    if let (Some(body), Some(found)) = (&expected.body, &response.body)
         && body != found
         && !expected.cut
     {
@@ -76,31 +86,35 @@ fn judge_seen(expected: &Expected, moment: Moment<'_>, seen: &Seen, differences:
             short(body)
         ));
     }
-    if let (Some(age), Some(found)) = (expected.age_s, seen.age_s)
+    if let (Some(age), Some(found)) = (expected.age_s, response.age_s)
         && found != Some(age)
     {
         let found = found.map_or("no age".to_owned(), |found| format!("age {found}"));
         differences.push(format!("{found}, expected age {age}"));
     }
-    if seen.cut != expected.cut {
+    if response.cut != expected.cut {
         let is = |cut| if cut { "cut" } else { "whole" };
-        differences.push(format!("{}, expected {}", is(seen.cut), is(expected.cut)));
+        differences.push(format!(
+            "{}, expected {}",
+            is(response.cut),
+            is(expected.cut)
+        ));
     }
     if let Some(pattern) = &expected.cache_status {
-        differences.extend(pattern.differences(&seen.cache_status));
+        differences.extend(pattern.differences(&response.cache_status));
     }
-    if let Some(fields) = &seen.fields {
+    if let Some(fields) = &response.fields {
         let (has, has_not) = (&expected.has, &expected.has_not);
-        judge_fields("the client saw", fields, has, has_not, moment, differences);
+        judge_fields("the client saw", fields, has, has_not, context, differences);
     }
 }
 
 fn judge_fields(
     who: &str,
     fields: &[(String, String)],
-    has: &[Wanted],
+    has: &[FieldPattern],
     has_not: &[String],
-    moment: Moment<'_>,
+    context: FieldContext<'_>,
     differences: &mut Vec<String>,
 ) {
     let values = |name: &str| -> Vec<&str> {
@@ -109,14 +123,14 @@ fn judge_fields(
             .filter(|line| line.0.eq_ignore_ascii_case(name));
         named.map(|line| line.1.as_str()).collect()
     };
-    for wanted in has {
-        match wanted {
-            Wanted::Named(name) if values(name).is_empty() => {
+    for pattern in has {
+        match pattern {
+            FieldPattern::Named(name) if values(name).is_empty() => {
                 differences.push(format!("{who} no {name}"));
             }
-            Wanted::Named(_) => {}
-            Wanted::Line(field) => {
-                let (found, value) = (values(&field.name), field.value(moment));
+            FieldPattern::Named(_) => {}
+            FieldPattern::Line(field) => {
+                let (found, value) = (values(&field.name), field.value(context));
                 if !found.contains(&value.as_str()) {
                     let name = &field.name;
                     differences.push(format!("{who} {name} {found:?}, expected `{value}`"));

@@ -55,7 +55,7 @@ mod date;
 mod field;
 mod judge;
 mod load;
-mod observed;
+mod observation;
 mod raw;
 mod tally;
 mod vector;
@@ -63,12 +63,12 @@ mod vector;
 pub use cache_status::Parameters;
 pub use collection::{Collection, folder};
 pub use date::START_S;
-pub use field::{Field, Moment};
+pub use field::{Field, FieldContext};
 pub use judge::judge;
 pub use load::LoadError;
-pub use observed::{Asked, Observed, Seen};
+pub use observation::{ClientResponse, Observation, OriginRequest};
 pub use tally::Tally;
 pub use vector::{
-    Answer, Expected, Fault, Kind, Need, Origin, Profile, Request, Response, Runner, Step, Vector,
-    Wanted, Word,
+    Answer, ExpectedResponse, Fault, FieldPattern, Kind, Need, Origin, Profile, Request, Response,
+    Runner, Step, Vector, Word,
 };

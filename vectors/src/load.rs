@@ -7,8 +7,8 @@ use crate::raw::{
     RawStep, RawVector,
 };
 use crate::vector::{
-    Answer, Expected, Fault, Kind, Need, Origin, Profile, Request, Response, Step, Vector, Wanted,
-    Word,
+    Answer, ExpectedResponse, Fault, FieldPattern, Kind, Need, Origin, Profile, Request, Response,
+    Step, Vector, Word,
 };
 use std::fmt;
 use std::ops::Range;
@@ -209,7 +209,7 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
     Ok(Answer {
         background: raw.background,
         method: raw.method,
-        has: read_wanted(&raw.has)?,
+        has: read_patterns(&raw.has)?,
         has_not: read_names(raw.has_not)?,
         waits_s: raw.waits,
         takes_s: raw.takes,
@@ -235,7 +235,7 @@ fn fill_client(
     origin: &Origin,
     number: usize,
     raw: RawClient,
-) -> Result<Expected, String> {
+) -> Result<ExpectedResponse, String> {
     let own = match origin {
         Origin::Asked(answer) => Some(answer.last()),
         Origin::None => None,
@@ -282,11 +282,11 @@ fn fill_client(
     };
     let is_empty = request.method == "HEAD" || status == [304] || status == [204];
     let pattern = raw.cache_status.as_deref().map(Pattern::parse);
-    Ok(Expected {
+    Ok(ExpectedResponse {
         body: if is_empty { Some(String::new()) } else { body },
         status,
         age_s: raw.age,
-        has: read_wanted(&raw.has)?,
+        has: read_patterns(&raw.has)?,
         has_not: read_names(raw.has_not)?,
         cache_status: pattern.transpose()?,
         cut: raw.cut,
@@ -297,10 +297,10 @@ fn read_fields(lines: &[String]) -> Result<Vec<Field>, String> {
     lines.iter().map(|line| Field::parse(line)).collect()
 }
 
-fn read_wanted(lines: &[String]) -> Result<Vec<Wanted>, String> {
+fn read_patterns(lines: &[String]) -> Result<Vec<FieldPattern>, String> {
     let read = |line: &String| match line.contains(':') {
-        true => Field::parse(line).map(Wanted::Line),
-        false => check_name(line).map(|()| Wanted::Named(line.clone())),
+        true => Field::parse(line).map(FieldPattern::Line),
+        false => check_name(line).map(|()| FieldPattern::Named(line.clone())),
     };
     lines.iter().map(read).collect()
 }

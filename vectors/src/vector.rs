@@ -117,7 +117,7 @@ pub struct Step {
     /// Whether the origin is asked, and what it answers.
     pub origin: Origin,
     /// What the client must see.
-    pub client: Expected,
+    pub client: ExpectedResponse,
     /// Line in the file.
     pub line: usize,
 }
@@ -181,7 +181,7 @@ pub struct Answer {
     /// Method it must see, if it matters.
     pub method: Option<String>,
     /// What the request must have.
-    pub has: Vec<Wanted>,
+    pub has: Vec<FieldPattern>,
     /// What the request must not have.
     pub has_not: Vec<String>,
     /// Seconds of virtual time until the cache has a connection on which it can be asked.
@@ -228,7 +228,7 @@ pub enum Fault {
 
 /// A field that must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum FieldPattern {
     /// With any value.
     Named(String),
     /// With this value in one of its lines.
@@ -237,7 +237,7 @@ pub enum Wanted {
 
 /// What the client must see.
 #[derive(Clone, Debug, Default)]
-pub struct Expected {
+pub struct ExpectedResponse {
     /// One of these status codes.
     pub status: Vec<u16>,
     /// This content; `None` if any will do.
@@ -245,7 +245,7 @@ pub struct Expected {
     /// This age in seconds.
     pub age_s: Option<u32>,
     /// These fields.
-    pub has: Vec<Wanted>,
+    pub has: Vec<FieldPattern>,
     /// None of these.
     pub has_not: Vec<String>,
     /// Parameters of Cache-Status.

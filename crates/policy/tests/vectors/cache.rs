@@ -9,7 +9,7 @@ use weir_policy::{
     StoredFacts, Tick, Transaction,
 };
 use weir_semantics::{DeltaSeconds, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp};
-use weir_vectors::{Answer, Fault, Moment, Observed, Origin, START_S, Step};
+use weir_vectors::{Answer, Fault, FieldContext, Observation, Origin, START_S, Step};
 
 /// A cache without sockets.
 pub(crate) struct Cache {
@@ -35,25 +35,25 @@ impl Cache {
     }
 
     /// Takes the request of a step and tells what happened.
-    pub(crate) fn take(&mut self, step: &Step, moment: Moment<'_>) -> Observed {
-        let request = render(&step.request.fields, moment);
+    pub(crate) fn take(&mut self, step: &Step, context: FieldContext<'_>) -> Observation {
+        let request = render(&step.request.fields, context);
         let method = Method::parse(&step.request.method);
         let facts = RequestFacts::gather(method, &step.request.target, &borrow(&request));
         let now = now(step.at_s);
         let turn = Turn {
             step,
-            moment,
-            key: (moment.host.to_owned(), step.request.target.clone()),
+            context,
+            key: (context.host.to_owned(), step.request.target.clone()),
             request,
             now,
             tx: Transaction::new(facts, now),
             asked: None,
-            observed: Observed::default(),
+            observation: Observation::default(),
         };
         self.choose(turn)
     }
 
-    fn choose(&mut self, mut turn: Turn<'_>) -> Observed {
+    fn choose(&mut self, mut turn: Turn<'_>) -> Observation {
         let (now, rules) = (turn.now, self.rules);
         let unshared = turn.step.request.content.is_some();
         let mut commands = turn.tx.handle(now, &rules, Event::Request { unshared });
@@ -79,7 +79,7 @@ impl Cache {
                 _ => unreachable!("{command:?} before any response"),
             }
         }
-        turn.observed
+        turn.observation
     }
 
     fn forward(
@@ -209,14 +209,14 @@ impl Cache {
         // what is for the store repeats neither the client's range nor its conditions
         turn.request.retain(|line| !is_precondition(&line.0));
         turn.ask("GET", forwarding, stored);
-        let served = turn.observed.seen.clone();
+        let served = turn.observation.response.clone();
         if let Origin::Asked(answer) = &turn.step.origin {
             match answer.fault {
                 Some(Fault::Closed | Fault::Broken) => {}
                 Some(Fault::Cut) | None => self.respond(turn, answer, stored),
             }
         }
-        turn.observed.seen = served;
+        turn.observation.response = served;
     }
 }
 

@@ -1,16 +1,16 @@
 //! Field lines as text, and the facts that are gathered from them.
 
 use weir_semantics::FieldLine;
-use weir_vectors::{Field, Moment};
+use weir_vectors::{Field, FieldContext};
 
 /// Field lines, owned.
 pub(crate) type Lines = Vec<(String, String)>;
 
-/// The lines as they are sent at `moment`.
-pub(crate) fn render(fields: &[Field], moment: Moment<'_>) -> Lines {
+/// The lines as they are sent in `context`.
+pub(crate) fn render(fields: &[Field], context: FieldContext<'_>) -> Lines {
     fields
         .iter()
-        .map(|field| (field.name.clone(), field.value(moment)))
+        .map(|field| (field.name.clone(), field.value(context)))
         .collect()
 }
 

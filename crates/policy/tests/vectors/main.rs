@@ -11,7 +11,7 @@ mod store;
 mod turn;
 
 use std::io::Write;
-use weir_vectors::{Collection, Moment, Runner, Tally, Vector, folder, judge};
+use weir_vectors::{Collection, FieldContext, Runner, Tally, Vector, folder, judge};
 
 #[test]
 fn policy_decisions_match_the_conformance_vectors() {
@@ -31,13 +31,13 @@ fn run(vector: &Vector) -> Vec<String> {
     let mut differences = Vec::new();
     for step in &vector.steps {
         let host = step.request.host.as_deref().unwrap_or("vectors.test");
-        let moment = Moment {
+        let context = FieldContext {
             at_s: step.at_s,
             host,
         };
-        let observed = cache.take(step, moment);
+        let observation = cache.take(step, context);
         differences.extend(
-            judge(step, moment, &observed).iter().map(|difference| {
+            judge(step, context, &observation).iter().map(|difference| {
                 format!("step {} (line {}): {difference}", step.number, step.line)
             }),
         );

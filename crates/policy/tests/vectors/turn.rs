@@ -7,19 +7,21 @@ use weir_semantics::{
     ByteRange, ConnectionOptions, Fwd, Method, Precondition, RangeOutcome, RangeSpan, evaluate,
     if_range_holds, select,
 };
-use weir_vectors::{Answer, Asked, Fault, Moment, Observed, Parameters, Seen, Step};
+use weir_vectors::{
+    Answer, ClientResponse, Fault, FieldContext, Observation, OriginRequest, Parameters, Step,
+};
 
 /// One request under way.
 pub(crate) struct Turn<'a> {
     pub(crate) step: &'a Step,
-    pub(crate) moment: Moment<'a>,
+    pub(crate) context: FieldContext<'a>,
     pub(crate) key: Key,
     pub(crate) request: Lines,
     pub(crate) now: Now,
     pub(crate) tx: Transaction,
     /// The bytes of a stored part that the origin was asked for.
     pub(crate) asked: Option<ByteRange>,
-    pub(crate) observed: Observed,
+    pub(crate) observation: Observation,
 }
 
 /// In what form a stored response answers the request.
@@ -55,7 +57,7 @@ impl Turn<'_> {
         stored: Option<&StoredEntry>,
     ) {
         let mut fields = self.request.clone();
-        fields.push(("Host".to_owned(), self.moment.host.to_owned()));
+        fields.push(("Host".to_owned(), self.context.host.to_owned()));
         match stored {
             Some(kept) if forwarding.validate => {
                 fields.retain(|line| !is_precondition(&line.0));
@@ -84,7 +86,7 @@ impl Turn<'_> {
     pub(crate) fn ask_as_sent(&mut self) {
         self.asked = None;
         let mut fields = self.request.clone();
-        fields.push(("Host".to_owned(), self.moment.host.to_owned()));
+        fields.push(("Host".to_owned(), self.context.host.to_owned()));
         let method = &self.step.request.method;
         self.note(method, fields);
     }
@@ -94,7 +96,7 @@ impl Turn<'_> {
         let borrowed = borrow(&all);
         let options = ConnectionOptions::gather(&borrowed);
         fields.retain(|line| !options.names(&line.0));
-        self.observed.asked.push(Asked {
+        self.observation.requests.push(OriginRequest {
             method: method.to_owned(),
             target: self.step.request.target.clone(),
             fields,
@@ -123,18 +125,18 @@ impl Turn<'_> {
     }
 
     pub(crate) fn response_lines(&self, answer: &Answer) -> Lines {
-        let moment = Moment {
+        let context = FieldContext {
             at_s: self.step.end_s(),
-            ..self.moment
+            ..self.context
         };
-        render(&answer.response.fields, moment)
+        render(&answer.response.fields, context)
     }
 
     pub(crate) fn relay(&mut self, answer: &Answer, lines: &Lines) {
         let response = &answer.response;
         let is_empty = self.step.request.method == "HEAD" || matches!(response.status, 204 | 304);
         let age = value(lines, "age").and_then(|age| age.parse().ok());
-        self.observed.seen = Seen {
+        self.observation.response = ClientResponse {
             status: response.status,
             body: Some(if is_empty {
                 String::new()
@@ -151,7 +153,7 @@ impl Turn<'_> {
     /// The client gets a stored part and what joins it.
     pub(crate) fn relay_joined(&mut self, answer: &Answer, joined: &StoredEntry) {
         let (status, body) = self.answer(joined);
-        self.observed.seen = Seen {
+        self.observation.response = ClientResponse {
             status,
             body,
             age_s: None,
@@ -164,7 +166,7 @@ impl Turn<'_> {
     pub(crate) fn serve(&mut self, stored: Option<&StoredEntry>, serving: Serving) {
         let Some(kept) = stored else { return };
         let (status, body) = self.answer(kept);
-        self.observed.seen = Seen {
+        self.observation.response = ClientResponse {
             status,
             body: Some(body.expect("what is served is there")),
             age_s: Some(Some(serving.age.0)),
@@ -175,10 +177,10 @@ impl Turn<'_> {
     }
 
     pub(crate) fn refuse(&mut self, status: u16) {
-        self.observed.seen = Seen {
+        self.observation.response = ClientResponse {
             status,
             cache_status: self.words(),
-            ..Seen::default()
+            ..ClientResponse::default()
         };
     }
 

@@ -5,40 +5,44 @@ use crate::weir::Weir;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-use weir_vectors::{Moment, Parameters, Request, Seen};
+use weir_vectors::{ClientResponse, FieldContext, Parameters, Request};
 
 /// Nothing a vector asks for takes this long; what does is a proxy that hangs.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Sends the request and takes the answer apart.
-pub(crate) fn exchange(weir: &Weir, request: &Request, moment: Moment<'_>) -> Seen {
+pub(crate) fn exchange(
+    weir: &Weir,
+    request: &Request,
+    context: FieldContext<'_>,
+) -> ClientResponse {
     let mut stream = TcpStream::connect(weir.address()).expect("the proxy listens");
     stream
         .set_read_timeout(Some(WAIT_MAX))
         .expect("a limit that is not 0");
     stream
-        .write_all(&head(weir, request, moment))
+        .write_all(&head(weir, request, context))
         .expect("the proxy reads");
     let mut bytes = Vec::new();
     // a reset is one way to tell that a response was cut: what came is looked at
     let _ = stream.read_to_end(&mut bytes);
     let Some(message) = Message::parse(&bytes) else {
-        return Seen {
+        return ClientResponse {
             cut: true,
-            ..Seen::default()
+            ..ClientResponse::default()
         };
     };
-    seen(&message, request)
+    response_of(&message, request)
 }
 
-fn head(weir: &Weir, request: &Request, moment: Moment<'_>) -> Vec<u8> {
-    let (host, authority) = (moment.host, weir.authority_before_target(moment.host));
+fn head(weir: &Weir, request: &Request, context: FieldContext<'_>) -> Vec<u8> {
+    let (host, authority) = (context.host, weir.authority_before_target(context.host));
     let mut head = format!(
         "{} {authority}{} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n",
         request.method, request.target
     );
     for field in &request.fields {
-        head.push_str(&format!("{}: {}\r\n", field.name, field.value(moment)));
+        head.push_str(&format!("{}: {}\r\n", field.name, field.value(context)));
     }
     if let Some(content) = &request.content {
         head.push_str(&format!(
@@ -51,7 +55,7 @@ fn head(weir: &Weir, request: &Request, moment: Moment<'_>) -> Vec<u8> {
     head.into_bytes()
 }
 
-fn seen(message: &Message, request: &Request) -> Seen {
+fn response_of(message: &Message, request: &Request) -> ClientResponse {
     let mut words = message.first_line.split(' ').skip(1);
     let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
     let has_content = request.method != "HEAD" && !matches!(status, 204 | 304);
@@ -60,7 +64,7 @@ fn seen(message: &Message, request: &Request) -> Seen {
     } else {
         (message.rest.clone(), true)
     };
-    Seen {
+    ClientResponse {
         status,
         body: Some(String::from_utf8_lossy(&content).into_owned()),
         age_s: Some(message.value("age").and_then(|age| age.parse().ok())),

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use weir::Weir;
 use weir_policy::{Phase, Phases};
 use weir_vectors::{
-    Collection, Moment, Observed, Request, Runner, Seen, Step, Tally, Vector, folder, judge,
+    ClientResponse, Collection, FieldContext, Observation, Request, Runner, Step, Tally, Vector,
+    folder, judge,
 };
 
 /// A wait that ends here is a proxy that hangs.
@@ -71,20 +72,20 @@ fn run(runner: Runner, hooked: Phases, vector: &Vector) -> Vec<String> {
     let mut differences = Vec::new();
     for step in &vector.steps {
         let host = step.request.host.as_deref().unwrap_or(&usual_host);
-        let moment = Moment {
+        let context = FieldContext {
             at_s: step.at_s,
             host,
         };
         weir.turn_clock_to(step.at_s);
-        let observed = take(step, moment, &weir, &origin);
+        let observation = take(step, context, &weir, &origin);
         differences.extend(
-            judge(step, moment, &observed).iter().map(|difference| {
+            judge(step, context, &observation).iter().map(|difference| {
                 format!("step {} (line {}): {difference}", step.number, step.line)
             }),
         );
     }
     drop(weir);
-    let late = origin.asked(false);
+    let late = origin.requests(false);
     if !late.is_empty() {
         differences.push(format!("after the last step the origin was asked {late:?}"));
     }
@@ -92,7 +93,7 @@ fn run(runner: Runner, hooked: Phases, vector: &Vector) -> Vec<String> {
 }
 
 /// Sends the request of a step while another one holds the only connection to the origin.
-fn wait(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Seen {
+fn wait(step: &Step, context: FieldContext<'_>, weir: &Weir, origin: &Origin) -> ClientResponse {
     let other = Request {
         method: "GET".into(),
         target: "/holds-the-connection".into(),
@@ -102,10 +103,10 @@ fn wait(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Seen {
     };
     let held = origin.hold();
     std::thread::scope(|scope| {
-        scope.spawn(|| client::exchange(weir, &other, moment));
+        scope.spawn(|| client::exchange(weir, &other, context));
         until(|| origin.is_held());
         let waits = weir.waits();
-        let waiting = scope.spawn(|| client::exchange(weir, &step.request, moment));
+        let waiting = scope.spawn(|| client::exchange(weir, &step.request, context));
         until(|| weir.waits() > waits);
         weir.turn_clock_to(step.sent_s());
         drop(held);
@@ -122,21 +123,21 @@ fn until(is_so: impl Fn() -> bool) {
 }
 
 /// Sends the request of a step; ends when client and origin have seen the end of their part.
-fn take(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Observed {
-    let at_end = Moment {
+fn take(step: &Step, context: FieldContext<'_>, weir: &Weir, origin: &Origin) -> Observation {
+    let at_end = FieldContext {
         at_s: step.end_s(),
-        ..moment
+        ..context
     };
     origin.expect(step, at_end);
-    let seen = if step.waits_s() > 0 {
-        wait(step, moment, weir, origin)
+    let response = if step.waits_s() > 0 {
+        wait(step, context, weir, origin)
     } else {
-        client::exchange(weir, &step.request, moment)
+        client::exchange(weir, &step.request, context)
     };
     let may_come_later = match &step.origin {
         weir_vectors::Origin::Asked(answer) => answer.background,
         weir_vectors::Origin::None => false,
     };
-    let asked = origin.asked(may_come_later);
-    Observed { asked, seen }
+    let requests = origin.requests(may_come_later);
+    Observation { requests, response }
 }

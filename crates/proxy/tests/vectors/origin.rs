@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_vectors::{Asked, Fault, Moment, Response, Step};
+use weir_vectors::{Fault, FieldContext, OriginRequest, Response, Step};
 
 /// A wait that ends here is a proxy that hangs.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ pub(crate) struct Origin {
     stopping: Arc<AtomicBool>,
     /// Requests that were told about.
     told: Cell<usize>,
-    asked: Receiver<Asked>,
+    requests: Receiver<OriginRequest>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -53,7 +53,7 @@ impl Origin {
             .local_addr()
             .expect("a bound socket has an address");
         let scripts = Arc::new(Mutex::new(VecDeque::new()));
-        let (sender, asked) = channel();
+        let (sender, requests) = channel();
         let begun = Arc::new(AtomicUsize::new(0));
         let stopping = Arc::new(AtomicBool::new(false));
         let is_held = Arc::new(AtomicBool::new(false));
@@ -74,7 +74,7 @@ impl Origin {
             is_held,
             stopping,
             told: Cell::new(0),
-            asked,
+            requests,
             thread: Some(thread),
         }
     }
@@ -84,7 +84,7 @@ impl Origin {
     }
 
     /// Sets what the next request gets; the last answer stays for those that nobody expects.
-    pub(crate) fn expect(&self, step: &Step, moment: Moment<'_>) {
+    pub(crate) fn expect(&self, step: &Step, context: FieldContext<'_>) {
         let first = match &step.origin {
             weir_vectors::Origin::None => None,
             weir_vectors::Origin::Asked(answer) => Some(answer),
@@ -95,7 +95,7 @@ impl Origin {
             Script {
                 answers_at_s: Some(step.end_s()),
                 fault: answer.fault,
-                ..Script::of(&answer.response, is_empty, moment)
+                ..Script::of(&answer.response, is_empty, context)
             }
         });
         *self.scripts.lock().expect("nobody panics with it") = scripts.collect();
@@ -120,19 +120,19 @@ impl Origin {
 
     /// The requests of this step, once they are answered and their connections let go. A request
     /// that has not been read by now is waited for only if it may come after the client's answer.
-    pub(crate) fn asked(&self, may_come_later: bool) -> Vec<Asked> {
-        let mut asked = Vec::new();
+    pub(crate) fn requests(&self, may_come_later: bool) -> Vec<OriginRequest> {
+        let mut requests = Vec::new();
         loop {
             let is_under_way = self.begun.load(Ordering::SeqCst) > self.told.get();
-            let may_still_come = may_come_later && asked.is_empty();
+            let may_still_come = may_come_later && requests.is_empty();
             if !(is_under_way || may_still_come) {
-                return asked;
+                return requests;
             }
-            let Ok(request) = self.asked.recv_timeout(WAIT_MAX) else {
-                return asked;
+            let Ok(request) = self.requests.recv_timeout(WAIT_MAX) else {
+                return requests;
             };
             self.told.set(self.told.get() + 1);
-            asked.push(request);
+            requests.push(request);
         }
     }
 }
@@ -164,10 +164,10 @@ impl Script {
         }
     }
 
-    fn of(response: &Response, is_empty: bool, moment: Moment<'_>) -> Self {
+    fn of(response: &Response, is_empty: bool, context: FieldContext<'_>) -> Self {
         let mut head = format!("HTTP/1.1 {} Status\r\n", response.status);
         for field in &response.fields {
-            head.push_str(&format!("{}: {}\r\n", field.name, field.value(moment)));
+            head.push_str(&format!("{}: {}\r\n", field.name, field.value(context)));
         }
         if !matches!(response.status, 204 | 304) {
             head.push_str(&format!("Content-Length: {}\r\n", response.body.len()));
@@ -194,7 +194,7 @@ struct Desk {
     clock: Arc<VirtualClock>,
     begun: Arc<AtomicUsize>,
     is_held: Arc<AtomicBool>,
-    sender: Sender<Asked>,
+    sender: Sender<OriginRequest>,
 }
 
 impl Desk {
@@ -225,12 +225,12 @@ impl Desk {
             answer(&mut stream, &script);
             drop(stream);
             let mut words = request.first_line.split(' ');
-            let asked = Asked {
+            let request = OriginRequest {
                 method: words.next().unwrap_or_default().to_owned(),
                 target: words.next().unwrap_or_default().to_owned(),
                 fields: request.fields,
             };
-            if self.sender.send(asked).is_err() {
+            if self.sender.send(request).is_err() {
                 return;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::heads::{self, Exchange, Lines};
 use weir_trace::{AbortedBy, Row};
-use weir_vectors::{Answer, Fault, Field, Moment, Origin, START_S, Step, Vector};
+use weir_vectors::{Answer, Fault, Field, FieldContext, Origin, START_S, Step, Vector};
 
 /// Microseconds between two steps of one second: each is over before the next begins.
 const STEP_US: i64 = 10_000;
@@ -78,13 +78,13 @@ fn exchange(vector: &Vector, step: &Step) -> Exchange {
 }
 
 fn render(fields: &[Field], step: &Step, at_s: u32) -> Lines {
-    let moment = Moment {
+    let context = FieldContext {
         at_s,
         host: host(step),
     };
     let lines = fields.iter();
     lines
-        .map(|field| (field.name.clone(), field.value(moment)))
+        .map(|field| (field.name.clone(), field.value(context)))
         .collect()
 }
 

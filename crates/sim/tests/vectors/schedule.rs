@@ -6,7 +6,10 @@ use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{Keep, Network, Outcome, Settings, Simulator};
 use weir_trace::Row;
-use weir_vectors::{Asked, Fault, Moment, Observed, Origin, Parameters, Seen, Step, Vector, judge};
+use weir_vectors::{
+    ClientResponse, Fault, FieldContext, Observation, Origin, OriginRequest, Parameters, Step,
+    Vector, judge,
+};
 
 /// What was not as the vector says.
 pub(crate) fn run(vector: &Vector) -> Vec<String> {
@@ -18,7 +21,7 @@ pub(crate) fn run(vector: &Vector) -> Vec<String> {
         // all over again with one row more: what is added is this step's
         let (after, verdict) = simulate(&settings, &rows[..step.number]);
         let verdict = verdict.expect("each request has a verdict");
-        let mut wrong = judge(step, MOMENT, &observed(step, &before, &after, &verdict));
+        let mut wrong = judge(step, CONTEXT, &observation(step, &before, &after, &verdict));
         wrong.extend(bytes(vector, step, &before, &after));
         differences.extend(
             wrong.iter().map(|difference| {
@@ -30,8 +33,8 @@ pub(crate) fn run(vector: &Vector) -> Vec<String> {
     differences
 }
 
-/// Nothing that is observed here has a time or a host in it.
-const MOMENT: Moment<'_> = Moment { at_s: 0, host: "" };
+/// No field that is compared here has a time or a host in it.
+const CONTEXT: FieldContext<'_> = FieldContext { at_s: 0, host: "" };
 
 fn settings(profile: weir_vectors::Profile) -> Settings {
     let network = Network {
@@ -70,15 +73,15 @@ fn simulate(settings: &Settings, rows: &[Row]) -> (Outcome, Option<Verdict>) {
 
 /// What the judge is told. What a simulation has no field lines for is told as it should be, and so
 /// not judged.
-fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -> Observed {
+fn observation(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -> Observation {
     let asks = after.server_connections.requests - before.server_connections.requests;
-    let asked = match &step.origin {
-        Origin::None => Asked {
+    let request = match &step.origin {
+        Origin::None => OriginRequest {
             method: step.request.method.clone(),
             target: step.request.target.clone(),
             fields: Vec::new(),
         },
-        Origin::Asked(answer) => Asked {
+        Origin::Asked(answer) => OriginRequest {
             method: answer
                 .method
                 .as_ref()
@@ -88,9 +91,9 @@ fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -
             fields: answer.has.iter().map(wanted).collect(),
         },
     };
-    Observed {
-        asked: (0..asks).map(|_| asked.clone()).collect(),
-        seen: Seen {
+    Observation {
+        requests: (0..asks).map(|_| request.clone()).collect(),
+        response: ClientResponse {
             status: match verdict.handling {
                 Handling::Refused(RefuseReason::OnlyIfCached | RefuseReason::MustRevalidate) => 504,
                 Handling::Refused(RefuseReason::NextHop) => 502,
@@ -105,10 +108,10 @@ fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -
     }
 }
 
-fn wanted(wanted: &weir_vectors::Wanted) -> (String, String) {
+fn wanted(wanted: &weir_vectors::FieldPattern) -> (String, String) {
     match wanted {
-        weir_vectors::Wanted::Named(name) => (name.clone(), String::new()),
-        weir_vectors::Wanted::Line(field) => (field.name.clone(), field.value(MOMENT)),
+        weir_vectors::FieldPattern::Named(name) => (name.clone(), String::new()),
+        weir_vectors::FieldPattern::Line(field) => (field.name.clone(), field.value(CONTEXT)),
     }
 }
 

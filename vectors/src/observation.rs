@@ -1,19 +1,19 @@
-//! What a runner saw in one step.
+//! What a runner observed in one step.
 
 use crate::cache_status::Parameters;
 
 /// What happened in a step.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct Observation {
     /// The requests the origin got, in order.
-    pub asked: Vec<Asked>,
+    pub requests: Vec<OriginRequest>,
     /// What the client got.
-    pub seen: Seen,
+    pub response: ClientResponse,
 }
 
 /// A request as the origin got it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct OriginRequest {
     /// Method.
     pub method: String,
     /// Path and query.
@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// A response as the client got it. What a runner cannot know is `None`, and is not compared.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct ClientResponse {
     /// Status code.
     pub status: u16,
     /// Content.
