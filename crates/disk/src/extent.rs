@@ -10,7 +10,7 @@ use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 use weir_policy::Digest;
-use weir_policy::page_cache::Way;
+use weir_policy::page_cache::ReadPath;
 
 /// A stretch of a stored content. Cloning is cheap; it keeps its segment readable, also when that
 /// was evicted.
@@ -189,7 +189,7 @@ impl ExtentSource {
         let checked = header.check_chunk(self.segment.seal, self.at(), chunk.index, bytes);
         checked.map_err(|_| self.damaged(chunk.offset))?;
         // what was read past the page cache says nothing of what is in it
-        if mode != ReadMode::Buffered(Way::Past) {
+        if mode != ReadMode::Buffered(ReadPath::Past) {
             self.segment.verified(place, chunk.len);
         }
         let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));

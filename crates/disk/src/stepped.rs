@@ -13,7 +13,7 @@ use crate::{Disk, DiskConfig, NoticeHandler, OpenError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weir_policy::page_cache::{PageCache, Way};
+use weir_policy::page_cache::{PageCache, ReadPath};
 
 /// What of one directory is stepped by hand.
 pub struct SteppedDirectory {
@@ -58,9 +58,9 @@ impl SteppedDirectory {
         }
     }
 
-    /// Forgets what was learnt about the page cache, and reads this way until more is learnt.
-    pub fn read(&self, way: Way) {
-        *self.directory.page_cache() = PageCache::new(way);
+    /// Forgets what was learnt about the page cache, and reads by `read_path` until more is learnt.
+    pub fn read(&self, read_path: ReadPath) {
+        *self.directory.page_cache() = PageCache::new(read_path);
     }
 
     /// Writes what waits.

@@ -5,9 +5,9 @@
 //! does: 20 µs of a core for 12 KB against 8 past it, measured with Linux 6.18. The two are even
 //! where a little more than half of what is read is there.
 //!
-//! What the page cache could hold is nobody's to tell: other processes and the limits of a control
-//! group share in it. It shows: what has been through it as often as the store is large, and is not
-//! found in it, does not stay. Until so much has been through, reads go through it, so that memory
+//! What the page cache could hold cannot be known: other processes use it too, and control groups
+//! limit it. It can be measured: once as many bytes as the store has went through it, what is not
+//! found in it did not stay. Until so much has been through, reads go through it, so that memory
 //! that is free is used. From then on the last [`WINDOW_LOOKS`] looks decide. While reads go past
 //! it, one in [`LOOK_EVERY`] still goes through: these look, and what they bring in is found again
 //! if there is room for it by now. While window after window finds next to nothing they become
@@ -35,9 +35,9 @@ pub const PAST_BELOW_PERCENT: u32 = 40;
 /// what lies between changes nothing.
 pub const THROUGH_ABOVE_PERCENT: u32 = 60;
 
-/// How a read is done.
+/// The path that a read takes to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ReadPath {
     /// From the page cache, and what is not there into it.
     Through,
     /// From the device, past the page cache.
@@ -56,7 +56,7 @@ pub struct Volumes {
 /// Decides for one store, by what its reads found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageCache {
-    way: Way,
+    read_path: ReadPath,
     /// In this window.
     looks: u32,
     found: u32,
@@ -67,11 +67,11 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// Nothing is known: reads go by `way` until looks tell.
+    /// Nothing is known: reads take `read_path` until looks tell.
     #[must_use]
-    pub const fn new(way: Way) -> Self {
+    pub const fn new(read_path: ReadPath) -> Self {
         Self {
-            way,
+            read_path,
             looks: 0,
             found: 0,
             past: 0,
@@ -79,23 +79,23 @@ impl PageCache {
         }
     }
 
-    /// The way of most reads.
+    /// The path of most reads.
     #[must_use]
-    pub const fn way(&self) -> Way {
-        self.way
+    pub const fn read_path(&self) -> ReadPath {
+        self.read_path
     }
 
-    /// The way of the next read. One that goes through the page cache looks first whether it is
+    /// The path of the next read. One that goes through the page cache looks first whether it is
     /// there, and tells [`Self::looked`].
-    pub const fn next(&mut self) -> Way {
-        if matches!(self.way, Way::Past) {
+    pub const fn next(&mut self) -> ReadPath {
+        if matches!(self.read_path, ReadPath::Past) {
             self.past += 1;
             if self.past < self.every {
-                return Way::Past;
+                return ReadPath::Past;
             }
             self.past = 0;
         }
-        Way::Through
+        ReadPath::Through
     }
 
     /// What a look found; `volumes` is asked once a window.
@@ -107,27 +107,27 @@ impl PageCache {
         }
         let percent = self.found * 100 / self.looks;
         (self.looks, self.found) = (0, 0);
-        match self.way {
-            Way::Through if percent < PAST_BELOW_PERCENT => {
+        match self.read_path {
+            ReadPath::Through if percent < PAST_BELOW_PERCENT => {
                 let volumes = volumes();
                 if volumes.passed_bytes >= volumes.stored_bytes {
-                    self.way = Way::Past;
+                    self.read_path = ReadPath::Past;
                     self.every = LOOK_EVERY;
                 }
             }
-            Way::Past if percent > THROUGH_ABOVE_PERCENT => self.way = Way::Through,
-            Way::Past if percent < RARER_BELOW_PERCENT => {
+            ReadPath::Past if percent > THROUGH_ABOVE_PERCENT => self.read_path = ReadPath::Through,
+            ReadPath::Past if percent < RARER_BELOW_PERCENT => {
                 self.every = (self.every * 2).min(LOOK_EVERY_MAX);
             }
-            Way::Past => self.every = LOOK_EVERY,
-            Way::Through => {}
+            ReadPath::Past => self.every = LOOK_EVERY,
+            ReadPath::Through => {}
         }
     }
 }
 
 impl Default for PageCache {
     fn default() -> Self {
-        Self::new(Way::Through)
+        Self::new(ReadPath::Through)
     }
 }
 
@@ -160,32 +160,48 @@ mod tests {
             stored_bytes: 10,
         };
         look(&mut cache, 0, fresh);
-        assert_eq!(cache.way(), Way::Through);
+        assert_eq!(cache.read_path(), ReadPath::Through);
         look(&mut cache, 0, FULL);
-        assert_eq!(cache.way(), Way::Past);
+        assert_eq!(cache.read_path(), ReadPath::Past);
     }
 
     #[test]
     fn page_cache_use_changes_exactly_at_its_threshold_percentages() {
-        let check = |way, found, expected| {
-            let mut cache = PageCache::new(way);
+        let check = |read_path, found, expected| {
+            let mut cache = PageCache::new(read_path);
             look(&mut cache, found, FULL);
-            assert_eq!(cache.way(), expected, "{way:?} {found}");
+            assert_eq!(cache.read_path(), expected, "{read_path:?} {found}");
         };
-        check(Way::Through, share(PAST_BELOW_PERCENT), Way::Through);
-        check(Way::Through, share(PAST_BELOW_PERCENT) - 1, Way::Past);
-        check(Way::Past, share(THROUGH_ABOVE_PERCENT + 1) - 1, Way::Past);
-        check(Way::Past, share(THROUGH_ABOVE_PERCENT + 1), Way::Through);
-        check(Way::Past, 0, Way::Past);
-        check(Way::Through, WINDOW_LOOKS, Way::Through);
+        check(
+            ReadPath::Through,
+            share(PAST_BELOW_PERCENT),
+            ReadPath::Through,
+        );
+        check(
+            ReadPath::Through,
+            share(PAST_BELOW_PERCENT) - 1,
+            ReadPath::Past,
+        );
+        check(
+            ReadPath::Past,
+            share(THROUGH_ABOVE_PERCENT + 1) - 1,
+            ReadPath::Past,
+        );
+        check(
+            ReadPath::Past,
+            share(THROUGH_ABOVE_PERCENT + 1),
+            ReadPath::Through,
+        );
+        check(ReadPath::Past, 0, ReadPath::Past);
+        check(ReadPath::Through, WINDOW_LOOKS, ReadPath::Through);
     }
 
     #[test]
     fn page_cache_probes_back_off_while_few_hit_and_resume_later() {
-        let mut cache = PageCache::new(Way::Past);
+        let mut cache = PageCache::new(ReadPath::Past);
         let mut every = |found| {
             look(&mut cache, found, FULL);
-            let reads = (1..).find(|_| cache.next() == Way::Through);
+            let reads = (1..).find(|_| cache.next() == ReadPath::Through);
             reads.expect("a look")
         };
         let nothing = share(RARER_BELOW_PERCENT) - 1;
@@ -198,19 +214,22 @@ mod tests {
 
     #[test]
     fn reads_past_the_page_cache_probe_it_once_per_interval() {
-        let mut cache = PageCache::new(Way::Past);
-        let mut ways = || (0..LOOK_EVERY).map(|_| cache.next()).collect::<Vec<_>>();
+        let mut cache = PageCache::new(ReadPath::Past);
+        let mut paths = || (0..LOOK_EVERY).map(|_| cache.next()).collect::<Vec<_>>();
         for _ in 0..3 {
-            let looks = ways().iter().filter(|way| **way == Way::Through).count();
+            let looks = paths()
+                .iter()
+                .filter(|read_path| **read_path == ReadPath::Through)
+                .count();
             assert_eq!(looks, 1);
         }
         let mut cache = PageCache::default();
-        assert!((0..100).all(|_| cache.next() == Way::Through));
+        assert!((0..100).all(|_| cache.next() == ReadPath::Through));
     }
 
     /// A page cache that keeps the last `room` of what it was given, and reads as chance has it
     /// from `all` responses.
-    fn settle(room: usize, all: usize) -> Way {
+    fn settle(room: usize, all: usize) -> ReadPath {
         let mut cache = PageCache::default();
         let mut kept: std::collections::VecDeque<usize> = std::collections::VecDeque::new();
         let (mut passed, mut state) = (0, 7_usize);
@@ -219,7 +238,7 @@ mod tests {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let asked = (state >> 33) % all;
-            if cache.next() == Way::Past {
+            if cache.next() == ReadPath::Past {
                 continue;
             }
             let was_there = kept.contains(&asked);
@@ -235,14 +254,14 @@ mod tests {
                 stored_bytes: all as u64,
             });
         }
-        cache.way()
+        cache.read_path()
     }
 
     #[test]
     fn page_cache_is_used_only_if_it_holds_most_of_the_store() {
-        assert_eq!(settle(200, 200), Way::Through);
-        assert_eq!(settle(160, 200), Way::Through);
-        assert_eq!(settle(60, 200), Way::Past);
-        assert_eq!(settle(10, 200), Way::Past);
+        assert_eq!(settle(200, 200), ReadPath::Through);
+        assert_eq!(settle(160, 200), ReadPath::Through);
+        assert_eq!(settle(60, 200), ReadPath::Past);
+        assert_eq!(settle(10, 200), ReadPath::Past);
     }
 }

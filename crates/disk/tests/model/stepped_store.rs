@@ -16,7 +16,7 @@ use weir_disk::{
     DirectoryConfig, Disk, DiskConfig, Extent, LoadedRecord, NewRecord, Notice, PendingRecord,
     ReadError, RecordWriter, Ticket,
 };
-use weir_policy::page_cache::Way;
+use weir_policy::page_cache::ReadPath;
 
 pub(super) const KEYS: u64 = 12;
 
@@ -203,9 +203,10 @@ impl SteppedStore {
     /// In every other process most reads go past the page cache: none lives long enough to learn
     /// that they had better.
     fn choose_way(&self) {
-        let way = [Way::Through, Way::Past][usize::try_from(self.life % 2).unwrap()];
+        let read_path =
+            [ReadPath::Through, ReadPath::Past][usize::try_from(self.life % 2).unwrap()];
         for directory in &self.stepped {
-            directory.read(way);
+            directory.read(read_path);
         }
     }
 

@@ -40,7 +40,7 @@ use reader::{Reader, Readers};
 
 pub use passing::{PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES};
 pub use types::{
-    AttachError, Confirm, Cut, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
+    AttachError, Confirm, CutReason, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
     NEAR_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 
@@ -55,7 +55,7 @@ pub struct InFlightState {
     present: ByteSpans,
     readers: Readers,
     fetches: Fetches,
-    closed: Option<Cut>,
+    closed: Option<CutReason>,
     /// What a reader of a fetch not begun yet may have unsent.
     base: Pace,
     counts: ByteCounts,
@@ -158,7 +158,7 @@ impl InFlightState {
         }
         match self.bringing(at) {
             Some(_) => Step::Wait,
-            None => Step::Cut(self.closed.unwrap_or(Cut::Stopped)),
+            None => Step::Cut(self.closed.unwrap_or(CutReason::Stopped)),
         }
     }
 
@@ -286,10 +286,10 @@ impl InFlightState {
         };
         let closed = match how {
             FetchEnd::Whole | FetchEnd::Stopped => None,
-            FetchEnd::Changed => Some(Cut::Changed),
-            FetchEnd::NotShared => Some(Cut::NotShared),
+            FetchEnd::Changed => Some(CutReason::Changed),
+            FetchEnd::NotShared => Some(CutReason::NotShared),
             FetchEnd::Cut if self.was_kept_waiting(&fetch, permit) => None,
-            FetchEnd::Cut => Some(Cut::NextHop),
+            FetchEnd::Cut => Some(CutReason::NextHop),
         };
         self.closed = self.closed.or(closed);
         for fetch in self.fetches.iter_mut() {

@@ -28,7 +28,7 @@ pub use background_validations::{BackgroundValidations, NoBackgroundValidation};
 pub use byte_span::{ByteSpan, ByteSpans};
 pub use continuation::{Continuation, NoContinuation, RemainingRange, continuation};
 pub use in_flight::{
-    AttachError, Confirm, Cut, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
+    AttachError, Confirm, CutReason, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
     InFlightState, NEAR_BYTES, PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES,
     PASSING_BEHIND_READER_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };

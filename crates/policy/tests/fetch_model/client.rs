@@ -3,7 +3,7 @@
 use crate::hop::{Fate, Transfer};
 use crate::world::World;
 use weir_policy::fetch::{
-    AttachError, ByteSpan, Cut, FetchId, NEAR_BYTES, ReadPermit, ReaderId, Step,
+    AttachError, ByteSpan, CutReason, FetchId, NEAR_BYTES, ReadPermit, ReaderId, Step,
 };
 
 /// A reader as its client is: it comes, is slow, stops for a while, seeks, leaves.
@@ -219,19 +219,19 @@ impl World {
         self.can_fail |= transfer.fate == Fate::Changed;
     }
 
-    fn is_cut_rightly(&mut self, client: &Client, cut: Cut) {
+    fn is_cut_rightly(&mut self, client: &Client, cut: CutReason) {
         let at = client.at;
         assert!(!self.here.holds(at, at + 1));
         let right = match cut {
-            Cut::NextHop | Cut::Changed | Cut::NotShared => self.can_fail,
-            Cut::Stopped => !self.rules.can_range,
+            CutReason::NextHop | CutReason::Changed | CutReason::NotShared => self.can_fail,
+            CutReason::Stopped => !self.rules.can_range,
         };
         assert!(right, "{cut:?} at {at}");
         self.tally.count(match cut {
-            Cut::NextHop => "cut-next-hop",
-            Cut::Changed => "cut-changed",
-            Cut::NotShared => "cut-not-shared",
-            Cut::Stopped => "cut-stopped",
+            CutReason::NextHop => "cut-next-hop",
+            CutReason::Changed => "cut-changed",
+            CutReason::NotShared => "cut-not-shared",
+            CutReason::Stopped => "cut-stopped",
         });
     }
 

@@ -4,7 +4,7 @@ use super::Simulator;
 use super::exchange::Stage;
 use crate::cache::{StoredResponse, Stores, Which};
 use weir_policy::catalog::Refusal;
-use weir_policy::fetch::Cut;
+use weir_policy::fetch::CutReason;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Command, Event};
 
@@ -78,7 +78,10 @@ impl Simulator {
         let (held, part_of) = (std::mem::take(&mut in_flight.held), in_flight.part_of);
         stored.complete_length = in_flight.fill().complete_length();
         if !is_whole {
-            let has_changed = in_flight.fill().closed().is_some_and(Cut::outdates_stored);
+            let has_changed = in_flight
+                .fill()
+                .closed()
+                .is_some_and(CutReason::outdates_stored);
             let commands = in_flight.tx.handle(now, &rules, Event::Incomplete);
             let present = in_flight.fill().present().clone();
             let is_of_use = commands.first() == Some(Command::KeepPart) && !present.is_empty();

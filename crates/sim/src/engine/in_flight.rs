@@ -17,8 +17,8 @@ use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::collapse::{GroupId, Selection};
 use weir_policy::fetch::{
-    AbortDecision, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, InFlightState,
-    ReadPermit, ReaderId, Step, StopReason, UnreadFetch, judge,
+    AbortDecision, AbortPolicy, ByteSpan, Chance, Confirm, CutReason, FetchEnd, FetchId,
+    InFlightState, ReadPermit, ReaderId, Step, StopReason, UnreadFetch, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_trace::Row;
@@ -304,7 +304,7 @@ impl Simulator {
         UnreadFetch {
             received: fill.present().total(),
             complete_length: fill.complete_length(),
-            is_kept: is_kept && !fill.closed().is_some_and(Cut::outdates_stored),
+            is_kept: is_kept && !fill.closed().is_some_and(CutReason::outdates_stored),
             again: if fill.is_awaited(fetch_id) {
                 Chance::CERTAIN
             } else {

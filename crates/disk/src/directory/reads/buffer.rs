@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use weir_policy::page_cache::Way;
+use weir_policy::page_cache::ReadPath;
 
 /// What is kept between two reads, in bytes: the longest first read of a record, with what a read
 /// past the page cache takes around it. What was longer is given back.
@@ -28,7 +28,7 @@ pub(crate) struct Span {
     pub(crate) len: usize,
     /// Where the file ends.
     pub(crate) end: u64,
-    pub(crate) way: Way,
+    pub(crate) read_path: ReadPath,
 }
 
 impl Span {
@@ -36,14 +36,14 @@ impl Span {
         Arc::ptr_eq(&self.file, &other.file)
             && self.offset == other.offset
             && self.len >= other.len
-            && self.way == other.way
+            && self.read_path == other.read_path
     }
 
     /// How far a read of it is that has not begun.
     pub(crate) fn progress(&self) -> Progress {
-        match self.way {
-            Way::Through => Progress::through(self.len),
-            Way::Past => Progress::past(self.len, self.offset, self.end),
+        match self.read_path {
+            ReadPath::Through => Progress::through(self.len),
+            ReadPath::Past => Progress::past(self.len, self.offset, self.end),
         }
     }
 }
@@ -138,9 +138,9 @@ impl Buffer {
             return false;
         };
         let (room, file) = (memory.room(span.len), &*span.file);
-        let read = match span.way {
-            Way::Through => read_full(file, room, span.offset),
-            Way::Past => read_full_direct(file, room, span.offset, span.end),
+        let read = match span.read_path {
+            ReadPath::Through => read_full(file, room, span.offset),
+            ReadPath::Past => read_full_direct(file, room, span.offset, span.end),
         };
         self.bring(span, memory, read);
         true
@@ -203,7 +203,7 @@ mod tests {
             offset,
             len,
             end: 10_000,
-            way: Way::Through,
+            read_path: ReadPath::Through,
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
         };
         bring(span(&one, 4096, 100));
         let past = Span {
-            way: Way::Past,
+            read_path: ReadPath::Past,
             ..span(&one, 4096, 100)
         };
         for wrong in [

@@ -290,7 +290,7 @@ mod tests {
     use crate::files::{Access, File, Files, SystemFiles, TransferResult};
     use std::io::Write as _;
     use std::path::Path;
-    use weir_policy::page_cache::Way;
+    use weir_policy::page_cache::ReadPath;
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread()
@@ -368,7 +368,7 @@ mod tests {
             offset: 0,
             len: 1,
             end: 1,
-            way: Way::Through,
+            read_path: ReadPath::Through,
         };
         pool.submit(move || {
             Buffer::with(|buffer| match buffer.take(span.clone(), Result::ok) {

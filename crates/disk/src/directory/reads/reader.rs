@@ -14,7 +14,7 @@ use crate::record::{Candidate, LoadedRecord, RecordId, Ticket};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use weir_policy::page_cache::Way;
+use weir_policy::page_cache::ReadPath;
 
 /// Bytes that are read before it is known how many a record has: head and content of most
 /// responses.
@@ -29,7 +29,7 @@ pub(crate) enum ReadMode {
     /// Only what the page cache has.
     PageCache,
     /// Only what was brought into the buffer; what is not there is asked for.
-    Buffered(Way),
+    Buffered(ReadPath),
     /// It is done by a thread that has nothing else to do, through the page cache.
     Blocking,
 }
@@ -76,7 +76,9 @@ pub(crate) fn read(
     let file = &*segment.file;
     let done = match mode {
         ReadMode::PageCache => now(file, buffer.room(len), offset).ok_or(ReadFault::WouldWait)?,
-        ReadMode::Buffered(way) => return brought(directory, segment, buffer, offset, len, way),
+        ReadMode::Buffered(read_path) => {
+            return brought(directory, segment, buffer, offset, len, read_path);
+        }
         ReadMode::Blocking => {
             directory.counters.waited_reads.add(1);
             let read = read_full(file, buffer.room(len), offset);
@@ -95,15 +97,15 @@ fn brought(
     buffer: &mut Buffer,
     offset: u64,
     len: usize,
-    way: Way,
+    read_path: ReadPath,
 ) -> Result<Range<usize>, ReadFault> {
-    let way = match directory.can_read_past() {
-        true => way,
-        false => Way::Through,
+    let read_path = match directory.can_read_past() {
+        true => read_path,
+        false => ReadPath::Through,
     };
-    let unit = match way {
-        Way::Through => 1,
-        Way::Past => DIRECT_BYTES,
+    let unit = match read_path {
+        ReadPath::Through => 1,
+        ReadPath::Past => DIRECT_BYTES,
     };
     let lead = usize::try_from(offset % unit as u64).unwrap_or(0);
     let span = Span {
@@ -111,17 +113,17 @@ fn brought(
         offset: offset - lead as u64,
         len: (lead + len).next_multiple_of(unit),
         end: segment.end(),
-        way,
+        read_path,
     };
     let mut is_unsupported = false;
     let there = buffer.take(span, |read| {
         directory.counters.waited_reads.add(1);
-        is_unsupported = way == Way::Past
+        is_unsupported = read_path == ReadPath::Past
             && matches!(&read, Err(error) if error.kind() == io::ErrorKind::Unsupported);
         if is_unsupported {
             return None;
         }
-        if way == Way::Through {
+        if read_path == ReadPath::Through {
             let brought = read.as_ref().copied().unwrap_or_default();
             directory.counters.brought_bytes.add(brought as u64);
         }
@@ -131,7 +133,7 @@ fn brought(
         BufferState::Bytes(count) => Ok(lead..count.clamp(lead, lead + len)),
         BufferState::Failed if is_unsupported => {
             directory.cannot_read_past();
-            brought(directory, segment, buffer, offset, len, Way::Through)
+            brought(directory, segment, buffer, offset, len, ReadPath::Through)
         }
         BufferState::Failed => Err(ReadError::Device.into()),
         BufferState::Pending => Err(ReadFault::WouldWait),

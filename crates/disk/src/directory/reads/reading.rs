@@ -9,7 +9,7 @@ use crate::{Notice, ReadError};
 use std::future::Future;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use weir_policy::page_cache::{PageCache, Volumes, Way};
+use weir_policy::page_cache::{PageCache, ReadPath, Volumes};
 
 impl Directory {
     /// Does `read` of something in `segment`. It uses the buffer of
@@ -25,14 +25,16 @@ impl Directory {
         F: Fn(ReadMode) -> Result<T, ReadFault> + Send + 'static,
     {
         let read = move |mode| ReadFault::finished(read(mode));
-        let way = self.way(segment);
-        let now = match way {
-            Way::Through => self.look(segment, read(ReadMode::PageCache)),
-            Way::Past => None,
+        let read_path = self.read_path(segment);
+        let now = match read_path {
+            ReadPath::Through => self.look(segment, read(ReadMode::PageCache)),
+            ReadPath::Past => None,
         };
         let done = match now {
             Some(done) => Ok(done),
-            None => Err(self.pool.submit(move || read(ReadMode::Buffered(way)))),
+            None => Err(self
+                .pool
+                .submit(move || read(ReadMode::Buffered(read_path)))),
         };
         async move {
             match done {
@@ -42,10 +44,10 @@ impl Directory {
         }
     }
 
-    fn way(&self, segment: &Segment) -> Way {
+    fn read_path(&self, segment: &Segment) -> ReadPath {
         // what is not yet on the device would have to be written first
         if !segment.is_sealed() || !self.can_read_past() {
-            return Way::Through;
+            return ReadPath::Through;
         }
         self.page_cache().next()
     }

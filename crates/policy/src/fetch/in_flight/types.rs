@@ -73,7 +73,7 @@ pub enum Step {
     /// It has had all it wanted.
     Done,
     /// Its next byte will not come. What it has had is right and incomplete.
-    Cut(Cut),
+    Cut(CutReason),
 }
 
 /// Whether a reader that was sent nothing so far can be sent its head.
@@ -99,7 +99,7 @@ pub enum Confirm {
 words! {
     /// Why a reader's next byte will not come.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Cut {
+    pub enum CutReason {
         /// The next hop cut a fetch short.
         NextHop = "next-hop-cut",
         /// What is missing is now another representation's, or was refused.
@@ -111,7 +111,7 @@ words! {
     }
 }
 
-impl Cut {
+impl CutReason {
     /// Whether what is stored of the response may not be used any more either.
     #[must_use]
     pub const fn outdates_stored(self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::InFlightState;
 use super::reader::Reader;
-use super::types::{Cut, FetchId, ReaderId};
+use super::types::{CutReason, FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
 impl InFlightState {
@@ -99,7 +99,7 @@ impl InFlightState {
 
     /// Whether a fetch was cut or found another representation: none is begun any more.
     #[must_use]
-    pub const fn closed(&self) -> Option<Cut> {
+    pub const fn closed(&self) -> Option<CutReason> {
         self.closed
     }
 

@@ -23,8 +23,8 @@ use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::collapse::Selection;
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, InFlightRules, InFlightState, ReadAhead,
-    ReadPermit, ReaderId, UnreadFetch,
+    ByteSpan, ByteSpans, Chance, CutReason, FetchEnd, FetchId, InFlightRules, InFlightState,
+    ReadAhead, ReadPermit, ReaderId, UnreadFetch,
 };
 use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
 
@@ -321,7 +321,8 @@ impl InFlightResponse {
         UnreadFetch {
             received: inner.fill.present().total(),
             complete_length: inner.fill.complete_length(),
-            is_kept: !inner.is_closed() && !inner.fill.closed().is_some_and(Cut::outdates_stored),
+            is_kept: !inner.is_closed()
+                && !inner.fill.closed().is_some_and(CutReason::outdates_stored),
             // a reader is about to need it
             again: if inner.fill.is_awaited(fetch) {
                 Chance::CERTAIN

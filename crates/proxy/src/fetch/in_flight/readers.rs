@@ -7,7 +7,7 @@ use std::task::Waker;
 use weir_disk::Extent;
 use weir_policy::Now;
 use weir_policy::fetch::{
-    AttachError, ByteSpan, Confirm, Cut, DeliveryCount, FetchId, ReaderId, Step,
+    AttachError, ByteSpan, Confirm, CutReason, DeliveryCount, FetchId, ReaderId, Step,
 };
 use weir_store::{Block, InFlightPiece, Reservation};
 
@@ -109,7 +109,7 @@ impl InFlightResponse {
                 ReaderAction::Fetch(fetch, span)
             }
             Step::Done => ReaderAction::Done,
-            Step::Cut(Cut::NotShared) => ReaderAction::NotShared,
+            Step::Cut(CutReason::NotShared) => ReaderAction::NotShared,
             Step::Cut(_) => ReaderAction::Cut,
         }
     }

@@ -5,7 +5,7 @@ use crate::log::report;
 use crate::worker::core::Worker;
 use weir_measure::Metric;
 use weir_policy::NotStored;
-use weir_policy::fetch::Cut;
+use weir_policy::fetch::CutReason;
 use weir_store::Reservation;
 
 impl InFlightResponse {
@@ -27,7 +27,7 @@ impl InFlightResponse {
             },
             (None, None) => return,
         };
-        if inner.fill.closed().is_some_and(Cut::outdates_stored)
+        if inner.fill.closed().is_some_and(CutReason::outdates_stored)
             && let Some(part) = &self.part
         {
             let selecting = self.vary.as_ref().map(|(_, selecting)| *selecting);
@@ -62,7 +62,7 @@ impl InFlightResponse {
         let is_whole = inner.fill.is_whole();
         // if the next hop has another one now, what is here can neither be completed nor is it
         // right; nor if it lets this one be stored no more
-        let is_outdated = inner.fill.closed().is_some_and(Cut::outdates_stored);
+        let is_outdated = inner.fill.closed().is_some_and(CutReason::outdates_stored);
         if !is_whole && (is_outdated || !self.keeps_part) {
             return Err(Box::new(reservation));
         }

@@ -5,7 +5,7 @@ use crate::directory::reads::buffer::{Buffer, Span};
 use crate::files::{Batch, Memory, Progress, Transfer, TransferResult};
 use std::io;
 use std::time::Duration;
-use weir_policy::page_cache::Way;
+use weir_policy::page_cache::ReadPath;
 
 /// A read that waits for the device.
 struct ReadInProgress {
@@ -118,7 +118,7 @@ impl ReadsInProgress {
         self.batch.begin(Transfer {
             token,
             file: std::sync::Arc::clone(&span.file),
-            is_direct: span.way == Way::Past,
+            is_direct: span.read_path == ReadPath::Past,
             memory,
             into: next..span.len,
             offset: span.offset + next as u64,

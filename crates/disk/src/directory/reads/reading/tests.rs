@@ -90,8 +90,8 @@ impl Store {
         (Self::filled(&seam, Path::new("/store")), files)
     }
 
-    fn go(&self, way: Way) {
-        *self.directory.page_cache() = PageCache::new(way);
+    fn go(&self, read_path: ReadPath) {
+        *self.directory.page_cache() = PageCache::new(read_path);
     }
 
     fn load(&self, key: u64) -> Result<LoadedRecord, ReadError> {
@@ -137,26 +137,26 @@ fn real_file_system_returns_stored_bytes_through_and_past_the_page_cache() {
     let directory = tempfile::tempdir().unwrap();
     let files: Arc<dyn Files> = Arc::new(SystemFiles);
     let store = Store::filled(&files, directory.path());
-    for way in [Way::Past, Way::Through, Way::Past] {
-        store.go(way);
+    for read_path in [ReadPath::Past, ReadPath::Through, ReadPath::Past] {
+        store.go(read_path);
         store.read_all();
     }
 }
 
-/// What the reads of all responses come to that are under way side by side, in both ways.
+/// What the reads of all responses come to that are under way side by side, by both paths.
 fn read_side_by_side(
     store: &Store,
     batch: Box<dyn crate::files::Batch>,
 ) -> Vec<Result<LoadedRecord, ReadError>> {
     let results: Arc<Mutex<Vec<_>>> = Arc::default();
     let mut reads = crate::directory::reads::pool::ReadsInProgress::new(batch, 32);
-    for way in [Way::Past, Way::Through] {
+    for read_path in [ReadPath::Past, ReadPath::Through] {
         for key in 0..=LENGTHS.len() as u64 {
             let (candidate, results) =
                 (store.disk.find(digest(key)).unwrap(), Arc::clone(&results));
             let directory = Arc::clone(&store.directory);
             reads.begin(Box::new(move || {
-                let mode = super::super::reader::ReadMode::Buffered(way);
+                let mode = super::super::reader::ReadMode::Buffered(read_path);
                 let loaded = super::super::reader::load(&directory, &candidate, mode);
                 let loaded = super::ReadFault::finished(loaded);
                 let has_ended = loaded.is_some();
@@ -246,10 +246,10 @@ fn direct_reads_bring_nothing_into_the_page_cache() {
         uncached: true,
         ..Plan::default()
     });
-    store.go(Way::Past);
+    store.go(ReadPath::Past);
     store.read_all();
     assert_eq!(store.brought_bytes(), 0);
-    store.go(Way::Through);
+    store.go(ReadPath::Through);
     store.read_all();
     assert!(store.brought_bytes() > LARGE as u64);
 }
@@ -261,7 +261,7 @@ fn file_system_without_direct_access_is_read_and_reported_once() {
         indirect: true,
         ..Plan::default()
     });
-    store.go(Way::Past);
+    store.go(ReadPath::Past);
     store.read_all();
     store.read_all();
     let notices = store.notices.lock().unwrap();
@@ -280,7 +280,7 @@ fn repeated_direct_read_errors_fence_the_directory() {
         lasting: true,
         ..Plan::default()
     });
-    store.go(Way::Past);
+    store.go(ReadPath::Past);
     for _ in 0..ERRORS_MAX {
         assert_eq!(store.load(3).unwrap_err(), ReadError::Device);
     }
@@ -290,7 +290,7 @@ fn repeated_direct_read_errors_fence_the_directory() {
 #[test]
 fn direct_read_of_damaged_bytes_fails() {
     let (store, files) = Store::simulated();
-    store.go(Way::Past);
+    store.go(ReadPath::Past);
     let before = store.load(5).unwrap().inline;
     assert!(before.is_some());
     let segments = files.paths().into_iter();
@@ -310,15 +310,15 @@ fn direct_read_of_damaged_bytes_fails() {
 fn chunk_read_directly_does_not_count_as_verified_in_the_page_cache() {
     let (store, _) = Store::simulated();
     let key = LENGTHS.len() as u64;
-    let verified = |way| {
-        store.go(way);
+    let verified = |read_path| {
+        store.go(read_path);
         let loaded = store.load(key).unwrap();
         let extent = &loaded.extents[0];
         block_on(extent.read(0)).unwrap();
         extent.is_verified_at(0)
     };
-    assert!(!verified(Way::Past));
-    assert!(verified(Way::Through));
+    assert!(!verified(ReadPath::Past));
+    assert!(verified(ReadPath::Through));
 }
 
 #[test]
@@ -328,10 +328,10 @@ fn page_cache_without_hits_is_bypassed_until_probes_hit_again() {
         uncached: true,
         ..Plan::default()
     });
-    let way = || store.directory.page_cache().way();
+    let read_path = || store.directory.page_cache().read_path();
     // what went through it is less than what is stored, and then more
     store.load(2).unwrap();
-    assert_eq!(way(), Way::Through);
+    assert_eq!(read_path(), ReadPath::Through);
     let stored = store.disk.usage().bytes;
     while store.brought_bytes() < stored {
         store.load(7).unwrap();
@@ -339,10 +339,10 @@ fn page_cache_without_hits_is_bypassed_until_probes_hit_again() {
     for _ in 0..WINDOW_LOOKS {
         store.load(2).unwrap();
     }
-    assert_eq!(way(), Way::Past);
+    assert_eq!(read_path(), ReadPath::Past);
     files.plan(Plan::default());
     for _ in 0..WINDOW_LOOKS * weir_policy::page_cache::LOOK_EVERY {
         store.load(2).unwrap();
     }
-    assert_eq!(way(), Way::Through);
+    assert_eq!(read_path(), ReadPath::Through);
 }
