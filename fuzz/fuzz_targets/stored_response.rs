@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
-use weir_store::Body;
+use weir_store::StoredContent;
 use weir_store::record::{Record, encode};
 
 fuzz_target!(|input: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
         Record::Response(record) => {
             assert!(record.head.ends_with(b"\r\n") && !record.head.ends_with(b"\r\n\r\n"));
             let vary = record.vary.clone();
-            let response = record.clone().with_body(Body::default());
+            let response = record.clone().with_body(StoredContent::default());
             let target = record.target.as_deref();
             let meta = encode(&response, vary.as_ref(), target, now);
             let again = Record::decode(&meta, now);

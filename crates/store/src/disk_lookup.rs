@@ -1,6 +1,6 @@
 //! Looking on disk for what is not in memory.
 
-use crate::body::Body;
+use crate::content::StoredContent;
 use crate::expected_response::ExpectedResponse;
 use crate::record::{Line, Record, ResponseRecord, RulesRecord, variant_key};
 use crate::resource::VaryRule;
@@ -163,12 +163,12 @@ impl DiskLookup {
 }
 
 /// The content, as far as it is there; `None` if it is not that of `record`.
-fn body_of(record: &ResponseRecord, loaded: &LoadedRecord) -> Option<Body> {
+fn body_of(record: &ResponseRecord, loaded: &LoadedRecord) -> Option<StoredContent> {
     match &loaded.inline {
         Some(bytes) if record.complete_length == Some(bytes.len() as u64) => {
-            Some(Body::whole(bytes))
+            Some(StoredContent::whole(bytes))
         }
-        _ => Body::on_disk(loaded.extents.clone(), record.complete_length),
+        _ => StoredContent::on_disk(loaded.extents.clone(), record.complete_length),
     }
 }
 

@@ -1,6 +1,6 @@
-//! From the pieces that have arrived to those of a body: fewer, and not in too many spans.
+//! From the pieces that have arrived to those of the stored content: fewer, and not in too many spans.
 
-use crate::body::{BLOCK_BYTES, Piece};
+use crate::content::{BLOCK_BYTES, Piece};
 use std::sync::Arc;
 
 /// Spans of a stored response's content that is not whole; the longest are kept. A bound on what

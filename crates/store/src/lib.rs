@@ -18,8 +18,8 @@
 //! reader-writer lock, because a hit tells the eviction policy about itself, and because both cost
 //! the same one contended cache line.
 
-mod body;
 mod charge;
+mod content;
 mod disk_lookup;
 mod expected_response;
 mod in_flight;
@@ -31,11 +31,11 @@ mod resource;
 mod shard;
 mod stored;
 
-pub use body::{BLOCK_BYTES, Block, Body, PieceRef};
 pub use charge::allocated_bytes;
+pub use content::{BLOCK_BYTES, Block, PieceRef, StoredContent};
 pub use disk_lookup::{DiskLookup, DiskLookupResult, DiskVariants, Unusable};
 pub use expected_response::ExpectedResponse;
-pub use in_flight::builder::BodyBuilder;
+pub use in_flight::builder::ContentBuilder;
 pub use in_flight::content::{InFlightContent, InFlightPiece, WritePositionId};
 pub use in_flight::reservation::Reservation;
 pub use join::STORED_SPANS_MAX;

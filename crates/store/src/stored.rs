@@ -1,7 +1,7 @@
 //! One stored response: a head ready to send, and its content.
 
-use crate::body::Body;
 use crate::charge::allocated_bytes;
+use crate::content::StoredContent;
 use weir_policy::StoredFacts;
 use weir_semantics::{EntityTag, Timestamp, Validators};
 
@@ -24,7 +24,7 @@ pub struct StoredResponse {
     /// Date, or the time of receipt.
     pub date: Timestamp,
     /// The content, which may be a part.
-    pub body: Body,
+    pub body: StoredContent,
 }
 
 impl StoredResponse {
@@ -53,7 +53,7 @@ impl StoredResponse {
 
     /// The same head and facts with `body`.
     #[must_use]
-    pub fn with_body(&self, body: Body) -> Self {
+    pub fn with_body(&self, body: StoredContent) -> Self {
         Self {
             head: self.head.clone(),
             facts: self.facts,

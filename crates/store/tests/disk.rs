@@ -24,8 +24,8 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
-    Body, DiskLookup, DiskLookupResult, ExpectedResponse, InFlightContent, LookupResult,
-    MemoryStore, PieceRef, Reservation, StoredResponse, VaryRule, WritePositionId,
+    DiskLookup, DiskLookupResult, ExpectedResponse, InFlightContent, LookupResult, MemoryStore,
+    PieceRef, Reservation, StoredContent, StoredResponse, VaryRule, WritePositionId,
 };
 
 /// Memory: larger responses than an eighth of it are for the disk alone.
@@ -93,7 +93,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// A version of a response: its content is that of its number.
-fn response(number: u64, body: Body) -> Arc<StoredResponse> {
+fn response(number: u64, body: StoredContent) -> Arc<StoredResponse> {
     let head = format!("HTTP/1.1 200 OK\r\nVersion: {number}\r\n");
     let tag = format!("\"{number}\"").into_bytes();
     Arc::new(support::response(
@@ -181,7 +181,7 @@ impl Tiers {
         number: u64,
         length: u64,
         span: (u64, u64),
-        inherited: Option<&Body>,
+        inherited: Option<&StoredContent>,
     ) -> Transfer {
         let expected = self.store.expect(digest(key));
         let reservation = expected.begin(100, Some(span.1 - span.0)).expect("room");
@@ -644,7 +644,7 @@ fn response_completing_a_part_is_stored_only_if_the_part_was_not_purged() {
             let is_outdated = expected.is_outdated();
             let reservation = expected.begin(100, Some(1000)).expect("room");
             assert_eq!(reservation.is_outdated(), is_outdated);
-            let body = Body::whole(&content(11, 0..1000).into());
+            let body = StoredContent::whole(&content(11, 0..1000).into());
             let stored = reservation.commit(NOW, None, response(11, body));
             assert_eq!(stored.is_err(), is_outdated);
             assert_eq!(tiers.in_memory(1).is_some(), !is_outdated);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use support::{Random, Shown, content};
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_store::{
-    BLOCK_BYTES, Block, Body, InFlightContent, InFlightPiece, STORED_SPANS_MAX, WritePositionId,
-    allocated_bytes,
+    BLOCK_BYTES, Block, InFlightContent, InFlightPiece, STORED_SPANS_MAX, StoredContent,
+    WritePositionId, allocated_bytes,
 };
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -46,7 +46,7 @@ fn sealed(in_flight: &InFlightContent, at: u64) -> (Block, usize) {
 }
 
 /// How many pieces there are from `from` to `to`.
-fn pieces(body: &Body, from: u64, to: u64) -> usize {
+fn pieces(body: &StoredContent, from: u64, to: u64) -> usize {
     let (mut at, mut count) = (from, 0);
     while at < to {
         let bytes = body.at(at).len() as u64;
@@ -363,7 +363,7 @@ fn content_made_at_once_equals_content_received_in_steps() {
         let bytes: Vec<u8> = (0..length).map(|at| content(1, at..at + 1)[0]).collect();
         let mut in_flight = InFlightContent::new(Some(length), None);
         fill(&mut in_flight, 1, 0, length);
-        let (one, other) = (Body::from(&bytes[..]), in_flight.finish());
+        let (one, other) = (StoredContent::from(&bytes[..]), in_flight.finish());
         assert!(one.is_whole() && other.is_whole());
         assert_eq!(one.charged_bytes(), other.charged_bytes());
         for at in [0, length / 2, length] {

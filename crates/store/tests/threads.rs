@@ -9,7 +9,7 @@ use support::{
 use weir_policy::Secret;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
-use weir_store::{BodyBuilder, InFlightContent, InFlightPiece, LookupResult, MemoryStore};
+use weir_store::{ContentBuilder, InFlightContent, InFlightPiece, LookupResult, MemoryStore};
 
 const THREADS: u64 = 4;
 const STEPS: usize = 3000;
@@ -49,7 +49,7 @@ fn fetch(store: &Arc<MemoryStore>, random: &mut Random, key: u64) -> bool {
     let Ok(mut reservation) = store.expect(digest(key)).begin(20, known) else {
         return false;
     };
-    let mut body = BodyBuilder::new(known);
+    let mut body = ContentBuilder::new(known);
     while body.len() < length {
         let end = (body.len() + 1 + random.below(CONTENT_MAX)).min(length);
         let bytes = content(key, body.len()..end);

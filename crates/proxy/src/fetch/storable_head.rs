@@ -8,7 +8,7 @@ use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
 use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
-use weir_store::{Body, ExpectedResponse, Reservation, StoredResponse, VaryRule};
+use weir_store::{ExpectedResponse, Reservation, StoredContent, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// All but the content of a response that is to be stored.
@@ -89,7 +89,7 @@ impl StorableHead {
     }
 
     /// The stored response with `body`.
-    pub(crate) fn with_body(self, body: Body) -> StoredResponse {
+    pub(crate) fn with_body(self, body: StoredContent) -> StoredResponse {
         StoredResponse {
             head: self.lines.into_boxed_slice(),
             facts: self.facts,

@@ -7,13 +7,13 @@ use crate::fetch::storable_head::StorableHead;
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, StoredFacts};
-use weir_store::{BodyBuilder, Reservation};
+use weir_store::{ContentBuilder, Reservation};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// A response on its way into the store.
 pub(crate) struct StoreWriter {
     reservation: Reservation,
-    content: BodyBuilder,
+    content: ContentBuilder,
     head: StorableHead,
     /// The head says the length already, where the origin put it.
     has_length: bool,
@@ -37,7 +37,7 @@ impl StoreWriter {
         let reservation = head.begin(worker, exchange, expected)?;
         Some(Self {
             reservation,
-            content: BodyBuilder::new(expected),
+            content: ContentBuilder::new(expected),
             head,
             has_length: matches!(body, BodyLength::Exact(_)),
             leader: exchange.leader.take(),

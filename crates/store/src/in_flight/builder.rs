@@ -1,18 +1,18 @@
 //! Content that arrives from its first byte on, and is not read before it is whole.
 
-use crate::body::Body;
+use crate::content::StoredContent;
 use crate::in_flight::content::{InFlightContent, WritePositionId};
 use weir_policy::fetch::ByteSpan;
 
 /// Content as it arrives, from the first byte on. It never holds more than is charged for what was
 /// reserved: for content of a known length that length, else whole blocks.
 #[derive(Debug)]
-pub struct BodyBuilder {
+pub struct ContentBuilder {
     in_flight: InFlightContent,
     position: WritePositionId,
 }
 
-impl BodyBuilder {
+impl ContentBuilder {
     /// A builder; of `expected` bytes, if the length is known.
     #[must_use]
     pub fn new(expected: Option<u64>) -> Self {
@@ -52,7 +52,7 @@ impl BodyBuilder {
 
     /// The finished content: whole, whatever was expected.
     #[must_use]
-    pub fn finish(self) -> Body {
+    pub fn finish(self) -> StoredContent {
         self.into_whole().finish()
     }
 
@@ -71,7 +71,7 @@ impl BodyBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::BLOCK_BYTES;
+    use crate::content::BLOCK_BYTES;
     use crate::in_flight::content::charged_for;
 
     /// What is charged for `len` bytes where `expected` were said to come, and whole blocks beyond.
@@ -83,7 +83,7 @@ mod tests {
 
     fn check(len: usize, step: usize, expected: Option<u64>) {
         let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        let mut builder = BodyBuilder::new(expected);
+        let mut builder = ContentBuilder::new(expected);
         for part in bytes.chunks(step.max(1)) {
             builder.push(part);
             let (held, charged) = (builder.held_bytes(), charged(builder.len(), expected));

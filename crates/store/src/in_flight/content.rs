@@ -8,8 +8,8 @@
 //! What is sealed may be written to disk behind ([`InFlightContent::start_write_behind`]): once a
 //! block is there, its piece on disk replaces it, and its memory is given back.
 
-use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
 use crate::charge::{allocated_bytes, block_bytes};
+use crate::content::{BLOCK_BYTES, Block, Piece, PieceBytes, StoredContent, shared_list_bytes};
 use crate::in_flight::write_position::{OpenBlock, PositionState, Step, WritePosition, zeroed};
 use crate::join::{join, longest_spans};
 use crate::piece_memory::PIECE_MEMORY_BYTES;
@@ -58,7 +58,7 @@ impl InFlightPiece<'_> {
 #[derive(Debug, Default)]
 pub struct InFlightContent {
     /// What was inherited, or what there was when it was last finished.
-    base: Body,
+    base: StoredContent,
     /// Bytes of memory `base` holds.
     base_bytes: usize,
     /// What was sealed since, by offset; apart from `base`.
@@ -78,8 +78,8 @@ impl InFlightContent {
     /// which is shared and not copied. A body of another complete length, or with bytes beyond it,
     /// is not of the same representation, and not inherited.
     #[must_use]
-    pub fn new(complete_length: Option<u64>, inherited: Option<&Body>) -> Self {
-        let fits = |body: &&Body| match (complete_length, body.complete_length()) {
+    pub fn new(complete_length: Option<u64>, inherited: Option<&StoredContent>) -> Self {
+        let fits = |body: &&StoredContent| match (complete_length, body.complete_length()) {
             (Some(length), Some(known)) => known == length,
             (Some(length), None) => body.pieces().last().is_none_or(|last| last.to() <= length),
             (None, _) => true,
@@ -188,11 +188,11 @@ impl InFlightContent {
         let in_base = self.base.piece_at(at);
         if let Some((piece, from)) = in_base.or_else(|| self.sealed_at(at)) {
             return Some(match &piece.content {
-                Content::Memory(block) => InFlightPiece::Sealed {
+                PieceBytes::Memory(block) => InFlightPiece::Sealed {
                     block: Arc::clone(block),
                     from,
                 },
-                Content::Disk(extent) => InFlightPiece::Disk { extent },
+                PieceBytes::Disk(extent) => InFlightPiece::Disk { extent },
             });
         }
         let mut open_blocks = self
@@ -260,10 +260,10 @@ impl InFlightContent {
             - self.list_bytes(self.sealed.capacity())
     }
 
-    /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied
+    /// All that was brought so far as stored content, which shares the blocks; tiny neighbours are copied
     /// into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) spans the longest are
     /// in the body, and all stay here. What is still open goes on, with a new block.
-    pub fn finish(&mut self) -> Body {
+    pub fn finish(&mut self) -> StoredContent {
         self.seal_all();
         let sealed = std::mem::take(&mut self.sealed);
         self.sealed_bytes = 0;
@@ -271,11 +271,11 @@ impl InFlightContent {
         pieces.sort_unstable_by_key(|piece| piece.from);
         let pieces = join(pieces);
         let kept = longest_spans(&pieces);
-        self.base = Body::new(pieces, self.complete_length);
+        self.base = StoredContent::new(pieces, self.complete_length);
         self.base_bytes = self.base.charged_bytes();
         match kept {
             None => self.base.clone(),
-            Some(kept) => Body::new(kept, self.complete_length).with_memory_of(&self.base),
+            Some(kept) => StoredContent::new(kept, self.complete_length).with_memory_of(&self.base),
         }
     }
 
@@ -312,7 +312,7 @@ impl InFlightContent {
             .is_some_and(|piece| piece.to() <= at)
         {
             let kept = self.base.pieces().iter().filter(|piece| piece.to() > at);
-            self.base = Body::new(kept.cloned().collect(), self.complete_length);
+            self.base = StoredContent::new(kept.cloned().collect(), self.complete_length);
             self.base_bytes = self.base.charged_bytes();
         }
     }
@@ -362,7 +362,7 @@ impl InFlightContent {
         let mut pieces = self.base.pieces().to_vec();
         let given_back = held(&pieces[range.clone()]);
         pieces.splice(range, [piece]);
-        self.base = Body::new(pieces, self.complete_length);
+        self.base = StoredContent::new(pieces, self.complete_length);
         self.base_bytes = self.base.charged_bytes();
         given_back
     }

@@ -1,8 +1,8 @@
 //! The room of an in-flight response.
 
-use crate::body::Body;
+use crate::content::StoredContent;
 use crate::expected_response::ExpectedResponse;
-use crate::in_flight::builder::BodyBuilder;
+use crate::in_flight::builder::ContentBuilder;
 use crate::in_flight::content::{InFlightContent, WritePositionId};
 use crate::in_flight::disk_writer::DiskWriter;
 use crate::resource::VaryRule;
@@ -109,7 +109,11 @@ impl Reservation {
     /// # Errors
     ///
     /// As for [`Self::reserve_push`].
-    pub fn reserve_next(&mut self, builder: &mut BodyBuilder, bytes: usize) -> Result<(), Refusal> {
+    pub fn reserve_next(
+        &mut self,
+        builder: &mut ContentBuilder,
+        bytes: usize,
+    ) -> Result<(), Refusal> {
         let (in_flight, position) = builder.parts();
         self.reserve_push(in_flight, position, bytes)
     }
@@ -172,8 +176,8 @@ impl Reservation {
         }
     }
 
-    /// All that has come, as a body; what of it is not on disk yet is handed over.
-    pub fn finish(&mut self, in_flight: &mut InFlightContent) -> Body {
+    /// All that has come, as stored content; what of it is not on disk yet is handed over.
+    pub fn finish(&mut self, in_flight: &mut InFlightContent) -> StoredContent {
         in_flight.seal_all();
         if let ToDisk::Writing(disk_writer) = &mut self.disk
             && disk_writer.end(in_flight).is_err()
@@ -185,7 +189,7 @@ impl Reservation {
     }
 
     /// The same for a builder: whole, whatever was expected.
-    pub fn finish_whole(&mut self, builder: BodyBuilder) -> Body {
+    pub fn finish_whole(&mut self, builder: ContentBuilder) -> StoredContent {
         let mut in_flight = builder.into_whole();
         self.finish(&mut in_flight)
     }

@@ -4,7 +4,7 @@
 //! No thread waits for that. The next store operation, disk lookup or report of the memory in use
 //! settles the earlier responses; without such an operation the room is not needed either.
 
-use crate::body::Body;
+use crate::content::StoredContent;
 use crate::memory::{MemoryStore, lock};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, Weak};
@@ -61,7 +61,7 @@ impl Entry {
             return;
         };
         let before = &former.body;
-        let body = Body::on_disk(extents, before.complete_length());
+        let body = StoredContent::on_disk(extents, before.complete_length());
         let body = body.filter(|body| body.present_bytes() == before.present_bytes());
         if let Some(body) = body {
             let body = body.with_undelivered(before.undelivered_bytes());

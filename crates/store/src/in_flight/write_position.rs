@@ -1,6 +1,6 @@
 //! A position at which in-flight content is written, and what it does with the next bytes.
 
-use crate::body::{BLOCK_BYTES, Block, Piece};
+use crate::content::{BLOCK_BYTES, Block, Piece};
 use crate::in_flight::content::WritePositionId;
 use std::sync::Arc;
 use weir_policy::fetch::ByteSpan;

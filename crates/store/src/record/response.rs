@@ -3,7 +3,7 @@
 use super::error::RecordError;
 use super::reader::{Reader, put_digest, put_string};
 use super::rules::{put_rule, read_rule};
-use crate::body::Body;
+use crate::content::StoredContent;
 use crate::resource::VaryRule;
 use crate::stored::StoredResponse;
 use weir_policy::{Digest, Now, StoredFacts};
@@ -120,7 +120,7 @@ impl ResponseRecord {
 
     /// The stored response with `body`.
     #[must_use]
-    pub fn with_body(self, body: Body) -> StoredResponse {
+    pub fn with_body(self, body: StoredContent) -> StoredResponse {
         StoredResponse {
             head: self.head,
             facts: self.facts,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::body::Body;
+use crate::content::StoredContent;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -44,13 +44,13 @@ fn rule() -> impl Strategy<Value = VaryRule> {
         .prop_map(|names| VaryRule(names.into_iter().map(String::into_boxed_str).collect()))
 }
 
-fn body() -> impl Strategy<Value = Body> {
+fn body() -> impl Strategy<Value = StoredContent> {
     (vec(any::<u8>(), 0..200), any::<bool>(), 0_u64..1000).prop_map(
         |(bytes, whole, undelivered)| {
             let body = if whole {
-                Body::from(&bytes[..])
+                StoredContent::from(&bytes[..])
             } else {
-                crate::InFlightContent::new(None, Some(&Body::from(&bytes[..]))).finish()
+                crate::InFlightContent::new(None, Some(&StoredContent::from(&bytes[..]))).finish()
             };
             body.with_undelivered(undelivered)
         },
@@ -157,7 +157,7 @@ fn small() -> StoredResponse {
         entity_tag: None,
         last_modified: None,
         date: Timestamp(0),
-        body: Body::default(),
+        body: StoredContent::default(),
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::body::Body;
+use crate::content::StoredContent;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{StoredFacts, Tick};
@@ -24,7 +24,7 @@ fn response() -> Arc<StoredResponse> {
         entity_tag: None,
         last_modified: None,
         date: Timestamp(0),
-        body: Body::from(&[7; 10_000][..]),
+        body: StoredContent::from(&[7; 10_000][..]),
     })
 }
 
@@ -194,7 +194,7 @@ fn store_large(shard: &mut Shard, number: u64) -> Result<(), Refusal> {
         shard.abandon(id);
         return taken;
     }
-    let large = response().with_body(Body::from(&[7; LARGE_BYTES][..]));
+    let large = response().with_body(StoredContent::from(&[7; LARGE_BYTES][..]));
     let stored = shard.commit(id, None, Arc::new(large));
     shard.debug_check();
     stored.map(|_| ())
@@ -284,7 +284,7 @@ fn response_not_stored_at_commit_counts_while_it_is_in_use() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let id = shard.expect(key(1)).unwrap();
     shard.remove(key(1));
-    let large = Arc::new(response().with_body(Body::from(&[7; LARGE_BYTES][..])));
+    let large = Arc::new(response().with_body(StoredContent::from(&[7; LARGE_BYTES][..])));
     let stored = shard.commit(id, None, Arc::clone(&large));
     assert_eq!(stored, Err(Refusal::NotResident));
     assert!(shard.lingering_bytes() > LARGE_BYTES as u64);

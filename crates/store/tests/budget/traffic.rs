@@ -3,7 +3,7 @@
 use crate::support::{NOW, Random, digest, response};
 use std::sync::Arc;
 use weir_policy::Digest;
-use weir_store::{BodyBuilder, LookupResult, MemoryStore, Reservation, VaryRule};
+use weir_store::{ContentBuilder, LookupResult, MemoryStore, Reservation, VaryRule};
 
 /// What arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Mix {
 /// A response that is in flight.
 struct Transfer {
     reservation: Reservation,
-    content: BodyBuilder,
+    content: ContentBuilder,
     head: Box<[u8]>,
     entity_tag: Option<Box<[u8]>>,
     vary: Option<(VaryRule, Digest)>,
@@ -113,7 +113,7 @@ impl Traffic {
         };
         self.transfers.push(Transfer {
             reservation,
-            content: BodyBuilder::new(known),
+            content: ContentBuilder::new(known),
             head,
             entity_tag: random.one_in(2).then(|| filled(4 + random.length(60))),
             vary,
@@ -192,7 +192,7 @@ impl Mix {
 
 /// Stores a response of a few bytes, and says what it takes without any index.
 pub(crate) fn put_small(store: &Arc<MemoryStore>, primary: Digest) -> u64 {
-    let mut content = BodyBuilder::new(Some(100));
+    let mut content = ContentBuilder::new(Some(100));
     content.push(&CONTENT[..100]);
     let response = response(filled(400), None, content.finish());
     let bytes = response.charged_bytes();

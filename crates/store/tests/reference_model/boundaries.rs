@@ -6,7 +6,7 @@ use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Missing, Secret};
 use weir_store::{
-    BodyBuilder, ExpectedResponse, LookupResult, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule,
+    ContentBuilder, ExpectedResponse, LookupResult, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule,
 };
 
 const TARGET: u64 = 1;
@@ -34,7 +34,7 @@ fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
         .begin(10, Some(0))
         .expect("room enough");
     let vary = vary.map(|(name, value)| (rule(name), selecting(&rule(name), value)));
-    let response = true_response(id, 0, BodyBuilder::new(Some(0)));
+    let response = true_response(id, 0, ContentBuilder::new(Some(0)));
     reservation
         .commit(NOW, vary, response)
         .expect("room enough");
@@ -127,13 +127,13 @@ fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
         .begin(10, Some(largest))
         .expect("room enough");
     let bytes = usize::try_from(largest).expect("small");
-    let mut content = BodyBuilder::new(Some(largest));
+    let mut content = ContentBuilder::new(Some(largest));
     assert!(reservation.reserve_next(&mut content, bytes).is_ok());
     let mut unknown = store
         .expect(digest(2))
         .begin(10, None)
         .expect("room enough");
-    let mut content = BodyBuilder::new(None);
+    let mut content = ContentBuilder::new(None);
     assert!(unknown.reserve_next(&mut content, bytes).is_ok());
     assert!(unknown.reserve_next(&mut content, bytes + 1).is_err());
 }
@@ -144,7 +144,7 @@ fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     let commit = |expected: ExpectedResponse| {
         let reservation = expected.begin(10, Some(0)).expect("room enough");
         let is_outdated = reservation.is_outdated();
-        let response = true_response(7, 0, BodyBuilder::new(Some(0)));
+        let response = true_response(7, 0, ContentBuilder::new(Some(0)));
         let committed = reservation.commit(NOW, None, response);
         assert_eq!(
             committed,

@@ -7,7 +7,7 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Missing, Secret};
 use weir_store::{
-    Body, IN_FLIGHT_PERCENT_MAX, InFlightContent, LookupResult, MemoryStore, Reservation,
+    IN_FLIGHT_PERCENT_MAX, InFlightContent, LookupResult, MemoryStore, Reservation, StoredContent,
     StoredResponse, WritePositionId,
 };
 
@@ -97,7 +97,12 @@ fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
         .expect(digest(key))
         .begin(10, Some(length))
         .expect("room enough");
-    let response = true_part(key, key, length, Body::from(content(key, 0..length)));
+    let response = true_part(
+        key,
+        key,
+        length,
+        StoredContent::from(content(key, 0..length)),
+    );
     reservation
         .commit(NOW, None, response)
         .expect("room enough");

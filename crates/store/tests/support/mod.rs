@@ -5,7 +5,7 @@ use std::io::Write;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Now, StoredFacts, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
-use weir_store::{BLOCK_BYTES, Body, BodyBuilder, StoredResponse};
+use weir_store::{BLOCK_BYTES, ContentBuilder, StoredContent, StoredResponse};
 
 /// What was being tried, shown if that panics.
 pub(crate) struct Shown(pub(crate) String);
@@ -71,7 +71,7 @@ pub(crate) const NOW: Now = Now {
 pub(crate) fn response(
     head: Box<[u8]>,
     entity_tag: Option<Box<[u8]>>,
-    body: Body,
+    body: StoredContent,
 ) -> StoredResponse {
     StoredResponse {
         head,
@@ -118,13 +118,13 @@ static PATTERN: [u8; BLOCK_BYTES + 251] = {
 };
 
 /// The response `id` with `length` bytes of content, as `check_response` expects it.
-pub(crate) fn true_response(id: u64, length: u64, content: BodyBuilder) -> StoredResponse {
+pub(crate) fn true_response(id: u64, length: u64, content: ContentBuilder) -> StoredResponse {
     true_part(id, id, length, content.finish())
 }
 
 /// The response `id` with as much as is in `body` of the content of `seed`, of `length` bytes in
 /// all.
-pub(crate) fn true_part(id: u64, seed: u64, length: u64, body: Body) -> StoredResponse {
+pub(crate) fn true_part(id: u64, seed: u64, length: u64, body: StoredContent) -> StoredResponse {
     let head = format!("{id} {seed} {length}").into_bytes();
     response(head.into_boxed_slice(), None, body)
 }
@@ -161,7 +161,7 @@ pub(crate) fn check_response(response: &StoredResponse) -> u64 {
     id
 }
 
-fn check_run(body: &Body, seed: u64, run: ByteSpan) {
+fn check_run(body: &StoredContent, seed: u64, run: ByteSpan) {
     let mut offset = run.from;
     while offset < run.to {
         let bytes = body.at(offset);

@@ -20,7 +20,7 @@ pub const BLOCK_BYTES: usize = 64 * 1024 - COUNTS_BYTES;
 
 /// Where the bytes of a piece are.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum PieceBytes {
     Memory(Block),
     Disk(Arc<Extent>),
 }
@@ -29,10 +29,10 @@ pub(crate) enum Content {
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) from: u64,
-    pub(crate) content: Content,
+    pub(crate) content: PieceBytes,
 }
 
-/// What there is at an offset of a body, to the end of its piece.
+/// What there is at an offset of the content, to the end of its piece.
 #[derive(Clone, Copy, Debug)]
 pub enum PieceRef<'a> {
     /// These bytes.
@@ -45,22 +45,22 @@ impl Piece {
     pub(crate) fn in_memory(from: u64, block: Block) -> Self {
         Self {
             from,
-            content: Content::Memory(block),
+            content: PieceBytes::Memory(block),
         }
     }
 
     pub(crate) fn on_disk(extent: Extent) -> Self {
         Self {
             from: extent.from,
-            content: Content::Disk(Arc::new(extent)),
+            content: PieceBytes::Disk(Arc::new(extent)),
         }
     }
 
     /// How many bytes it has.
     pub(crate) fn len(&self) -> u64 {
         match &self.content {
-            Content::Memory(block) => block.len() as u64,
-            Content::Disk(extent) => u64::from(extent.len),
+            PieceBytes::Memory(block) => block.len() as u64,
+            PieceBytes::Disk(extent) => u64::from(extent.len),
         }
     }
 
@@ -79,24 +79,24 @@ impl Piece {
     /// Its block, if it is in memory.
     pub(crate) fn block(&self) -> Option<&Block> {
         match &self.content {
-            Content::Memory(block) => Some(block),
-            Content::Disk(_) => None,
+            PieceBytes::Memory(block) => Some(block),
+            PieceBytes::Disk(_) => None,
         }
     }
 
     /// Its extent, if it is on disk.
     pub(crate) fn extent(&self) -> Option<&Arc<Extent>> {
         match &self.content {
-            Content::Memory(_) => None,
-            Content::Disk(extent) => Some(extent),
+            PieceBytes::Memory(_) => None,
+            PieceBytes::Disk(extent) => Some(extent),
         }
     }
 
     /// Bytes of memory it holds.
     pub(crate) fn held_bytes(&self) -> usize {
         match &self.content {
-            Content::Memory(block) => block_bytes(block.len()),
-            Content::Disk(_) => EXTENT_BYTES,
+            PieceBytes::Memory(block) => block_bytes(block.len()),
+            PieceBytes::Disk(_) => EXTENT_BYTES,
         }
     }
 
@@ -115,7 +115,7 @@ const EXTENT_BYTES: usize = allocated_bytes(COUNTS_BYTES + size_of::<Extent>());
 
 /// Immutable content, all of it or parts; cloning shares it.
 #[derive(Clone, Debug)]
-pub struct Body {
+pub struct StoredContent {
     pieces: Pieces,
     /// The complete length, or if that is unknown the end of the run from 0.
     len: u64,
@@ -136,14 +136,14 @@ enum Pieces {
     },
 }
 
-impl Default for Body {
+impl Default for StoredContent {
     /// Whole, and empty.
     fn default() -> Self {
         Self::new(Vec::new(), Some(0))
     }
 }
 
-impl From<&[u8]> for Body {
+impl From<&[u8]> for StoredContent {
     /// Whole content that is there at once.
     fn from(bytes: &[u8]) -> Self {
         let chunks = bytes.chunks(BLOCK_BYTES).zip((0..).step_by(BLOCK_BYTES));
@@ -152,7 +152,7 @@ impl From<&[u8]> for Body {
     }
 }
 
-impl Body {
+impl StoredContent {
     /// Whole content that is there at once, shared and not copied if one block can hold it.
     #[must_use]
     pub fn whole(bytes: &Block) -> Self {
@@ -289,8 +289,8 @@ impl Body {
     pub fn piece_ref_at(&self, offset: u64) -> Option<PieceRef<'_>> {
         let (piece, place) = self.piece_at(offset)?;
         Some(match &piece.content {
-            Content::Memory(block) => PieceRef::Memory(&block[place..]),
-            Content::Disk(extent) => PieceRef::Disk(extent),
+            PieceBytes::Memory(block) => PieceRef::Memory(&block[place..]),
+            PieceBytes::Disk(extent) => PieceRef::Disk(extent),
         })
     }
 
