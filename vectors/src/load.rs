@@ -3,12 +3,11 @@
 use crate::cache_status::Pattern;
 use crate::field::{Field, check_name};
 use crate::raw::{
-    RawAnswer, RawBody, RawClient, RawFault, RawFile, RawKind, RawOrigin, RawProfile, RawStatus,
-    RawStep, RawVector,
+    RawAnswer, RawBody, RawClient, RawFile, RawOrigin, RawStatus, RawStep, RawVector,
 };
 use crate::vector::{
-    Answer, ExpectedResponse, Fault, FieldPattern, Kind, Need, Origin, Profile, Request, Response,
-    Step, Vector, Word,
+    Answer, ExpectedResponse, Fault, FieldPattern, Need, Origin, Request, Response, Step, Vector,
+    Word,
 };
 use std::fmt;
 use std::ops::Range;
@@ -92,16 +91,9 @@ fn fill(file: &str, text: &str, raw: RawVector) -> Result<Vector, Wrong> {
         place: format!("{file}:{}", line_of(text, at)),
         id,
         spec: raw.spec,
-        kind: match raw.kind {
-            RawKind::Must => Kind::Must,
-            RawKind::Optimal => Kind::Optimal,
-            RawKind::Observe => Kind::Observe,
-        },
+        kind: raw.kind,
         why: raw.why,
-        profile: match raw.profile {
-            RawProfile::Rfc9111 => Profile::Rfc9111,
-            RawProfile::Http1998 => Profile::Http1998,
-        },
+        profile: raw.profile,
         needs,
         steps,
     })
@@ -218,11 +210,7 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
             fields: read_fields(&raw.fields)?,
             body,
         },
-        fault: raw.fails.map(|fault| match fault {
-            RawFault::Closed => Fault::Closed,
-            RawFault::Broken => Fault::Broken,
-            RawFault::Cut => Fault::Cut,
-        }),
+        fault: raw.fails,
         again: again.transpose()?,
     })
 }

@@ -1,5 +1,6 @@
 //! A file as it is written, before anything is filled in.
 
+use crate::vector::{Fault, Kind, Profile};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -17,30 +18,13 @@ pub(crate) struct RawFile {
 pub(crate) struct RawVector {
     pub(crate) id: Spanned<String>,
     pub(crate) spec: String,
-    pub(crate) kind: RawKind,
+    pub(crate) kind: Kind,
     pub(crate) why: String,
     #[serde(default)]
-    pub(crate) profile: RawProfile,
+    pub(crate) profile: Profile,
     #[serde(default)]
     pub(crate) needs: Vec<String>,
     pub(crate) steps: Vec<Spanned<RawStep>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum RawKind {
-    Must,
-    Optimal,
-    Observe,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(crate) enum RawProfile {
-    #[default]
-    #[serde(rename = "rfc9111")]
-    Rfc9111,
-    #[serde(rename = "http-1998")]
-    Http1998,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,16 +67,8 @@ pub(crate) struct RawAnswer {
     pub(crate) fields: Vec<String>,
     pub(crate) body: Option<String>,
     pub(crate) body_bytes: Option<usize>,
-    pub(crate) fails: Option<RawFault>,
+    pub(crate) fails: Option<Fault>,
     pub(crate) again: Option<Box<Self>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum RawFault {
-    Closed,
-    Broken,
-    Cut,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -2,6 +2,7 @@
 
 use crate::cache_status::Pattern;
 use crate::field::Field;
+use serde::Deserialize;
 use std::fmt;
 
 /// A conversation in virtual time.
@@ -26,7 +27,8 @@ pub struct Vector {
 }
 
 /// How binding a vector is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// The RFC demands it.
     Must,
@@ -37,11 +39,14 @@ pub enum Kind {
 }
 
 /// The storing rules in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Profile {
     /// RFC 9111.
+    #[default]
+    #[serde(rename = "rfc9111")]
     Rfc9111,
     /// RFC 9111 narrowed to the caches of 1998.
+    #[serde(rename = "http-1998")]
     Http1998,
 }
 
@@ -216,7 +221,8 @@ pub struct Response {
 }
 
 /// How the origin fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Fault {
     /// It closes without an answer.
     Closed,

@@ -1,4 +1,5 @@
-//! From the pieces that have arrived to those of the stored content: fewer, and not in too many spans.
+//! From the pieces that have arrived to those of the stored content: fewer, and not in too many
+//! spans.
 
 use crate::content::{BLOCK_BYTES, Piece};
 use std::sync::Arc;

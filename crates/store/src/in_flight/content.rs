@@ -260,9 +260,10 @@ impl InFlightContent {
             - self.list_bytes(self.sealed.capacity())
     }
 
-    /// All that was brought so far as stored content, which shares the blocks; tiny neighbours are copied
-    /// into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) spans the longest are
-    /// in the body, and all stay here. What is still open goes on, with a new block.
+    /// All that was brought so far, as stored content that shares the blocks; tiny neighbours are
+    /// copied into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) spans the
+    /// longest are in the stored content, and all stay here. What is still open goes on, with a new
+    /// block.
     pub fn finish(&mut self) -> StoredContent {
         self.seal_all();
         let sealed = std::mem::take(&mut self.sealed);
