@@ -204,6 +204,17 @@ pub fn read_full(file: &dyn File, bytes: &mut [u8], offset: u64) -> io::Result<u
     })
 }
 
+/// At most `len` bytes at `offset`: fewer where the file ends.
+///
+/// # Errors
+/// What the system says.
+pub fn read_bytes(file: &dyn File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let there = read_full(file, &mut bytes, offset)?;
+    bytes.truncate(there);
+    Ok(bytes)
+}
+
 /// [`read_full`] past the page cache, of a file that has `end` bytes: with alignments as for
 /// [`File::read_at_direct`].
 ///

@@ -8,12 +8,11 @@ use crate::directory::reads::buffer::Buffer;
 use crate::directory::reads::reader::{self, ReadMode, Record};
 use crate::directory::segment::{SEGMENTS_MAX, Segment};
 use crate::directory::writer::Writer;
-use crate::directory::writer::batch::{Effect, Piece};
-use crate::directory::writer::plan::{entry, extent_pieces};
-use crate::files::read_full;
+use crate::directory::writer::batch::Effect;
+use crate::files::read_bytes;
 use crate::format::{
-    ExtentHeader, ExtentRef, Kind, NewExtent, TableEntry, encode_embedded, encode_extent_header,
-    encode_listed, extent_bytes, listed_bytes, verify_extent, verify_record,
+    ExtentHeader, ExtentRef, Kind, NewExtent, encode_embedded, encode_extent_header, encode_listed,
+    extent_bytes, listed_bytes, verify_extent, verify_record,
 };
 use crate::index::Place;
 use std::collections::HashSet;
@@ -118,9 +117,8 @@ impl Writer {
         if bytes > *left || !self.has_room(bytes) {
             return None;
         }
-        let mut whole = vec![0; usize::try_from(bytes).ok()?];
-        let there = read_full(&*home.file, &mut whole, at).ok()?;
-        let (header, references) = verify_record(&whole[..there], home.seal, at).ok()?;
+        let whole = read_bytes(&*home.file, at, usize::try_from(bytes).ok()?).ok()?;
+        let (header, references) = verify_record(&whole, home.seal, at).ok()?;
         let content = contents(&whole, &references, home, at)?;
         let content: Vec<[&[u8]; 1]> = content.into_iter().map(|content| [content]).collect();
         let extents: Vec<NewExtent<'_>> = content
@@ -137,13 +135,9 @@ impl Writer {
             .map_or(crate::format::BodyId(0), |it| it.body);
         let (seal, to) = self.place()?;
         let made = encode_embedded(seal, to, &new, body, &extents).ok()?;
-        let entry = entry(&new, to, made.len(), header.content_bytes, Kind::Embedded);
         *left -= bytes;
-        self.batch.add(
-            vec![Piece::Made(made)],
-            entry,
-            Effect::Carried { from: place },
-        );
+        let (content_bytes, effect) = (header.content_bytes, Effect::Carried { from: place });
+        self.add_record(&new, (to, made), content_bytes, Kind::Embedded, effect);
         Some(())
     }
 
@@ -176,12 +170,8 @@ impl Writer {
         let new = self.new_record(found.header.key, generation, found.meta);
         let (seal, to) = self.place()?;
         let made = encode_listed(seal, to, &new, &references).ok()?;
-        let entry = entry(&new, to, made.len(), 0, Kind::Listed);
-        self.batch.add(
-            vec![Piece::Made(made)],
-            entry,
-            Effect::Carried { from: place },
-        );
+        let effect = Effect::Carried { from: place };
+        self.add_record(&new, (to, made), 0, Kind::Listed, effect);
         Some(())
     }
 
@@ -198,32 +188,23 @@ impl Writer {
         if bytes > *left || !self.has_room(bytes + reserved) {
             return None;
         }
-        let mut whole = vec![0; usize::try_from(bytes).ok()?];
         let from = u64::from(reference.at);
-        let there = read_full(&*victim.file, &mut whole, from).ok()?;
-        let header = verify_extent(&whole[..there], victim.seal, from).ok()?;
+        let whole = read_bytes(&*victim.file, from, usize::try_from(bytes).ok()?).ok()?;
+        let header = verify_extent(&whole, victim.seal, from).ok()?;
         header.check_reference(found.header.key, reference).ok()?;
         let content = content_of(&whole, &header)?;
         let (seal, to) = self.place()?;
         let owner = (found.header.key, reference.body);
         let made = encode_extent_header(seal, to, owner, reference.from, &[content]).ok()?;
-        let at = u32::try_from(to).ok()?;
-        let entry = TableEntry {
-            key: found.header.key,
-            generation: reference.body.0,
-            at,
-            bytes: u32::try_from(bytes).ok()?,
-            content_bytes: reference.len,
-            kind: None,
-        };
-        *left -= bytes;
-        let pieces = extent_pieces(made, vec![content.into()]);
-        self.batch.add(pieces, entry, Effect::CarriedRun);
-        Some(ExtentRef {
-            at,
+        let carried = ExtentRef {
+            at: u32::try_from(to).ok()?,
             segment: seal.number(),
             ..*reference
-        })
+        };
+        *left -= bytes;
+        let blocks = vec![content.into()];
+        self.add_extent(found.header.key, &carried, made, blocks, Effect::CarriedRun);
+        Some(carried)
     }
 }
 

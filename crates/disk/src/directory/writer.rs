@@ -281,10 +281,17 @@ impl Writer {
     /// leave.
     fn rewrite_journal(&mut self) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
+        self.with_room(|writer| {
+            let all = directory.purges.entries();
+            writer.journal.rewrite(&*directory.files, &all)
+        })
+    }
+
+    /// Does `write`, again for each of the oldest segments that leaves while the device is full.
+    fn with_room<T>(&mut self, mut write: impl FnMut(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let mut tries = 0;
         loop {
-            let all = directory.purges.entries();
-            match self.journal.rewrite(&*directory.files, &all) {
+            match write(self) {
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => {
                     tries += 1;
                     if tries > ROOM_TRIES_MAX || !self.give_up_oldest() {
@@ -327,21 +334,11 @@ impl Writer {
         let directory = Arc::clone(&self.directory);
         self.flush();
         self.seal();
-        let mut tries = 0;
-        let active = loop {
-            let number = self.next_number;
-            self.next_number += 1;
-            match Active::create(&directory, number, self.journal.last) {
-                Ok(active) => break active,
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                    tries += 1;
-                    if tries > ROOM_TRIES_MAX || !self.give_up_oldest() {
-                        return Err(error);
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        };
+        let active = self.with_room(|writer| {
+            let number = writer.next_number;
+            writer.next_number += 1;
+            Active::create(&directory, number, writer.journal.last)
+        })?;
         self.active = Some(active);
         if directory.has_leftovers.load(Ordering::Acquire) {
             self.remove_leftovers();

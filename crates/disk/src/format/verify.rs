@@ -2,7 +2,7 @@
 
 use super::{
     CHUNK_BYTES, ExtentHeader, ExtentRef, FormatError, FormatErrorKind, Item, Kind, RecordHeader,
-    Seal, extent, reader, record,
+    Seal, TableEntry, extent, reader, record,
 };
 
 /// What begins at a place of a segment.
@@ -21,6 +21,29 @@ impl Step {
         match self {
             Self::Record(record) => record.bytes as u64,
             Self::Extent(extent) => extent.bytes(),
+        }
+    }
+
+    /// The entry in the table of its segment, where it begins at `at`.
+    #[must_use]
+    pub fn entry(&self, at: u64) -> TableEntry {
+        let (key, generation, content_bytes, kind) = match self {
+            Self::Extent(extent) => (extent.key, extent.body.0, u64::from(extent.len), None),
+            Self::Record(record) => {
+                let inside = match record.kind {
+                    Kind::Embedded => record.content_bytes,
+                    Kind::Listed => 0,
+                };
+                (record.key, record.generation, inside, Some(record.kind))
+            }
+        };
+        TableEntry {
+            key,
+            generation,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+            bytes: u32::try_from(self.bytes()).unwrap_or(u32::MAX),
+            content_bytes: u32::try_from(content_bytes).unwrap_or(u32::MAX),
+            kind,
         }
     }
 }

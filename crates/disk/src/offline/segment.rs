@@ -179,7 +179,7 @@ impl Segment {
                     if let Step::Record(record) = item {
                         contents.purged = contents.purged.max(record.purged);
                     }
-                    contents.found.push(self.item(&item, at));
+                    contents.found.push(self.entry(&item.entry(at)));
                     is_gap_told = false;
                     at += item.bytes();
                 }
@@ -202,21 +202,6 @@ impl Segment {
             return Ok(TRAILER_BYTES as u64);
         }
         decode_table(bytes, self.seal, at).map(|entries| table_bytes(entries.len()) as u64)
-    }
-
-    fn item(&self, item: &Step, at: u64) -> StoredItem {
-        let (key, generation, kind) = match item {
-            Step::Record(record) => (record.key, record.generation, Some(record.kind)),
-            Step::Extent(extent) => (extent.key, extent.body.0, None),
-        };
-        StoredItem {
-            key,
-            generation,
-            segment: self.seal.number(),
-            at: u32::try_from(at).unwrap_or(u32::MAX),
-            bytes: u32::try_from(item.bytes()).unwrap_or(u32::MAX),
-            kind,
-        }
     }
 }
 

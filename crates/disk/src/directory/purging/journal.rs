@@ -6,7 +6,7 @@
 //! segment and record says how far the journal went when it was written: so a journal that lost its
 //! end is noticed too.
 
-use crate::files::{Access, File, Files, read_full, write_full};
+use crate::files::{Access, File, Files, read_bytes, write_full};
 use crate::format::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, PurgeEntry, Seal,
 };
@@ -221,9 +221,8 @@ impl Copy {
             Err(error) => return Err(error),
         };
         let len = file.len()?;
-        let mut bytes = vec![0; usize::try_from(len.min(BYTES_MAX)).unwrap_or_default()];
-        let there = read_full(&*file, &mut bytes, 0)?;
-        bytes.truncate(there);
+        let most = usize::try_from(len.min(BYTES_MAX)).unwrap_or_default();
+        let bytes = read_bytes(&*file, 0, most)?;
         Ok(Some(Self {
             file,
             bytes,

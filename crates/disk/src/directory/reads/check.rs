@@ -6,7 +6,7 @@ use crate::directory::reads::reader::{self, NoRecord, ReadMode};
 use crate::directory::segment::Segment;
 use crate::directory::starting::scan::contents;
 use crate::directory::writer::plan::MARK;
-use crate::files::read_full;
+use crate::files::read_bytes;
 use crate::format::{ExtentRef, Kind, extent_bytes, verify_extent, verify_record};
 use crate::index::Place;
 use crate::{COMPLAINTS_MAX, CheckReport};
@@ -95,10 +95,8 @@ fn verify_outer(
 }
 
 fn read(segment: &Segment, offset: u32, bytes: u64) -> io::Result<Vec<u8>> {
-    let mut read = vec![0; usize::try_from(bytes).unwrap_or_default()];
-    let there = read_full(&*segment.file, &mut read, u64::from(offset))?;
-    read.truncate(there);
-    Ok(read)
+    let bytes = usize::try_from(bytes).unwrap_or_default();
+    read_bytes(&*segment.file, u64::from(offset), bytes)
 }
 
 /// Everything in the index is on the device, and everything alive on the device is in the index.

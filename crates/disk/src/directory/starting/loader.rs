@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::directory::segment::{OuterExtent, Segment};
 use crate::directory::starting::scan::{Contents, contents};
 use crate::directory::writer::plan::MARK;
-use crate::files::read_full;
+use crate::files::read_bytes;
 use crate::format::{PAGE_BYTES, SegmentHeader};
 use crate::index::Place;
 use std::io;
@@ -145,9 +145,8 @@ pub(crate) fn header(
     directory: &Directory,
     segment: &Segment,
 ) -> io::Result<Result<SegmentHeader, String>> {
-    let mut page = vec![0; PAGE_BYTES];
-    let there = read_full(&*segment.file, &mut page, 0)?;
-    let header = SegmentHeader::decode(&page[..there], directory.volume, segment.number);
+    let page = read_bytes(&*segment.file, 0, PAGE_BYTES)?;
+    let header = SegmentHeader::decode(&page, directory.volume, segment.number);
     Ok(header.map_err(|error| error.to_string()))
 }
 

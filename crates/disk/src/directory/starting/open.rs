@@ -9,7 +9,7 @@ use crate::directory::{
     Clock, Counters, Directory, Fence, ForgottenKeys, Limits, Pool, Purges, Queue, Segments,
 };
 use crate::disk::{NoticeHandler, Tickets};
-use crate::files::{Access, Files, Lock, read_full, write_full};
+use crate::files::{Access, Files, Lock, read_bytes, write_full};
 use crate::format::{
     FORMAT_VERSION, FormatErrorKind, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, PurgeScope,
     SUPERBLOCK_FILE, StoreId, Superblock, Volume, segment_file_name, segment_number,
@@ -75,9 +75,8 @@ fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock,
     };
     let mut first_error = None;
     for copy in 0..2 {
-        let mut page = vec![0; PAGE_BYTES];
-        let there = read_full(&*file, &mut page, copy * PAGE_BYTES as u64);
-        match Superblock::decode_versioned(&page[..there.map_err(failed(&name))?]) {
+        let page = read_bytes(&*file, copy * PAGE_BYTES as u64, PAGE_BYTES);
+        match Superblock::decode_versioned(&page.map_err(failed(&name))?) {
             Ok(found) => return Ok(Some(found)),
             Err(error) => {
                 if let FormatErrorKind::Newer { version } = error.kind {

@@ -1,10 +1,10 @@
 //! What lies in a segment: from its table if it was sealed, else item by item.
 
 use crate::directory::segment::Segment;
-use crate::files::{File, read_full};
+use crate::files::{File, read_bytes};
 use crate::format::{
-    ALIGN_BYTES, EXTENT_HEADER_BYTES_MAX, FormatError, Kind, PAGE_BYTES, Seal, Step, TRAILER_BYTES,
-    TableEntry, Trailer, decode_table, step, verify_record,
+    ALIGN_BYTES, EXTENT_HEADER_BYTES_MAX, PAGE_BYTES, Seal, Step, TRAILER_BYTES, TableEntry,
+    Trailer, decode_table, step, verify_record,
 };
 use std::io;
 
@@ -36,9 +36,8 @@ pub(crate) fn trailer(file: &dyn File, seal: Seal, len: u64) -> io::Result<Optio
     let Some(at) = len.checked_sub(TRAILER_BYTES as u64) else {
         return Ok(None);
     };
-    let mut bytes = [0; TRAILER_BYTES];
-    let there = read_full(file, &mut bytes, at)?;
-    Ok(Trailer::decode(&bytes[..there], seal, at).ok())
+    let bytes = read_bytes(file, at, TRAILER_BYTES)?;
+    Ok(Trailer::decode(&bytes, seal, at).ok())
 }
 
 fn sealed(file: &dyn File, seal: Seal, len: u64) -> io::Result<Option<Contents>> {
@@ -47,9 +46,8 @@ fn sealed(file: &dyn File, seal: Seal, len: u64) -> io::Result<Option<Contents>>
     };
     let at = u64::from(trailer.table_at);
     // the trailer was checked: the table lies before it, in the file
-    let mut bytes = vec![0; trailer.table_bytes as usize];
-    let there = read_full(file, &mut bytes, at)?;
-    let table = decode_table(&bytes[..there], seal, at).ok();
+    let bytes = read_bytes(file, at, trailer.table_bytes as usize)?;
+    let table = decode_table(&bytes, seal, at).ok();
     Ok(table.map(|entries| Contents {
         entries,
         purged: trailer.purged,
@@ -69,16 +67,17 @@ fn scan(file: &dyn File, seal: Seal, len: u64) -> io::Result<Contents> {
                 continue;
             }
         };
-        match entry(&mut window, seal, at, &next)? {
-            Ok(entry) => {
-                if let Step::Record(record) = next {
-                    found.purged = found.purged.max(record.purged);
-                }
-                found.entries.push(entry);
-                at += next.bytes();
+        if let Step::Record(record) = next {
+            // the end of what was written before a crash may be torn
+            let whole = window.at(at, record.bytes as usize)?;
+            if verify_record(whole, seal, at).is_err() {
+                at += ALIGN_BYTES as u64;
+                continue;
             }
-            Err(_) => at += ALIGN_BYTES as u64,
+            found.purged = found.purged.max(record.purged);
         }
+        found.entries.push(next.entry(at));
+        at += next.bytes();
     }
     Ok(found)
 }
@@ -88,46 +87,6 @@ fn skip(bytes: &[u8]) -> u64 {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let units = (zeros / ALIGN_BYTES).max(1);
     (units * ALIGN_BYTES) as u64
-}
-
-/// The entry of an item, if a record verifies to its last byte: the end of what was written before
-/// a crash may be torn.
-fn entry(
-    window: &mut Window<'_>,
-    seal: Seal,
-    at: u64,
-    item: &Step,
-) -> io::Result<Result<TableEntry, FormatError>> {
-    let place = u32::try_from(at).unwrap_or(u32::MAX);
-    let bytes = u32::try_from(item.bytes()).unwrap_or(u32::MAX);
-    Ok(Ok(match item {
-        Step::Extent(extent) => TableEntry {
-            key: extent.key,
-            generation: extent.body.0,
-            at: place,
-            bytes,
-            content_bytes: extent.len,
-            kind: None,
-        },
-        Step::Record(record) => {
-            let whole = window.at(at, bytes as usize)?;
-            if let Err(error) = verify_record(whole, seal, at) {
-                return Ok(Err(error));
-            }
-            let inside = match record.kind {
-                Kind::Embedded => record.content_bytes,
-                Kind::Listed => 0,
-            };
-            TableEntry {
-                key: record.key,
-                generation: record.generation,
-                at: place,
-                bytes,
-                content_bytes: u32::try_from(inside).unwrap_or(u32::MAX),
-                kind: Some(record.kind),
-            }
-        }
-    }))
 }
 
 /// A stretch of a file in memory, moved on as need be.
@@ -153,9 +112,7 @@ impl<'a> Window<'a> {
         let end = (at + count as u64).min(self.len);
         if at < self.begin || end > self.begin + self.bytes.len() as u64 {
             let most = usize::try_from(self.len.saturating_sub(at)).unwrap_or(usize::MAX);
-            self.bytes.resize(most.min(count.max(WINDOW_BYTES)), 0);
-            let there = read_full(self.file, &mut self.bytes, at)?;
-            self.bytes.truncate(there);
+            self.bytes = read_bytes(self.file, at, most.min(count.max(WINDOW_BYTES)))?;
             self.begin = at;
         }
         let from = usize::try_from(at - self.begin).unwrap_or(usize::MAX);

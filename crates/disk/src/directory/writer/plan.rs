@@ -57,13 +57,11 @@ impl Writer {
             return self.drop_job(Job::Record(job), Refused::TooLarge);
         };
         let content: u64 = lens.iter().map(|len| u64::from(*len)).sum();
-        let entry = entry(&new, at, made.len(), content, Kind::Embedded);
-        let charge = job.charge;
         let effect = Effect::Stored {
-            charge,
+            charge: job.charge,
             large: None,
         };
-        self.batch.add(vec![Piece::Made(made)], entry, effect);
+        self.add_record(&new, (at, made), content, Kind::Embedded, effect);
     }
 
     fn plan_extent(&mut self, job: ExtentJob) {
@@ -93,19 +91,10 @@ impl Writer {
             self.directory.queue.finished(charge, None);
             return progress.fail(Refused::TooLarge);
         };
-        let at = u32::try_from(at).unwrap_or(u32::MAX);
-        let entry = TableEntry {
-            key,
-            generation: body.0,
-            at,
-            bytes: u32::try_from(extent_bytes(len)).unwrap_or(u32::MAX),
-            content_bytes: len,
-            kind: None,
-        };
         let reference = ExtentRef {
             from,
             len,
-            at,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
             segment,
             body,
         };
@@ -115,8 +104,7 @@ impl Writer {
             reference,
             header: known,
         };
-        self.batch
-            .add(extent_pieces(header, job.blocks), entry, effect);
+        self.add_extent(key, &reference, header, job.blocks, effect);
     }
 
     fn plan_commit(&mut self, job: CommitJob) {
@@ -149,12 +137,11 @@ impl Writer {
         let Some((at, made)) = made else {
             return self.drop_job(Job::Commit(job), Refused::TooLarge);
         };
-        let entry = entry(&new, at, made.len(), 0, Kind::Listed);
         let effect = Effect::Stored {
             charge: job.charge,
             large: Some((job.progress, listed)),
         };
-        self.batch.add(vec![Piece::Made(made)], entry, effect);
+        self.add_record(&new, (at, made), 0, Kind::Listed, effect);
     }
 
     /// What a large record lists: what was pushed, and what it inherits where nothing was pushed.
@@ -193,8 +180,7 @@ impl Writer {
             .place()
             .and_then(|(seal, at)| Some((at, encode_listed(seal, at, &new, &[]).ok()?)));
         if let Some((at, made)) = made {
-            let entry = entry(&new, at, made.len(), 0, Kind::Listed);
-            self.batch.add(vec![Piece::Made(made)], entry, Effect::Mark);
+            self.add_record(&new, (at, made), 0, Kind::Listed, Effect::Mark);
             self.flush();
         }
     }
@@ -211,6 +197,51 @@ impl Writer {
             purged: self.journal.last,
             meta,
         }
+    }
+
+    /// Adds a record to the batch: its place, and its bytes as they are written there.
+    pub(in crate::directory) fn add_record(
+        &mut self,
+        new: &NewRecord<'_>,
+        (at, made): (u64, Vec<u8>),
+        content_bytes: u64,
+        kind: Kind,
+        effect: Effect,
+    ) {
+        let entry = TableEntry {
+            key: new.key,
+            generation: new.generation,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+            bytes: u32::try_from(made.len()).unwrap_or(u32::MAX),
+            content_bytes: u32::try_from(content_bytes).unwrap_or(u32::MAX),
+            kind: Some(kind),
+        };
+        self.batch.add(vec![Piece::Made(made)], entry, effect);
+    }
+
+    /// Adds an extent to the batch: header, content and padding.
+    pub(in crate::directory) fn add_extent(
+        &mut self,
+        key: Digest,
+        reference: &ExtentRef,
+        header: Vec<u8>,
+        blocks: Vec<Arc<[u8]>>,
+        effect: Effect,
+    ) {
+        let entry = TableEntry {
+            key,
+            generation: reference.body.0,
+            at: reference.at,
+            bytes: u32::try_from(extent_bytes(reference.len)).unwrap_or(u32::MAX),
+            content_bytes: reference.len,
+            kind: None,
+        };
+        let content: usize = blocks.iter().map(|block| block.len()).sum();
+        let padding = content.next_multiple_of(ALIGN_BYTES) - content;
+        let mut pieces = vec![Piece::Made(header)];
+        pieces.extend(blocks.into_iter().map(Piece::Content));
+        pieces.push(Piece::Padding(padding));
+        self.batch.add(pieces, entry, effect);
     }
 
     /// Where the next item goes.
@@ -290,32 +321,4 @@ fn remove_overlaps(listed: &mut Vec<Extent>) {
         }
         is_free
     });
-}
-
-/// Header, content and padding of an extent.
-pub(in crate::directory) fn extent_pieces(header: Vec<u8>, blocks: Vec<Arc<[u8]>>) -> Vec<Piece> {
-    let content: usize = blocks.iter().map(|block| block.len()).sum();
-    let padding = content.next_multiple_of(ALIGN_BYTES) - content;
-    let mut pieces = vec![Piece::Made(header)];
-    pieces.extend(blocks.into_iter().map(Piece::Content));
-    pieces.push(Piece::Padding(padding));
-    pieces
-}
-
-/// The table's entry of a record.
-pub(in crate::directory) fn entry(
-    new: &NewRecord<'_>,
-    at: u64,
-    bytes: usize,
-    content_bytes: u64,
-    kind: Kind,
-) -> TableEntry {
-    TableEntry {
-        key: new.key,
-        generation: new.generation,
-        at: u32::try_from(at).unwrap_or(u32::MAX),
-        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        content_bytes: u32::try_from(content_bytes).unwrap_or(u32::MAX),
-        kind: Some(kind),
-    }
 }
