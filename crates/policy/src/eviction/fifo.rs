@@ -2,72 +2,17 @@
 //!
 //! The floor of the literature: what any other algorithm must be better than. A hit writes nothing.
 
-use super::Eviction;
-use super::list::{Links, NONE, Queue};
-use crate::catalog::Slot;
-use crate::digest::Digest;
+use super::single_queue::SingleQueue;
 
 /// FIFO; 8 bytes a slot.
-#[derive(Debug, Default)]
-pub struct Fifo {
-    links: Links,
-    queue: Queue,
-}
-
-impl Eviction for Fifo {
-    fn reserve(&mut self, slots: usize) {
-        self.links.reserve(slots);
-    }
-
-    fn shrink(&mut self, slots: usize) {
-        self.links.shrink(slots);
-    }
-
-    fn bytes_for(&self, slots: usize) -> u64 {
-        slots as u64 * Links::BYTES_PER_SLOT
-    }
-
-    fn insert(&mut self, slot: Slot, _key: Digest, _size_bytes: u64) {
-        self.queue.push(&mut self.links, slot.0);
-    }
-
-    fn touch(&mut self, _slot: Slot) {}
-
-    fn resize(&mut self, _slot: Slot, _size_bytes: u64) {}
-
-    fn remove(&mut self, slot: Slot) {
-        self.queue.unlink(&mut self.links, slot.0);
-    }
-
-    fn evict(&mut self, spared: Option<Slot>) -> Option<Slot> {
-        let mut victim = self.queue.oldest();
-        if victim != NONE && spared == Some(Slot(victim)) {
-            victim = self.links.newer(victim);
-        }
-        if victim == NONE {
-            return None;
-        }
-        self.queue.unlink(&mut self.links, victim);
-        Some(Slot(victim))
-    }
-
-    fn residents(&self) -> usize {
-        self.queue.len()
-    }
-
-    fn overhead_bytes(&self) -> u64 {
-        self.links.heap_bytes()
-    }
-
-    fn debug_check(&self) {
-        self.queue.checked_slots(&self.links);
-    }
-}
+pub type Fifo = SingleQueue<false>;
 
 #[cfg(test)]
 mod tests {
-    use super::super::reference;
+    use super::super::{Eviction, reference};
     use super::*;
+    use crate::catalog::Slot;
+    use crate::digest::Digest;
 
     /// The oldest first; everything by linear search.
     #[derive(Debug, Default)]

@@ -5,7 +5,6 @@
 //! tens of bytes and a hit writes one byte (S3-FIFO, SIEVE), two links (LRU) or nothing (FIFO).
 //! Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much memory is held; both say so
 //! beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
-
 //!
 //! The table below is the only list of algorithms: configuration, flags, messages, tests and
 //! documents are made from it. A new algorithm is a file here and a line there.
@@ -13,6 +12,7 @@
 mod list;
 #[cfg(test)]
 pub(crate) mod reference;
+mod single_queue;
 
 use crate::catalog::Slot;
 use crate::digest::Digest;

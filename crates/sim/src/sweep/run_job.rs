@@ -8,8 +8,7 @@ use crate::engine::Simulator;
 use crate::hit_ratio::hits::{ParquetTrace, TraceError, survey};
 use crate::hit_ratio::keys::KeyRule;
 use crate::network::server_times::ServerTimes;
-use crate::results::outcome::{Connections, Outcome};
-use crate::results::spread::Summary;
+use crate::results::outcome::Outcome;
 use crate::settings::{Settings, SettingsError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,6 +102,35 @@ impl Job for RunJob {
     }
 }
 
+/// Mean and percentiles of a part of the latency, microseconds.
+macro_rules! times {
+    ($name:literal, $of:expr) => {
+        [
+            (concat!($name, "_mean_us"), Figure::Real($of.mean_us)),
+            (concat!($name, "_median_us"), Figure::Whole($of.median_us)),
+            (concat!($name, "_p90_us"), Figure::Whole($of.p90_us)),
+            (concat!($name, "_p99_us"), Figure::Whole($of.p99_us)),
+        ]
+    };
+}
+
+/// The connections of one side.
+macro_rules! connections {
+    ($name:literal, $of:expr) => {
+        [
+            (concat!($name, "_requests"), Figure::Whole($of.requests)),
+            (
+                concat!($name, "_connections_opened"),
+                Figure::Whole($of.opened),
+            ),
+            (
+                concat!($name, "_connections_max"),
+                Figure::Whole($of.open_max),
+            ),
+        ]
+    };
+}
+
 fn figures(capacity_bytes: u64, outcome: &Outcome) -> Figures {
     let (requests, traffic) = (&outcome.requests, &outcome.traffic);
     let (aborts, latency) = (&outcome.aborts, &outcome.latency);
@@ -139,68 +167,13 @@ fn figures(capacity_bytes: u64, outcome: &Outcome) -> Figures {
     let counts = counts.map(|(name, count)| (name, Figure::Whole(count)));
     let ratios = ratios.map(|(name, ratio)| (name, Figure::Real(ratio)));
     let mut figures: Figures = counts.into_iter().chain(ratios).collect();
-    figures.extend(times(SETUP, &latency.setup));
-    figures.extend(times(RESPONSE, &latency.response));
-    figures.extend(times(TRANSFER, &latency.transfer));
-    figures.extend(times(LATENCY, &latency.total));
-    figures.extend(connections(CLIENTS, &outcome.client_connections));
-    figures.extend(connections(SERVERS, &outcome.server_connections));
+    figures.extend(times!("setup", latency.setup));
+    figures.extend(times!("response", latency.response));
+    figures.extend(times!("transfer", latency.transfer));
+    figures.extend(times!("latency", latency.total));
+    figures.extend(connections!("client", outcome.client_connections));
+    figures.extend(connections!("server", outcome.server_connections));
     figures
-}
-
-type Names<const N: usize> = [&'static str; N];
-
-const SETUP: Names<4> = [
-    "setup_mean_us",
-    "setup_median_us",
-    "setup_p90_us",
-    "setup_p99_us",
-];
-const RESPONSE: Names<4> = [
-    "response_mean_us",
-    "response_median_us",
-    "response_p90_us",
-    "response_p99_us",
-];
-const TRANSFER: Names<4> = [
-    "transfer_mean_us",
-    "transfer_median_us",
-    "transfer_p90_us",
-    "transfer_p99_us",
-];
-const LATENCY: Names<4> = [
-    "latency_mean_us",
-    "latency_median_us",
-    "latency_p90_us",
-    "latency_p99_us",
-];
-
-fn times([mean, median, p90, p99]: Names<4>, of: &Summary) -> Figures {
-    vec![
-        (mean, Figure::Real(of.mean_us)),
-        (median, Figure::Whole(of.median_us)),
-        (p90, Figure::Whole(of.p90_us)),
-        (p99, Figure::Whole(of.p99_us)),
-    ]
-}
-
-const CLIENTS: Names<3> = [
-    "client_requests",
-    "client_connections_opened",
-    "client_connections_max",
-];
-const SERVERS: Names<3> = [
-    "server_requests",
-    "server_connections_opened",
-    "server_connections_max",
-];
-
-fn connections([requests, opened, most]: Names<3>, of: &Connections) -> Figures {
-    vec![
-        (requests, Figure::Whole(of.requests)),
-        (opened, Figure::Whole(of.opened)),
-        (most, Figure::Whole(of.open_max)),
-    ]
 }
 
 #[cfg(test)]
