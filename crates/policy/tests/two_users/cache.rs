@@ -5,10 +5,11 @@
 //! at the gate, what a follower does with what its leader brought (`follow`), and what is left of a
 //! stored head in a 304.
 
-use crate::origin::{Lines, Origin, OriginExchange, Question, Secrets};
+use crate::origin::{Origin, OriginExchange, Question, Secrets};
+use crate::reference_store::{Lines, Merging, borrow, is_precondition};
 use crate::sequence::{Exchange, Fault, Role, Sequence};
-use crate::stored::{Merging, Store, StoredResponse};
-use crate::turn::{Observation, Pending, Turn, is_precondition};
+use crate::stored::{Store, StoredResponse};
+use crate::turn::{Observation, Pending, Turn};
 use weir_policy::{
     Command, Commands, Event, Failure, Forwarding, JoinKind, Now, Profile, RefuseReason, Rules,
     SetCookieRule, StoredFacts, Tick, Transaction,
@@ -167,7 +168,7 @@ impl Cache {
         told: &OriginExchange,
         stored: Option<&StoredResponse>,
     ) -> Outcome {
-        let lines = crate::lines::borrow(&told.lines);
+        let lines = borrow(&told.lines);
         let response = &ResponseFacts::gather(told.status, &lines, turn.now.wall);
         let merging = stored
             .filter(|_| turn.tx.may_update(told.status))

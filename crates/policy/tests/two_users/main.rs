@@ -20,8 +20,9 @@ mod cache;
 mod chance;
 mod generator;
 mod good;
-mod lines;
 mod origin;
+#[path = "../reference_store/mod.rs"]
+mod reference_store;
 mod sequence;
 mod shrinking;
 mod specification;

@@ -5,10 +5,8 @@
 //! 9111 §3, §3.5, §5.2.2.5, §5.2.2.7) also has that user's secret in it: in a field, in cookies,
 //! and in a bit of every byte.
 
+use crate::reference_store::Lines;
 use crate::sequence::{Ask, Exchange, Fault, Request, Role, Say, User, Verb};
-
-/// Field lines.
-pub(crate) type Lines = Vec<(String, String)>;
 
 /// Bytes of every representation.
 pub(crate) const LENGTH: usize = 8;

@@ -1,12 +1,11 @@
 //! A store as plain as it can be: a list of responses for one target.
 
-use crate::lines::{borrow, value};
-use crate::origin::{LENGTH, Lines, OriginExchange};
-use weir_policy::{Missing, Now, StoredFacts, Update};
+use crate::origin::{LENGTH, OriginExchange};
+use crate::reference_store::{Base, Lines, Merging, Selecting, borrow};
+use weir_policy::{Missing, Now, StoredFacts};
 use weir_semantics::{
-    ByteRange, ConnectionOptions, EntityTag, FieldLine, Fits, Known, RequestedPart, ResponseFacts,
-    StoredValidators, TargetedFields, Timestamp, Validators, combines, feed_selecting, identify,
-    is_hop_by_hop, is_stored, lines_named, merge, nominated, parse_http_date, write_http_date,
+    ByteRange, ConnectionOptions, Known, ResponseFacts, TargetedFields, Timestamp, identify,
+    is_hop_by_hop, is_stored,
 };
 
 /// Content byte by byte, each there or not.
@@ -20,30 +19,8 @@ pub(crate) struct StoredResponse {
     pub(crate) facts: StoredFacts,
     pub(crate) lines: Lines,
     pub(crate) content: Content,
-    /// Nominated fields with what the original request said in them.
-    selecting: Vec<(String, Vec<u8>)>,
+    selecting: Selecting,
     received: Timestamp,
-}
-
-/// A response that may update a stored one, merged into that.
-pub(crate) struct Merging {
-    facts: ResponseFacts,
-    stored: Lines,
-    for_client: Lines,
-    fits: Fits,
-    changes_vary: bool,
-}
-
-impl Merging {
-    /// What the transaction is told.
-    pub(crate) fn update<'a>(&'a self, response: &'a ResponseFacts) -> Update<'a> {
-        Update {
-            response,
-            merged: &self.facts,
-            fits: self.fits,
-            changes_vary: self.changes_vary,
-        }
-    }
 }
 
 /// All stored responses.
@@ -71,7 +48,7 @@ impl Store {
     /// request would have chosen.
     pub(crate) fn put(&mut self, mut new: StoredResponse, request: &Lines) -> StoredResponse {
         self.stored.retain(|old| {
-            !new.selecting.is_empty() && !old.selecting.is_empty() && !old.is_for(request)
+            !new.selecting.0.is_empty() && !old.selecting.0.is_empty() && !old.is_for(request)
         });
         self.last_number += 1;
         new.number = self.last_number;
@@ -113,7 +90,7 @@ impl StoredResponse {
         Self {
             number: 0,
             facts,
-            selecting: selecting(&lines, request),
+            selecting: Selecting::of(&lines, request),
             lines,
             content,
             received: now.wall,
@@ -121,12 +98,20 @@ impl StoredResponse {
     }
 
     pub(crate) fn is_for(&self, request: &Lines) -> bool {
-        let mut selecting = self.selecting.iter();
-        selecting.all(|(name, fed)| feed(request, name) == *fed)
+        self.selecting.matches(request)
     }
 
     pub(crate) fn is_whole(&self) -> bool {
         self.content.iter().all(Option::is_some)
+    }
+
+    pub(crate) fn base(&self) -> Base<'_> {
+        Base {
+            lines: &self.lines,
+            status: self.facts.status,
+            received: self.received,
+            complete_length: LENGTH as u64,
+        }
     }
 
     /// What an answer makes of this one; `asked` are the bytes that were asked for, if a part was.
@@ -137,39 +122,9 @@ impl StoredResponse {
         response: &ResponseFacts,
         now: Now,
     ) -> Merging {
-        let (stored, update) = (borrow(&self.lines), borrow(&told.lines));
-        let mut received = [0; 29];
-        write_http_date(now.wall, &mut received);
-        let merged = merge(&stored, &update, &received);
-        let entity_tag = value(&self.lines, "etag").map(str::as_bytes);
-        let complete_length = Some(LENGTH as u64);
-        let compared = StoredValidators {
-            entity_tag,
-            last_modified: None,
-            complete_length,
-        };
-        let fits = match (told.status, asked) {
-            (206, Some(asked)) => {
-                let entity_tag = self.validators().entity_tag;
-                let asked = RequestedPart {
-                    entity_tag,
-                    content_encoding: None,
-                    complete_length,
-                    asked,
-                };
-                combines(&asked, response, &update)
-            }
-            (206, None) => Fits::Other,
-            (304, _) => compared.validated_by(&update, response),
-            _ => compared.fits(&update, response),
-        };
-        Merging {
-            facts: merged.facts(self.facts.status, now.wall, &TargetedFields::none()),
-            stored: owned(&merged.stored),
-            for_client: owned(&merged.for_client()),
-            fits,
-            changes_vary: merged.changes_vary,
-        }
+        let targeted = TargetedFields::none();
+        self.base()
+            .merging(asked, (response, &told.lines), now, &targeted)
     }
 
     /// This response as it is stored after an update, with the content that came.
@@ -190,7 +145,7 @@ impl StoredResponse {
         Self {
             number: self.number,
             facts,
-            selecting: selecting(&merging.stored, request),
+            selecting: Selecting::of(&merging.stored, request),
             lines: merging.stored.clone(),
             content,
             received: now.wall,
@@ -202,19 +157,6 @@ impl StoredResponse {
         Self {
             lines: merging.for_client.clone(),
             ..self.clone()
-        }
-    }
-
-    /// What preconditions are evaluated against.
-    pub(crate) fn validators(&self) -> Validators<'_> {
-        let tag = value(&self.lines, "etag");
-        let date = value(&self.lines, "date");
-        Validators {
-            entity_tag: tag.and_then(|tag| EntityTag::parse(tag.as_bytes())),
-            last_modified: None,
-            date: date
-                .and_then(|date| parse_http_date(date.as_bytes(), self.received))
-                .or(Some(self.received)),
         }
     }
 }
@@ -229,30 +171,6 @@ pub(crate) fn end_to_end(lines: &Lines) -> Lines {
     lines.iter().filter(goes_on).cloned().collect()
 }
 
-fn owned(fields: &[FieldLine<'_>]) -> Lines {
-    let owned = |line: &FieldLine<'_>| {
-        let value = String::from_utf8_lossy(line.value).into_owned();
-        (line.name.to_owned(), value)
-    };
-    fields.iter().map(owned).collect()
-}
-
 fn is_named(line: &(String, String), known: Known) -> bool {
     identify(&line.0) == Some(known)
-}
-
-/// The fields that a response nominates, with what the request says in them.
-fn selecting(response: &Lines, request: &Lines) -> Vec<(String, Vec<u8>)> {
-    let borrowed = borrow(response);
-    nominated(lines_named(&borrowed, "vary"))
-        .map(|name| (name.to_ascii_lowercase(), feed(request, name)))
-        .collect()
-}
-
-fn feed(request: &Lines, name: &str) -> Vec<u8> {
-    let mut fed = Vec::new();
-    feed_selecting(&borrow(request), name, &mut |bytes| {
-        fed.extend_from_slice(bytes);
-    });
-    fed
 }

@@ -1,14 +1,11 @@
 //! One request on its way through the cache, and what is seen of the response.
 
-use crate::lines::{borrow, value};
-use crate::origin::{LENGTH, Lines, OriginExchange, Question, Secrets};
+use crate::origin::{LENGTH, OriginExchange, Question, Secrets};
+use crate::reference_store::{Form, Lines, borrow, is_precondition, range_value, value};
 use crate::sequence::{Role, User, Verb};
 use crate::stored::{StoredResponse, end_to_end};
 use weir_policy::{Covers, Event, Forwarding, Now, Transaction};
-use weir_semantics::{
-    ByteRange, Known, Method, Precondition, RangeOutcome, RangeSpan, RequestFacts, evaluate,
-    identify, if_range_holds, select,
-};
+use weir_semantics::{ByteRange, Known, Method, RequestFacts, identify};
 
 /// What somebody sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,16 +41,6 @@ pub(crate) struct Turn<'a> {
 pub(crate) struct Pending {
     pub(crate) forwarding: Forwarding,
     pub(crate) stored: Option<StoredResponse>,
-}
-
-/// In what form a stored response answers the request.
-#[derive(Clone, Copy)]
-enum Form {
-    NotModified,
-    Unsatisfiable,
-    HeadOnly,
-    Whole,
-    Part(ByteRange),
 }
 
 impl<'a> Turn<'a> {
@@ -129,13 +116,7 @@ impl<'a> Turn<'a> {
             last: to as u64,
         };
         self.asked = Some(missing);
-        let span = RangeSpan::From {
-            first: missing.first,
-            last: missing.last,
-        };
-        let mut value = Vec::new();
-        span.write(&mut value);
-        String::from_utf8(value).expect("a range is text")
+        range_value(missing)
     }
 
     /// The origin's answer goes to the client.
@@ -154,10 +135,10 @@ impl<'a> Turn<'a> {
         let content = self.content_of(stored).unwrap_or_default();
         let status = stored.facts.status;
         match self.form(stored) {
-            Form::Whole | Form::HeadOnly => self.see(status, stored.lines.clone(), content),
+            Form::Bare(304) => self.see(304, keep(keeps_in_304), content),
+            Form::Bare(416) => self.see(416, keep(keeps_bare), content),
+            Form::Whole | Form::Bare(_) => self.see(status, stored.lines.clone(), content),
             Form::Part(_) => self.see(206, stored.lines.clone(), content),
-            Form::NotModified => self.see(304, keep(keeps_in_304), content),
-            Form::Unsatisfiable => self.see(416, keep(keeps_bare), content),
         }
     }
 
@@ -180,7 +161,7 @@ impl<'a> Turn<'a> {
     /// The content that `stored` gives, if every byte of it is there.
     pub(crate) fn content_of(&self, stored: &StoredResponse) -> Option<Vec<u8>> {
         match self.form(stored) {
-            Form::NotModified | Form::Unsatisfiable | Form::HeadOnly => Some(Vec::new()),
+            Form::Bare(_) => Some(Vec::new()),
             Form::Whole => stored.content.iter().copied().collect(),
             Form::Part(range) => {
                 let range = place(range.first)..=place(range.last);
@@ -189,36 +170,10 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// RFC 9110 §13.2.2: preconditions first, then Range.
     fn form(&self, stored: &StoredResponse) -> Form {
-        let request = borrow(&self.lines);
-        let (validators, now) = (stored.validators(), self.now.wall);
         let method = self.tx.request().method;
-        let is_whole = stored.facts.status == 200;
-        if is_whole && evaluate(method, &request, &validators, now) == Precondition::NotModified {
-            return Form::NotModified;
-        }
-        if method == Method::Head {
-            return Form::HeadOnly;
-        }
-        if is_whole
-            && let Some(range) = value(&self.lines, "range")
-            && if_range_holds(&request, &validators, now)
-        {
-            return match select(range.as_bytes(), LENGTH as u64, 1) {
-                RangeOutcome::Single(range) => Form::Part(range),
-                RangeOutcome::Unsatisfiable => Form::Unsatisfiable,
-                RangeOutcome::Whole | RangeOutcome::Multiple(_) => Form::Whole,
-            };
-        }
-        Form::Whole
+        stored.base().form(method, &self.lines, self.now.wall)
     }
-}
-
-/// The fields that our own questions replace.
-pub(crate) fn is_precondition(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("if-") || name == "range"
 }
 
 /// RFC 9110 §15.4.5: no metadata of content that is not sent.

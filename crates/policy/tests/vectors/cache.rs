@@ -1,9 +1,9 @@
 //! The smallest driver of `Transaction` there can be: it carries commands out on a store.
 
 use crate::content::Content;
-use crate::lines::{Lines, borrow, render};
+use crate::reference_store::{Lines, borrow, is_precondition};
 use crate::store::{Store, StoredEntry};
-use crate::turn::{Turn, is_precondition};
+use crate::turn::{Turn, render};
 use weir_policy::{
     Command, Event, Failure, Forwarding, Now, Profile, RefuseReason, Rules, SetCookieRule,
     StoredFacts, Tick, Transaction,

@@ -6,7 +6,8 @@
 
 mod cache;
 mod content;
-mod lines;
+#[path = "../reference_store/mod.rs"]
+mod reference_store;
 mod store;
 mod turn;
 

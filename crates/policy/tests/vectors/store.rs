@@ -1,14 +1,10 @@
 //! A store as plain as it can be: a list of responses for each host and target.
 
 use crate::content::Content;
-use crate::lines::{Lines, borrow, value};
+use crate::reference_store::{Base, Lines, Merging, Selecting};
 use std::collections::BTreeMap;
-use weir_policy::{Missing, Now, StoredFacts, Update};
-use weir_semantics::{
-    ByteRange, EntityTag, FieldLine, Fits, Heuristic, RequestedPart, ResponseFacts,
-    StoredValidators, Timestamp, Validators, combines, feed_selecting, lines_named, merge,
-    nominated, parse_http_date, write_http_date,
-};
+use weir_policy::{Missing, Now, StoredFacts};
+use weir_semantics::{ByteRange, Heuristic, ResponseFacts, Timestamp};
 
 /// Host and target.
 pub(crate) type Key = (String, String);
@@ -21,29 +17,8 @@ pub(crate) struct StoredEntry {
     pub(crate) facts: StoredFacts,
     pub(crate) lines: Lines,
     pub(crate) content: Content,
-    /// Nominated fields with what the original request said in them.
-    selecting: Vec<(String, Vec<u8>)>,
+    selecting: Selecting,
     received: Timestamp,
-}
-
-/// A response that may update a stored one, merged into that.
-pub(crate) struct Merging {
-    facts: ResponseFacts,
-    stored: Lines,
-    for_client: Lines,
-    fits: Fits,
-    changes_vary: bool,
-}
-
-impl Merging {
-    pub(crate) fn update<'a>(&'a self, response: &'a ResponseFacts) -> Update<'a> {
-        Update {
-            response,
-            merged: &self.facts,
-            fits: self.fits,
-            changes_vary: self.changes_vary,
-        }
-    }
 }
 
 /// All stored responses.
@@ -57,10 +32,7 @@ impl Store {
     /// The newest response whose nominated fields match.
     pub(crate) fn find(&self, key: &Key, request: &Lines) -> Result<&StoredEntry, Missing> {
         let all = self.kept.get(key).ok_or(Missing::Target)?;
-        let matches = |kept: &&StoredEntry| {
-            let mut selecting = kept.selecting.iter();
-            selecting.all(|(name, fed)| feed(request, name) == *fed)
-        };
+        let matches = |kept: &&StoredEntry| kept.selecting.matches(request);
         all.iter().rev().find(matches).ok_or(Missing::Variant)
     }
 
@@ -80,14 +52,10 @@ impl Store {
         }
         self.last_number += 1;
         let is_part = !content.is_whole();
-        let names = nominated_names(lines);
         let kept = StoredEntry {
             number: self.last_number,
             facts,
-            selecting: names
-                .into_iter()
-                .map(|name| (name.clone(), feed(request, &name)))
-                .collect(),
+            selecting: Selecting::of(lines, request),
             // of a part it would say where it was, which the content does
             lines: lines
                 .iter()
@@ -134,6 +102,15 @@ impl Store {
 }
 
 impl StoredEntry {
+    pub(crate) fn base(&self) -> Base<'_> {
+        Base {
+            lines: &self.lines,
+            status: self.facts.status,
+            received: self.received,
+            complete_length: self.content.complete_length(),
+        }
+    }
+
     /// What a response makes of this one.
     pub(crate) fn merging(
         &self,
@@ -142,38 +119,9 @@ impl StoredEntry {
         lines: &Lines,
         now: Now,
     ) -> Merging {
-        let (mut received, stored) = ([0; 29], borrow(&self.lines));
-        write_http_date(now.wall, &mut received);
-        let (fields, tag) = (borrow(lines), value(&self.lines, "etag"));
-        let tag = tag.map(str::as_bytes);
-        let merged = merge(&stored, &fields, &received);
-        let complete_length = Some(self.content.complete_length());
-        let compared = StoredValidators {
-            entity_tag: tag,
-            last_modified: self.validators().last_modified,
-            complete_length,
-        };
-        let fits = match (response.status, asked) {
-            (206, Some(asked)) => {
-                let asked = RequestedPart {
-                    entity_tag: self.validators().entity_tag,
-                    content_encoding: value(&self.lines, "content-encoding").map(str::as_bytes),
-                    complete_length,
-                    asked,
-                };
-                combines(&asked, response, &fields)
-            }
-            (206, None) => Fits::Other,
-            (304, _) => compared.validated_by(&fields, response),
-            _ => compared.fits(&fields, response),
-        };
-        Merging {
-            facts: merged.facts(self.facts.status, now.wall, &crate::targeted()),
-            stored: own(&merged.stored),
-            for_client: own(&merged.for_client()),
-            fits,
-            changes_vary: merged.changes_vary,
-        }
+        let targeted = crate::targeted();
+        self.base()
+            .merging(asked, (response, lines), now, &targeted)
     }
 
     /// This part with what `received` adds to it, updated (RFC 9111 §3.4).
@@ -209,46 +157,6 @@ impl StoredEntry {
             ..self.updated(merging, facts, now)
         }
     }
-
-    /// What preconditions are evaluated against.
-    pub(crate) fn validators(&self) -> Validators<'_> {
-        let date = |name| {
-            value(&self.lines, name)
-                .and_then(|value| parse_http_date(value.as_bytes(), self.received))
-        };
-        Validators {
-            entity_tag: value(&self.lines, "etag").and_then(|tag| EntityTag::parse(tag.as_bytes())),
-            last_modified: date("last-modified"),
-            date: date("date").or(Some(self.received)),
-        }
-    }
-}
-
-fn own(fields: &[FieldLine<'_>]) -> Lines {
-    let not_age = |line: &&FieldLine<'_>| !line.name.eq_ignore_ascii_case("age");
-    fields
-        .iter()
-        .filter(not_age)
-        .map(|line| {
-            let value = String::from_utf8_lossy(line.value).into_owned();
-            (line.name.to_owned(), value)
-        })
-        .collect()
-}
-
-fn nominated_names(response: &Lines) -> Vec<String> {
-    let borrowed = borrow(response);
-    nominated(lines_named(&borrowed, "vary"))
-        .map(str::to_ascii_lowercase)
-        .collect()
-}
-
-fn feed(request: &Lines, name: &str) -> Vec<u8> {
-    let mut fed = Vec::new();
-    feed_selecting(&borrow(request), name, &mut |bytes| {
-        fed.extend_from_slice(bytes)
-    });
-    fed
 }
 
 /// The path a reference names on the host of `key`; `None` for another origin.

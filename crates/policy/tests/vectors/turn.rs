@@ -1,14 +1,12 @@
 //! One request: what is asked for it, and what its client sees.
 
-use crate::lines::{Lines, borrow, render, value};
+use crate::reference_store::{Form, Lines, borrow, is_precondition, range_value, value};
 use crate::store::{Key, StoredEntry};
 use weir_policy::{Covers, Event, Forwarding, Handling, Now, Serving, Storing, Transaction};
-use weir_semantics::{
-    ByteRange, ConnectionOptions, Fwd, Method, Precondition, RangeOutcome, RangeSpan, evaluate,
-    if_range_holds, select,
-};
+use weir_semantics::{ByteRange, ConnectionOptions, Fwd};
 use weir_vectors::{
-    Answer, ClientResponse, Fault, FieldContext, Observation, OriginRequest, Parameters, Step,
+    Answer, ClientResponse, Fault, Field, FieldContext, Observation, OriginRequest, Parameters,
+    Step,
 };
 
 /// One request under way.
@@ -22,17 +20,6 @@ pub(crate) struct Turn<'a> {
     /// The bytes of a stored part that the origin was asked for.
     pub(crate) asked: Option<ByteRange>,
     pub(crate) observation: Observation,
-}
-
-/// In what form a stored response answers the request.
-#[derive(Clone, Copy)]
-enum Form {
-    /// With this status and without content.
-    Bare(u16),
-    /// As stored.
-    Whole,
-    /// 206.
-    Part(ByteRange),
 }
 
 impl Turn<'_> {
@@ -115,13 +102,7 @@ impl Turn<'_> {
         };
         let missing = kept.content.missing(wanted).expect("something is missing");
         self.asked = Some(missing);
-        let span = RangeSpan::From {
-            first: missing.first,
-            last: missing.last,
-        };
-        let mut value = Vec::new();
-        span.write(&mut value);
-        String::from_utf8(value).expect("a range is text")
+        range_value(missing)
     }
 
     pub(crate) fn response_lines(&self, answer: &Answer) -> Lines {
@@ -193,29 +174,9 @@ impl Turn<'_> {
         }
     }
 
-    /// RFC 9110 §13.2.2: preconditions first, then Range.
     fn form(&self, kept: &StoredEntry) -> Form {
-        let request = borrow(&self.request);
-        let (validators, now) = (kept.validators(), self.now.wall);
         let method = self.tx.request().method;
-        let is_whole = kept.facts.status == 200;
-        if is_whole && evaluate(method, &request, &validators, now) == Precondition::NotModified {
-            return Form::Bare(304);
-        }
-        if method == Method::Head {
-            return Form::Bare(kept.facts.status);
-        }
-        if is_whole
-            && let Some(range) = value(&self.request, "range")
-            && if_range_holds(&request, &validators, now)
-        {
-            return match select(range.as_bytes(), kept.content.complete_length(), 1) {
-                RangeOutcome::Single(range) => Form::Part(range),
-                RangeOutcome::Unsatisfiable => Form::Bare(416),
-                RangeOutcome::Whole | RangeOutcome::Multiple(_) => Form::Whole,
-            };
-        }
-        Form::Whole
+        kept.base().form(method, &self.request, self.now.wall)
     }
 
     /// The verdict as parameters of Cache-Status (RFC 9211).
@@ -254,8 +215,10 @@ impl Turn<'_> {
     }
 }
 
-/// The fields that our own questions replace.
-pub(crate) fn is_precondition(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("if-") || name == "range"
+/// The lines as they are sent in `context`.
+pub(crate) fn render(fields: &[Field], context: FieldContext<'_>) -> Lines {
+    fields
+        .iter()
+        .map(|field| (field.name.clone(), field.value(context)))
+        .collect()
 }
