@@ -9,6 +9,7 @@ use crate::hit_ratio::keys::{Access, KeyRule, Keys, NumberedRequest};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use weir_trace::Fault;
 
 /// What a trace is, without a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +87,7 @@ fn walk_numbered(
         let mut numbered = Vec::with_capacity(batch.len());
         keys.number_all(batch, &mut numbered)
             .map_err(|error| TraceError {
+                fault: Fault::Outside,
                 what: format!("cannot simulate `{}`", trace.name()),
                 cause: error.to_string(),
                 hint: Some("draw a curve from a sample".to_owned()),

@@ -6,6 +6,7 @@ use crate::hit_ratio::keys::Access;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use weir_trace::Fault;
 use weir_trace::oracle_general::{RECORD_BYTES, ReadError, Record, Records};
 
 /// A file of such records.
@@ -89,6 +90,7 @@ impl Accesses for Reading<'_> {
 
 fn failure(path: &Path, cause: String, hint: Option<String>) -> TraceError {
     TraceError {
+        fault: Fault::Outside,
         what: format!("cannot read trace `{}`", path.display()),
         cause,
         hint,

@@ -67,16 +67,6 @@ impl Accesses for Reading {
     }
 }
 
-impl From<weir_trace::TraceError> for TraceError {
-    fn from(error: weir_trace::TraceError) -> Self {
-        Self {
-            what: error.what,
-            cause: error.cause,
-            hint: error.hint,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

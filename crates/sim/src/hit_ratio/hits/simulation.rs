@@ -2,6 +2,7 @@
 
 use crate::hashing::mix;
 use crate::hit_ratio::keys::NumberedRequest;
+use crate::results::outcome::ratio;
 use std::hint::black_box;
 use weir_policy::Digest;
 use weir_policy::admission::{Admission, Admissions, Rule};
@@ -48,25 +49,14 @@ impl Totals {
     /// Hits of requests; 0 without requests.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
-        share(self.hits, self.requests)
+        ratio(self.hits, self.requests)
     }
 
     /// Hit bytes of bytes; 0 without bytes.
     #[must_use]
     pub fn byte_hit_ratio(&self) -> f64 {
-        share(self.hit_bytes, self.bytes)
+        ratio(self.hit_bytes, self.bytes)
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a ratio of 53 bits is exact enough"
-)]
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        return 0.0;
-    }
-    part as f64 / whole as f64
 }
 
 /// A cache, stepped request by request. Takes four bytes a key, and of a resident what the

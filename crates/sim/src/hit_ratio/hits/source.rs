@@ -1,7 +1,7 @@
 //! Where requests come from.
 
 use crate::hit_ratio::keys::Access;
-use std::fmt;
+pub use weir_trace::TraceError;
 
 /// A trace that can be read from its beginning as often as wanted.
 pub trait Trace: Sync {
@@ -26,25 +26,6 @@ pub trait Accesses {
 
 /// Requests a batch.
 pub const BATCH: usize = 8192;
-
-/// Why a trace cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceError {
-    /// What could not be done, with the name of the trace.
-    pub what: String,
-    /// Why, with the place.
-    pub cause: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.cause)
-    }
-}
-
-impl std::error::Error for TraceError {}
 
 /// Any iterator as [`Accesses`].
 #[derive(Clone, Debug)]

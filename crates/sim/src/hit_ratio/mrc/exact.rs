@@ -5,7 +5,8 @@ use super::outcome::{Curve, CurvePoint, Curves, Method};
 use super::plan::{CurvesError, Plan};
 use super::reference::Reference;
 use super::sample::LruPart;
-use crate::hit_ratio::hits::{Listener, Simulation, Summary, Trace, broadcast, share, survey};
+use crate::hit_ratio::hits::{Listener, Simulation, Summary, Trace, broadcast, survey};
+use crate::results::outcome::ratio;
 use weir_policy::eviction::EvictionKind;
 
 /// Makes them; what the plan says of a whole trace is filled in later.
@@ -64,8 +65,8 @@ pub(super) fn exact(trace: &dyn Trace, plan: &Plan) -> Result<Curves, CurvesErro
         footprint_bytes: summary.footprint_bytes,
         sampled_share: 1.0,
         seed: None,
-        least_miss_ratio: share(summary.keys, summary.requests),
-        least_byte_miss_ratio: share(summary.footprint_bytes, summary.bytes),
+        least_miss_ratio: ratio(summary.keys, summary.requests),
+        least_byte_miss_ratio: ratio(summary.footprint_bytes, summary.bytes),
         curves,
         notes,
     })
@@ -103,8 +104,8 @@ fn simulated_curve(kind: EvictionKind, caches: &[Simulation], capacities: &[u64]
         points: points
             .map(|(capacity, cache)| {
                 let totals = cache.totals();
-                let misses = share(totals.requests - totals.hits, totals.requests);
-                let bytes = share(totals.bytes - totals.hit_bytes, totals.bytes);
+                let misses = ratio(totals.requests - totals.hits, totals.requests);
+                let bytes = ratio(totals.bytes - totals.hit_bytes, totals.bytes);
                 CurvePoint::exact(*capacity, misses, bytes)
             })
             .collect(),

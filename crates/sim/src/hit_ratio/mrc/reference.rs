@@ -3,7 +3,8 @@
 use super::outcome::{Curve, CurvePoint, Method};
 use super::plan::Plan;
 use crate::hit_ratio::bound::{FlowBound, Optimum};
-use crate::hit_ratio::hits::{Listener, Summary, share};
+use crate::hit_ratio::hits::{Listener, Summary};
+use crate::results::outcome::ratio;
 
 /// The line that no cache can be under.
 pub(super) enum Reference {
@@ -42,8 +43,8 @@ impl Reference {
                 .iter()
                 .zip(hits)
                 .map(|(capacity, (hits, bytes))| {
-                    let misses = share(summary.requests.saturating_sub(hits), summary.requests);
-                    let missed = share(summary.bytes.saturating_sub(bytes), summary.bytes);
+                    let misses = ratio(summary.requests.saturating_sub(hits), summary.requests);
+                    let missed = ratio(summary.bytes.saturating_sub(bytes), summary.bytes);
                     CurvePoint::exact(*capacity, misses, missed)
                 });
             let curve = Curve {

@@ -6,9 +6,8 @@ use super::fixed_size::FixedSize;
 use super::outcome::{Curve, CurvePoint, Curves, Method};
 use super::plan::{CurvesError, Plan};
 use super::sample::{CachePart, GROUPS, LruPart, SampledTrace, estimate};
-use crate::hit_ratio::hits::{
-    Listener, Setting, Simulation, Summary, Trace, broadcast, share, survey,
-};
+use crate::hit_ratio::hits::{Listener, Setting, Simulation, Summary, Trace, broadcast, survey};
+use crate::results::outcome::ratio;
 use weir_policy::eviction::EvictionKind;
 
 /// Makes them from a share of the keys.
@@ -192,7 +191,7 @@ fn of_sample(
     curves: Vec<Curve>,
 ) -> Curves {
     let first = float(all.keys) / share_of_keys / float(all.requests.max(1));
-    let first_bytes = share(all.footprint_bytes, all.bytes);
+    let first_bytes = ratio(all.footprint_bytes, all.bytes);
     let mut notes = vec![format!(
         "estimated from {} keys; an error is half of a 95 % interval, from {GROUPS} groups of them",
         all.keys

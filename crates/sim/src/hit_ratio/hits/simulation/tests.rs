@@ -251,6 +251,7 @@ fn trace_read_error_fails_the_simulation() {
             self.0.read(batch)?;
             if batch.is_empty() {
                 return Err(TraceError {
+                    fault: weir_trace::Fault::Outside,
                     what: "cannot read trace `broken`".to_owned(),
                     cause: "cut off".to_owned(),
                     hint: None,
