@@ -40,24 +40,23 @@ use crate::cache::Cache;
 use crate::facts::{Ask, Assumption, Assumptions};
 use crate::hashing::{ByNumber, mix};
 use crate::journal::{Happening, What};
-use crate::network::connections::{Openings, Side};
+use crate::network::connections::Side;
 use crate::network::link::Link;
 use crate::network::server_times::Known;
 use crate::network::tcp::Sender;
-use crate::results::outcome::{Connections, Latency, Outcome, Tally};
+use crate::results::outcome::{Latency, Outcome, Tally};
 use crate::results::request_result::ResultSink;
 use crate::settings::{Caching, Path, Settings, SettingsError};
 use crate::world::slab::Slab;
 use crate::world::{Event, MICROSECOND, Nanos, World};
-use collapse::Variant;
-use exchange::{Exchange, Stage};
+use collapse::Requests;
+use exchange::{Exchange, ServerDelay, Stage};
 use fetch::Fetch;
 use in_flight::InFlightResponse;
 use links::Links;
 use std::collections::VecDeque;
-use weir_policy::collapse::Collapse;
 use weir_policy::fetch::{Background, BackgroundValidations, Popularity};
-use weir_policy::{Now, Verdict};
+use weir_policy::{Commands, Now, Verdict};
 use weir_semantics::DeltaSeconds;
 use weir_trace::{Column, Columns, Row};
 use weir_workload::Chance;
@@ -82,7 +81,7 @@ pub struct Simulator {
     scratch: Sender,
     fetches: Slab<Fetch>,
     in_flight: Slab<InFlightResponse>,
-    collapse: Collapse<u64, u32, u32, Variant>,
+    collapse: Requests,
     popularity: Popularity,
     background: Background,
     server_times: Known,
@@ -180,7 +179,7 @@ impl Simulator {
             scratch: Sender::default(),
             fetches: Slab::default(),
             in_flight: Slab::default(),
-            collapse: Collapse::part_of(1),
+            collapse: Requests::part_of(1),
             popularity: Popularity::new(Popularity::DEFAULT_BYTES),
             background: Background::new(settings.background_bytes_s),
             server_times: Known::new(settings.server_times.clone()),
@@ -329,7 +328,7 @@ impl Simulator {
         let is_direct = self.settings.path != Path::Proxy;
         let client = self.links.join(ask.client, self.world.at());
         let client_rtt = self.settings.network.client_rtt_us * MICROSECOND;
-        let server = self.server_times(ask);
+        let server = self.server_delay(ask);
         let (hop, rtt, setup) = if is_direct {
             let hop = mix(ask.client) ^ ask.server;
             (hop, client_rtt + server.rtt, client_rtt + server.setup)
@@ -347,9 +346,7 @@ impl Simulator {
         exchange.ready = ready;
         exchange.connection = Some(taken);
         exchange.link = client;
-        exchange.server_rtt = server.rtt;
-        exchange.server_setup = server.setup;
-        exchange.think = server.think;
+        exchange.server_delay = server;
         if is_direct {
             // the first packet comes to the queue that is the last stretch before the client
             exchange.loop_ns = rtt;
@@ -369,7 +366,7 @@ impl Simulator {
     /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs
     /// and slow servers included; what a row does not say, others do
     /// ([`crate::network::server_times`]).
-    fn server_times(&mut self, ask: &Ask) -> ServerTimes {
+    fn server_delay(&mut self, ask: &Ask) -> ServerDelay {
         self.server_times.see(ask);
         let times = self.server_times.times();
         let setup = ask.setup.or_else(|| times.setup(ask.server));
@@ -392,7 +389,7 @@ impl Simulator {
                 self.settings.network.server_rtt_us * MICROSECOND
             }
         };
-        ServerTimes {
+        ServerDelay {
             setup: setup.unwrap_or(rtt),
             rtt,
             think: response.map_or(0, |response| response.saturating_sub(rtt)),
@@ -401,6 +398,12 @@ impl Simulator {
 
     const fn now(&self) -> Now {
         self.world.now()
+    }
+
+    /// Tells the transaction of an exchange what has happened now.
+    fn handle(&mut self, id: u32, event: weir_policy::Event<'_>) -> Commands {
+        let (now, rules) = (self.now(), self.settings.rules);
+        self.exchanges.at_mut(id).tx().handle(now, &rules, event)
     }
 
     /// The exchange goes on at `at`.
@@ -450,8 +453,8 @@ impl Simulator {
                 transfer: self.tally.transfer.summary(),
                 total: self.tally.total.summary(),
             },
-            client_connections: connections(self.clients.openings),
-            server_connections: connections(self.servers.openings),
+            client_connections: self.clients.openings,
+            server_connections: self.servers.openings,
             stored: self.cache.len() as u64,
             stored_bytes: self.cache.used_bytes(),
             evictions: self.cache.evictions,
@@ -463,23 +466,5 @@ impl Simulator {
             assumed_lifetime_s: self.settings.assumed_lifetime_s,
             out_of_order: self.tally.out_of_order,
         }
-    }
-}
-
-/// How far away the server of a request is.
-struct ServerTimes {
-    /// What a new connection takes.
-    setup: Nanos,
-    /// Round trip: the shorter of set-up and response time.
-    rtt: Nanos,
-    /// What the response takes longer.
-    think: Nanos,
-}
-
-const fn connections(openings: Openings) -> Connections {
-    Connections {
-        requests: openings.requests,
-        opened: openings.opened,
-        open_max: openings.open_max,
     }
 }

@@ -55,15 +55,14 @@ impl Simulator {
             Keep::Always => true,
             Keep::AsInTrace => ask.persistent.1,
         };
-        let (rtt, think) = (exchange.server_rtt, exchange.think);
-        let server_setup = exchange.server_setup;
+        let server_delay = exchange.server_delay;
         let taken = if exchange.is_retry {
             self.servers.take_new(now, server, tcp.initial_window)
         } else {
             self.servers.take(now, server, tcp.initial_window)
         };
-        let setup = if taken.is_new { server_setup } else { 0 };
-        let sent = self.world.now_at(self.world.at() + setup);
+        let sent = self.world.at() + server_delay.setup_of(taken);
+        let sent = self.world.now_at(sent);
         self.exchanges.at_mut(id).tx().sent(sent);
         let window = Pace::new(self.settings.read_ahead, now).window(None);
         let fetch = Fetch {
@@ -73,7 +72,7 @@ impl Simulator {
             connection: taken.id,
             is_reused: !taken.is_new,
             window: taken.window,
-            rtt,
+            rtt: server_delay.rtt,
             head_bytes: u64::from(head_bytes),
             total: u64::from(head_bytes) + answer.content_bytes,
             lives_on,
@@ -83,7 +82,7 @@ impl Simulator {
             ..Fetch::default()
         };
         let fetch = self.begin_fetch(fetch, row, taken, question);
-        let first = self.world.at() + setup + rtt + think;
+        let first = self.world.at() + server_delay.first_packet_of(taken);
         self.send_more(fetch, first);
     }
 

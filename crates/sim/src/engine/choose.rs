@@ -190,8 +190,7 @@ impl Simulator {
         }
         let exchange = self.exchanges.at(id);
         let number = exchange.number;
-        let (rtt, think) = (exchange.server_rtt, exchange.think);
-        let server_setup = exchange.server_setup;
+        let server_delay = exchange.server_delay;
         let (tx, forwarding) = Transaction::refresh(ask.request, &stored.facts, now);
         let at = self.world.at();
         let chosen = self.forgotten(ask.target);
@@ -206,9 +205,7 @@ impl Simulator {
         refreshing.kept = Some(Box::new(stored));
         refreshing.chosen = chosen;
         refreshing.forwarding = forwarding;
-        refreshing.server_rtt = rtt;
-        refreshing.server_setup = server_setup;
-        refreshing.think = think;
+        refreshing.server_delay = server_delay;
         self.uses(own, which);
         self.go(own);
     }

@@ -6,11 +6,14 @@ use super::exchange::{Confirming, Reading, Stage};
 use crate::cache::Which;
 use crate::journal::What;
 use crate::world::{self, MILLISECOND};
-use weir_policy::collapse::{self, GroupId, Selection, Terms};
+use weir_policy::collapse::{self, Collapse, GroupId, Selection, Terms};
 use weir_policy::{Command, Event, Forwarding, JoinKind, Missing};
 
 /// A variant of a target, by what the fields say that its origin looks at.
 pub(super) type Variant = u64;
+
+/// The requests that follow others or lead them: by target, exchange, in-flight response.
+pub(super) type Requests = Collapse<u64, u32, u32, Variant>;
 
 type Commands = Vec<(u32, collapse::Command<u32>)>;
 
@@ -154,9 +157,7 @@ impl Simulator {
         match leads {
             Some(group) => {
                 self.in_flight.at_mut(id).group = Some(group);
-                let mut commands = Commands::new();
-                self.collapse.head(group, id, &mut commands);
-                self.carry_out(commands);
+                self.tell_followers(|collapse, commands| collapse.head(group, id, commands));
             }
             None if answers_others => {
                 let target = self.in_flight.at(id).stored.target;
@@ -183,22 +184,20 @@ impl Simulator {
             let _ = self.collapse.close(group);
         }
         let Some(group) = leads else { return };
-        let mut commands = Commands::new();
-        if is_stored {
-            self.collapse.stored(group, &mut commands);
-        } else {
-            let now = self.now();
-            self.collapse.refused(now, group, None, &mut commands);
-        }
-        self.carry_out(commands);
+        let now = self.now();
+        self.tell_followers(|collapse, commands| {
+            if is_stored {
+                collapse.stored(group, commands);
+            } else {
+                collapse.refused(now, group, None, commands);
+            }
+        });
     }
 
     /// The response of a leader is stored already.
     pub(super) fn lead_stored(&mut self, id: u32) {
         if let Some(group) = self.exchanges.at_mut(id).leads.take() {
-            let mut commands = Commands::new();
-            self.collapse.stored(group, &mut commands);
-            self.carry_out(commands);
+            self.tell_followers(|collapse, commands| collapse.stored(group, commands));
         }
     }
 
@@ -209,22 +208,23 @@ impl Simulator {
             let now = self.now();
             let until = now.tick.plus_ms(self.settings.uncollapsible_ms);
             let until = is_remembered.then_some(until);
-            let mut commands = Commands::new();
-            self.collapse.refused(now, group, until, &mut commands);
-            self.carry_out(commands);
+            self.tell_followers(|collapse, commands| {
+                collapse.refused(now, group, until, commands);
+            });
         }
     }
 
     /// A leader has no response for others.
     pub(super) fn lead_failed(&mut self, id: u32) {
         if let Some(group) = self.exchanges.at_mut(id).leads.take() {
-            let mut commands = Commands::new();
-            self.collapse.failed(group, &mut commands);
-            self.carry_out(commands);
+            self.tell_followers(|collapse, commands| collapse.failed(group, commands));
         }
     }
 
-    fn carry_out(&mut self, commands: Commands) {
+    /// A group has a response, or none: its followers do what the policy says then.
+    fn tell_followers(&mut self, event: impl FnOnce(&mut Requests, &mut Commands)) {
+        let mut commands = Commands::new();
+        event(&mut self.collapse, &mut commands);
         for (id, command) in commands {
             match command {
                 collapse::Command::Read(group, in_flight) => {

@@ -49,10 +49,7 @@ pub(super) struct Exchange {
     pub(super) connection: Option<ConnectionUse>,
     /// The client's link.
     pub(super) link: u32,
-    pub(super) server_rtt: Nanos,
-    /// What a new connection to the server takes.
-    pub(super) server_setup: Nanos,
-    pub(super) think: Nanos,
+    pub(super) server_delay: ServerDelay,
     pub(super) loop_ns: Nanos,
     pub(super) after_ns: Nanos,
 
@@ -113,6 +110,29 @@ pub(super) struct Exchange {
     pub(super) is_blocked_until: Nanos,
 }
 
+/// How long the server of a request takes to respond.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ServerDelay {
+    /// Set-up of a new connection to it.
+    pub(super) setup: Nanos,
+    /// Round trip: the shorter of set-up and response time.
+    pub(super) rtt: Nanos,
+    /// The rest of the response time.
+    pub(super) think: Nanos,
+}
+
+impl ServerDelay {
+    /// Until a request on this connection is sent.
+    pub(super) const fn setup_of(self, connection: ConnectionUse) -> Nanos {
+        if connection.is_new { self.setup } else { 0 }
+    }
+
+    /// Until the first packet of the response is at the queue.
+    pub(super) const fn first_packet_of(self, connection: ConnectionUse) -> Nanos {
+        self.setup_of(connection) + self.rtt + self.think
+    }
+}
+
 /// The rest of a response, worked out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendForecast {
@@ -164,9 +184,7 @@ impl Default for Exchange {
             ready: 0,
             connection: None,
             link: 0,
-            server_rtt: 0,
-            server_setup: 0,
-            think: 0,
+            server_delay: ServerDelay::default(),
             loop_ns: 0,
             after_ns: 0,
             found: None,

@@ -29,13 +29,12 @@ impl Simulator {
         let Some(answer) = self.fetches.at_mut(fetch).answer.take() else {
             return;
         };
-        let (now, rules) = (self.now(), self.settings.rules);
         let merging = self.merging(id, &answer);
         let event = match &merging {
             Some(merging) => Event::Update(merging.update(&answer.facts)),
             None => Event::Response(&answer.facts),
         };
-        let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        let commands = self.handle(id, event);
         let (mut kept, mut is_stored) = (None, false);
         for command in commands.iter() {
             match command {
@@ -141,11 +140,9 @@ impl Simulator {
 
     /// A validation in the background brings what neither a client nor the store takes.
     fn give_up_refresh(&mut self, id: u32, fetch: u32, held: Option<u64>) {
-        let (now, rules) = (self.now(), self.settings.rules);
         if let Some(held) = held {
             self.cache.give_back(held);
-            let event = Event::Incomplete;
-            self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+            self.handle(id, Event::Incomplete);
         }
         self.stop(fetch);
         self.end_refresh(id);
@@ -171,9 +168,7 @@ impl Simulator {
             Ok(held) => return Some(held),
             Err(refusal) => refusal,
         };
-        let (now, rules) = (self.now(), self.settings.rules);
-        let event = Event::NotAdmitted(refusal);
-        self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        self.handle(id, Event::NotAdmitted(refusal));
         None
     }
 
@@ -217,9 +212,7 @@ impl Simulator {
             match self.store(stored, held, is_outdated) {
                 Ok(_) => self.lead_stored(id),
                 Err(refusal) => {
-                    let (now, rules) = (self.now(), self.settings.rules);
-                    let event = Event::NotAdmitted(refusal);
-                    self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+                    self.handle(id, Event::NotAdmitted(refusal));
                     if refusal == Refusal::NotResident {
                         self.lead_stored(id);
                     } else {
@@ -266,7 +259,7 @@ impl Simulator {
             read_ahead_max: 0,
         });
         let client_us = u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX);
-        let server_us = u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX);
+        let server_us = u32::try_from(exchange.server_delay.rtt / 1000).unwrap_or(u32::MAX);
         let single_reader = is_paced.then(|| {
             let round_trips = (client_us, server_us);
             let length = answer.span.to;
@@ -296,9 +289,7 @@ impl Simulator {
             tx: *exchange.tx(),
             server: exchange.ask().server,
             lives_on: self.fetches.at(fetch).lives_on,
-            server_setup: exchange.server_setup,
-            rtt: exchange.server_rtt,
-            think: exchange.think,
+            server_delay: exchange.server_delay,
             client_us,
             server_us,
             fetches: Vec::new(),
@@ -381,9 +372,7 @@ impl Simulator {
         self.lead_failed(id);
         // no excuse to serve it
         let _ = self.lose_forgotten(id);
-        let (now, rules) = (self.now(), self.settings.rules);
-        let event = Event::Failed(Failure::Disconnected);
-        let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        let commands = self.handle(id, Event::Failed(Failure::Disconnected));
         match commands.first() {
             Some(Command::Serve(_)) => self.serve_stored(id),
             _ if self.exchanges.at(id).is_background => self.serve_stored(id),

@@ -7,14 +7,14 @@
 use super::Simulator;
 use super::ask::is_found;
 use super::collapse::Variant;
-use super::exchange::{Confirming, Stage};
+use super::exchange::{Confirming, ServerDelay, Stage};
 use super::fetch::{Fetch, For};
 use super::plain::Plain;
 use super::single_reader::SingleReader;
 use crate::cache::{ContentId, StoredResponse, Which, digest};
 use crate::facts::Ask;
 use crate::journal::{Question, What};
-use crate::world::{Event, Nanos};
+use crate::world::Event;
 use weir_policy::collapse::{GroupId, Selection};
 use weir_policy::fetch::{
     AbortDecision, AbortPolicy, ByteSpan, Chance, Confirm, CutReason, FetchEnd, FetchId,
@@ -60,10 +60,7 @@ pub(super) struct InFlightResponse {
     pub(super) server: u64,
     /// Connections to the server are kept open.
     pub(super) lives_on: bool,
-    /// What a new connection to it takes.
-    pub(super) server_setup: Nanos,
-    pub(super) rtt: Nanos,
-    pub(super) think: Nanos,
+    pub(super) server_delay: ServerDelay,
     pub(super) client_us: u32,
     pub(super) server_us: u32,
     pub(super) fetches: Vec<(FetchId, u32)>,
@@ -84,6 +81,12 @@ impl InFlightResponse {
         self.fill
             .as_mut()
             .expect("a response that is not plain has a fill")
+    }
+
+    /// A reader reads no more.
+    fn detach(&mut self, reader: ReaderId) {
+        self.fill().leave(reader);
+        self.readers.retain(|(known, _)| *known != reader);
     }
 
     /// Whether it is the variant for this request.
@@ -413,8 +416,7 @@ impl Simulator {
                 true
             }
             Confirm::No => {
-                in_flight.fill().leave(reader);
-                in_flight.readers.retain(|(known, _)| *known != reader);
+                in_flight.detach(reader);
                 let it = self.exchanges.at_mut(exchange);
                 it.confirming = None;
                 it.reading = None;
@@ -432,9 +434,7 @@ impl Simulator {
         it.is_all = true;
         it.written = it.written.max(it.head_bytes);
         it.reading = None;
-        let in_flight = self.in_flight.at_mut(id);
-        in_flight.fill().leave(reader);
-        in_flight.readers.retain(|(known, _)| *known != reader);
+        self.in_flight.at_mut(id).detach(reader);
     }
 
     /// A reader is gone.
@@ -445,11 +445,9 @@ impl Simulator {
         let Some(reading) = self.exchanges.at_mut(exchange).reading.take() else {
             return;
         };
-        let in_flight = self.in_flight.at_mut(reading.in_flight);
-        in_flight.fill().leave(reading.reader);
-        in_flight
-            .readers
-            .retain(|(known, _)| *known != reading.reader);
+        self.in_flight
+            .at_mut(reading.in_flight)
+            .detach(reading.reader);
         self.drive(reading.in_flight);
     }
 
@@ -468,8 +466,7 @@ impl Simulator {
             .fill()
             .set_round_trips(fetch_id, client_us, server_us);
         let window = in_flight.fill().window(fetch_id);
-        let (server, rtt, think) = (in_flight.server, in_flight.rtt, in_flight.think);
-        let server_setup = in_flight.server_setup;
+        let (server, server_delay) = (in_flight.server, in_flight.server_delay);
         let (head_bytes, lives_on) = (u64::from(in_flight.stored.head_bytes), in_flight.lives_on);
         let tcp = self.settings.network.tcp;
         let taken = self.servers.take(now, server, tcp.initial_window);
@@ -487,7 +484,7 @@ impl Simulator {
             connection: taken.id,
             is_reused: !taken.is_new,
             window: taken.window,
-            rtt,
+            rtt: server_delay.rtt,
             lives_on,
             head_bytes,
             total: head_bytes + content,
@@ -499,8 +496,7 @@ impl Simulator {
         };
         let fetch = self.begin_fetch(fetch, row, taken, Question::Part(span));
         self.in_flight.at_mut(id).fetches.push((fetch_id, fetch));
-        let setup = if taken.is_new { server_setup } else { 0 };
-        let first = self.world.at() + setup + rtt + think;
+        let first = self.world.at() + server_delay.first_packet_of(taken);
         self.send_more(fetch, first);
     }
 
@@ -510,14 +506,14 @@ impl Simulator {
         let (now, tcp) = (self.now(), self.settings.network.tcp);
         self.stop(former);
         let in_flight = self.in_flight.at(id);
-        let (server, setup, think) = (in_flight.server, in_flight.server_setup, in_flight.think);
+        let (server, server_delay) = (in_flight.server, in_flight.server_delay);
         let taken = self.servers.take_new(now, server, tcp.initial_window);
         let it = self.fetches.at(former);
         let Some((row, span)) = it.gap else {
             debug_assert!(false, "only a fetch of missing bytes fails here");
             return;
         };
-        let first = self.world.at() + setup + it.rtt + think;
+        let first = self.world.at() + server_delay.first_packet_of(taken);
         let fetch = Fetch {
             owner: For::InFlight(id, fetch_id),
             connection: taken.id,

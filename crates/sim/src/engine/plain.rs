@@ -161,16 +161,8 @@ impl Plain {
         now: Now,
         round_trips: (u32, u32),
     ) -> (InFlightState, FetchId, Option<ReaderId>) {
-        let span = ByteSpan {
-            from: 0,
-            to: self.length,
-        };
-        let mut fill = InFlightState::new(self.rules, now, Some(self.length), ByteSpans::new());
-        let fetch = fill.begin(now, span);
-        fill.set_round_trips(fetch, round_trips.0, round_trips.1);
-        let reader = fill.attach(span);
-        debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
-        if let Ok(reader) = reader {
+        let (mut fill, fetch, reader) = one_reader(self.rules, now, self.length, round_trips);
+        if let Some(reader) = reader {
             // in no larger pieces than it came: its read-ahead was never further
             let mut from = 0;
             while let Some(given) = ByteSpan::new(from, self.front.min(from + self.read_ahead_max))
@@ -181,6 +173,26 @@ impl Plain {
                 from = given.to;
             }
         }
-        (fill, fetch, reader.ok())
+        (fill, fetch, reader)
     }
+}
+
+/// A response of `length` bytes of which nothing has come, with one fetch and one reader of all of
+/// it.
+pub(super) fn one_reader(
+    rules: InFlightRules,
+    begun: Now,
+    length: u64,
+    (client_us, server_us): (u32, u32),
+) -> (InFlightState, FetchId, Option<ReaderId>) {
+    let span = ByteSpan {
+        from: 0,
+        to: length,
+    };
+    let mut fill = InFlightState::new(rules, begun, Some(length), ByteSpans::new());
+    let fetch = fill.begin(begun, span);
+    fill.set_round_trips(fetch, client_us, server_us);
+    let reader = fill.attach(span);
+    debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
+    (fill, fetch, reader.ok())
 }

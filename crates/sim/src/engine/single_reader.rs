@@ -9,10 +9,9 @@
 
 use super::Simulator;
 use super::ask::Answer;
+use super::plain::one_reader;
 use weir_policy::Now;
-use weir_policy::fetch::{
-    ByteSpan, ByteSpans, FetchId, InFlightRules, InFlightState, Pace, ReaderId,
-};
+use weir_policy::fetch::{ByteSpan, FetchId, InFlightRules, InFlightState, Pace, ReaderId};
 
 /// A response with one fetch and one reader.
 #[derive(Clone, Debug)]
@@ -126,17 +125,8 @@ impl SingleReader {
 
     /// The `InFlightState` that has been told the same, its fetch, and its reader.
     pub(super) fn told(&self) -> (InFlightState, FetchId, Option<ReaderId>) {
-        let span = ByteSpan {
-            from: 0,
-            to: self.length,
-        };
-        let length = Some(self.length);
-        let mut fill = InFlightState::new(self.rules, self.begun, length, ByteSpans::new());
-        let fetch = fill.begin(self.begun, span);
-        fill.set_round_trips(fetch, self.round_trips.0, self.round_trips.1);
-        let reader = fill.attach(span);
-        debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
-        let reader = reader.ok();
+        let (mut fill, fetch, reader) =
+            one_reader(self.rules, self.begun, self.length, self.round_trips);
         let mut at = 0;
         for told in &self.told {
             if told.came > 0 {

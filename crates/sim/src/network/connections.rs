@@ -6,16 +6,20 @@
 //! window while it is idle.
 
 use crate::hashing::ByNumber;
+use serde::Serialize;
 use std::collections::VecDeque;
 use weir_policy::connections::{ConnectionId, IdleQueue};
 use weir_policy::{Now, Tick};
 
-/// What happened on one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Openings {
-    pub(crate) requests: u64,
-    pub(crate) opened: u64,
-    pub(crate) open_max: u64,
+/// Connections of one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Connections {
+    /// Requests that used one.
+    pub requests: u64,
+    /// Connections that were opened.
+    pub opened: u64,
+    /// Open at the same time, at most.
+    pub open_max: u64,
 }
 
 /// The connections between two kinds of hosts.
@@ -32,7 +36,7 @@ pub(crate) struct Side {
     ending: VecDeque<(Tick, u32, u32)>,
     times_idle: u64,
     open: u64,
-    pub(crate) openings: Openings,
+    pub(crate) openings: Connections,
 }
 
 /// A host, while it has an open connection; then its number is another one's.
@@ -73,7 +77,7 @@ impl Side {
             ending: VecDeque::new(),
             times_idle: 0,
             open: 0,
-            openings: Openings::default(),
+            openings: Connections::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a run came to.
 
 use crate::facts::Assumptions;
+pub use crate::network::connections::Connections;
 use crate::network::link::LinkTraffic;
 use crate::results::spread::{Spread, Summary};
 use serde::Serialize;
@@ -116,17 +117,6 @@ pub struct Latency {
     pub transfer: Summary,
     /// All of it.
     pub total: Summary,
-}
-
-/// Connections of one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Connections {
-    /// Requests that used one.
-    pub requests: u64,
-    /// Connections that were opened.
-    pub opened: u64,
-    /// Open at the same time, at most.
-    pub open_max: u64,
 }
 
 impl Connections {
