@@ -110,7 +110,7 @@ fn judge_response(
 }
 
 fn judge_fields(
-    who: &str,
+    observer: &str,
     fields: &[(String, String)],
     has: &[FieldPattern],
     has_not: &[String],
@@ -126,14 +126,14 @@ fn judge_fields(
     for pattern in has {
         match pattern {
             FieldPattern::Named(name) if values(name).is_empty() => {
-                differences.push(format!("{who} no {name}"));
+                differences.push(format!("{observer} no {name}"));
             }
             FieldPattern::Named(_) => {}
             FieldPattern::Line(field) => {
                 let (found, value) = (values(&field.name), field.value(context));
                 if !found.contains(&value.as_str()) {
                     let name = &field.name;
-                    differences.push(format!("{who} {name} {found:?}, expected `{value}`"));
+                    differences.push(format!("{observer} {name} {found:?}, expected `{value}`"));
                 }
             }
         }
@@ -141,7 +141,7 @@ fn judge_fields(
     for name in has_not {
         let found = values(name);
         if !found.is_empty() {
-            differences.push(format!("{who} {name} {found:?}, expected none"));
+            differences.push(format!("{observer} {name} {found:?}, expected none"));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Conformance vectors: conversations in virtual time that hold for a shared HTTP cache, whoever
-//! runs them.
+//! Conformance vectors: conversations in virtual time that hold for any shared HTTP cache.
 //!
 //! The vectors are the files `*.toml` beside this crate's manifest, one file a subject. A vector
 //! says what a client asks, whether the origin must be asked, what it answers, and what the client

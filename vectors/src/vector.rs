@@ -72,7 +72,7 @@ pub enum Word {
     Gateway,
 }
 
-/// Who runs vectors here.
+/// The runners of vectors here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// Decisions alone.

@@ -88,7 +88,7 @@ impl Catalog {
         }
     }
 
-    /// The same, for a caller who keeps `slot_overhead_bytes` in tables of its own for each slot,
+    /// The same, for a caller that keeps `slot_overhead_bytes` in tables of its own for each slot,
     /// be it taken or vacant: they count as overhead, as tables do not shrink when entries leave.
     /// Such tables follow [`Self::slots`].
     #[must_use]
@@ -121,15 +121,14 @@ impl Catalog {
         }
     }
 
-    /// Admits a response of `size_bytes` under `key`, and appends to `victims` those who leave for
+    /// Admits a response of `size_bytes` under `key`, and appends to `victims` those that leave for
     /// it.
     ///
     /// The caller sees to it that a key is resident once: to replace a stored response by another
-    /// of the same key, [`Self::resize`] keeps its history, `remove` and `admit` make it a
-    /// stranger.
+    /// of the same key, [`Self::resize`] keeps its history, `remove` and `admit` forget it.
     ///
     /// # Errors
-    /// [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; nobody has left then.
+    /// [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; no entry has left then.
     pub fn admit(
         &mut self,
         key: Digest,
@@ -213,12 +212,12 @@ impl Catalog {
         }
     }
 
-    /// The entry in `slot` now has `size_bytes`; appends to `victims` those who leave for it, never
-    /// itself.
+    /// The entry in `slot` now has `size_bytes`; appends to `victims` those that leave for it,
+    /// never itself.
     ///
     /// # Errors
-    /// [`Refusal::TooLarge`] and [`Refusal::NotResident`]; nobody has left, and the entry keeps its
-    /// former size.
+    /// [`Refusal::TooLarge`] and [`Refusal::NotResident`]; no entry has left, and this one keeps
+    /// its former size.
     pub fn resize(
         &mut self,
         slot: Slot,
@@ -259,11 +258,11 @@ impl Catalog {
         }
     }
 
-    /// Changes the budget, and appends to `victims` those who leave for it.
+    /// Changes the budget, and appends to `victims` those that leave for it.
     ///
     /// Slots cannot move, so a budget cut to a small part (one of which the arrays alone would take
-    /// a quarter) drops the upper slots first, whoever is there, to give back their memory; at
-    /// worst nobody stays.
+    /// a quarter) drops the upper slots first, with their entries, to give back their memory;
+    /// at worst no entry stays.
     pub fn set_budget(&mut self, budget_bytes: u64, victims: &mut Vec<Slot>) {
         let former = core::mem::replace(&mut self.budget_bytes, budget_bytes);
         if self.overhead_bytes() > budget_bytes / 4 && budget_bytes < former {
@@ -274,7 +273,7 @@ impl Catalog {
     }
 
     /// A victim has left, but `bytes` of it are still in use: they count until [`Self::release`].
-    /// Appends to `victims` those who leave instead.
+    /// Appends to `victims` those that leave instead.
     pub fn hold(&mut self, bytes: u64, victims: &mut Vec<Slot>) {
         self.held_bytes += bytes;
         self.evict_to_fit(victims);
@@ -351,7 +350,7 @@ impl Catalog {
         self.eviction.residents()
     }
 
-    /// Whether nobody is resident.
+    /// Whether no entry is resident.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -384,7 +383,7 @@ impl Catalog {
         assert_eq!(
             resident,
             self.len(),
-            "the algorithm has lost or kept somebody"
+            "the algorithm has lost or kept an entry"
         );
         let mut vacant = 0;
         let mut next = self.vacant;
@@ -413,14 +412,14 @@ impl Catalog {
                     return Ok(());
                 }
             } else if self.cells.len() >= SLOTS_MAX {
-                // Somebody would have to leave though there is room: rather refuse than hide that.
+                // An entry would have to leave though there is room: rather refuse than hide that.
                 return Err(Refusal::NoSlot);
             } else if self.fits_grown(size_bytes) {
                 self.grow();
                 continue;
             }
             if !self.evict_one(None, victims) {
-                // Nobody is left, and the empty arrays are what is in the way.
+                // No entry is left, and the empty arrays take the room.
                 self.cut(0, victims);
                 self.grow();
                 return Ok(());
@@ -484,7 +483,7 @@ impl Catalog {
         }
     }
 
-    /// Drops the slots from `slots` on, whoever is there, and gives back their memory.
+    /// Drops the slots from `slots` on, with their entries, and gives back their memory.
     fn cut(&mut self, slots: usize, victims: &mut Vec<Slot>) {
         for index in slots..self.cells.len() {
             if let (Some(size_bytes), Ok(slot)) =

@@ -5,7 +5,7 @@
 //! with what to do. The live proxy, the simulator and the tests drive the same values, so a
 //! decision can be tried on paper before it is trusted with traffic. Deliberately absent: clocks,
 //! sockets, threads, locks, content bytes, text that a client sees. Policies take `&mut self` and
-//! the time; whoever shares them puts the lock around.
+//! the time; a driver that shares them puts the lock around.
 
 extern crate alloc;
 

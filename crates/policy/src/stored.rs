@@ -87,8 +87,8 @@ impl StoredFacts {
         }
     }
 
-    /// When it was received, by the wall clock as it is now: for who writes it down, as ticks mean
-    /// nothing to another process. In doubt a second earlier.
+    /// When it was received, by the wall clock as it is now: for records, as ticks mean nothing to
+    /// another process. In doubt a second earlier.
     #[must_use]
     pub fn received(&self, now: Now) -> Timestamp {
         let resident_s = now.tick.ms_since(self.response_tick).div_ceil(1000);
@@ -97,8 +97,8 @@ impl StoredFacts {
     }
 
     /// The same facts in another process, of a response received at `received`. If the wall clock
-    /// stands before that, it was set back, and nobody knows how old the response is: it is older
-    /// than any is fresh.
+    /// stands before that, it was set back, and the age of the response is not known: it counts as
+    /// older than any fresh response.
     #[must_use]
     pub fn read_from_disk(self, received: Timestamp, now: Now) -> Self {
         if now.wall < received {

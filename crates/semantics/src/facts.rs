@@ -14,7 +14,7 @@ use crate::time::{DeltaSeconds, Timestamp};
 use crate::validation::entity_tag::{EntityTag, Strength};
 
 /// Fields one response may vary on; a longer list is read as `*`. Each is hashed at every look-up,
-/// and nobody means more than a handful.
+/// and responses name a handful at most.
 pub const NOMINATED_FIELDS_MAX: usize = 64;
 
 /// What a request says.
@@ -174,8 +174,8 @@ pub struct ResponseFacts {
     pub content_range: Option<ContentRange>,
     /// Is there a `Pragma` field? It means nothing in a response (RFC 9111 §5.4).
     pub has_pragma: bool,
-    /// Do some lines of its head end in LF and some in CRLF? The fields do not tell: whoever reads
-    /// the head sets it.
+    /// Do some lines of its head end in LF and some in CRLF? The fields do not tell: the reader
+    /// of the head sets it.
     pub has_mixed_line_ends: bool,
 }
 

@@ -9,8 +9,8 @@
 //! `weir-wire`.
 //!
 //! The main choice: the functions of the hot path borrow and copy, they do not allocate. A request
-//! is read into [`RequestFacts`] and [`Target`] once; afterwards nobody looks at field lines by
-//! name again to decide about it. Parsers are tolerant where the RFC asks recipients to be, and
+//! is read into [`RequestFacts`] and [`Target`] once; no later decision looks for field lines by
+//! name again. Parsers are tolerant where the RFC asks recipients to be, and
 //! where a value can be read in two ways the reading that reuses less is taken. There is no clock
 //! in here: the time is an argument.
 

@@ -1,7 +1,7 @@
 //! Checksums that know where they belong.
 //!
 //! XXH3-64: a few bytes a cycle, and no two places share a seed. It finds damage, not forgery:
-//! whoever can write to the store's files can also compute it. But content comes from strangers,
+//! a process that can write to the store's files can also compute it. But content is not trusted,
 //! and a scan for the next intact header runs through content: the store id, which never leaves the
 //! store, makes a header that an origin made up fail there.
 

@@ -1,5 +1,5 @@
-//! How much of a budget those may hold who are arriving: they are never evicted, and without a
-//! limit slow next hops would leave no room for what is asked for again and again.
+//! How much of a budget in-flight responses may hold: they are never evicted, and without a limit
+//! slow next hops would leave no room for what is requested again and again.
 
 use super::Refusal;
 

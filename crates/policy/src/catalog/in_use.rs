@@ -1,5 +1,5 @@
-//! Making room where some of the resident are in use: who reads one holds its bytes, and they would
-//! not be given back if it left.
+//! Making room where some residents are in use: a reader holds the bytes of its entry, so an
+//! eviction of that entry would not free them.
 
 use super::{Catalog, NO_SLOT, Refusal, SLOTS_MAX, Slot};
 use crate::digest::Digest;
@@ -17,8 +17,8 @@ pub const UNPINNED_CONTENT_BYTES_MAX: u64 = 200 * 1024;
 pub type InUse<'a> = &'a dyn Fn(Slot) -> Option<Digest>;
 
 impl Catalog {
-    /// Makes others leave, who are appended to `victims`, until [`Self::hold`] of `size_bytes`
-    /// makes nobody leave. Who is in use stays.
+    /// Evicts entries, which are appended to `victims`, until [`Self::hold`] of `size_bytes` evicts
+    /// no further one. Entries in use stay.
     ///
     /// # Errors
     /// [`Refusal::AllInUse`]; some may have left.
@@ -38,7 +38,7 @@ impl Catalog {
     /// The same for [`Self::admit`] of a response of `size_bytes`.
     ///
     /// # Errors
-    /// [`Refusal::TooLarge`], and nobody has left then; [`Refusal::AllInUse`], as there.
+    /// [`Refusal::TooLarge`], and no entry was evicted then; [`Refusal::AllInUse`], as there.
     pub fn make_room_to_admit(
         &mut self,
         size_bytes: u64,

@@ -170,8 +170,8 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
         self.uncollapsible.remove(group.key);
     }
 
-    /// A response of `key` is in flight, and nobody waits for it: newcomers may read it. `None` if
-    /// there are too many groups.
+    /// A response of `key` is in flight, and no request waits for it: later ones may read it.
+    /// `None` if there are too many groups.
     pub fn publish(&mut self, key: K, response: P) -> Option<GroupId> {
         self.uncollapsible.remove(key);
         let first = self.first.get(&key).copied();
@@ -248,7 +248,7 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
 
     /// A follower waits no longer: it reads the in-flight response, does not want to, or its client
     /// has disconnected. The in-flight response, if no other follower is about to read it; it may
-    /// be for nobody now.
+    /// have no reader now.
     pub fn leave(
         &mut self,
         follower: FollowerId,

@@ -8,7 +8,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use weir_semantics::words;
 
 /// Which clients are served: those in `allow` and not in `deny`. By default the loopback only, so
-/// that nobody runs an open proxy without having said so.
+/// that an open proxy has to be configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRules {
     /// Served.

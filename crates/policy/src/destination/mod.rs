@@ -1,4 +1,5 @@
-//! Whom we connect to, and who may connect to us: judged by address, never by name.
+//! Which destinations are connected to, and which clients may connect: judged by address, never by
+//! name.
 //!
 //! A proxy sits where its clients do not: its loopback, its private networks and its provider's
 //! metadata service answer it as one of their own. So a destination is checked after resolution, on

@@ -76,7 +76,7 @@ impl Queue {
         self.oldest
     }
 
-    /// Whether nobody but `spared` is in the queue. `spared` may be [`NONE`], or in another queue.
+    /// Whether no slot but `spared` is in the queue. `spared` may be [`NONE`], or in another queue.
     pub(super) const fn holds_only(&self, spared: u32) -> bool {
         self.len == 0 || (self.len == 1 && self.oldest == spared)
     }

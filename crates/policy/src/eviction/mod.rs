@@ -89,7 +89,7 @@ pub trait Eviction: fmt::Debug + Send + Sync {
 
     /// One under `key` was asked for that is not resident: whether it was so lately enough that it
     /// would be kept if it were. If not, it is remembered as if it had come and gone. An algorithm
-    /// without a memory of who has gone keeps everybody.
+    /// without a memory of evicted keys keeps all.
     fn would_keep(&mut self, key: Digest) -> bool {
         let _ = key;
         true
@@ -112,7 +112,7 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     /// is learnt from it.
     fn remove(&mut self, slot: Slot);
 
-    /// Chooses a victim and forgets it; never `spared`. `None` if there is nobody else.
+    /// Chooses a victim and forgets it; never `spared`. `None` if there is no other.
     fn evict(&mut self, spared: Option<Slot>) -> Option<Slot>;
 
     /// How many are resident.

@@ -23,7 +23,7 @@
 use super::popularity::Chance;
 use weir_semantics::words;
 
-/// What decides whether a fetch goes on that nobody reads any more.
+/// What decides whether a fetch without readers goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortPolicy {
     /// Never.

@@ -1,7 +1,7 @@
-//! The bytes a second that fetches may take while nobody reads.
+//! The bytes a second that fetches without readers may take.
 //!
 //! A token bucket one second deep: what was not taken in a second is not saved up for later, so
-//! that no burst of fetches nobody waits for gets in the way of those somebody does.
+//! that no burst of fetches without readers delays those that have readers.
 
 use crate::now::{Now, Tick};
 
@@ -54,8 +54,8 @@ impl Background {
         whole(self.milli_bytes_at(now.tick))
     }
 
-    /// When `bytes`, or what the bucket holds if that is less, can be taken, if nobody else takes
-    /// them before; never ([`u64::MAX`]) if the rate is 0.
+    /// When `bytes`, or what the bucket holds if that is less, can be taken, if no other fetch
+    /// takes them before; never ([`u64::MAX`]) if the rate is 0.
     #[must_use]
     pub fn ready_at(&self, now: Now, bytes: u64) -> Tick {
         let wanted = u128::from(bytes.min(self.rate_bytes_s).max(1)) * 1000;

@@ -1,4 +1,4 @@
-//! An in-flight response: who reads where, which fetches run, and how much each may take.
+//! An in-flight response: where each reader reads, which fetches run, and how much each may take.
 //!
 //! The driver keeps the bytes; a `InFlightState` knows their spans. It is one value behind one
 //! lock, told of everything that happens to the response, and asked by each reader what it can do
@@ -15,12 +15,12 @@
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
 //!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if
 //!   all run,
-//!   one that waits for a slow reader, or that nobody reads, gives way ([`ReadPermit::Yield`]).
+//!   one that waits for a slow reader, or has no reader, gives way ([`ReadPermit::Yield`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
 //!   that may not be shared; then each reader may still ask for itself alone. A cut of a fetch that
-//!   nobody was waiting for closes nothing if it can be resumed: next hops do lose patience with a
-//!   proxy that makes them wait.
+//!   no reader was waiting for closes nothing if it can be resumed: next hops do lose patience with
+//!   a proxy that makes them wait.
 
 mod byte_counts;
 mod confirm;
@@ -65,7 +65,7 @@ pub struct InFlightState {
 }
 
 impl InFlightState {
-    /// A response of which `present` is here already, with nobody reading and nothing fetched.
+    /// A response of which `present` is here already, without readers and fetches.
     #[must_use]
     pub fn new(
         rules: InFlightRules,
@@ -173,7 +173,7 @@ impl InFlightState {
             .min(before.to)
             .max(before.at);
         let missing = self.present.run_end(at);
-        // who comes by another one is not as fast as the way it has made
+        // a reader that comes by another fetch is not as fast as the distance suggests
         let fastest = self
             .bringing(missing)
             .and_then(|fetch| self.fastest(fetch))
@@ -264,7 +264,7 @@ impl InFlightState {
         }
     }
 
-    /// It was judged that the fetch goes on though nobody reads: until a reader needs it again, and
+    /// It was judged that the fetch goes on without readers: until a reader needs it again, and
     /// leaves again.
     pub fn continue_unread(&mut self, fetch: FetchId) {
         if let Some(fetch) = self.fetches.get_mut(fetch) {
@@ -342,7 +342,7 @@ impl InFlightState {
         self.readers.fastest(places, fetch.front)
     }
 
-    /// A reader stands at `at`: the fetch it needs is nobody's no longer.
+    /// A reader stands at `at`: the fetch that it needs has a reader again.
     fn claim(&mut self, at: u64) {
         let missing = self.present.run_end(at);
         let Some(id) = self.bringing(missing).map(|fetch| fetch.id) else {
@@ -354,8 +354,8 @@ impl InFlightState {
         }
     }
 
-    /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought
-    /// something: who cuts us off at once is not asked again and again.
+    /// Whether a fetch was cut while no reader waited for it, and can be resumed. It must have
+    /// brought something: a next hop that cuts at once is not asked again and again.
     fn was_kept_waiting(&self, fetch: &Fetch, permit: ReadPermit) -> bool {
         // one whose head was awaited may have brought that alone
         let is_head_alone = fetch.is_confirmed && fetch.expected_by.is_some();

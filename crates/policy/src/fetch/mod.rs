@@ -3,10 +3,10 @@
 //!
 //! A *fetch* is one transfer from a next hop of one span of one representation. An in-flight
 //! response is filled by one fetch or several (one a missing span) and read by any number of
-//! readers, each at its own speed and place; [`InFlightState`] decides who reads, who waits, which
-//! fetch may take how much, and which is to be begun. [`Pace`] bounds how far a fetch runs ahead of
-//! its fastest reader, [`judge`] what becomes of it when the last reader leaves, with the help of
-//! [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?);
+//! readers, each at its own speed and place; [`InFlightState`] decides which reader reads and which
+//! waits, how much each fetch may take, and which is to be begun. [`Pace`] bounds how far a fetch
+//! runs ahead of its fastest reader, [`judge`] what becomes of it when the last reader leaves, with
+//! the help of [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?);
 //! [`BackgroundValidations`] which stale responses are validated in the background.
 //!
 //! No content is here, and no connection: spans and numbers go in, numbers come out.

@@ -129,7 +129,7 @@ impl Popularity {
     }
 
     /// The chance that `key` is asked for again. One that was never noted counts as asked for once:
-    /// by whoever asks.
+    /// by the present request.
     #[must_use]
     pub fn again(&self, key: Digest) -> Chance {
         let class = class(self.asked(key).max(1));

@@ -1,9 +1,9 @@
-//! One response for several requests: who may wait for another's, and who is answered by it.
+//! One response for several requests: which may wait for another's, and which are answered by it.
 //!
 //! RFC 9111 §4 allows to collapse requests and says little about how. Our reading is the strict
-//! one: who joins is answered by a response that it could be answered by if it were stored already,
-//! and by no other. So a response that must be validated before each use, or is stale as it comes,
-//! serves the request it was fetched for alone.
+//! one: a request that joins is answered by a response that it could be answered by if it were
+//! stored already, and by no other. So a response that must be validated before each use, or is
+//! stale as it comes, serves the request it was fetched for alone.
 
 use super::{Commands, ForwardedQuestion, Transaction};
 use crate::judge::{Judgement, judge};
@@ -29,7 +29,7 @@ pub const fn says_about_target(status: u16) -> bool {
 }
 
 impl StoredFacts {
-    /// Whether this response answers requests that did not ask for it. If not, nobody is to wait
+    /// Whether this response answers requests that did not ask for it. If not, none is to wait
     /// for it: each validates for itself, all at the same time.
     #[must_use]
     pub fn answers_others(&self, now: Now) -> bool {

@@ -32,7 +32,7 @@ words! {
 /// One member of `Cache-Status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatus<'a> {
-    /// Who says this: the name of the cache.
+    /// The name of the cache.
     pub cache: &'a str,
     /// Was the request satisfied without forwarding it? Leaves out `fwd`, `fwd-status`, `stored`
     /// and `collapsed`, which are about forwarding.

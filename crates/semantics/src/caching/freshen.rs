@@ -198,8 +198,8 @@ fn parse_length(value: &[u8]) -> Option<u64> {
 }
 
 impl ResponseFacts {
-    /// The same merge on facts, for who has no field lines: what [`merge`] gives for fields with
-    /// these facts.
+    /// The same merge on facts, for callers without field lines: what [`merge`] gives for fields
+    /// with these facts.
     ///
     /// A field of the update that is there and means nothing (`Vary:` without a member, an `ETag`
     /// without quotation marks) is not among the facts, and is taken as absent.

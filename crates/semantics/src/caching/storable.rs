@@ -75,8 +75,8 @@ pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), Not
     let directives = &res.directives;
     let understood = is_understood(res.status);
     let needs_understanding = directives.must_understand || res.status == 304;
-    // RFC 9111 §5.2.2.3: who understands the status disregards the no-store that is there for all
-    // others
+    // RFC 9111 §5.2.2.3: a cache that understands the status disregards the no-store that is there
+    // for all others
     let no_store = directives.no_store && !(directives.must_understand && understood);
     let shared_after_all =
         directives.public || directives.must_revalidate || directives.s_maxage.is_some();

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::fields::field::is_tchar;
 
-/// A member's value as far as a directive needs it. Of most types nobody wants more than the type.
+/// A member's value as far as a directive needs it. Of most types only the type matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BareItem {
     /// An Integer.
@@ -181,7 +181,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// RFC 9651 §4.2.7. Whether what stands there is padded as it should be is nobody's concern: it
+    /// RFC 9651 §4.2.7. Whether what stands there is padded as it should be does not matter: it
     /// means nothing here, and §4.2.7 leaves that to the parser.
     fn byte_sequence(&mut self) -> Result<BareItem, Malformed> {
         self.next()?;

@@ -93,7 +93,7 @@ pub enum RangeKind {
     /// One range.
     One,
     /// Two or more, also where all but one lie beyond the end. So is a field that is repeated,
-    /// which nobody defines.
+    /// which no RFC defines.
     Many,
 }
 

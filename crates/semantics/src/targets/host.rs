@@ -119,7 +119,7 @@ impl HostName {
     }
 }
 
-/// Lets an address be formatted into a host; private, so that nobody else changes one.
+/// Lets an address be formatted into a host; private, so that no other code changes one.
 struct Appender<'a>(&'a mut HostName);
 
 impl fmt::Write for Appender<'_> {

@@ -3,7 +3,7 @@
 //!
 //! `If-Match` and `If-Unmodified-Since` concern the origin's current state and are not applicable
 //! to a cache (RFC 9111 §4.3.2): they are passed over here. [`crate::RequestFacts::preconditions`]
-//! tells of them too, for who would rather forward such a request.
+//! counts them too, so that a cache can forward such a request.
 
 use crate::date::parse_http_date;
 use crate::fields::field::{FieldLine, line_named, lines_named};

@@ -9,8 +9,8 @@
 //! only from what is stored. So a target whose responses vary has a record of *rules* under its own
 //! key: the sets of nominated fields, newest first, and the *line* of its variants, a number. Each
 //! variant is a record of its own under the digest of target, line and nominated fields
-//! ([`variant_key`]). A purge of the target's key takes the rules, and without them nobody comes to
-//! the variants: rules that are written later begin another line. So one entry in the journal of
+//! ([`variant_key`]). A purge of the target's key takes the rules, and without them the variants
+//! are not found: rules that are written later begin another line. So one entry in the journal of
 //! purges is enough, however many variants there are, and also if they are not known.
 
 mod error;

@@ -26,8 +26,8 @@ pub(super) fn in_use(entries: &[Option<Entry>], slot: Slot) -> Option<Digest> {
     entries.get(slot.index())?.as_ref()?.in_use()
 }
 
-/// Whether somebody beside the one who asks has its pieces: under the lock of its shard nobody
-/// comes to them whom this does not count.
+/// Whether a reader beside the caller has its pieces: under the lock of its shard no further
+/// reader gets them.
 fn is_in_use(response: &Arc<StoredResponse>) -> bool {
     let memory = response.body.memory();
     memory.is_some_and(|memory| Arc::strong_count(response) > 1 || Arc::strong_count(memory) > 1)

@@ -131,7 +131,7 @@ impl World {
         Ok(())
     }
 
-    /// A connection has nothing to do: the first who waits has it.
+    /// A connection is idle: the first waiting request gets it.
     fn falls_idle(&mut self) {
         if let Some(why) = self.queue.pop_front() {
             self.hop.wait_ends(why, WaitEnd::Returned);

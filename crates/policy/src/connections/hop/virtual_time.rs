@@ -31,14 +31,14 @@ const IDLE_MS: u64 = 1000;
 /// How long one run is.
 const RUN_MS: u64 = 30_000;
 
-/// A next hop and everybody who wants something of it.
+/// A next hop and all requests to it.
 struct Run {
     rules: OpenRules,
     set_up_ms: u64,
     now: u64,
     hop: Hop,
     busy_time: Mean,
-    /// When each will be open, who opens it, and since when he asks.
+    /// When each will be open, the request that opens it, and when that began.
     opening: Vec<(u64, ConnectionState, u64)>,
     /// When each is done, and since when it is busy.
     busy: Vec<(u64, u64)>,
@@ -78,7 +78,7 @@ impl Run {
         self.busy.push((self.now + length, self.now));
     }
 
-    /// A connection has nothing to do: the first who waits has it.
+    /// A connection is idle: the first waiting request gets it.
     fn falls_idle(&mut self) {
         match self.queue.pop_front() {
             Some((asked, why, _)) => {
@@ -195,7 +195,7 @@ fn race_rule_cuts_waiting_by_a_seventh_for_at_most_1_percent_more_connections() 
             race.waited_ms * 7 <= open.waited_ms * 6,
             "{open:?} {race:?}"
         );
-        // who waits instead saves connections and pays with time: it is not the default
+        // waiting instead saves connections and costs time: it is not the default
         assert!(sooner.opened * 10 <= open.opened * 9, "{open:?} {sooner:?}");
     }
 }

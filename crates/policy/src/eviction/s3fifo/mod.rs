@@ -1,8 +1,8 @@
 //! S3-FIFO: three queues, nothing moves on a hit.
 //!
 //! Yang, Zhang, Qiu, Yue, Rashmi: "FIFO Queues are All You Need for Cache Eviction", SOSP 2023,
-//! algorithm 1. Arrivals enter a *small* queue (a tenth of the bytes); who leaves it without having
-//! been asked for twice is evicted, and only its key is remembered, in the *ghost* queue; the
+//! algorithm 1. Arrivals enter a *small* queue (a tenth of the bytes); one that leaves it without
+//! two requests is evicted, and only its key is remembered, in the *ghost* queue; the
 //! others move to the *main* queue, where every hit (up to three are remembered) buys one more
 //! round. A key that comes back while the ghost remembers it enters main at once. So one-hit
 //! wonders pass through a tenth of the room.
@@ -107,7 +107,7 @@ impl S3Fifo {
         section.push(links, slot, units);
     }
 
-    /// Whether the next to be examined is in small; `None` if nobody but `spared` is resident.
+    /// Whether the next to be examined is in small; `None` if only `spared` is resident.
     fn looks_in_small(&self, spared: u32) -> Option<bool> {
         let small_has = !self.small.queue.holds_only(spared);
         let main_has = !self.main.queue.holds_only(spared);

@@ -91,7 +91,7 @@ impl InFlightState {
     }
 
     /// A reader can only go on if a fetch makes room: the one that has brought nothing for the
-    /// longest time of those that nobody reads, or else of those that wait. One at a time.
+    /// longest time of those without readers, or else of those that wait. One at a time.
     pub(super) fn ask_for_room(&mut self) {
         let mut idlest = None;
         for fetch in self.fetches.iter() {

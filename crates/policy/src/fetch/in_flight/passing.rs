@@ -1,4 +1,4 @@
-//! Content that passes by: it is kept for nobody but those who are about to read it.
+//! Content that passes by: it is kept only for the readers that are about to read it.
 //!
 //! Its memory is no store's, so it has a bound of its own: what is here lies between the slowest
 //! reader that is not left behind and the fastest, and at most [`PASSING_AHEAD_BYTES_MAX`] ahead of
@@ -28,7 +28,7 @@ impl InFlightState {
 
     /// Content before this byte is not needed any more where it passes by; readers before it are
     /// left behind. `has_room`: room for [`PASSING_BEHIND_BYTES`] was taken. Never falls while
-    /// nobody comes or leaves.
+    /// no reader comes or leaves.
     #[must_use]
     pub fn passed(&self, has_room: bool) -> u64 {
         let Some((slowest, fastest)) = self.places() else {

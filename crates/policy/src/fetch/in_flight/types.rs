@@ -126,19 +126,19 @@ pub enum ReadPermit {
     UpTo(u64),
     /// Nothing until a reader has moved.
     Wait,
-    /// Nobody reads, it was decided to go on: as much as the background budget gives, within
+    /// No reader is left, it was decided to go on: as much as the background budget gives, within
     /// [`InFlightState::remaining`].
     ///
     /// [`InFlightState::remaining`]: super::InFlightState::remaining
     Background,
-    /// Nobody reads: to be judged.
+    /// No reader is left: to be judged.
     /// [`InFlightState::continue_unread`](super::InFlightState::continue_unread), or stop and
     /// [`FetchEnd::Stopped`].
     Unread,
     /// It has met what is here already or another fetch brings, or has had all it asked for: end it
     /// as [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
     Complete,
-    /// Another reader can only go on if this fetch, which waits or which nobody reads, makes room:
+    /// Another reader can only go on if this fetch, which waits or has no reader, makes room:
     /// stop it and [`FetchEnd::Stopped`]. It will be begun anew where it stopped when its readers
     /// come so far.
     Yield,
@@ -161,7 +161,7 @@ pub enum FetchEnd {
     Stopped,
 }
 
-/// Of the bytes a reader was given, those that nobody had before it.
+/// Of the bytes a reader was given, those that no reader had before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryCount {
     /// Bytes fetched here and delivered for the first time.

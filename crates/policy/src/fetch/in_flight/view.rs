@@ -103,7 +103,7 @@ impl InFlightState {
         self.closed
     }
 
-    /// Bytes fetched here and given to nobody so far.
+    /// Bytes fetched here and given to no reader so far.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
         self.counts.undelivered.total()
@@ -142,7 +142,7 @@ impl InFlightState {
         fetch.map_or(0, |fetch| fetch.pace.rate_bytes_s())
     }
 
-    /// The places of the slowest reader and of the fastest; `None` if nobody reads.
+    /// The places of the slowest reader and of the fastest; `None` without readers.
     #[must_use]
     pub fn places(&self) -> Option<(u64, u64)> {
         self.readers.ends()
