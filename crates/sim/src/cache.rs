@@ -120,7 +120,7 @@ pub(crate) struct Cache {
     victims: Vec<Slot>,
     numbers: u64,
     in_use: ByNumber<InUse>,
-    /// Held for those who read what is not stored any more, bytes.
+    /// Held for readers of what is not stored any more, bytes.
     lingering_bytes: u64,
     pub(crate) evictions: u64,
 }
@@ -183,8 +183,8 @@ impl Cache {
         (entry.number == which.number).then_some(&*entry.stored)
     }
 
-    /// Takes room for a response that is about to arrive: others leave for it now, and it leaves
-    /// for nobody. How much it holds, to be [given back](Self::give_back) before it is stored.
+    /// Takes room for a response that is about to arrive: others leave for it now, and it is
+    /// not evicted. How much it holds, to be [given back](Self::give_back) before it is stored.
     pub(crate) fn take_room(
         &mut self,
         target: u64,
@@ -229,7 +229,7 @@ impl Cache {
             return Stores::Refused(Refusal::NotResident);
         }
         let size_bytes = stored.charge_bytes();
-        // all variants of a target are one to the memory of who has gone
+        // all variants of a target are one to the memory of evictions
         let key = digest(stored.target, 0);
         if let Err(refusal) = self.make_room(size_bytes, Catalog::make_room_to_admit) {
             return Stores::Refused(refusal);

@@ -4,7 +4,7 @@
 //! row ── connection ── [set-up] ── request at the proxy ─┬─ stored ───────────────────────────┐
 //!                                  (engine/choose.rs)    ├─ in flight for another (collapse) ─┤
 //!                                                        └─ fetch ── head ── content ─────────┤
-//!                                                           (engine/ask.rs, head.rs, fetch.rs)│
+//!                                                           (next_hop.rs, head.rs, fetch.rs)  │
 //! client has all, or leaves  <── link ── packets <────────────────────────────────────────────┘
 //! (engine/done.rs)                       (engine/send.rs)
 //! ```
@@ -14,11 +14,10 @@
 //! them. An in-flight response ([`in_flight`]) has a fetch and readers; what a fetch may take
 //! depends on where its fastest reader is, and so on the client's link.
 //!
-//! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one
-//! event. When somebody else begins to send there, the packets sent so far are worked out, and the
+//! A response that is alone on a client's link, and all at hand, is sent in closed form: one event.
+//! When another one begins to be sent there, the packets sent so far are worked out, and the
 //! rest is sent packet by packet.
 
-mod ask;
 mod choose;
 mod collapse;
 mod commit;
@@ -29,6 +28,7 @@ mod freshen;
 mod head;
 mod in_flight;
 mod links;
+mod next_hop;
 mod plain;
 mod send;
 mod single_reader;
@@ -87,11 +87,11 @@ pub struct Simulator {
     server_times: Known,
     chance: Chance,
     tally: Tally,
-    /// Each request's verdict, if somebody wants them.
+    /// Each request's verdict, if they are recorded.
     recorded: Option<Vec<(u64, Verdict)>>,
     /// Takes what each request came to, if it is asked for.
     results: Option<Box<dyn ResultSink>>,
-    /// What happened, if somebody wants to know.
+    /// What happened, if that is recorded.
     journal: Option<Vec<Happening>>,
     /// Transfers from servers that were begun.
     transfers: u64,
@@ -205,7 +205,7 @@ impl Simulator {
         self.push_ask(row.arrival_us, &ask);
     }
 
-    /// The same, where somebody else has made facts of the row and knows what was assumed.
+    /// The same for a row whose facts the caller has made; it counts what was assumed.
     pub(crate) fn push_ask(&mut self, arrival_us: i64, ask: &Ask) {
         if !self.is_begun {
             self.is_begun = true;
@@ -227,7 +227,7 @@ impl Simulator {
         }
     }
 
-    /// What somebody else assumed who made facts of rows.
+    /// What the caller assumed when it made facts of rows.
     pub(crate) fn assumed(&mut self, assumed: &Assumptions) {
         self.tally.assumed.add(assumed);
     }

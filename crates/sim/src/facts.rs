@@ -42,13 +42,13 @@ pub(crate) struct Ask {
     /// The server breaks off after so many.
     pub(crate) cut_at: Option<u64>,
     pub(crate) head_bytes: u32,
-    /// From SYN to SYN-ACK between the one who asks and the server.
+    /// From SYN to SYN-ACK between the client and the server.
     pub(crate) setup: Option<Nanos>,
     /// From request to response at the same place.
     pub(crate) response_time: Option<Nanos>,
     /// The server never answered.
     pub(crate) fails: bool,
-    /// The request has content: nobody else is to be answered with what comes.
+    /// The request has content: no other request is answered with its response.
     pub(crate) has_content: bool,
     /// Whether the trace's connections lived on: the client's, the server's.
     pub(crate) persistent: (bool, bool),

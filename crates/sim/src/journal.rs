@@ -1,5 +1,5 @@
-//! What happened at the proxy, in order: for whoever makes the same happen elsewhere, and compares
-//! what is decided there.
+//! What happened at the proxy, in order: for a test that makes the same happen elsewhere, and
+//! compares what is decided there.
 //!
 //! Some of it the world does: a request comes, bytes come, a client leaves. The rest are the
 //! proxy's answers to that. A replay does the former at the same times and looks for the latter; so
@@ -33,12 +33,12 @@ pub enum What {
     },
     /// It waits for the response head that another one has asked for.
     Follows {
-        /// Who.
+        /// The request.
         row: u64,
     },
     /// The next hop is asked.
     Asked {
-        /// For whom.
+        /// The request that it is for.
         row: u64,
         /// What will come.
         transfer: u64,
@@ -77,7 +77,7 @@ pub enum What {
         /// All of it so far, bytes.
         bytes: u64,
     },
-    /// It was judged whether a transfer that nobody reads goes on.
+    /// It was judged whether a transfer without readers goes on.
     Judged {
         /// Which.
         transfer: u64,
@@ -120,7 +120,7 @@ pub enum Question {
     AsSent,
     /// Whether what is stored is still right (RFC 9111 §4.3.1).
     Validation,
-    /// The same, though nobody waits for it (RFC 5861 §3).
+    /// The same, though no client waits for it (RFC 5861 §3).
     Refresh,
     /// For bytes that are missing of what is here (RFC 9110 §13.1.5); open where the end is not
     /// known.

@@ -1,5 +1,5 @@
-//! What a run is told: the network, the cache, the connections, and what becomes of fetches that
-//! nobody reads.
+//! What a run is told: the network, the cache, the connections, and what becomes of fetches
+//! without readers.
 //!
 //! The defaults of [`Network::MODEM`] and [`Network::RESEARCH`] are PROXIM's (Feldmann et al.,
 //! INFOCOM 1999, section on the simulator).
@@ -158,17 +158,17 @@ pub struct Settings {
     pub server_connections: Keep,
     /// Bytes of heads and content that may be stored, with what the catalog needs for itself.
     pub cache_bytes: u64,
-    /// Who leaves for room.
+    /// The eviction algorithm.
     pub eviction: EvictionKind,
     /// What is stored at all.
     pub admission: Rule,
     /// Which rules of caching hold.
     pub rules: Rules,
-    /// What becomes of a fetch that nobody reads.
+    /// What becomes of a fetch without readers.
     pub abort: AbortPolicy,
     /// How far a fetch runs ahead.
     pub read_ahead: ReadAhead,
-    /// Bytes a second that fetches may take while nobody reads.
+    /// Bytes a second that fetches without readers may take.
     pub background_bytes_s: u64,
     /// Milliseconds for which a request waits for the response head that another one asks for,
     /// before it asks for itself; `None` has no limit.

@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Acknowledged(u32),
     /// A client has the last byte of its response.
     Received(u32),
-    /// The one who sends to a client learns that it has left.
+    /// The sender to a client learns that it has left.
     Left(u32),
     /// Packets of a fetch reach the queue in front of the proxy.
     Queued(u32),

@@ -1,7 +1,7 @@
 //! Content that requests read: it is not evicted, and counts until the last of them lets go, as in
 //! the live store.
 //!
-//! Only large content is followed ([`UNPINNED_CONTENT_BYTES_MAX`]), and only while somebody reads
+//! Only large content is followed ([`UNPINNED_CONTENT_BYTES_MAX`]), and only while a reader reads
 //! it.
 
 use super::{Cache, Which};
@@ -25,8 +25,8 @@ pub(super) struct InUse {
 }
 
 impl Cache {
-    /// Somebody begins to read a stored response, to [end](Self::end_use) later; `None` if nobody
-    /// has to know.
+    /// A reader begins to read a stored response, to [end](Self::end_use) later; `None` if that
+    /// is not followed.
     pub(crate) fn begin_use(&mut self, which: Which) -> Option<ContentId> {
         let entry = self.at(which.slot)?;
         let (content, bytes) = (entry.content, entry.stored.content_bytes());
@@ -59,7 +59,7 @@ impl Cache {
         Some(content)
     }
 
-    /// Somebody has read what there is to read.
+    /// A reader has read what there is to read.
     pub(crate) fn end_use(&mut self, content: ContentId) {
         let Place::Occupied(mut place) = self.in_use.entry(content.0) else {
             debug_assert!(false, "{content:?} is not in use");

@@ -85,7 +85,7 @@ impl Simulator {
         }
     }
 
-    /// For who judges fetches by how likely it is that they are asked for again.
+    /// Counts the request, if fetches are judged by how likely another request for them is.
     fn note(&mut self, id: u32) {
         if matches!(self.settings.abort, AbortPolicy::Value { .. }) {
             let target = self.exchanges.at(id).ask().target;
@@ -130,7 +130,7 @@ impl Simulator {
         exchange.from_store = from_store;
     }
 
-    /// Without a proxy the server's answer is at hand for whoever asks.
+    /// Without a proxy the server's answer is at hand.
     pub(super) fn plan_direct(&mut self, id: u32) {
         let ask = self.exchanges.at(id).ask();
         let (head_bytes, cut_at) = (ask.head_bytes, ask.cut_at);

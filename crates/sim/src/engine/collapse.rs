@@ -108,7 +108,7 @@ impl Simulator {
     /// The request does not wait in its group any more.
     fn leave_group(&mut self, id: u32) {
         if let Some(follower) = self.exchanges.at_mut(id).follows.take() {
-            // a leader asks to the end, and a response that is read by nobody is judged by itself
+            // a leader asks to the end, and a response without readers is judged by itself
             let _ = self.collapse.leave(follower, &mut Commands::new());
         }
     }

@@ -9,7 +9,7 @@ use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Command, Event};
 
 impl Simulator {
-    /// Stores what is whole, or what is left of it, and forgets it when nobody reads it any more.
+    /// Stores what is whole, or what is left of it, and forgets it when it has no reader any more.
     pub(super) fn settle(&mut self, id: u32) {
         let in_flight = self.in_flight.at_mut(id);
         if in_flight.is_unpublished {
@@ -98,7 +98,7 @@ impl Simulator {
         }
         let content_bytes = stored.content_bytes();
         let stored = self.store(stored, held, is_outdated);
-        // those who read here go on to do so
+        // readers go on to read here
         self.in_flight.at_mut(id).uses = match stored {
             Ok(Some(which)) => self.cache.begin_use(which),
             Ok(None) | Err(_) => self.cache.begin_use_unstored(content_bytes),
@@ -108,7 +108,7 @@ impl Simulator {
         Some(refusal)
     }
 
-    /// What became of it is the verdict of the one who asked, if that is still there.
+    /// What became of it is the verdict of the exchange that asked, if that is still there.
     pub(super) fn tell_leader(&mut self, id: u32, event: Event<'_>) {
         let (now, rules) = (self.now(), self.settings.rules);
         let in_flight = self.in_flight.at(id);

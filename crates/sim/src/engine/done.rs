@@ -24,7 +24,7 @@ impl Simulator {
         self.release(id);
     }
 
-    /// The client has left, and the one who sends knows.
+    /// The client has left, and its sender knows.
     pub(super) fn left(&mut self, id: u32) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);

@@ -79,7 +79,7 @@ pub(super) struct Exchange {
 
     pub(super) sender: Sender,
     pub(super) alone: Option<Alone>,
-    /// How the rest of what is being sent will go, if nobody else begins to send on its link.
+    /// How the rest of what is being sent will go, if no other response begins on its link.
     pub(super) ahead: Option<SendForecast>,
     /// Head and content of the response, as far as its length is known: bytes.
     pub(super) head_bytes: u64,
@@ -266,7 +266,7 @@ impl Exchange {
         }
     }
 
-    /// Whether its end is known, if nobody else begins to send on its link.
+    /// Whether its end is known, if no other response begins on its link.
     pub(super) const fn is_worked_out(&self) -> bool {
         self.alone.is_some() || self.ahead.is_some()
     }
@@ -276,7 +276,7 @@ impl Exchange {
         self.ends_at - (self.loop_ns - self.after_ns)
     }
 
-    /// Its transaction, likewise.
+    /// Its transaction. There is one from its beginning on.
     #[expect(
         clippy::expect_used,
         reason = "set by `begin`, before anything else can be asked"

@@ -3,23 +3,23 @@
 //!
 //! A packet that is acknowledged at `t` releases others that come to the queue at `t + round trip`.
 //! The window that an acknowledgement offers is what the proxy has taken so far and as much as
-//! `policy::fetch` lets lie in the kernel's buffer. Who stops a transfer still gets what was on its
-//! way: it went over the link, and nobody has it.
+//! `policy::fetch` lets lie in the kernel's buffer. What was on its way when a transfer
+//! is stopped still goes over the link, and is wasted.
 
 use super::Simulator;
-use super::ask::Answer;
+use super::next_hop::Answer;
 use crate::journal::What;
 use crate::network::tcp::Tcp;
 use crate::world::{Event, Nanos};
 use std::collections::VecDeque;
 use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId};
 
-/// Whose a fetch is.
+/// The owner of a fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum For {
-    /// Nobody's any more: what is on its way comes to nothing.
+pub(super) enum FetchOwner {
+    /// None any more: what is on its way is wasted.
     #[default]
-    Nobody,
+    None,
     /// This request's: its response head has not come.
     Request(u32),
     /// An in-flight response's, as this fetch of it.
@@ -29,7 +29,7 @@ pub(super) enum For {
 /// A transfer from a server.
 #[derive(Debug, Default)]
 pub(super) struct Fetch {
-    pub(super) owner: For,
+    pub(super) owner: FetchOwner,
     /// No other one has it, ever.
     pub(super) number: u64,
     pub(super) answer: Option<Answer>,
@@ -63,14 +63,14 @@ pub(super) struct Fetch {
     /// Bytes it may take in the background before it asks again.
     pub(super) granted: u64,
     pub(super) is_waiting_for_grant: bool,
-    /// It breaks off with what came with its head: that is seen after those who wait for it were
+    /// It breaks off with what came with its head: that is seen after those that wait for it were
     /// let on.
     pub(super) breaks_off_next: bool,
     /// No more is sent, and what comes is thrown away.
     pub(super) is_stopped: bool,
     /// All that was wanted has been taken.
     pub(super) is_done: bool,
-    /// Somebody is at work on it.
+    /// An event works on it.
     pub(super) is_held: bool,
     /// Its place was given away.
     pub(super) is_released: bool,
@@ -227,7 +227,7 @@ impl Simulator {
             }
         });
         match owner {
-            For::Request(exchange) if fails => {
+            FetchOwner::Request(exchange) if fails => {
                 self.stop(id);
                 if is_reused && self.repeats(exchange) {
                     self.ask(exchange);
@@ -236,11 +236,11 @@ impl Simulator {
                 }
                 self.release(exchange);
             }
-            For::Request(exchange) => {
+            FetchOwner::Request(exchange) => {
                 self.head(exchange, id);
                 self.release(exchange);
             }
-            For::InFlight(in_flight, fetch_id) => {
+            FetchOwner::InFlight(in_flight, fetch_id) => {
                 if fails && is_reused {
                     self.repeat_gap(in_flight, fetch_id, id);
                 } else if let Some(how) = refuses {
@@ -252,17 +252,17 @@ impl Simulator {
                     self.drive(in_flight);
                 }
             }
-            For::Nobody => {}
+            FetchOwner::None => {}
         }
     }
 
-    /// Something has come: who it is for takes it; a head alone is all there is.
+    /// Something has come: its owner takes it; a head may be all there is.
     fn taken_or_done(&mut self, id: u32) {
         let fetch = self.fetches.at_mut(id);
         match fetch.owner {
-            For::InFlight(in_flight, _) => self.drive(in_flight),
+            FetchOwner::InFlight(in_flight, _) => self.drive(in_flight),
             // a head that its request has had, and nothing behind it
-            For::Request(_) | For::Nobody => {
+            FetchOwner::Request(_) | FetchOwner::None => {
                 if fetch.came >= fetch.total && fetch.total == fetch.head_bytes && !fetch.is_stopped
                 {
                     self.end_fetch(id);
@@ -281,7 +281,7 @@ impl Simulator {
         }
         let is_whole = fetch.came >= fetch.total && !fetch.is_cut;
         fetch.is_done = true;
-        fetch.owner = For::Nobody;
+        fetch.owner = FetchOwner::None;
         self.background
             .give_back(std::mem::take(&mut fetch.granted));
         let (connection, window) = (fetch.connection, fetch.window);
@@ -309,7 +309,7 @@ impl Simulator {
             return;
         }
         fetch.is_stopped = true;
-        fetch.owner = For::Nobody;
+        fetch.owner = FetchOwner::None;
         self.background
             .give_back(std::mem::take(&mut fetch.granted));
         self.tally.traffic.wasted_bytes += fetch.waiting();

@@ -1,9 +1,9 @@
 //! What a response head makes of the stored response: updated, served as merged, forgotten.
 
 use super::Simulator;
-use super::ask::Answer;
 use super::choose::form;
 use super::exchange::AS_SENT;
+use super::next_hop::Answer;
 use crate::cache::Which;
 use crate::facts::{Ask, Validators};
 use weir_policy::{StoredFacts, Update};
@@ -127,7 +127,7 @@ impl Simulator {
         }
     }
 
-    /// The client gets the updated response; those who wait for it too, if it is stored and for
+    /// The client gets the updated response; those that wait for it too, if it is stored and for
     /// them.
     pub(super) fn serve_merged(&mut self, id: u32, is_stored: bool) {
         let now = self.now();

@@ -1,11 +1,11 @@
 //! The next hop's response head: what the policy makes of it, and what begins with it.
 
 use super::Simulator;
-use super::ask::Answer;
 use super::exchange::{AS_SENT, Reading, Stage};
-use super::fetch::For;
+use super::fetch::FetchOwner;
 use super::in_flight::InFlightResponse;
-use super::plain::{NOBODY, Plain};
+use super::next_hop::Answer;
+use super::plain::{Plain, UNDECIDED_IDS};
 use super::single_reader::SingleReader;
 use crate::cache::StoredResponse;
 use crate::world;
@@ -108,7 +108,7 @@ impl Simulator {
             it.breaks_off_next = true;
             self.world.schedule(at, world::Event::Resumed(fetch));
         }
-        // all of it came with its head: nobody hears of it before it is stored
+        // all of it came with its head: no follower gets it before it is stored
         let is_quick = (is_background || is_there)
             && matches!(kept, Some(StoreAction::New(_)))
             && answer.facts.status != 206;
@@ -303,11 +303,11 @@ impl Simulator {
             stored,
         });
         let fetch_id = if is_plain || is_paced {
-            NOBODY.0
+            UNDECIDED_IDS.0
         } else {
             self.begin_fill(id, fetch, in_flight, rules, answer, kept)
         };
-        self.fetches.at_mut(fetch).owner = For::InFlight(in_flight, fetch_id);
+        self.fetches.at_mut(fetch).owner = FetchOwner::InFlight(in_flight, fetch_id);
         in_flight
     }
 
@@ -344,12 +344,12 @@ impl Simulator {
         fetch_id
     }
 
-    /// The one who asked reads what arrives.
+    /// The exchange that asked reads what arrives.
     fn read(&mut self, id: u32, in_flight: u32, wants: ByteSpan) {
         let response = self.in_flight.at_mut(in_flight);
         let head_bytes = response.stored.head_bytes;
         let reader = if response.plain.is_some() || response.single_reader.is_some() {
-            Some(NOBODY.1)
+            Some(UNDECIDED_IDS.1)
         } else {
             let reader = response.fill().attach(wants);
             debug_assert!(reader.is_ok(), "its own response: {reader:?}");

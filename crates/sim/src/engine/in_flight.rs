@@ -1,14 +1,14 @@
 //! An in-flight response: fetches write it, readers follow it, each as fast as its client takes it.
 //!
-//! `policy::fetch::InFlightState` says who may do what. Here it is asked, in turn, what each fetch
+//! `policy::fetch::InFlightState` decides. Here it is asked, in turn, what each fetch
 //! may take of what has come for it, and what each reader may hand to its client's kernel, until
 //! nothing moves.
 
 use super::Simulator;
-use super::ask::is_found;
 use super::collapse::Variant;
 use super::exchange::{Confirming, ServerDelay, Stage};
-use super::fetch::{Fetch, For};
+use super::fetch::{Fetch, FetchOwner};
+use super::next_hop::is_found;
 use super::plain::Plain;
 use super::single_reader::SingleReader;
 use crate::cache::{ContentId, StoredResponse, Which, digest};
@@ -26,7 +26,7 @@ use weir_trace::Row;
 /// An in-flight response.
 #[derive(Debug)]
 pub(super) struct InFlightResponse {
-    /// Who may do what; nothing while there is nothing to decide.
+    /// Decides about readers and fetches; `None` while there is nothing to decide.
     pub(super) fill: Option<Box<InFlightState>>,
     pub(super) plain: Option<Plain>,
     pub(super) single_reader: Option<Box<SingleReader>>,
@@ -41,21 +41,21 @@ pub(super) struct InFlightResponse {
     /// How often a stored response of it had been forgotten when the one was chosen that it
     /// completes.
     pub(super) drops: Option<u32>,
-    /// Who asked for it: its place among the exchanges, and its number.
+    /// The exchange that asked for it: its place among the exchanges, and its number.
     pub(super) leader: (u32, u64),
     /// The stored part that it completes.
     pub(super) part_of: Option<Which>,
-    /// And for nobody else.
+    /// It is for the store alone: it has no client.
     pub(super) is_for_store_alone: bool,
-    /// Its content once that is settled, if it is in use as long as somebody reads here.
+    /// Its content once that is settled, if it is in use as long as it has readers here.
     pub(super) uses: Option<ContentId>,
     /// Whether it is settled what becomes of it in the store.
     pub(super) is_settled: bool,
     /// Its followers are about to read it: it is not settled, and stays as long.
     pub(super) is_unpublished: bool,
-    /// Nobody reads it, and its place was given away.
+    /// It has no reader, and its place was given away.
     pub(super) is_gone: bool,
-    /// The transaction of the one who asked: it decides whether a part is kept.
+    /// The transaction of the exchange that asked: it decides whether a part is kept.
     pub(super) tx: Transaction,
     pub(super) server: u64,
     /// Connections to the server are kept open.
@@ -72,7 +72,7 @@ pub(super) struct InFlightResponse {
 }
 
 impl InFlightResponse {
-    /// Who may do what. It is asked only where there is something to decide.
+    /// Decides about readers and fetches. It is asked only where there is something to decide.
     #[expect(
         clippy::expect_used,
         reason = "`drive`, `join` and `leave` see to it before anything else is asked"
@@ -146,7 +146,7 @@ impl Simulator {
         let may = match in_flight.fill().permit(fetch_id) {
             ReadPermit::UpTo(most) => most,
             ReadPermit::Wait => return false,
-            // one that goes on is judged anew when it turns out to be for nobody
+            // one that goes on is judged anew when it turns out not to be stored
             ReadPermit::Background if !is_for_store_alone && !self.is_wanted(id) => {
                 return self.judge(id, fetch_id, fetch);
             }
@@ -215,7 +215,7 @@ impl Simulator {
             bytes: bytes_so_far,
             readers,
         });
-        // its end is seen with its last byte: before anybody who reads that goes on
+        // its end is seen with its last byte: before any reader of that goes on
         if self.in_flight.at_mut(id).fill().permit(fetch_id) == ReadPermit::Complete {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
@@ -253,14 +253,14 @@ impl Simulator {
         it.is_waiting_for_grant = false;
         it.breaks_off_next = false;
         it.is_held = true;
-        if let For::InFlight(id, _) = it.owner {
+        if let FetchOwner::InFlight(id, _) = it.owner {
             self.drive(id);
         }
         self.fetches.at_mut(fetch).is_held = false;
         self.release_fetch(fetch);
     }
 
-    /// Nobody reads: goes on, or not.
+    /// A fetch without readers goes on, or not.
     fn judge(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
         let now = self.now();
         let unread = self.unread(id, fetch_id, now);
@@ -475,7 +475,7 @@ impl Simulator {
             Some(_) => 0,
         };
         let fetch = Fetch {
-            owner: For::InFlight(id, fetch_id),
+            owner: FetchOwner::InFlight(id, fetch_id),
             status: match (refuses, ask.response.status) {
                 (None, _) => 206,
                 (Some(_), 206 | 304) => 200,
@@ -515,7 +515,7 @@ impl Simulator {
         };
         let first = self.world.at() + server_delay.first_packet_of(taken);
         let fetch = Fetch {
-            owner: For::InFlight(id, fetch_id),
+            owner: FetchOwner::InFlight(id, fetch_id),
             connection: taken.id,
             window: taken.window,
             rtt: it.rtt,

@@ -1,4 +1,4 @@
-//! The links toward clients, each as long as somebody asks over it or its queue is not empty.
+//! The links toward clients, each as long as a request uses it or its queue is not empty.
 
 use crate::hashing::ByNumber;
 use crate::network::link::Link;
@@ -10,7 +10,7 @@ use std::ops::{Index, IndexMut};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClientLink {
     pub(super) link: Link,
-    /// Who is sent in closed form there, if anybody is.
+    /// The response that is sent in closed form there, if any.
     pub(super) alone: Option<u32>,
     /// How many are being sent.
     pub(super) sending: u32,
@@ -66,7 +66,7 @@ impl Links {
         }
     }
 
-    /// A link without users and with an empty queue is like one that nobody has seen.
+    /// A link without users and with an empty queue is like a new one.
     fn forget(&mut self, at: Nanos) {
         while let Some(id) = self.leaving.front().copied() {
             let link = &mut self.all[id as usize];
@@ -76,7 +76,7 @@ impl Links {
             link.is_leaving = false;
             self.leaving.pop_front();
             if link.users == 0 {
-                debug_assert!(link.sending == 0, "somebody sends without using it");
+                debug_assert!(link.sending == 0, "a response is sent without using it");
                 self.by_client.remove(&link.client);
                 self.unused.push(id);
             }

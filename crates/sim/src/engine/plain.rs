@@ -2,15 +2,15 @@
 //!
 //! It is asked for once, has one reader, and is so small that no bound on the read-ahead is
 //! reached: whatever comes is taken and handed on at once, as `policy::fetch::InFlightState` would
-//! have it, but without asking. That is most of them. When somebody else comes to read it, or its
+//! have it, but without asking. That is most of them. When another reader comes, or its
 //! reader leaves before its end, or it is cut, a `InFlightState` is made of it that knows what was,
 //! and decides from then on; a test holds both ways equal.
 
 use super::Simulator;
-use super::ask::Answer;
 use super::exchange::Reading;
-use super::fetch::For;
+use super::fetch::FetchOwner;
 use super::in_flight::InFlightResponse;
+use super::next_hop::Answer;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
     AbortPolicy, ByteSpan, ByteSpans, FetchId, InFlightRules, InFlightState, ReadAhead, ReaderId,
@@ -31,10 +31,10 @@ pub(super) struct Plain {
     pub(super) read_ahead_max: u64,
 }
 
-/// What a reader and a fetch without a `InFlightState` are called.
-pub(super) const NOBODY: (FetchId, ReaderId) = (FetchId(0), ReaderId(0));
+/// The ids of a fetch and a reader without an `InFlightState`.
+pub(super) const UNDECIDED_IDS: (FetchId, ReaderId) = (FetchId(0), ReaderId(0));
 
-/// Larger ones are worth a look at who leaves: how fast they came is then of interest.
+/// An abort of a larger one is judged: how fast it came then matters.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
 impl Simulator {
@@ -150,7 +150,7 @@ impl Simulator {
         }
         in_flight.fill = Some(Box::new(fill));
         in_flight.fetches.push((fetch_id, fetch));
-        self.fetches.at_mut(fetch).owner = For::InFlight(id, fetch_id);
+        self.fetches.at_mut(fetch).owner = FetchOwner::InFlight(id, fetch_id);
     }
 }
 

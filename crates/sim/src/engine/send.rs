@@ -1,8 +1,8 @@
-//! Responses on their way to clients: in closed form where nobody else is on the link, packet by
+//! Responses on their way to clients: in closed form where no other is on the link, packet by
 //! packet elsewhere.
 //!
 //! A response that comes from a server while it is sent begins packet by packet; once all of it is
-//! there, and nobody else is on the link, the rest is worked out at once ([`SendForecast`]), and
+//! there, and no other is on the link, the rest is worked out at once ([`SendForecast`]), and
 //! there is one event more: its end.
 
 use super::Simulator;
@@ -78,7 +78,7 @@ impl Simulator {
         self.world.schedule(at, event);
     }
 
-    /// Somebody else begins to send on the link of one that was sent in closed form: it goes on
+    /// Another response begins on the link of one that was sent in closed form: it goes on
     /// packet by packet.
     fn by_packets(&mut self, id: u32) {
         let at = self.world.at();
@@ -92,7 +92,7 @@ impl Simulator {
         let link = &mut self.links[exchange.link].link;
         let sender = &mut exchange.sender;
         sender.begin(alone.window);
-        // the queue is empty when it begins; nobody else has been there since
+        // the queue is empty when it begins; no other has been there since
         let mut due = alone.begins_ns;
         let mut sent = SendResult::default();
         while due <= at {
@@ -133,8 +133,7 @@ impl Simulator {
         }
     }
 
-    /// Whether nothing can happen to what is being sent but that somebody else begins to send
-    /// there.
+    /// Whether nothing can happen to what is being sent but that another response begins there.
     fn is_settled(&self, id: u32) -> bool {
         let exchange = self.exchanges.at(id);
         exchange.is_all
@@ -145,7 +144,7 @@ impl Simulator {
     }
 
     /// Works out the rest, which goes on at `until`; the sender itself stays where it is, in case
-    /// somebody else begins to send.
+    /// another response begins.
     fn go_ahead(&mut self, id: u32, terms: &Terms, until: Nanos) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);
@@ -174,7 +173,7 @@ impl Simulator {
         self.ends(id, last, true);
     }
 
-    /// Somebody else begins to send beside one whose rest was worked out: it is where it would be
+    /// Another response begins beside one whose rest was worked out: it is where it would be
     /// by now, and goes on packet by packet.
     fn up_to_now(&mut self, id: u32, terms: &Terms) {
         let at = self.world.at();

@@ -3,12 +3,12 @@
 //!
 //! What may be taken and handed on is then a matter of two places and of the reader's pace:
 //! `policy::fetch::Pace` is asked as `policy::fetch::InFlightState` would ask it. What happened is
-//! written down; when somebody else comes to read, when the reader leaves, or when the response is
+//! written down; when another reader comes, when the reader leaves, or when the response is
 //! cut, a `InFlightState` is told all of it, each thing at its time, and decides from then on. So
 //! it is the `InFlightState` that it would have been. A test holds both ways equal.
 
 use super::Simulator;
-use super::ask::Answer;
+use super::next_hop::Answer;
 use super::plain::one_reader;
 use weir_policy::Now;
 use weir_policy::fetch::{ByteSpan, FetchId, InFlightRules, InFlightState, Pace, ReaderId};
@@ -41,7 +41,7 @@ struct PendingDelivery {
     given: u64,
 }
 
-/// More is not written down: 2 MiB a response. Who has so much of it behind it is handed to a
+/// More is not written down: 2 MiB a response. One with so much behind it is handed to a
 /// `InFlightState` before its time. In tests that comes soon.
 const TOLD_MAX: usize = if cfg!(test) { 64 } else { 65_536 };
 
@@ -112,7 +112,7 @@ impl SingleReader {
         self.front >= self.length
     }
 
-    /// Bytes that have come and were given to nobody.
+    /// Bytes that have come and were not given to the reader.
     #[cfg(test)]
     pub(super) const fn held(&self) -> u64 {
         self.front - self.at

@@ -73,7 +73,7 @@ pub struct Keys {
 struct Cell {
     key: u64,
     size_bytes: u64,
-    /// [`FREE`] where nobody is.
+    /// [`FREE`] where no key is.
     number: u32,
 }
 
@@ -85,7 +85,7 @@ const VACANT: Cell = Cell {
     number: FREE,
 };
 
-/// Cells of a table that nobody was put into.
+/// Cells of an empty table.
 const CELLS_MIN: usize = 1 << 10;
 
 /// Keys whose cells are read together: memory can be asked for about ten things at once.

@@ -2,7 +2,7 @@
 //! is used next.
 //!
 //! As in PROXIM (INFOCOM 1999) a request takes an idle connection if there is one, the newest, and
-//! opens another otherwise: nobody waits, and there is no limit. A connection keeps its congestion
+//! opens another otherwise: none waits, and there is no limit. A connection keeps its congestion
 //! window while it is idle.
 
 use crate::hashing::ByNumber;
@@ -51,7 +51,7 @@ struct Hop {
 struct Connection {
     hop: u32,
     window: u32,
-    /// How often it has been idle: who waits for its end must know that it was used since.
+    /// How often it has been idle: tells an older end of its idle time from the present one.
     times_idle: u32,
     is_idle: bool,
 }
@@ -100,8 +100,8 @@ impl Side {
         self.open_one(hop, window)
     }
 
-    /// A new connection to `host`, whoever is idle: the request is repeated because a kept one
-    /// failed it (RFC 9112 §9.3.1).
+    /// A new connection to `host`, whether or not one is idle: the request is repeated because a
+    /// kept one failed it (RFC 9112 §9.3.1).
     pub(crate) fn take_new(&mut self, now: Now, host: u64, window: u32) -> ConnectionUse {
         self.end_idle(now);
         self.openings.requests += 1;

@@ -98,7 +98,7 @@ pub(super) enum Anchor {
 }
 
 impl Svg {
-    /// A drawing of this size, pixels, with a title for who cannot see it.
+    /// A drawing of this size, pixels, with a title for screen readers.
     pub(super) fn new(width: f64, height: f64, title: &str) -> Self {
         let mut svg = Self {
             text: String::new(),

@@ -23,7 +23,7 @@ pub(super) struct Spans {
 #[derive(Debug)]
 struct Connection {
     free_us: i64,
-    /// Who was met on it.
+    /// The other hosts that it was used with.
     others: Vec<u64>,
 }
 

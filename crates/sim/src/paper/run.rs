@@ -71,7 +71,7 @@ impl From<SettingsError> for PaperError {
 /// less often a trace is made.
 const BATCH_MAX: usize = 4;
 
-/// So often somebody hears how far it is, and asks whether to stop: requests of a trace.
+/// Requests of a trace between two reports of progress, at which the run may be stopped.
 const REPORT_EACH: u64 = 4096;
 
 /// One pass over a trace.

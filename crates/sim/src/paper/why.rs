@@ -3,7 +3,7 @@
 
 use super::experiment::Kind;
 
-/// The reason for a line's number of a trace not to be as published; none where nobody knows.
+/// The reason for a line's number of a trace not to be as published; none where it is not known.
 pub(super) fn why(key: &str, kind: Kind) -> Option<&'static str> {
     let (exhibit, rest) = key.split_once('.')?;
     match (exhibit, kind) {

@@ -140,7 +140,7 @@ pub struct Aborts {
     pub by_clients: u64,
     /// Responses that their server broke off.
     pub by_servers: u64,
-    /// What was decided about fetches that nobody read any more, in the policy's words.
+    /// What was decided about fetches without readers, in the policy's words.
     pub fetches: BTreeMap<&'static str, u64>,
     /// Parts that were stored.
     pub parts_kept: u64,

@@ -105,7 +105,7 @@ struct Results {
 const HELD_MAX: usize = 4096;
 
 /// A result in the file: numbers of 8 bytes, little endian. The first holds the place of the word,
-/// from 1, and who ended it.
+/// from 1, and the side that ended it.
 const RECORD_BYTES: usize = 7 * 8;
 
 /// A time that there is not.

@@ -52,7 +52,7 @@ pub struct FileError {
     pub cause: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// Whether it is the outside that failed, and not who asked.
+    /// Whether the outside failed, and not the usage.
     pub is_outside: bool,
 }
 

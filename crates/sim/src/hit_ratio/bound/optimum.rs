@@ -1,6 +1,6 @@
 //! The most hits that a cache of so many responses can have.
 //!
-//! Belady's MIN, with the liberty not to keep what has just come: whoever is asked for again the
+//! Belady's MIN, with the liberty not to keep what has just come: the one requested again the
 //! latest leaves, be it the newcomer. (Where the newcomer must stay there are fewer hits; a cache
 //! with a rule of admission could then beat the optimum.)
 //!

@@ -34,9 +34,9 @@ pub struct HitsRecord {
 pub struct CacheRecord {
     /// Bytes of content that it may hold.
     pub capacity_bytes: u64,
-    /// Who leaves.
+    /// The eviction algorithm.
     pub policy: String,
-    /// Who comes in.
+    /// The rule of admission.
     pub admission: String,
     /// Requests whose response was there.
     pub hits: u64,

@@ -14,9 +14,10 @@ use weir_policy::eviction::EvictionKind;
 pub struct Setting {
     /// Bytes of content that it may hold.
     pub capacity_bytes: u64,
-    /// Who leaves.
+    /// The eviction algorithm.
     pub eviction: EvictionKind,
-    /// Who comes in. The table of what was asked for once is that of the proxy, with its limit.
+    /// The rule of admission. The table of what was requested once is that of the proxy, with its
+    /// limit.
     pub admission: Rule,
 }
 

@@ -1,7 +1,7 @@
 //! Hits of an LRU cache at every size of a list, from one pass.
 //!
 //! With bytes instead of pages there is one thing that the stack alone does not know: what is
-//! larger than the whole cache is not admitted, so it drives nobody out there, but it does in a
+//! larger than the whole cache is not admitted, so it evicts no other there, but it does in a
 //! larger cache. A key is a hit at a size if it fits, and it and the *other keys that fit* and were
 //! asked for since come to no more than that. Those that do not fit into the smallest cache of the
 //! list are therefore kept apart, in the order of their requests: there are never more of them than

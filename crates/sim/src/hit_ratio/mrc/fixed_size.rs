@@ -1,6 +1,6 @@
 //! A sample of so many keys, whatever the trace: SHARDS with a threshold that falls.
 //!
-//! When there are too many keys, those of the highest rank leave, and nobody of their rank comes in
+//! When there are too many keys, those of the highest rank leave, and no key of their rank comes in
 //! any more. What was counted until then keeps the weight that it had: at any time a request stands
 //! for as many as its sample was a share of.
 

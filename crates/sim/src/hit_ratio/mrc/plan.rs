@@ -21,7 +21,7 @@ pub struct Plan {
     pub sizes: Sizes,
     /// A curve for each.
     pub policies: Vec<EvictionKind>,
-    /// Who comes in.
+    /// The rule of admission.
     pub admission: Rule,
     /// `None`: all keys.
     pub sample: Option<Sample>,

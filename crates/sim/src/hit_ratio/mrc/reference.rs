@@ -23,7 +23,7 @@ impl Reference {
         }
     }
 
-    /// Who has to hear the trace.
+    /// What has to read the trace.
     pub(super) fn listener(&mut self) -> Option<&mut dyn Listener> {
         match self {
             Self::None => None,

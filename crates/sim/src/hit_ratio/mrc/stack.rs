@@ -16,12 +16,12 @@ pub(super) struct Stack {
     /// By number of key.
     place_of: Vec<u32>,
     bytes_of: Vec<u64>,
-    /// By place; [`NOBODY`] where the key has gone on.
+    /// By place; [`NO_KEY`] where the key has gone on.
     number_at: Vec<u32>,
     live: usize,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 
 /// Places that there are at least.
 const PLACES_MIN: usize = 1 << 10;
@@ -43,7 +43,7 @@ impl Stack {
     /// Where a key is: a higher place is a later request. Changes with [`Self::touch`].
     pub(super) fn place(&self, number: u32) -> Option<u32> {
         let place = *self.place_of.get(number as usize)?;
-        (place != NOBODY).then_some(place)
+        (place != NO_KEY).then_some(place)
     }
 
     /// What lies above a place, bytes.
@@ -65,7 +65,7 @@ impl Stack {
         }
         let index = number as usize;
         if index >= self.place_of.len() {
-            self.place_of.resize(index + 1, NOBODY);
+            self.place_of.resize(index + 1, NO_KEY);
             self.bytes_of.resize(index + 1, 0);
         }
         self.place_of[index] = as_place(self.number_at.len());
@@ -84,8 +84,8 @@ impl Stack {
         let bytes = self.bytes_of[number as usize];
         self.add(place as usize + 1, bytes.wrapping_neg());
         self.total_bytes -= bytes;
-        self.place_of[number as usize] = NOBODY;
-        self.number_at[place as usize] = NOBODY;
+        self.place_of[number as usize] = NO_KEY;
+        self.number_at[place as usize] = NO_KEY;
         self.live -= 1;
     }
 
@@ -98,7 +98,7 @@ impl Stack {
 
     /// As many places again as there are keys: the work is done once in so many requests.
     fn move_together(&mut self) {
-        self.number_at.retain(|number| *number != NOBODY);
+        self.number_at.retain(|number| *number != NO_KEY);
         let places = (self.live * 2).max(PLACES_MIN);
         self.sums.clear();
         self.sums.resize(places + 1, 0);
@@ -118,7 +118,7 @@ impl Stack {
 /// Twice as many places as keys: beyond 2^31 keys there are none, and the table of keys alone would
 /// be 100 GB.
 fn as_place(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(NOBODY - 1)
+    u32::try_from(index).unwrap_or(NO_KEY - 1)
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl Sender {
                 self.left = Some(arrives);
                 outcome.left_at = Some(arrives);
             }
-            // who has left acknowledges nothing
+            // a client that has left acknowledges nothing
             self.under_way.push_back(match self.left {
                 None => departs + terms.loop_ns,
                 Some(_) => Nanos::MAX,

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use super::exchange::{Exchange, Stage};
-use super::fetch::{Fetch, For};
+use super::fetch::{Fetch, FetchOwner};
 use crate::cache::StoredResponse;
 use crate::facts::Ask;
 use crate::journal::{Question, What};
@@ -66,7 +66,7 @@ impl Simulator {
         self.exchanges.at_mut(id).tx().sent(sent);
         let window = Pace::new(self.settings.read_ahead, now).window(None);
         let fetch = Fetch {
-            owner: For::Request(id),
+            owner: FetchOwner::Request(id),
             status: answer.facts.status,
             answer: Some(answer),
             connection: taken.id,
