@@ -127,14 +127,14 @@ impl Simulator {
             return false;
         };
         let window = exchange.sender.window_afterwards(tcp);
-        let lives_on = match self.settings.client_connections {
+        let is_persistent = match self.settings.client_connections {
             Keep::Never => false,
             Keep::Always => true,
             Keep::AsInTrace if self.settings.path == Path::Proxy => exchange.ask().persistent.0,
             // one connection all the way
             Keep::AsInTrace => exchange.ask().persistent.0 && exchange.ask().persistent.1,
         };
-        let is_reusable = lives_on && !exchange.is_cut;
+        let is_reusable = is_persistent && !exchange.is_cut;
         if is_reusable {
             self.clients.give_back(now, taken.id, window);
         } else {

@@ -43,7 +43,7 @@ pub(super) struct Fetch {
     /// Bytes that the proxy offers to take beyond those it has taken.
     pub(super) offered: u64,
     /// Its connection is kept open afterwards.
-    pub(super) lives_on: bool,
+    pub(super) is_persistent: bool,
     /// The server breaks off at the end of it.
     pub(super) is_cut: bool,
     /// It breaks off before a head.
@@ -285,7 +285,7 @@ impl Simulator {
         self.background
             .give_back(std::mem::take(&mut fetch.granted));
         let (connection, window) = (fetch.connection, fetch.window);
-        let is_reusable = is_whole && fetch.lives_on;
+        let is_reusable = is_whole && fetch.is_persistent;
         let transfer = fetch.number;
         self.enter(|| What::Ended {
             transfer,

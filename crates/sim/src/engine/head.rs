@@ -288,7 +288,7 @@ impl Simulator {
             is_for_store_alone: exchange.is_background,
             tx: *exchange.tx(),
             server: exchange.ask().server,
-            lives_on: self.fetches.at(fetch).lives_on,
+            is_persistent: self.fetches.at(fetch).is_persistent,
             server_delay: exchange.server_delay,
             client_us,
             server_us,

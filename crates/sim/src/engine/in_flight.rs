@@ -59,7 +59,7 @@ pub(super) struct InFlightResponse {
     pub(super) tx: Transaction,
     pub(super) server: u64,
     /// Connections to the server are kept open.
-    pub(super) lives_on: bool,
+    pub(super) is_persistent: bool,
     pub(super) server_delay: ServerDelay,
     pub(super) client_us: u32,
     pub(super) server_us: u32,
@@ -467,7 +467,10 @@ impl Simulator {
             .set_round_trips(fetch_id, client_us, server_us);
         let window = in_flight.fill().window(fetch_id);
         let (server, server_delay) = (in_flight.server, in_flight.server_delay);
-        let (head_bytes, lives_on) = (u64::from(in_flight.stored.head_bytes), in_flight.lives_on);
+        let (head_bytes, is_persistent) = (
+            u64::from(in_flight.stored.head_bytes),
+            in_flight.is_persistent,
+        );
         let tcp = self.settings.network.tcp;
         let taken = self.servers.take(now, server, tcp.initial_window);
         let content = match refuses {
@@ -485,7 +488,7 @@ impl Simulator {
             is_reused: !taken.is_new,
             window: taken.window,
             rtt: server_delay.rtt,
-            lives_on,
+            is_persistent,
             head_bytes,
             total: head_bytes + content,
             refuses,
@@ -519,7 +522,7 @@ impl Simulator {
             connection: taken.id,
             window: taken.window,
             rtt: it.rtt,
-            lives_on: it.lives_on,
+            is_persistent: it.is_persistent,
             head_bytes: it.head_bytes,
             total: it.total,
             refuses: it.refuses,

@@ -50,7 +50,7 @@ impl Simulator {
         let (row, question) = (exchange.number, question(exchange));
         let ask = exchange.ask();
         let (head_bytes, server, fails) = (ask.head_bytes, ask.server, ask.fails);
-        let lives_on = match self.settings.server_connections {
+        let is_persistent = match self.settings.server_connections {
             Keep::Never => false,
             Keep::Always => true,
             Keep::AsInTrace => ask.persistent.1,
@@ -75,7 +75,7 @@ impl Simulator {
             rtt: server_delay.rtt,
             head_bytes: u64::from(head_bytes),
             total: u64::from(head_bytes) + answer.content_bytes,
-            lives_on,
+            is_persistent,
             is_cut: answer.content_bytes < answer.span.len(),
             fails,
             offered: window.map_or(tcp.receive_window_bytes, u64::from),
