@@ -446,7 +446,7 @@ fn serve(
         end: out.len(),
         request_content_bytes: Some(0),
         lacks_host: request.form == Form::Origin && !http11,
-        is_persistent: is_persistent,
+        is_persistent,
     }
 }
 
