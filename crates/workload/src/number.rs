@@ -23,7 +23,6 @@ macro_rules! whole_numbers {
         impl WholeNumber for $name {
             #[expect(
                 clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
                 reason = "a cast from float saturates, as the trait says"
             )]
             fn truncated(number: f64) -> Self {
@@ -33,17 +32,7 @@ macro_rules! whole_numbers {
     )+ };
 }
 
-whole_numbers!(u16, u32, u64, usize);
-
-impl WholeNumber for i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a cast from float saturates, as the trait says"
-    )]
-    fn truncated(number: f64) -> Self {
-        number as Self
-    }
-}
+whole_numbers!(u16, u32, u64, usize, i64);
 
 #[cfg(test)]
 mod tests {

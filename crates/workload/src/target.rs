@@ -13,6 +13,15 @@ pub struct Target {
 }
 
 impl Target {
+    /// The target with this number on one of so many servers, drawn uniformly by number and salt.
+    pub(crate) fn spread(number: u64, salt: u64, servers: u32) -> Self {
+        let place = u128::from(mix(number ^ salt)) * u128::from(servers);
+        Self {
+            server: u32::try_from(place >> 64).unwrap_or(0),
+            number,
+        }
+    }
+
     /// A hash of seed and target: what every property of the target is derived from, and the first
     /// half of its entity tag.
     #[must_use]

@@ -41,7 +41,6 @@ use crate::{Chance, PolyMix, RampBy, Scenario, Site, Target};
 #[derive(Clone, Debug)]
 pub(super) struct Robots {
     site: Arc<Site>,
-    servers: u64,
     salt: u64,
     chance: Chance,
     habits: Habits,
@@ -70,7 +69,6 @@ impl Robots {
         let legs = course::legs(polymix);
         let open = legs.iter().rposition(|leg| leg.seconds.is_none());
         Self {
-            servers: u64::from(site.servers()),
             site: Arc::new(site),
             salt: mix(seed),
             chance: Chance::new(seed, super::stream_of(0)),
@@ -160,11 +158,7 @@ impl Robots {
     /// seed.
     fn named(&self, kind: u8, owner: Option<u32>, index: u64) -> Target {
         let number = crate::number(kind, owner, index);
-        let place = u128::from(mix(number ^ self.salt)) * u128::from(self.servers);
-        Target {
-            server: u32::try_from(place >> 64).unwrap_or(0),
-            number,
-        }
+        Target::spread(number, self.salt, self.site.servers())
     }
 
     /// What follows a request whose content is read whole. A page brings its embedded targets, and

@@ -24,7 +24,7 @@ pub(super) struct WebAgents {
     popularity: Zipf,
     salt: u64,
     aborted_share: f64,
-    web: Shares,
+    web: Web,
     /// Both phases, one after the other.
     phases: [Ramp; 2],
     phase: usize,
@@ -36,19 +36,6 @@ pub(super) struct WebAgents {
     asked: Vec<u64>,
 }
 
-/// The numbers of the scenario that each request looks at.
-#[derive(Clone, Debug)]
-struct Shares {
-    agents: u32,
-    servers: u32,
-    targets: u64,
-    one_hit: f64,
-    if_modified: f64,
-    reload: f64,
-    head: f64,
-    cookie: f64,
-}
-
 impl WebAgents {
     pub(super) fn new(scenario: &Scenario, web: &Web, seed: u64) -> Self {
         Self {
@@ -56,16 +43,7 @@ impl WebAgents {
             popularity: Zipf::new(web.targets, web.zipf_exponent),
             salt: mix(seed),
             aborted_share: scenario.clients.aborted_share,
-            web: Shares {
-                agents: web.agents.max(1),
-                servers: web.servers.max(1),
-                targets: web.targets.max(1),
-                one_hit: web.one_hit_share,
-                if_modified: web.if_modified_share,
-                reload: web.reload_share,
-                head: web.head_share,
-                cookie: web.cookie_share,
-            },
+            web: web.clone(),
             phases: [web.warm_up_s, web.measured_s].map(|seconds| Ramp {
                 begin: web.rate_per_s,
                 end: web.rate_per_s,
@@ -82,17 +60,13 @@ impl WebAgents {
     /// A rank, or a number that comes only once. The server is drawn by the number, otherwise by
     /// each seed.
     fn target(&mut self) -> Target {
-        let number = if self.chance.is(self.web.one_hit) {
+        let number = if self.chance.is(self.web.one_hit_share) {
             self.once += 1;
             self.web.targets + self.once - 1
         } else {
             self.popularity.draw(&mut self.chance) - 1
         };
-        let place = u128::from(mix(number ^ self.salt)) * u128::from(self.web.servers);
-        Target {
-            server: u32::try_from(place >> 64).unwrap_or(0),
-            number,
-        }
+        Target::spread(number, self.salt, self.web.servers)
     }
 
     /// Notes that this target is asked for; was it before?
@@ -113,12 +87,12 @@ impl WebAgents {
     fn ask(&mut self) -> Ask {
         let target = self.target();
         let mark = self.chance.unit();
-        let (if_modified, reload) = (self.web.if_modified, self.web.reload);
+        let (if_modified, reload) = (self.web.if_modified_share, self.web.reload_share);
         let (kind, method) = if mark < if_modified {
             (AskKind::IfModifiedSince { newer: true }, Method::Get)
         } else if mark < if_modified + reload {
             (AskKind::Reload, Method::Get)
-        } else if mark < if_modified + reload + self.web.head {
+        } else if mark < if_modified + reload + self.web.head_share {
             (AskKind::Plain, Method::Head)
         } else {
             (AskKind::Plain, Method::Get)
@@ -128,7 +102,7 @@ impl WebAgents {
             kind,
             method,
             abort_at: hangs_up.then(|| super::abort_point(&mut self.chance)),
-            cookie: self.chance.is(self.web.cookie),
+            cookie: self.chance.is(self.web.cookie_share),
             was_asked_before: self.note(target),
             ..Ask::plain(u8::from(self.phase > 0), target)
         }

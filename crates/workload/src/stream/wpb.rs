@@ -29,12 +29,7 @@ pub(super) const SECOND: u8 = 1;
 #[derive(Clone, Debug)]
 pub(super) struct WpbClient {
     client: u32,
-    clients: u32,
-    servers: u32,
-    requests_each_phase: u32,
-    inherent_hit_ratio: f64,
-    spatial_locality: f64,
-    if_modified_share: f64,
+    wpb: Arc<Wpb>,
     repeats: Repeats,
     chance: Chance,
     /// Every request so far, oldest first; with Zipf-like repeats only the new ones, so that a rank
@@ -65,14 +60,10 @@ pub(super) fn clients(wpb: &Wpb, seed: u64) -> impl Iterator<Item = WpbClient> {
             2 * wpb.requests_per_client as usize,
         ))),
     };
+    let wpb = Arc::new(wpb.clone());
     (0..wpb.clients).map(move |client| WpbClient {
         client,
-        clients: wpb.clients,
-        servers: wpb.servers,
-        requests_each_phase: wpb.requests_per_client,
-        inherent_hit_ratio: wpb.inherent_hit_ratio,
-        spatial_locality: wpb.spatial_locality,
-        if_modified_share: wpb.if_modified_share,
+        wpb: Arc::clone(&wpb),
         repeats: repeats.clone(),
         chance: Chance::new(seed, super::stream_of(client)),
         history: Vec::new(),
@@ -100,13 +91,13 @@ impl WpbClient {
     }
 
     fn new_target(&mut self) -> Target {
-        let stays = self.issued > 0 && self.chance.is(self.spatial_locality);
+        let stays = self.issued > 0 && self.chance.is(self.wpb.spatial_locality);
         let server = if stays {
             self.server
         } else {
-            below(&mut self.chance, self.servers)
+            below(&mut self.chance, self.wpb.servers)
         };
-        let number = self.produced * u64::from(self.clients) + u64::from(self.client);
+        let number = self.produced * u64::from(self.wpb.clients) + u64::from(self.client);
         self.produced += 1;
         Target { server, number }
     }
@@ -139,12 +130,13 @@ impl Iterator for WpbClient {
     type Item = Ask;
 
     fn next(&mut self) -> Option<Ask> {
-        let phase = match self.issued / self.requests_each_phase.max(1) {
-            0 if self.requests_each_phase > 0 => FIRST,
+        let requests_each_phase = self.wpb.requests_per_client;
+        let phase = match self.issued / requests_each_phase.max(1) {
+            0 if requests_each_phase > 0 => FIRST,
             1 => SECOND,
             _ => return None,
         };
-        let is_new = phase == FIRST || !self.chance.is(self.inherent_hit_ratio);
+        let is_new = phase == FIRST || !self.chance.is(self.wpb.inherent_hit_ratio);
         let target = if is_new {
             self.new_target()
         } else {
@@ -153,8 +145,8 @@ impl Iterator for WpbClient {
         self.issued += 1;
         self.server = target.server;
         self.remember(target, is_new);
-        let has_copy =
-            !is_new && self.if_modified_share > 0.0 && self.chance.is(self.if_modified_share);
+        let conditional = self.wpb.if_modified_share;
+        let has_copy = !is_new && conditional > 0.0 && self.chance.is(conditional);
         let kind = if has_copy {
             AskKind::IfModifiedSince { newer: true }
         } else {

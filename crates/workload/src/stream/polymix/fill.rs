@@ -23,7 +23,7 @@ pub(super) struct Fill {
 impl Fill {
     pub(super) fn of(polymix: &PolyMix) -> Self {
         Self::new(
-            times(polymix.cache_bytes, polymix.fill_factor),
+            whole(polymix.cache_bytes as f64 * polymix.fill_factor),
             polymix.working_set_targets(),
         )
     }
@@ -56,10 +56,6 @@ impl Fill {
     pub(super) fn is_done(&self) -> bool {
         self.phase_bytes >= self.bytes_wanted && self.is_working_set_whole()
     }
-}
-
-fn times(bytes: u64, factor: f64) -> u64 {
-    whole(bytes as f64 * factor)
 }
 
 #[cfg(test)]

@@ -1,22 +1,16 @@
 //! How a robot asks: kinds of content, special requests, impatience.
 
 use crate::ask::{Ask, AskKind, Method};
+use crate::number::whole;
 use crate::stream::abort_point;
-use crate::{Chance, Law, PolyMix, Scenario, Target};
+use crate::{Chance, PolyMix, Scenario, Target};
 
 /// The shares by which each request is decided anew.
 #[derive(Clone, Debug)]
 pub(super) struct Habits {
     /// The kinds that are asked for directly, with the sum of the shares up to and with each.
     direct: Vec<(f64, u8)>,
-    small_bias: f64,
-    small_reach: u64,
-    ims200_share: f64,
-    ims304_share: f64,
-    reload_share: f64,
-    post_share: f64,
-    head_share: f64,
-    post_size: Law,
+    polymix: PolyMix,
     aborted_share: f64,
 }
 
@@ -33,14 +27,7 @@ impl Habits {
                     (sum, kind)
                 })
                 .collect(),
-            small_bias: polymix.small_bias,
-            small_reach: u64::from(polymix.small_bias_reach),
-            ims200_share: polymix.ims200_share,
-            ims304_share: polymix.ims304_share,
-            reload_share: polymix.reload_share,
-            post_share: polymix.post_share,
-            head_share: polymix.head_share,
-            post_size: polymix.post_size.clone(),
+            polymix: polymix.clone(),
             aborted_share: scenario.clients.aborted_share,
         }
     }
@@ -56,12 +43,12 @@ impl Habits {
 
     /// Does a repeated request go to a small neighbour of the chosen id?
     pub(super) fn prefers_small(&self, chance: &mut Chance) -> bool {
-        self.small_bias > 0.0 && chance.is(self.small_bias)
+        self.polymix.small_bias > 0.0 && chance.is(self.polymix.small_bias)
     }
 
     /// How many ids to each side are looked at then.
     pub(super) fn small_reach(&self) -> u64 {
-        self.small_reach
+        u64::from(self.polymix.small_bias_reach)
     }
 
     /// A request for the target, where special requests come `special` times as often as in the
@@ -95,13 +82,14 @@ impl Habits {
     }
 
     fn special_kind(&self, chance: &mut Chance) -> AskKind {
+        let shares = &self.polymix;
         let mark = chance.unit();
-        let ims = self.ims200_share + self.ims304_share;
-        if mark < self.ims200_share {
+        let ims = shares.ims200_share + shares.ims304_share;
+        if mark < shares.ims200_share {
             AskKind::IfModifiedSince { newer: false }
         } else if mark < ims {
             AskKind::IfModifiedSince { newer: true }
-        } else if mark < ims + self.reload_share {
+        } else if mark < ims + shares.reload_share {
             AskKind::Reload
         } else {
             AskKind::Plain
@@ -109,12 +97,13 @@ impl Habits {
     }
 
     fn special_method(&self, chance: &mut Chance) -> Method {
+        let shares = &self.polymix;
         let mark = chance.unit();
-        if mark < self.post_share {
+        if mark < shares.post_share {
             Method::Post {
-                content_bytes: whole_bytes(self.post_size.draw(chance)),
+                content_bytes: whole(shares.post_size.draw(chance)),
             }
-        } else if mark < self.post_share + self.head_share {
+        } else if mark < shares.post_share + shares.head_share {
             Method::Head
         } else {
             Method::Get
@@ -126,13 +115,4 @@ impl Habits {
 pub(super) fn is_content_read(ask: &Ask) -> bool {
     let is_304 = ask.kind == AskKind::IfModifiedSince { newer: true };
     ask.method == Method::Get && !is_304 && ask.abort_at.is_none()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of a float saturates; content of 4 GiB is more than a scenario may ask for"
-)]
-fn whole_bytes(bytes: f64) -> u32 {
-    bytes as u32
 }
