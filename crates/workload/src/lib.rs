@@ -37,8 +37,8 @@ pub use scenario::{
     ScenarioError, Validators, Vary, Web, WebContent, Workload, Wpb,
 };
 pub use site::{
-    Embedded, HEURISTIC_LIFETIME_MIN_S, LENGTH_BYTES_MAX, NumberParts, Representation, Site,
-    number, number_parts,
+    HEURISTIC_LIFETIME_MIN_S, LENGTH_BYTES_MAX, NumberParts, Representation, Site, number,
+    number_parts,
 };
 pub use stream::{ClosedAgent, Due, Schedule, Share, Stream, Zipf};
 pub use target::Target;

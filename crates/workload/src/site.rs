@@ -173,17 +173,17 @@ impl Site {
         }
     }
 
-    /// The targets that the target embeds.
+    /// The targets that the target embeds, in order.
     #[must_use]
-    pub fn embedded(&self, target: Target) -> Embedded {
+    pub fn embedded(&self, target: Target) -> impl ExactSizeIterator<Item = Target> + use<> {
         let first = match &self.kind {
             Kind::PolyMix(site) => site.first_embedded(target),
             Kind::Wpb(_) | Kind::Web(_) | Kind::Hits(_) => target,
         };
-        Embedded {
-            next: first,
-            left: self.embedded_count(target),
-        }
+        (0..self.embedded_count(target)).map(move |place| Target {
+            number: first.number + u64::from(place),
+            ..first
+        })
     }
 
     /// Whether this version was what the target was at some time from `from` to `until`, both
@@ -243,31 +243,6 @@ impl Site {
         }
     }
 }
-
-/// The targets that one embeds, in order.
-#[derive(Clone, Debug)]
-pub struct Embedded {
-    next: Target,
-    left: u32,
-}
-
-impl Iterator for Embedded {
-    type Item = Target;
-
-    fn next(&mut self) -> Option<Target> {
-        self.left = self.left.checked_sub(1)?;
-        let target = self.next;
-        self.next.number += 1;
-        Some(target)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Embedded {}
 
 /// What of a target is drawn. Each has a stream of chance of its own, so that one can be asked for
 /// without drawing the others.
