@@ -24,8 +24,10 @@ pub use polymix::{ContentType, LifeCycle, Load, PolyMix, PolyPhase, RampBy};
 pub use web::{CacheControl, Validators, Vary, Web, WebContent};
 pub use wpb::Wpb;
 
+use serde::Serialize;
+
 /// A scenario, checked: whatever holds one may rely on what the keys' comments promise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
     /// The version of the file format: [`Scenario::FORMAT`].
     pub format: u32,
@@ -37,6 +39,7 @@ pub struct Scenario {
     pub sources: Vec<String>,
     /// How much shorter it is than the scenario it was made from: 1, or the product of the factors
     /// of [`Scenario::scaled`].
+    #[serde(skip_serializing_if = "is_unscaled")]
     pub scale: f64,
     /// The workload.
     pub workload: Workload,
@@ -47,7 +50,8 @@ pub struct Scenario {
 }
 
 /// `[workload]`: its `kind` says which keys it has.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Workload {
     /// `kind = "wpb"`.
     Wpb(Wpb),
@@ -57,6 +61,10 @@ pub enum Workload {
     Web(Web),
     /// `kind = "hits"`.
     Hits(Hits),
+}
+
+fn is_unscaled(scale: &f64) -> bool {
+    *scale == 1.0
 }
 
 impl Scenario {

@@ -3,8 +3,8 @@
 use super::check;
 use super::{Clients, Origin, Scenario, ScenarioError, Workload};
 use crate::toml_text::{self, Advice};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -38,13 +38,7 @@ pub(super) fn read_unchecked(file: &str, text: &str) -> Result<Scenario, Scenari
 }
 
 pub(super) fn write(scenario: &Scenario) -> String {
-    let text = match &scenario.workload {
-        Workload::Wpb(wpb) => toml::to_string(&File::of(scenario, "wpb", wpb)),
-        Workload::PolyMix(polymix) => toml::to_string(&File::of(scenario, "polymix", polymix)),
-        Workload::Web(web) => toml::to_string(&File::of(scenario, "web", web)),
-        Workload::Hits(hits) => toml::to_string(&File::of(scenario, "hits", hits)),
-    };
-    text.expect("numbers, texts and tables with text keys are what TOML has")
+    toml::to_string(scenario).expect("numbers, texts and tables with text keys are what TOML has")
 }
 
 /// The longest scenario read, in bytes: a hundred times the longest that comes with the program.
@@ -61,14 +55,14 @@ struct Contents<W> {
     name: String,
     about: String,
     sources: Vec<String>,
-    #[serde(default = "whole")]
+    #[serde(default = "unscaled")]
     scale: f64,
     workload: W,
     origin: Origin,
     clients: Clients,
 }
 
-fn whole() -> f64 {
+fn unscaled() -> f64 {
     1.0
 }
 
@@ -87,43 +81,6 @@ fn typed<W: DeserializeOwned>(
         origin: contents.origin,
         clients: contents.clients,
     })
-}
-
-/// What is written.
-#[derive(Serialize)]
-struct File<'s, W> {
-    format: u32,
-    name: &'s str,
-    about: &'s str,
-    sources: &'s [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scale: Option<f64>,
-    workload: Kinded<'s, W>,
-    origin: &'s Origin,
-    clients: &'s Clients,
-}
-
-#[derive(Serialize)]
-struct Kinded<'s, W> {
-    kind: &'static str,
-    #[serde(flatten)]
-    workload: &'s W,
-}
-
-impl<'s, W> File<'s, W> {
-    fn of(scenario: &'s Scenario, kind: &'static str, workload: &'s W) -> Self {
-        let is_whole = scenario.scale == 1.0;
-        Self {
-            format: scenario.format,
-            name: &scenario.name,
-            about: &scenario.about,
-            sources: &scenario.sources,
-            scale: (!is_whole).then_some(scenario.scale),
-            workload: Kinded { kind, workload },
-            origin: &scenario.origin,
-            clients: &scenario.clients,
-        }
-    }
 }
 
 /// Before anything else, so that a file of tomorrow is not blamed for its keys.
