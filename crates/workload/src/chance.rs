@@ -3,6 +3,7 @@
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::hash::Hasher;
 
 /// A stream of random numbers, the same for the same seed and stream number on every machine.
 #[derive(Clone, Debug)]
@@ -57,6 +58,39 @@ pub const fn mix(number: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
+}
+
+/// Mixes keys of maps that are hashes already, or numbers of a source: a hash of them costs more and
+/// gives no more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MixHasher(u64);
+
+impl Hasher for MixHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mix(self.0 ^ number);
+    }
+}
+
+/// The place of the share that `unit`, from 0 to 1, falls into; `None` where it is beyond their sum.
+pub fn chosen(shares: impl Iterator<Item = f64>, unit: f64) -> Option<usize> {
+    let mut end = 0.0;
+    shares
+        .enumerate()
+        .find(|(_, share)| {
+            end += share;
+            unit < end
+        })
+        .map(|(place, _)| place)
 }
 
 /// The 53 highest of 64 random bits as a number in [0, 1).

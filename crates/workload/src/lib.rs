@@ -25,7 +25,7 @@ mod target;
 pub mod toml_text;
 
 pub use ask::{Ask, AskKind, Method};
-pub use chance::{Chance, mix, unit_of};
+pub use chance::{Chance, MixHasher, chosen, mix, unit_of};
 pub use content::Content;
 pub use law::{Dimension, Law, LawError};
 pub use number::{WholeNumber, microseconds, whole};

@@ -2,7 +2,7 @@
 //! be kept of it.
 
 use super::profile::{Kind, Profile};
-use weir_workload::{Chance, mix, unit_of};
+use weir_workload::{Chance, chosen, mix, unit_of};
 
 /// A representation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,16 +116,4 @@ fn third_party(profile: &Profile, page: u64, number: u16) -> u32 {
     let unit = unit_of(mix(mix(page) ^ mix(u64::from(number))));
     let drawn = libm::exp(unit * libm::log1p(f64::from(profile.sites.third_parties)));
     weir_workload::whole::<u32>(drawn) - 1
-}
-
-/// The place of the share that `unit` falls into; nothing where it is beyond their sum.
-pub(super) fn chosen(shares: impl Iterator<Item = f64>, unit: f64) -> Option<usize> {
-    let mut end = 0.0;
-    shares
-        .enumerate()
-        .find(|(_, share)| {
-            end += share;
-            unit < end
-        })
-        .map(|(place, _)| place)
 }

@@ -1,11 +1,9 @@
 //! Metadata of responses, read once from the profile.
 
-use super::item::chosen;
 use super::profile::Profile;
 use crate::{Anonymiser, ResponseBit, Row};
 use weir_semantics::{DeltaSeconds, ResponseDirectives};
-use weir_workload::whole;
-use weir_workload::{CacheControl, Chance, Law, Validators, Vary};
+use weir_workload::{CacheControl, Chance, Law, Validators, Vary, chosen, whole};
 
 /// A freshness lifetime in seconds, where one is given.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +32,7 @@ pub(super) struct Control {
 pub(super) struct Metadata {
     controls: Vec<Control>,
     dynamic: Vec<Control>,
-    validators: Validators,
+    pub(super) validators: Validators,
     vary: Vec<(Vary, u64)>,
     age: Law,
     lifetime: Law,
@@ -72,15 +70,6 @@ impl Metadata {
 
     pub(super) fn dynamic(&self, place: usize) -> &Control {
         &self.dynamic[place]
-    }
-
-    /// Whether there is a `Last-Modified`, and an entity tag.
-    pub(super) fn validators(&self, unit: f64) -> (bool, bool) {
-        let shares = &self.validators;
-        // both | only Last-Modified | only ETag | neither
-        let modified = unit < shares.last_modified;
-        let only_etag = unit < shares.last_modified + shares.etag - shares.both;
-        (modified, unit < shares.both || (!modified && only_etag))
     }
 
     /// The hash and the names of a `Vary`, if there is one.

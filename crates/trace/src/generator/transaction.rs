@@ -1,12 +1,12 @@
 //! A transaction that waits for its turn: pages are generated whole, and rows leave in order of
 //! arrival.
 
-use super::item::{Facet, chosen, kind_of};
+use super::item::{Facet, kind_of};
 use super::metadata::{Lifetime, Metadata};
 use super::profile::Profile;
 use crate::ordered::ordered_by;
 use crate::{AbortedBy, RequestBit, Row, TraceMethod, TraceVersion};
-use weir_workload::{Chance, mix};
+use weir_workload::{Chance, chosen, mix};
 
 /// The kind of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Transaction {
         if unit(Facet::SetCookie) < profile.says.set_cookie {
             row.has_set_cookie = Some(true);
         }
-        let (has_modified, has_etag) = metadata.validators(unit(Facet::Validators));
+        let (has_modified, has_etag) = metadata.validators.chosen(unit(Facet::Validators));
         if has_modified {
             let age = metadata.age_s(self.target);
             row.last_modified_s = Some(profile.time.begins_s - age);

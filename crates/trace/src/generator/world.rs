@@ -14,8 +14,7 @@ use super::transaction::{RequestFlags, Resource, Transaction};
 use crate::TraceVersion;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use weir_workload::whole;
-use weir_workload::{Chance, mix};
+use weir_workload::{Chance, mix, whole};
 
 #[derive(Clone, Debug)]
 pub(super) struct World {
@@ -287,7 +286,7 @@ impl World {
         let asks = &self.profile.asks;
         if visit.is_hit && asks.conditional > 0.0 && self.chance.is(asks.conditional) {
             let unit = item::Facet::Validators.unit(visit.hash, number);
-            let (has_modified, has_etag) = self.metadata.validators(unit);
+            let (has_modified, has_etag) = self.metadata.validators.chosen(unit);
             marks.conditional = has_modified || has_etag;
             let share = asks.not_modified[usize::from(has_etag)];
             marks.not_modified = marks.conditional && self.chance.is(share);

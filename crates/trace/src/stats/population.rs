@@ -4,9 +4,8 @@ use super::super::Row;
 use super::said::{Quantity, Share, Spread};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
-use weir_workload::mix;
-use weir_workload::whole;
+use std::hash::BuildHasherDefault;
+use weir_workload::{MixHasher, whole};
 
 /// Clients, servers and targets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,27 +61,6 @@ pub(super) struct TargetCounts {
     pub(super) is_kept: bool,
     pub(super) is_kept_ignoring_cookies: bool,
     pub(super) is_in_k1: bool,
-}
-
-/// Keys are hashes already, or numbers of a source that has no names: they are mixed, not hashed
-/// again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MixHasher(u64);
-
-impl Hasher for MixHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = mix(self.0 ^ number);
-    }
 }
 
 pub(super) type Numbers = HashSet<u64, BuildHasherDefault<MixHasher>>;

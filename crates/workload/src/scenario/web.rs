@@ -113,6 +113,17 @@ pub struct Validators {
     pub both: f64,
 }
 
+impl Validators {
+    /// Whether there is a `Last-Modified`, and an `ETag`; `unit` is uniform in [0, 1).
+    #[must_use]
+    pub fn chosen(&self, unit: f64) -> (bool, bool) {
+        // both | only Last-Modified | only ETag | neither
+        let modified = unit < self.last_modified;
+        let only_etag = unit < self.last_modified + self.etag - self.both;
+        (modified, unit < self.both || (!modified && only_etag))
+    }
+}
+
 /// A `Vary` and its share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,6 +7,7 @@
 use super::life::Life;
 use super::{HEURISTIC_LIFETIME_MIN_S, Property, Representation, length, path};
 use crate::UnixSeconds;
+use crate::chance::chosen;
 use crate::number::whole;
 use crate::scenario::{CacheControl, Web, WebContent};
 use crate::target::Target;
@@ -23,20 +24,20 @@ pub(super) struct WebSite {
 #[derive(Clone, Copy, Debug)]
 struct Meaning {
     storable: bool,
-    lifetime: Stated,
+    lifetime: Lifetime,
     /// What `stale-while-revalidate` adds to the lifetime, in seconds.
     stale_s: u64,
 }
 
 /// A freshness lifetime.
 #[derive(Clone, Copy, Debug)]
-enum Stated {
+enum Lifetime {
     /// In the directives, or none because of them.
     Fixed(u64),
     /// The target's own, by `max-age` or `Expires`.
     Drawn,
     /// Not stated.
-    Nowhere,
+    Absent,
 }
 
 impl WebSite {
@@ -83,11 +84,12 @@ impl WebSite {
         let begun = life.begins(version);
         let (control, meaning) = self.directives(seed, target);
         let lifetime = self.lifetime_s(seed, target);
-        let (has_modified, etag) = self.validators(seed, target);
+        let unit = Property::Validators.unit(seed, target);
+        let (has_modified, etag) = self.web.validators.chosen(unit);
         let fixed_or_drawn = match meaning.lifetime {
-            Stated::Fixed(seconds) => seconds,
-            Stated::Drawn => lifetime,
-            Stated::Nowhere => heuristic_lifetime_s(begun, at),
+            Lifetime::Fixed(seconds) => seconds,
+            Lifetime::Drawn => lifetime,
+            Lifetime::Absent => heuristic_lifetime_s(begun, at),
         };
         Representation {
             version,
@@ -130,16 +132,6 @@ impl WebSite {
             .min(u64::from(DeltaSeconds::MAX.as_secs()))
     }
 
-    /// Whether there is a `Last-Modified`, and an `ETag`.
-    fn validators(&self, seed: u64, target: Target) -> (bool, bool) {
-        let shares = &self.web.validators;
-        let unit = Property::Validators.unit(seed, target);
-        // both | only Last-Modified | only ETag | neither
-        let modified = unit < shares.last_modified;
-        let only_etag = unit < shares.last_modified + shares.etag - shares.both;
-        (modified, unit < shares.both || (!modified && only_etag))
-    }
-
     fn vary(&self, seed: u64, target: Target) -> Option<&str> {
         let unit = Property::Vary.unit(seed, target);
         let place = chosen(self.web.vary.iter().map(|vary| vary.share), unit)?;
@@ -154,13 +146,13 @@ impl Meaning {
         let seconds = |delta: DeltaSeconds| u64::from(delta.as_secs());
         let storable = !said.no_store && !said.private;
         let lifetime = if !storable || said.needs_validation() {
-            Stated::Fixed(0)
+            Lifetime::Fixed(0)
         } else if let Some(fixed) = said.s_maxage.or(said.max_age) {
-            Stated::Fixed(seconds(fixed))
+            Lifetime::Fixed(seconds(fixed))
         } else if control.max_age || control.expires {
-            Stated::Drawn
+            Lifetime::Drawn
         } else {
-            Stated::Nowhere
+            Lifetime::Absent
         };
         Self {
             storable,
@@ -175,18 +167,6 @@ impl Meaning {
 fn heuristic_lifetime_s(modified: UnixSeconds, at: UnixSeconds) -> u64 {
     let unmodified = u64::try_from(at.0.saturating_sub(modified.0)).unwrap_or(0);
     unmodified.max(HEURISTIC_LIFETIME_MIN_S)
-}
-
-/// The place of the share that `unit` falls into; nothing where it is beyond their sum.
-fn chosen(shares: impl Iterator<Item = f64>, unit: f64) -> Option<usize> {
-    let mut end = 0.0;
-    shares
-        .enumerate()
-        .find(|(_, share)| {
-            end += share;
-            unit < end
-        })
-        .map(|(place, _)| place)
 }
 
 /// The longest cookie, in bytes: what RFC 6265 §6.1 has user agents take.
