@@ -18,6 +18,7 @@ mod format;
 mod har;
 mod heads;
 mod hide;
+mod items;
 mod logs;
 mod oracle_general;
 pub mod pcap;

@@ -130,7 +130,13 @@ fn set_vary(
 
 /// The media type in lower case without its parameters, if it looks like one.
 fn content_type(fields: &[FieldLine<'_>]) -> Option<String> {
-    let value = lines_named(fields, "content-type").next()?;
+    lines_named(fields, "content-type")
+        .next()
+        .and_then(media_type)
+}
+
+/// The media type that a Content-Type begins with, in lower case, if it looks like one.
+pub(crate) fn media_type(value: &[u8]) -> Option<String> {
     let media_type = value.split(|&byte| byte == b';').next()?.trim_ascii();
     let slash = media_type.iter().position(|&byte| byte == b'/')?;
     let is_one = media_type.len() <= CONTENT_TYPE_BYTES_MAX

@@ -1,6 +1,8 @@
 //! What a source is: by its content, unless the caller knows better.
 
 use super::compressed::{Compression, MAGIC_BYTES};
+use super::items::Items;
+use super::logs::log::{LineReader, Log};
 use super::logs::{clf, squid, webcachesim};
 use super::settings::Settings;
 use super::{Import, har, oracle_general, pcap};
@@ -37,6 +39,11 @@ impl Format {
         matches!(self, Self::Pcap | Self::Pcapng)
     }
 
+    fn names() -> String {
+        let names: Vec<_> = Self::ALL.iter().map(|format| format.as_str()).collect();
+        names.join(", ")
+    }
+
     /// By its beginning: the first 64 KiB of it, `is_all` if that is the whole source.
     #[must_use]
     pub fn detect(head: &[u8], is_all: bool) -> Option<Self> {
@@ -65,14 +72,11 @@ impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // it is read line by line: `ndjson` is another name of it
+        // both are read line by line
         if text == "combined" {
             return Ok(Self::Common);
         }
-        Self::from_word(text).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|format| format.as_str()).collect();
-            format!("`{text}` is none of {}", names.join(", "))
-        })
+        Self::from_word(text).ok_or_else(|| format!("`{text}` is none of {}", Self::names()))
     }
 }
 
@@ -158,10 +162,10 @@ pub fn open<'a>(
     }
     let mut plain = compression.reader(Cursor::new(magic).chain(source));
     let (head, rest) = match ahead(&mut plain, SNIFF_BYTES) {
-        (head, None) => (head, Rest::Source(plain)),
+        (head, None) => (head, plain),
         (head, Some(error)) if head.is_empty() => return Err(Unreadable::Source(error)),
         // what came before it can be read
-        (head, Some(error)) => (head, Rest::Failed(error)),
+        (head, Some(error)) => (head, Box::new(BufReader::new(FailedSource(error))) as _),
     };
     let is_all = head.len() < SNIFF_BYTES;
     if matches!(format, None | Some(Format::Har)) && is_weir_log(&head) {
@@ -175,11 +179,14 @@ pub fn open<'a>(
     };
     let rest = Cursor::new(head).chain(rest);
     let rows: Box<dyn Import + 'a> = match format {
-        Format::Squid => Box::new(squid::rows(rest, settings)),
-        Format::Common => Box::new(clf::rows(rest, settings)),
-        Format::Har => Box::new(har::Har::new(rest, settings)),
-        Format::OracleGeneral => Box::new(oracle_general::OracleGeneral::new(rest, settings)),
-        Format::Webcachesim => Box::new(webcachesim::rows(rest, settings)),
+        Format::Squid => log(rest, squid::Squid, settings),
+        Format::Common => log(rest, clf::Common::default(), settings),
+        Format::Webcachesim => log(rest, webcachesim::Webcachesim, settings),
+        Format::Har => Box::new(Items::new(har::Har::new(rest, settings))),
+        Format::OracleGeneral => {
+            let records = oracle_general::OracleGeneral::new(rest, settings);
+            Box::new(Items::new(records))
+        }
         Format::Pcap | Format::Pcapng => {
             let capture = pcap::Capture::new(rest, &settings);
             match settings.proxy {
@@ -193,6 +200,14 @@ pub fn open<'a>(
         format,
         rows,
     })
+}
+
+fn log<'a>(
+    source: impl BufRead + 'a,
+    reader: impl LineReader + 'a,
+    settings: Settings<'a>,
+) -> Box<dyn Import + 'a> {
+    Box::new(Items::new(Log::new(source, reader, settings)))
 }
 
 /// Lines of JSON that begin as those of `weir serve` do: not an HTTP archive, whose first member is
@@ -210,40 +225,12 @@ fn ahead(source: &mut impl BufRead, count: usize) -> (Vec<u8>, Option<io::Error>
     (bytes, error)
 }
 
-/// What follows the bytes that were looked at.
-enum Rest<'a> {
-    Source(Box<dyn BufRead + 'a>),
-    /// It cannot be read on; the reader returns the error there.
-    Failed(io::Error),
-}
+/// What follows the bytes that were looked at, where reading them failed.
+struct FailedSource(io::Error);
 
-impl Rest<'_> {
-    fn refuse(error: &io::Error) -> io::Error {
-        io::Error::new(error.kind(), error.to_string())
-    }
-}
-
-impl Read for Rest<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Source(source) => source.read(out),
-            Self::Failed(error) => Err(Self::refuse(error)),
-        }
-    }
-}
-
-impl BufRead for Rest<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self {
-            Self::Source(source) => source.fill_buf(),
-            Self::Failed(error) => Err(Self::refuse(error)),
-        }
-    }
-
-    fn consume(&mut self, count: usize) {
-        if let Self::Source(source) = self {
-            source.consume(count);
-        }
+impl Read for FailedSource {
+    fn read(&mut self, _out: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::new(self.0.kind(), self.0.to_string()))
     }
 }
 
@@ -288,11 +275,7 @@ impl Unreadable {
             ),
             Self::Trace => Some("`weir trace stats` and `weir sim` read it as it is".to_owned()),
             Self::Unknown { .. } => {
-                let names: Vec<_> = Format::ALL.iter().map(|format| format.as_str()).collect();
-                Some(format!(
-                    "say what it is by `--format`: {}",
-                    names.join(", ")
-                ))
+                Some(format!("say what it is by `--format`: {}", Format::names()))
             }
         }
     }

@@ -13,11 +13,11 @@
 mod entry;
 mod scan;
 
-use super::damage::{Damage, Dropped, Place, reason};
+use super::damage::{Damage, Place, reason};
 use super::facts::{RequestTarget, TargetForm, request_facts, response_facts};
+use super::items::{ItemSource, NoRow};
+use super::request_line;
 use super::settings::{MissingSize, Settings};
-use super::{Import, request_line};
-use crate::import::logs::log::NoRow;
 use crate::import::logs::number::shown;
 use crate::{AbortedBy, Row, TraceScheme, TraceVersion};
 use entry::{Entry, Timings, field_lines};
@@ -37,8 +37,6 @@ pub(crate) struct Har<'a, R> {
     scan: Scan<R>,
     settings: Settings<'a>,
     connections: HashMap<u64, u32>,
-    dropped: Dropped,
-    is_over: bool,
 }
 
 impl<'a, R: BufRead> Har<'a, R> {
@@ -47,8 +45,6 @@ impl<'a, R: BufRead> Har<'a, R> {
             scan: Scan::new(source),
             settings,
             connections: HashMap::new(),
-            dropped: Dropped::default(),
-            is_over: false,
         }
     }
 
@@ -137,39 +133,20 @@ impl<'a, R: BufRead> Har<'a, R> {
     }
 }
 
-impl<R: BufRead> Import for Har<'_, R> {
-    fn dropped(&self) -> &Dropped {
-        &self.dropped
-    }
-}
-
-impl<R: BufRead> Iterator for Har<'_, R> {
-    type Item = Result<Row, Damage>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.is_over {
-            let (text, place) = match self.scan.next() {
-                Ok(Some(ScanItem::Entry(text, place))) => (text, place),
-                Ok(Some(ScanItem::TooLong(place))) => {
-                    let what = format!("it is longer than {} bytes", scan::ENTRY_BYTES_MAX);
-                    return Some(Err(Damage::item(place, reason::TOO_LONG, what)));
-                }
-                Ok(None) => break,
-                Err(damaged) => {
-                    self.is_over = true;
-                    return Some(Err(damaged));
-                }
-            };
-            let outcome = self.read(&text, place);
-            self.scan.give_back(text);
-            match outcome {
-                Ok(row) => return Some(Ok(row)),
-                Err(NoRow::Dropped(reason)) => self.dropped.count(reason),
-                Err(NoRow::Damage(damaged)) => return Some(Err(damaged)),
+impl<R: BufRead> ItemSource for Har<'_, R> {
+    fn next_item(&mut self) -> Option<Result<Row, NoRow>> {
+        Some(match self.scan.next().transpose()? {
+            Ok(ScanItem::Entry(text, place)) => {
+                let row = self.read(&text, place);
+                self.scan.give_back(text);
+                row
             }
-        }
-        self.is_over = true;
-        None
+            Ok(ScanItem::TooLong(place)) => {
+                let what = format!("it is longer than {} bytes", scan::ENTRY_BYTES_MAX);
+                Err(Damage::item(place, reason::TOO_LONG, what).into())
+            }
+            Err(damaged) => Err(damaged.into()),
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! The importer of `oracleGeneral` ([`crate::oracle_general`]). A row's place is counted from 0.
 //! Ids are hidden like any other name: they may identify a person.
 
-use super::Import;
-use super::damage::{Damage, Dropped, Place, reason};
+use super::damage::{Damage, Place, reason};
+use super::items::{ItemSource, NoRow};
 use super::settings::Settings;
 use crate::Row;
 use crate::oracle_general::{RECORD_BYTES, ReadError, Record, Records};
@@ -12,8 +12,6 @@ use std::io::Read;
 pub(crate) struct OracleGeneral<'a, R> {
     records: Records<R>,
     settings: Settings<'a>,
-    dropped: Dropped,
-    is_over: bool,
 }
 
 impl<'a, R: Read> OracleGeneral<'a, R> {
@@ -21,8 +19,6 @@ impl<'a, R: Read> OracleGeneral<'a, R> {
         Self {
             records: Records::new(source),
             settings,
-            dropped: Dropped::default(),
-            is_over: false,
         }
     }
 
@@ -39,30 +35,12 @@ impl<'a, R: Read> OracleGeneral<'a, R> {
     }
 }
 
-impl<R: Read> Import for OracleGeneral<'_, R> {
-    fn dropped(&self) -> &Dropped {
-        &self.dropped
-    }
-}
-
-impl<R: Read> Iterator for OracleGeneral<'_, R> {
-    type Item = Result<Row, Damage>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
-            return None;
-        }
-        match self.records.next_record() {
-            Ok(Some(record)) => Some(Ok(row(&record, &self.settings))),
-            Ok(None) => {
-                self.is_over = true;
-                None
-            }
-            Err(error) => {
-                self.is_over = true;
-                Some(Err(self.damaged(&error)))
-            }
-        }
+impl<R: Read> ItemSource for OracleGeneral<'_, R> {
+    fn next_item(&mut self) -> Option<Result<Row, NoRow>> {
+        Some(match self.records.next_record().transpose()? {
+            Ok(record) => Ok(row(&record, &self.settings)),
+            Err(error) => Err(self.damaged(&error).into()),
+        })
     }
 }
 
@@ -104,6 +82,7 @@ pub(crate) fn looks_like(head: &[u8], is_all: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::items::Items;
     use super::super::tests::{Open, all, everyway};
     use super::*;
 
@@ -145,7 +124,7 @@ mod tests {
             is_whole_trace: false,
             ..Settings::new(&Open)
         };
-        for row in OracleGeneral::new(&three()[..], settings) {
+        for row in Items::new(OracleGeneral::new(&three()[..], settings)) {
             assert_eq!(row.unwrap().next_access, None);
         }
     }

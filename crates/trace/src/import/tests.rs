@@ -74,7 +74,8 @@ pub(super) fn everyway(input: &[u8]) -> Vec<Item> {
     let again: Vec<_> = match slowly.format {
         // no larger pieces than a byte behind the first look either
         Format::Har => {
-            har::Har::new(BufReader::with_capacity(1, input), Settings::new(&Open)).collect()
+            let archive = BufReader::with_capacity(1, input);
+            items::Items::new(har::Har::new(archive, Settings::new(&Open))).collect()
         }
         _ => all(input, format),
     };

@@ -1,11 +1,12 @@
 //! An entry of an archive, as far as a trace has room for it.
 
 use super::super::damage::reason;
+use super::super::facts::media_type;
 use super::gave_up;
 use crate::AbortedBy;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use weir_semantics::{FieldLine, is_token};
+use weir_semantics::FieldLine;
 use weir_workload::whole;
 
 /// One request and what came of it.
@@ -150,9 +151,7 @@ impl Entry {
 
 impl Request {
     pub(super) fn head_bytes(&self) -> Option<u32> {
-        bytes(self.headers_size)
-            .filter(|&bytes| bytes > 0)
-            .and_then(|bytes| u32::try_from(bytes).ok())
+        head_bytes(self.headers_size)
     }
 
     pub(super) fn content_bytes(&self) -> Option<u64> {
@@ -177,17 +176,12 @@ impl Response {
     }
 
     pub(super) fn head_bytes(&self) -> Option<u32> {
-        bytes(self.headers_size)
-            .filter(|&bytes| bytes > 0)
-            .and_then(|bytes| u32::try_from(bytes).ok())
+        head_bytes(self.headers_size)
     }
 
     /// The media type of the content, where there is no field.
     pub(super) fn media_type(&self) -> Option<String> {
-        let text = self.content.mime_type.split(';').next()?.trim();
-        let (kind, rest) = text.split_once('/')?;
-        let is_type = is_token(kind.as_bytes()) && is_token(rest.as_bytes());
-        (is_type && text.len() <= MEDIA_TYPE_BYTES_MAX).then(|| text.to_ascii_lowercase())
+        media_type(self.content.mime_type.as_bytes())
     }
 
     /// The side that aborted, where that is said.
@@ -198,9 +192,6 @@ impl Response {
         gave_up(&self.error)
     }
 }
-
-/// The longest media type that is registered has 83 bytes.
-const MEDIA_TYPE_BYTES_MAX: usize = 127;
 
 /// The field lines: a value with line feeds is as many, and what begins with a colon is none of
 /// them (RFC 9113 §8.3).
@@ -214,6 +205,12 @@ pub(super) fn field_lines(headers: &[Header]) -> Vec<FieldLine<'_>> {
             values.map(|value| FieldLine::new(&header.name, value.trim_ascii().as_bytes()))
         })
         .collect()
+}
+
+/// Bytes of a head, which has some.
+fn head_bytes(number: Option<f64>) -> Option<u32> {
+    let bytes = u32::try_from(bytes(number)?).ok()?;
+    (bytes > 0).then_some(bytes)
 }
 
 /// A number of bytes; `None` if it is negative or not whole.

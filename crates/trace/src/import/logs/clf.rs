@@ -11,20 +11,14 @@ mod request;
 mod time;
 
 use crate::import::damage::{Damage, Place, reason};
-use crate::import::logs::log::{LineReader, Log, NoRow};
+use crate::import::items::NoRow;
+use crate::import::logs::log::LineReader;
 use crate::import::logs::number::{shown, unsigned};
 use crate::import::logs::size;
 use crate::import::request_line;
 use crate::import::settings::Settings;
 use crate::{AbortedBy, Row};
-use std::io::BufRead;
 use time::Clock;
-
-/// The rows of a Common or Combined log.
-pub(crate) fn rows<'a, R: BufRead>(source: R, settings: Settings<'a>) -> Log<'a, R, Common> {
-    let clock = Clock::default();
-    Log::new(source, Common { clock }, settings)
-}
 
 /// Whether a line is one of such a log.
 pub(crate) fn looks_like(line: &[u8]) -> bool {
@@ -33,6 +27,7 @@ pub(crate) fn looks_like(line: &[u8]) -> bool {
 }
 
 /// Reads its lines.
+#[derive(Default)]
 pub(crate) struct Common {
     clock: Clock,
 }

@@ -29,11 +29,14 @@ pub(crate) fn unix_us(text: &[u8]) -> Option<i64> {
     if decimals.is_empty() || !decimals.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let mut us = 0;
-    for place in 0..6 {
-        us = us * 10 + u64::from(decimals.get(place).map_or(0, |digit| digit - b'0'));
-    }
-    i64::try_from(seconds * 1_000_000 + us).ok()
+    i64::try_from(seconds * 1_000_000 + decimals_us(decimals)).ok()
+}
+
+/// Decimals of a second, which are digits, in microseconds.
+pub(crate) fn decimals_us(digits: &[u8]) -> u64 {
+    (0..6).fold(0, |us, place| {
+        us * 10 + u64::from(digits.get(place).map_or(0, |digit| digit - b'0'))
+    })
 }
 
 /// A value as a message may show it: what is not printable is escaped, and no more than a line of

@@ -1,7 +1,7 @@
 //! Sizes as logs write them.
 
 use crate::import::damage::{Damage, Place, reason};
-use crate::import::logs::log::NoRow;
+use crate::import::items::NoRow;
 use crate::import::logs::number::{shown, unsigned};
 use crate::import::settings::MissingSize;
 

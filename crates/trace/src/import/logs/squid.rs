@@ -7,18 +7,14 @@
 //! in logs that were cut or anonymised; what follows the type is not looked at.
 
 use crate::import::damage::{Damage, Place, reason};
-use crate::import::logs::log::{LineReader, Log, NoRow};
+use crate::import::facts::media_type;
+use crate::import::items::NoRow;
+use crate::import::logs::log::LineReader;
 use crate::import::logs::number::{shown, unix_us, unsigned};
 use crate::import::logs::size;
 use crate::import::request_line;
 use crate::import::settings::Settings;
 use crate::{AbortedBy, Row};
-use std::io::BufRead;
-
-/// The rows of a native log.
-pub(crate) fn rows<'a, R: BufRead>(source: R, settings: Settings<'a>) -> Log<'a, R, Squid> {
-    Log::new(source, Squid, settings)
-}
 
 /// Reads its lines.
 pub(crate) struct Squid;
@@ -167,17 +163,6 @@ fn aborted_by(tag: &[u8]) -> Option<AbortedBy> {
 /// Whether the request was answered without a next hop.
 fn is_without_next_hop(hierarchy: Option<&[u8]>) -> bool {
     hierarchy.is_some_and(|field| field.starts_with(b"NONE/") || field.starts_with(b"HIER_NONE/"))
-}
-
-/// A media type, lower case, without parameters; `None` where the log has `-`.
-fn media_type(field: &[u8]) -> Option<String> {
-    let end = memchr::memchr(b';', field).unwrap_or(field.len());
-    let text = std::str::from_utf8(&field[..end]).ok()?;
-    let (kind, rest) = text.split_once('/')?;
-    let is_type = [kind, rest]
-        .iter()
-        .all(|part| weir_semantics::is_token(part.as_bytes()));
-    is_type.then(|| text.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -6,16 +6,11 @@
 
 use crate::Row;
 use crate::import::damage::{Damage, Place, reason};
-use crate::import::logs::log::{LineReader, Log, NoRow};
+use crate::import::items::NoRow;
+use crate::import::logs::log::LineReader;
 use crate::import::logs::number::{shown, unix_us, unsigned};
 use crate::import::logs::size;
 use crate::import::settings::Settings;
-use std::io::BufRead;
-
-/// The rows of a trace.
-pub(crate) fn rows<'a, R: BufRead>(source: R, settings: Settings<'a>) -> Log<'a, R, Webcachesim> {
-    Log::new(source, Webcachesim, settings)
-}
 
 /// Reads its lines.
 pub(crate) struct Webcachesim;

@@ -1,6 +1,6 @@
 //! `17/May/2015:10:05:03 +0000`.
 
-use crate::import::logs::number::unsigned;
+use crate::import::logs::number::{decimals_us, unsigned};
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
@@ -69,10 +69,7 @@ fn decimals(text: &[u8]) -> Option<(i64, &[u8])> {
     if end == 0 {
         return None;
     }
-    let us = (0..6).fold(0, |us, place| {
-        let digit = digits[..end].get(place).map_or(0, |byte| byte - b'0');
-        us * 10 + i64::from(digit)
-    });
+    let us = decimals_us(&digits[..end]).cast_signed();
     Some((us, &digits[end..]))
 }
 
