@@ -54,31 +54,21 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::net::SocketAddr;
 
-use self::connection::{Beginning, Connection, ImportContext, Side};
-use self::exchange::Who;
+use self::connection::{Beginning, Connection};
+use self::exchange::{ImportContext, Side, Who};
 use self::limits::{CLOSING_S, CONNECTIONS_MAX, IDLE_S, LINGER_S, SWEEP_S, TOTAL_HELD_BYTES_MAX};
 use self::packets::container::Container;
 use self::packets::decode::{Segment, segment};
 use self::window::Window;
-use super::{Damage, Dropped, Hide, Import, Settings};
+use super::{Damage, Dropped, Import, Settings};
 use crate::Row;
 
 /// An import of one capture: an iterator over rows in order of arrival (see
 /// [`limits::ROWS_HELD_MAX`]).
 pub struct Capture<'a, R> {
     container: Container<R>,
-    hide: &'a dyn Hide,
-    /// The number before that of its first connection.
-    first: u64,
-    /// Where the proxy is, if both of its sides are in the capture.
-    proxy: Option<SocketAddr>,
+    flows: Flows<'a>,
     dropped: Dropped,
-    open: HashMap<Ends, Connection>,
-    /// Connections so far.
-    connections: u64,
-    window: Window,
-    counts: Counts,
-    held_bytes: usize,
     /// When the open connections were last looked at, microseconds since 1970.
     swept_us: i64,
     has_ended: bool,
@@ -100,15 +90,19 @@ impl<'a, R: Read> Capture<'a, R> {
     pub fn new(reader: R, settings: &Settings<'a>) -> Self {
         Self {
             container: Container::new(reader),
-            hide: settings.hide,
-            first: u64::from(settings.input) << CONNECTION_BITS,
-            proxy: settings.proxy,
+            flows: Flows {
+                open: HashMap::new(),
+                latest_number: u64::from(settings.input) << CONNECTION_BITS,
+                proxy: settings.proxy,
+                held_bytes: 0,
+                context: ImportContext {
+                    hide: settings.hide,
+                    window: Window::default(),
+                    counts: Counts::default(),
+                    is_impatient: false,
+                },
+            },
             dropped: Dropped::default(),
-            open: HashMap::new(),
-            connections: 0,
-            window: Window::default(),
-            counts: Counts::default(),
-            held_bytes: 0,
             swept_us: i64::MIN,
             has_ended: false,
         }
@@ -119,15 +113,8 @@ impl<'a, R: Read> Capture<'a, R> {
     pub fn counts(&self) -> Counts {
         Counts {
             packets: self.container.packets(),
-            late: self.window.late(),
-            ..self.counts.clone()
-        }
-    }
-
-    /// The counts of what is no row, in the words of all importers; the import is at its end.
-    fn drop_what_was_counted(&mut self) {
-        for (name, count) in self.counts.dropped() {
-            self.dropped.count_many(name, count);
+            late: self.flows.context.window.late(),
+            ..self.flows.context.counts.clone()
         }
     }
 
@@ -137,24 +124,12 @@ impl<'a, R: Read> Capture<'a, R> {
             None => return Ok(false),
             Some(Ok(frame)) => {
                 match segment(&frame) {
-                    Err(reason) => self.counts.add_not_tcp(reason),
+                    Err(reason) => self.flows.context.counts.add_not_tcp(reason),
                     Ok(segment) => {
-                        let mut flow = Flow {
-                            open: &mut self.open,
-                            connections: &mut self.connections,
-                            first: self.first,
-                            proxy: self.proxy,
-                            held_bytes: &mut self.held_bytes,
-                            context: ImportContext {
-                                hide: self.hide,
-                                window: &mut self.window,
-                                counts: &mut self.counts,
-                            },
-                        };
-                        flow.take(&segment);
+                        self.flows.take(&segment);
                         if segment.time_us.saturating_sub(self.swept_us) >= SWEEP_S * 1_000_000 {
                             self.swept_us = segment.time_us;
-                            flow.sweep(segment.time_us);
+                            self.flows.sweep(segment.time_us);
                         }
                     }
                 }
@@ -172,20 +147,15 @@ impl<'a, R: Read> Capture<'a, R> {
     /// The file is at its end: what is open will not be seen further.
     fn end(&mut self) {
         self.has_ended = true;
-        let mut open: Vec<Connection> = self
-            .open
-            .drain()
-            .map(|(_, connection)| connection)
-            .collect();
+        let open = std::mem::take(&mut self.flows.open);
+        let mut open: Vec<Connection> = open.into_values().collect();
         open.sort_unstable_by_key(Connection::number);
         for mut connection in open {
-            connection.finish(&mut ImportContext {
-                hide: self.hide,
-                window: &mut self.window,
-                counts: &mut self.counts,
-            });
+            connection.finish(&mut self.flows.context);
         }
-        self.drop_what_was_counted();
+        for (name, count) in self.flows.context.counts.dropped() {
+            self.dropped.count_many(name, count);
+        }
     }
 }
 
@@ -207,7 +177,7 @@ impl<R: Read> Iterator for Capture<'_, R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(row) = self.window.next() {
+            if let Some(row) = self.flows.context.window.next() {
                 return Some(Ok(row));
             }
             if self.has_ended {
@@ -228,16 +198,17 @@ impl<R: Read> Iterator for Capture<'_, R> {
 }
 
 /// The open connections and what a packet does to them.
-struct Flow<'a> {
-    open: &'a mut HashMap<Ends, Connection>,
-    connections: &'a mut u64,
-    first: u64,
+struct Flows<'a> {
+    open: HashMap<Ends, Connection>,
+    /// The number of the latest connection; before the first one, the number before its own.
+    latest_number: u64,
+    /// Where the proxy is, if both of its sides are in the capture.
     proxy: Option<SocketAddr>,
-    held_bytes: &'a mut usize,
+    held_bytes: usize,
     context: ImportContext<'a>,
 }
 
-impl Flow<'_> {
+impl Flows<'_> {
     fn take(&mut self, segment: &Segment<'_>) {
         let Some((ends, side)) = self.find(segment) else {
             return;
@@ -245,7 +216,7 @@ impl Flow<'_> {
         let Some(connection) = self.open.get_mut(&ends) else {
             return;
         };
-        let others = *self.held_bytes - connection.memory_bytes();
+        let others = self.held_bytes - connection.memory_bytes();
         connection.take(segment, side, &mut self.context);
         if others + connection.memory_bytes() > TOTAL_HELD_BYTES_MAX {
             connection.press_on(&mut self.context, true);
@@ -254,7 +225,7 @@ impl Flow<'_> {
             self.context.counts.given_up += 1;
             connection.finish(&mut self.context);
         }
-        *self.held_bytes = others + connection.memory_bytes();
+        self.held_bytes = others + connection.memory_bytes();
     }
 
     /// The connection of a segment and its sender; a new connection, if the segment begins one.
@@ -284,12 +255,12 @@ impl Flow<'_> {
         if self.open.len() >= CONNECTIONS_MAX {
             self.make_room();
         }
-        *self.connections += 1;
+        self.latest_number += 1;
         let is_next_hop = self.proxy.is_some_and(|proxy| proxy != ends.1);
         let side_bit = if is_next_hop { IS_NEXT_HOP } else { 0 };
         let who = Who {
             client: self.context.hide.client(ends.0.ip().to_string().as_bytes()),
-            connection: (self.first + *self.connections) | side_bit,
+            connection: self.latest_number | side_bit,
             server: ends.1.to_string(),
         };
         let connection = Connection::new(beginning, who, segment, &mut self.context);
@@ -300,7 +271,7 @@ impl Flow<'_> {
     /// A connection is over.
     fn close(&mut self, ends: &Ends) {
         if let Some(mut connection) = self.open.remove(ends) {
-            *self.held_bytes -= connection.memory_bytes();
+            self.held_bytes -= connection.memory_bytes();
             connection.finish(&mut self.context);
         }
     }

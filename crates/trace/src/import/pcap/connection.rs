@@ -1,38 +1,10 @@
 //! One TCP connection: two streams, and the HTTP in them.
 
-use super::counts::Counts;
-use super::exchange::{Exchange, ExchangeContext, Place, Who};
+use super::exchange::{Exchange, ImportContext, Place, Side, Who};
 use super::head::{Kind, looks_like};
 use super::limits::{HELD_BYTES_MAX, PATIENCE_PACKETS};
 use super::stream::{SegmentKind, Stream};
-use super::window::Window;
-use crate::import::Hide;
 use crate::import::pcap::packets::decode::Segment;
-
-/// The parts of the import that a connection uses.
-pub(super) struct ImportContext<'a> {
-    pub(super) hide: &'a dyn Hide,
-    pub(super) window: &'a mut Window,
-    pub(super) counts: &'a mut Counts,
-}
-
-impl ImportContext<'_> {
-    fn context(&mut self, is_impatient: bool) -> ExchangeContext<'_> {
-        ExchangeContext {
-            hide: self.hide,
-            window: self.window,
-            counts: self.counts,
-            is_impatient,
-        }
-    }
-}
-
-/// Which end of the connection sent a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Client,
-    Server,
-}
 
 /// A connection that is followed.
 #[derive(Debug)]
@@ -358,24 +330,16 @@ impl Connection {
         let Some(exchange) = &mut self.exchange else {
             return;
         };
-        match from {
-            Side::Client => {
-                self.client.finish_at(end);
-                exchange.client_closed(segment.time_us, false);
-            }
-            Side::Server => {
-                self.server.finish_at(end);
-                exchange.server_closed(segment.time_us, false);
-            }
-        }
-        let fin = Fin {
+        let (stream, fin) = match from {
+            Side::Client => (&mut self.client, &mut self.fins.0),
+            Side::Server => (&mut self.server, &mut self.fins.1),
+        };
+        stream.finish_at(end);
+        exchange.close(from, segment.time_us, false);
+        fin.get_or_insert(Fin {
             acknowledged_by: end.wrapping_add(1),
             acknowledges: segment.acknowledgement,
-        };
-        match from {
-            Side::Client => self.fins.0.get_or_insert(fin),
-            Side::Server => self.fins.1.get_or_insert(fin),
-        };
+        });
         if let (Some(client), Some(server)) = self.fins {
             if client.follows(&server) {
                 exchange.server_closed_first(true);
@@ -407,10 +371,7 @@ impl Connection {
         self.has_reset = true;
         self.go_on(context, false);
         if let Some(exchange) = &mut self.exchange {
-            match from {
-                Side::Client => exchange.client_closed(segment.time_us, true),
-                Side::Server => exchange.server_closed(segment.time_us, true),
-            }
+            exchange.close(from, segment.time_us, true);
         }
         self.finish(context);
     }
@@ -487,7 +448,7 @@ impl Connection {
         let Some(exchange) = &mut self.exchange else {
             return;
         };
-        let mut context = context.context(is_impatient);
+        context.is_impatient = is_impatient;
         loop {
             let mut has_moved = false;
             for side in [Side::Client, Side::Server] {
@@ -502,8 +463,8 @@ impl Connection {
                         acknowledgement,
                     };
                     let used = match side {
-                        Side::Client => exchange.ask(next, place, &mut context),
-                        Side::Server => exchange.answer(next, place, &mut context),
+                        Side::Client => exchange.ask(next, place, context),
+                        Side::Server => exchange.answer(next, place, context),
                     };
                     if used == 0 {
                         break;
@@ -538,7 +499,8 @@ impl Connection {
         context.counts.unacknowledged_bytes += dropped;
         self.press_on(context, true);
         if let Some(exchange) = self.exchange.take() {
-            exchange.finish(&mut context.context(true));
+            context.is_impatient = true;
+            exchange.finish(context);
         }
         self.client = Stream::default();
         self.server = Stream::default();

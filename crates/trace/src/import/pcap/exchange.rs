@@ -19,13 +19,20 @@ use super::transaction::{CloseTimes, Transaction};
 use super::window::{Begun, Window};
 use crate::import::Hide;
 
-/// What an exchange needs of the import around it.
-pub(super) struct ExchangeContext<'a> {
+/// What connections and exchanges need of the import around them.
+pub(super) struct ImportContext<'a> {
     pub(super) hide: &'a dyn Hide,
-    pub(super) window: &'a mut Window,
-    pub(super) counts: &'a mut Counts,
+    pub(super) window: Window,
+    pub(super) counts: Counts,
     /// Nothing more comes in time: what waits for something goes on without.
     pub(super) is_impatient: bool,
+}
+
+/// Which end of the connection sent a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
 }
 
 /// Where and when bytes came.
@@ -173,28 +180,21 @@ impl Exchange {
         self.setup_us = setup_us;
     }
 
-    /// The client has said that it is done, or reset the connection.
-    pub(super) fn client_closed(&mut self, time_us: i64, is_reset: bool) {
-        let slot = if is_reset {
-            &mut self.closed.client_rst_us
-        } else {
-            &mut self.closed.client_fin_us
+    /// A side has said that it is done, or reset the connection.
+    pub(super) fn close(&mut self, side: Side, time_us: i64, is_reset: bool) {
+        let slot = match (side, is_reset) {
+            (Side::Client, false) => &mut self.closed.client_fin_us,
+            (Side::Client, true) => &mut self.closed.client_rst_us,
+            (Side::Server, false) => &mut self.closed.server_fin_us,
+            (Side::Server, true) => &mut self.closed.server_rst_us,
         };
         slot.get_or_insert(time_us);
-        if let Some(transaction) = self.pending.front_mut() {
+        if side == Side::Client
+            && let Some(transaction) = self.pending.front_mut()
+        {
             let so_far = transaction.received_bytes;
             transaction.received_at_close.get_or_insert(so_far);
         }
-    }
-
-    /// The server has.
-    pub(super) fn server_closed(&mut self, time_us: i64, is_reset: bool) {
-        let slot = if is_reset {
-            &mut self.closed.server_rst_us
-        } else {
-            &mut self.closed.server_fin_us
-        };
-        slot.get_or_insert(time_us);
     }
 
     /// Both have sent a FIN, and one acknowledged the other's with its own: which was first,
@@ -217,19 +217,16 @@ impl Exchange {
     }
 
     /// No more content comes of the request that was answered early.
-    fn asked_after_all(&mut self, context: &mut ExchangeContext<'_>) {
+    fn asked_after_all(&mut self, context: &mut ImportContext<'_>) {
         if let Some(transaction) = self.answered_early.take() {
-            let (begun, row) = transaction.complete(true);
-            context.window.finish(begun, row);
+            context.window.finish(transaction.complete(true));
         }
     }
 
     /// The connection is over, as far as it will be seen. What is open becomes rows of transactions
     /// that did not come to their end.
-    pub(super) fn finish(mut self, context: &mut ExchangeContext<'_>) {
-        if let Some(opened) = self.opened.take() {
-            context.window.forget(opened);
-        }
+    pub(super) fn finish(mut self, context: &mut ImportContext<'_>) {
+        context.window.forget(self.opened.take());
         self.asked_after_all(context);
         let (is_content, to_close) = match self.responses {
             ResponseState::Content {
@@ -244,14 +241,14 @@ impl Exchange {
         for (place, transaction) in self.pending.into_iter().enumerate() {
             let is_first = place == 0;
             context.counts.unanswered += u64::from(!transaction.is_answered);
-            let (begun, row) = if is_first && is_tunnel && self.closed.is_closed() {
+            let finished = if is_first && is_tunnel && self.closed.is_closed() {
                 transaction.complete(false)
             } else if is_lost {
                 transaction.lose()
             } else {
                 transaction.break_off(&self.closed, is_first && is_content && to_close)
             };
-            context.window.finish(begun, row);
+            context.window.finish(finished);
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) enum HeadProgress {
     /// So many bytes of it were used.
     Whole(WholeHead, usize),
     /// It is no head.
-    Unreadable(HeadError),
+    Unreadable,
 }
 
 impl Head {
@@ -70,23 +70,16 @@ impl Head {
         let before = self.text.len();
         let room = limits.bytes_max.saturating_sub(before);
         self.text.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        let found = self.find(kind, &limits);
-        match found {
+        let progress = match self.find(kind, &limits) {
             Ok(Some(whole)) => {
                 let used = whole.bytes.saturating_sub(before);
-                self.clear();
                 HeadProgress::Whole(whole, used)
             }
-            Ok(None) if bytes.len() <= room => HeadProgress::More,
-            Ok(None) => {
-                self.clear();
-                HeadProgress::Unreadable(HeadError::TooLarge)
-            }
-            Err(error) => {
-                self.clear();
-                HeadProgress::Unreadable(error)
-            }
-        }
+            Ok(None) if bytes.len() <= room => return HeadProgress::More,
+            Ok(None) | Err(_) => HeadProgress::Unreadable,
+        };
+        self.clear();
+        progress
     }
 
     fn find(&mut self, kind: Kind, limits: &HeadLimits) -> Result<Option<WholeHead>, HeadError> {
@@ -250,7 +243,7 @@ mod tests {
             for kind in [Kind::Request, Kind::Response] {
                 let fed = Head::default().feed(kind, text);
                 assert!(
-                    matches!(fed, HeadProgress::Unreadable(_)),
+                    matches!(fed, HeadProgress::Unreadable),
                     "{}",
                     text.escape_ascii()
                 );
@@ -258,6 +251,6 @@ mod tests {
         }
         let endless = vec![b'a'; 70_000];
         let fed = Head::default().feed(Kind::Request, &endless);
-        assert!(matches!(fed, HeadProgress::Unreadable(_)));
+        assert!(matches!(fed, HeadProgress::Unreadable));
     }
 }

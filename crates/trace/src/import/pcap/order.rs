@@ -25,4 +25,12 @@ impl Order {
             Self::Big => u32::from_be_bytes(four),
         }
     }
+
+    /// A number of eight bytes.
+    pub(super) fn i64(self, eight: [u8; 8]) -> i64 {
+        match self {
+            Self::Little => i64::from_le_bytes(eight),
+            Self::Big => i64::from_be_bytes(eight),
+        }
+    }
 }

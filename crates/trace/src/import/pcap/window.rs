@@ -4,12 +4,10 @@
 //! began before it, or when too many wait ([`ROWS_HELD_MAX`]): one long download does not hold up a
 //! whole trace.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::ROWS_HELD_MAX;
 use crate::Row;
-use crate::ordered::ordered_by;
 
 /// A place in the order: when something began, and a number that makes it unique.
 pub(super) type Begun = (i64, u64);
@@ -18,16 +16,11 @@ pub(super) type Begun = (i64, u64);
 #[derive(Default)]
 pub(super) struct Window {
     open: BTreeSet<Begun>,
-    waiting: BinaryHeap<Reverse<WaitingRow>>,
+    waiting: BTreeMap<Begun, Box<Row>>,
     begun: u64,
     /// When the last row that left began.
     left_us: Option<i64>,
     late: u64,
-}
-
-struct WaitingRow {
-    begun: Begun,
-    row: Box<Row>,
 }
 
 impl Window {
@@ -39,27 +32,26 @@ impl Window {
         begun
     }
 
-    /// It became none.
-    pub(super) fn forget(&mut self, begun: Begun) {
-        self.open.remove(&begun);
+    /// It became none, if it was open.
+    pub(super) fn forget(&mut self, begun: Option<Begun>) {
+        begun.map(|begun| self.open.remove(&begun));
     }
 
     /// It became this row.
-    pub(super) fn finish(&mut self, begun: Begun, row: Box<Row>) {
+    pub(super) fn finish(&mut self, (begun, row): (Begun, Box<Row>)) {
         self.open.remove(&begun);
-        let begun = (row.arrival_us, begun.1);
-        self.waiting.push(Reverse(WaitingRow { begun, row }));
+        self.waiting.insert((row.arrival_us, begun.1), row);
     }
 
     /// The next row that may leave.
     pub(super) fn next(&mut self) -> Option<Row> {
-        let Reverse(first) = self.waiting.peek()?;
-        let may_leave = self.waiting.len() > ROWS_HELD_MAX
-            || self.open.first().is_none_or(|open| first.begun < *open);
+        let (first, _) = self.waiting.first_key_value()?;
+        let may_leave =
+            self.waiting.len() > ROWS_HELD_MAX || self.open.first().is_none_or(|open| first < open);
         if !may_leave {
             return None;
         }
-        let Reverse(WaitingRow { row, .. }) = self.waiting.pop()?;
+        let (_, row) = self.waiting.pop_first()?;
         if self.left_us.is_some_and(|left_us| row.arrival_us < left_us) {
             self.late += 1;
         }
@@ -72,5 +64,3 @@ impl Window {
         self.late
     }
 }
-
-ordered_by!(WaitingRow, |row: &Self| row.begun);

@@ -11,7 +11,7 @@ use super::super::length;
 use super::super::limits::{PENDING_BYTES_MAX, PENDING_MAX};
 use super::super::stream::Next;
 use super::super::transaction::{Transaction, is_persistent, upgrades, version};
-use super::{Exchange, ExchangeContext, Place, RequestState, ResponseState};
+use super::{Exchange, ImportContext, Place, RequestState, ResponseState};
 use crate::import::facts::{RequestTarget, TargetForm, request_facts};
 use crate::{Row, TraceScheme, TraceVersion};
 
@@ -22,7 +22,7 @@ impl Exchange {
         &mut self,
         next: Next<'_>,
         at: Place,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) -> u64 {
         match next {
             Next::Bytes(bytes) => self.ask_bytes(bytes, at, context) as u64,
@@ -30,7 +30,7 @@ impl Exchange {
         }
     }
 
-    fn ask_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ExchangeContext<'_>) -> usize {
+    fn ask_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
@@ -61,7 +61,7 @@ impl Exchange {
     }
 
     /// Bytes that were sent and not captured.
-    fn ask_missing(&mut self, count: u64, at: Place, context: &mut ExchangeContext<'_>) -> u64 {
+    fn ask_missing(&mut self, count: u64, at: Place, context: &mut ImportContext<'_>) -> u64 {
         let lost = (
             at.sequence,
             at.plus(usize::try_from(count).unwrap_or(0)).sequence,
@@ -101,22 +101,20 @@ impl Exchange {
 
     /// What follows is not known to be what. `lost`: bytes among which there may have been
     /// requests.
-    fn lose_requests(&mut self, lost: Option<(u32, u32)>, context: &mut ExchangeContext<'_>) {
+    fn lose_requests(&mut self, lost: Option<(u32, u32)>, context: &mut ImportContext<'_>) {
         self.asked_after_all(context);
         self.lost_requests = lost.or(self.lost_requests);
         if lost.is_some() {
             // the next one is not the connection's first, or that is not known
             self.sequence = None;
-            if let Some(opened) = self.opened.take() {
-                context.window.forget(opened);
-            }
+            context.window.forget(self.opened.take());
         }
         self.request_head.clear();
         self.request_begun = None;
         self.requests = RequestState::Lost;
     }
 
-    fn ask_head(&mut self, bytes: &[u8], at: Place, context: &mut ExchangeContext<'_>) -> usize {
+    fn ask_head(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
         let begun = *self.request_begun.get_or_insert(at);
         match self.request_head.feed(Kind::Request, bytes) {
             HeadProgress::More => bytes.len(),
@@ -126,15 +124,13 @@ impl Exchange {
                 self.request(whole, begun, at.plus(used), context);
                 used
             }
-            HeadProgress::Unreadable(_) => {
+            HeadProgress::Unreadable => {
                 self.request_begun = None;
                 if self.sequence == Some(0) {
                     context.counts.not_http += 1;
                     self.requests = RequestState::Over;
                     self.responses = ResponseState::Over;
-                    if let Some(opened) = self.opened.take() {
-                        context.window.forget(opened);
-                    }
+                    context.window.forget(self.opened.take());
                 } else {
                     context.counts.unreadable += 1;
                     self.requests = RequestState::Lost;
@@ -150,7 +146,7 @@ impl Exchange {
         whole: WholeHead,
         begun: Place,
         end: Place,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) {
         let limits = HeadLimits::default();
         let mut lines = LineBuffer::new();
@@ -198,7 +194,7 @@ impl Exchange {
         whole: WholeHead,
         begun: Place,
         head_end: u32,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) -> Transaction {
         let opened = self.opened.take();
         let begun_at = opened.unwrap_or_else(|| context.window.begin(begun.time_us));
@@ -242,7 +238,7 @@ impl Exchange {
     }
 
     /// Keeps within the limits of what waits for responses.
-    fn give_up_oldest(&mut self, context: &mut ExchangeContext<'_>) {
+    fn give_up_oldest(&mut self, context: &mut ImportContext<'_>) {
         while self.pending.len() > PENDING_MAX
             || (self.pending_bytes > PENDING_BYTES_MAX && self.pending.len() > 1)
         {
@@ -250,8 +246,7 @@ impl Exchange {
                 return;
             };
             context.counts.overdue += 1;
-            let (begun, row) = oldest.lose();
-            context.window.finish(begun, row);
+            context.window.finish(oldest.lose());
             // what it was part of has no transaction any more
             match &mut self.responses {
                 ResponseState::Head { is_orphan } | ResponseState::Content { is_orphan, .. } => {
@@ -269,7 +264,7 @@ impl Exchange {
         Some(front)
     }
 
-    fn ask_content(&mut self, bytes: &[u8], context: &mut ExchangeContext<'_>) -> usize {
+    fn ask_content(&mut self, bytes: &[u8], context: &mut ImportContext<'_>) -> usize {
         let RequestState::Content {
             reader,
             begun,
@@ -312,7 +307,7 @@ impl Exchange {
     }
 
     /// The content of the request has come to its end.
-    fn end_request(&mut self, context: &mut ExchangeContext<'_>) {
+    fn end_request(&mut self, context: &mut ImportContext<'_>) {
         self.asked_after_all(context);
         let waits = self.pending.back().is_some_and(|last| {
             !last.is_answered && (last.upgrades || last.method == Method::Connect)

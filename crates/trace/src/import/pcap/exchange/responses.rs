@@ -9,7 +9,7 @@ use weir_wire::{
 use super::super::head::{HeadProgress, Kind, WholeHead, looks_like};
 use super::super::length;
 use super::super::stream::Next;
-use super::{Exchange, ExchangeContext, Place, RequestState, ResponseState};
+use super::{Exchange, ImportContext, Place, RequestState, ResponseState};
 
 impl Exchange {
     /// Takes what is next of the server's bytes; says how many of them were used. None: they wait
@@ -18,7 +18,7 @@ impl Exchange {
         &mut self,
         next: Next<'_>,
         at: Place,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) -> u64 {
         match next {
             Next::Bytes(bytes) => self.answer_bytes(bytes, at, context) as u64,
@@ -29,12 +29,7 @@ impl Exchange {
         }
     }
 
-    fn answer_bytes(
-        &mut self,
-        bytes: &[u8],
-        at: Place,
-        context: &mut ExchangeContext<'_>,
-    ) -> usize {
+    fn answer_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
@@ -69,7 +64,7 @@ impl Exchange {
     }
 
     /// Bytes that were sent and not captured.
-    fn answer_missing(&mut self, count: u64, at: Place, context: &mut ExchangeContext<'_>) {
+    fn answer_missing(&mut self, count: u64, at: Place, context: &mut ImportContext<'_>) {
         match &mut self.responses {
             ResponseState::Content {
                 reader, is_orphan, ..
@@ -100,10 +95,9 @@ impl Exchange {
     }
 
     /// The thread of a response was lost within its content.
-    fn lose_response(&mut self, is_orphan: bool, since: u32, context: &mut ExchangeContext<'_>) {
+    fn lose_response(&mut self, is_orphan: bool, since: u32, context: &mut ImportContext<'_>) {
         if !is_orphan && let Some(transaction) = self.take_front() {
-            let (begun, row) = transaction.lose();
-            context.window.finish(begun, row);
+            context.window.finish(transaction.lose());
         }
         self.lose_thread(since);
     }
@@ -117,7 +111,7 @@ impl Exchange {
     /// A head was found after the thread was lost at `since`. A client that does not pipeline has
     /// received all earlier responses when it asks: requests whose successor acknowledged more than
     /// what was read before, and no more than this head, were answered in between.
-    fn realign(&mut self, since: u32, head: u32, context: &mut ExchangeContext<'_>) {
+    fn realign(&mut self, since: u32, head: u32, context: &mut ImportContext<'_>) {
         while let Some(next) = self.pending.get(1)
             && let Some(acknowledged) = next.acknowledgement
             && is_before(since, acknowledged)
@@ -125,19 +119,13 @@ impl Exchange {
         {
             if let Some(transaction) = self.take_front() {
                 context.counts.unanswered += 1;
-                let (begun, row) = transaction.lose();
-                context.window.finish(begun, row);
+                context.window.finish(transaction.lose());
             }
         }
     }
 
     /// Finds the request that is answered by what begins here. `false`: it may yet come.
-    fn begin_response(
-        &mut self,
-        bytes: &[u8],
-        at: Place,
-        context: &mut ExchangeContext<'_>,
-    ) -> bool {
+    fn begin_response(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> bool {
         if let Some(since) = self.lost_since {
             self.realign(since, at.sequence, context);
         }
@@ -174,7 +162,7 @@ impl Exchange {
             .is_some_and(|(from, to)| is_before(from, sequence) && !is_before(to, sequence))
     }
 
-    fn answer_head(&mut self, bytes: &[u8], at: Place, context: &mut ExchangeContext<'_>) -> usize {
+    fn answer_head(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
         // of HTTP/0.9: there is none
         if !matches!(self.responses, ResponseState::Head { .. }) {
             return 0;
@@ -188,7 +176,7 @@ impl Exchange {
                 self.response(&whole, begun, at.time_us, context);
                 used
             }
-            HeadProgress::Unreadable(_) => {
+            HeadProgress::Unreadable => {
                 self.response_begun = None;
                 context.counts.unreadable += 1;
                 self.lose_thread(at.sequence);
@@ -203,7 +191,7 @@ impl Exchange {
         whole: &WholeHead,
         begun: Place,
         whole_us: i64,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) {
         let mut lines = LineBuffer::new();
         let parsed = parse_response(&whole.text, &HeadLimits::default(), &mut lines);
@@ -242,7 +230,7 @@ impl Exchange {
         &mut self,
         length: BodyLength,
         is_orphan: bool,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) {
         let reader = BodyReader::new(length, HeadLimits::default());
         let is_ended = reader.is_ended();
@@ -261,7 +249,7 @@ impl Exchange {
         &mut self,
         bytes: &[u8],
         at: Place,
-        context: &mut ExchangeContext<'_>,
+        context: &mut ImportContext<'_>,
     ) -> usize {
         let ResponseState::Content {
             reader, is_orphan, ..
@@ -298,7 +286,7 @@ impl Exchange {
     }
 
     /// The response came to its end.
-    fn complete(&mut self, context: &mut ExchangeContext<'_>) {
+    fn complete(&mut self, context: &mut ImportContext<'_>) {
         let is_orphan = matches!(
             self.responses,
             ResponseState::Content {
@@ -318,8 +306,7 @@ impl Exchange {
             _ => true,
         };
         if is_asked {
-            let (begun, row) = transaction.complete(true);
-            context.window.finish(begun, row);
+            context.window.finish(transaction.complete(true));
         } else {
             self.answered_early = Some(transaction);
         }

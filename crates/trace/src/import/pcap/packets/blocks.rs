@@ -82,22 +82,28 @@ impl Blocks {
             let mut length = [0; 4];
             fill(input, &mut length)?;
             let length = self.order.u32(&length, 0);
-            let is_read = matches!(kind, INTERFACE | PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
-            let content = content_bytes(kind, length, is_read)?;
-            if is_read {
-                scratch.resize(content, 0);
-                fill(input, scratch)?;
-            } else {
-                skip(input, content)?;
-            }
+            let Some(content_min) = content_bytes_min(kind) else {
+                skip(input, content_bytes(kind, length, false)?)?;
+                self.end(input, length)?;
+                continue;
+            };
+            let content = content_bytes(kind, length, true)?;
+            scratch.resize(content, 0);
+            fill(input, scratch)?;
             self.end(input, length)?;
-            match kind {
-                INTERFACE => self.interface(scratch, length)?,
-                ENHANCED_PACKET => return self.enhanced(scratch, length).map(Some),
-                SIMPLE_PACKET => return self.simple(scratch, length).map(Some),
-                PACKET => return self.obsolete(scratch, length).map(Some),
-                _ => {}
+            if content < content_min {
+                return Err(wrong_length(kind, length));
             }
+            let interface = match kind {
+                INTERFACE => {
+                    self.interface(scratch)?;
+                    continue;
+                }
+                SIMPLE_PACKET => return self.simple(scratch).map(Some),
+                ENHANCED_PACKET => self.order.u32(scratch, 0),
+                _ => self.order.u16(scratch, 0).into(),
+            };
+            return self.packet(scratch, interface).map(Some);
         }
     }
 
@@ -122,10 +128,7 @@ impl Blocks {
         let length = self.order.u32(&header, 0);
         let options = content_bytes(SECTION, length, false)?
             .checked_sub(16)
-            .ok_or(Fault::BlockLength {
-                kind: SECTION,
-                bytes: length,
-            })?;
+            .ok_or(wrong_length(SECTION, length))?;
         skip(input, options)?;
         self.end(input, length)?;
         self.interfaces.clear();
@@ -144,13 +147,7 @@ impl Blocks {
         }
     }
 
-    fn interface(&mut self, content: &[u8], length: u32) -> Result<(), Fault> {
-        if content.len() < 8 {
-            return Err(Fault::BlockLength {
-                kind: INTERFACE,
-                bytes: length,
-            });
-        }
+    fn interface(&mut self, content: &[u8]) -> Result<(), Fault> {
         if self.interfaces.len() >= INTERFACES_MAX {
             return Err(Fault::Interfaces);
         }
@@ -172,8 +169,10 @@ impl Blocks {
                 (OPTION_RESOLUTION, &[resolution]) => {
                     interface.ticks_a_second = ticks_a_second(resolution);
                 }
-                (OPTION_OFFSET, &[_, _, _, _, _, _, _, _]) => {
-                    interface.offset_s = self.i64(value);
+                (OPTION_OFFSET, _) => {
+                    if let Ok(eight) = value.try_into() {
+                        interface.offset_s = self.order.i64(eight);
+                    }
                 }
                 _ => {}
             }
@@ -181,26 +180,6 @@ impl Blocks {
         }
         self.interfaces.push(interface);
         Ok(())
-    }
-
-    fn enhanced(&self, content: &[u8], length: u32) -> Result<PacketRecord, Fault> {
-        if content.len() < 20 {
-            return Err(Fault::BlockLength {
-                kind: ENHANCED_PACKET,
-                bytes: length,
-            });
-        }
-        self.packet(content, self.order.u32(content, 0))
-    }
-
-    fn obsolete(&self, content: &[u8], length: u32) -> Result<PacketRecord, Fault> {
-        if content.len() < 20 {
-            return Err(Fault::BlockLength {
-                kind: PACKET,
-                bytes: length,
-            });
-        }
-        self.packet(content, self.order.u16(content, 0).into())
     }
 
     /// A packet whose time and lengths stand after the interface's four bytes.
@@ -221,13 +200,7 @@ impl Blocks {
     }
 
     /// A packet of the first interface, without a time.
-    fn simple(&self, content: &[u8], length: u32) -> Result<PacketRecord, Fault> {
-        if content.len() < 4 {
-            return Err(Fault::BlockLength {
-                kind: SIMPLE_PACKET,
-                bytes: length,
-            });
-        }
+    fn simple(&self, content: &[u8]) -> Result<PacketRecord, Fault> {
         let interface = self.interfaces.first().ok_or(Fault::Interface(0))?;
         let wire = self.order.u32(content, 0);
         let captured = match interface.captured_bytes_max {
@@ -240,16 +213,6 @@ impl Blocks {
             wire_bytes: usize::try_from(wire).unwrap_or(usize::MAX),
             bytes: within(content, 4, captured)?,
         })
-    }
-
-    /// Eight bytes, which must be there.
-    fn i64(&self, value: &[u8]) -> i64 {
-        let (first, second) = (self.order.u32(value, 0), self.order.u32(value, 4));
-        let (high, low) = match self.order {
-            Order::Little => (second, first),
-            Order::Big => (first, second),
-        };
-        ((u64::from(high) << 32) | u64::from(low)).cast_signed()
     }
 }
 
@@ -271,6 +234,20 @@ fn ticks_a_second(resolution: u8) -> u64 {
     base.checked_pow(exponent).unwrap_or(u64::MAX)
 }
 
+/// The fewest bytes of content of a block that is read; `None` for the others.
+const fn content_bytes_min(kind: u32) -> Option<usize> {
+    match kind {
+        INTERFACE => Some(8),
+        SIMPLE_PACKET => Some(4),
+        PACKET | ENHANCED_PACKET => Some(20),
+        _ => None,
+    }
+}
+
+const fn wrong_length(kind: u32, bytes: u32) -> Fault {
+    Fault::BlockLength { kind, bytes }
+}
+
 /// The bytes between a block's two lengths.
 fn content_bytes(kind: u32, length: u32, is_read: bool) -> Result<usize, Fault> {
     let bytes = usize::try_from(length).unwrap_or(usize::MAX);
@@ -279,10 +256,7 @@ fn content_bytes(kind: u32, length: u32, is_read: bool) -> Result<usize, Fault> 
     if possible {
         Ok(bytes - FRAME_BYTES)
     } else {
-        Err(Fault::BlockLength {
-            kind,
-            bytes: length,
-        })
+        Err(wrong_length(kind, length))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::import::pcap::order::Order;
 use crate::import::pcap::packets::container::{
     CAPTURED_BYTES_MAX, Fault, PacketRecord, fill, fill_or_end,
 };
-use crate::import::pcap::packets::input::{Input, ReadResult};
+use crate::import::pcap::packets::input::Input;
 use crate::import::pcap::packets::link::Link;
 
 /// The magic of files with microseconds, and with nanoseconds.
@@ -33,9 +33,8 @@ impl Classic {
             _ => return Err(Fault::Magic(magic)),
         };
         let mut header = [0; 20];
-        match input.fill(&mut header).map_err(Fault::Io)? {
-            ReadResult::All => {}
-            ReadResult::Nothing | ReadResult::Part(_) => return Err(Fault::NoHeader),
+        if input.fill(&mut header).map_err(Fault::Io)? < header.len() {
+            return Err(Fault::NoHeader);
         }
         let (major, minor) = (order.u16(&header, 0), order.u16(&header, 2));
         if major != 2 {

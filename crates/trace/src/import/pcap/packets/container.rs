@@ -11,7 +11,7 @@ use crate::import::damage::{Damage, Place, reason};
 use crate::import::pcap::packets::blocks::Blocks;
 use crate::import::pcap::packets::classic::Classic;
 use crate::import::pcap::packets::frame::Frame;
-use crate::import::pcap::packets::input::{Input, ReadResult};
+use crate::import::pcap::packets::input::Input;
 
 /// The most bytes that are captured of one packet: libpcap's MAXIMUM_SNAPLEN. A record that says
 /// more is damaged.
@@ -206,9 +206,8 @@ impl<R: Read> Container<R> {
 /// Which format it is.
 fn begin<R: Read>(input: &mut Input<R>) -> Result<Framing, Fault> {
     let mut magic = [0; 4];
-    match input.fill(&mut magic).map_err(Fault::Io)? {
-        ReadResult::All => {}
-        ReadResult::Nothing | ReadResult::Part(_) => return Err(Fault::NoHeader),
+    if input.fill(&mut magic).map_err(Fault::Io)? < magic.len() {
+        return Err(Fault::NoHeader);
     }
     if magic == Blocks::MAGIC {
         return Ok(Framing::Blocks(Blocks::new()));
@@ -221,14 +220,15 @@ pub(in crate::import::pcap) fn fill_or_end<R: Read>(
     input: &mut Input<R>,
     buf: &mut [u8],
 ) -> Result<bool, Fault> {
-    match input.fill(buf).map_err(Fault::Io)? {
-        ReadResult::All => Ok(true),
-        ReadResult::Nothing => Ok(false),
-        ReadResult::Part(got_bytes) => Err(Fault::CutOff {
-            wanted_bytes: buf.len(),
+    let got_bytes = input.fill(buf).map_err(Fault::Io)?;
+    let wanted_bytes = buf.len();
+    if got_bytes < wanted_bytes && got_bytes > 0 {
+        return Err(Fault::CutOff {
+            wanted_bytes,
             got_bytes,
-        }),
+        });
     }
+    Ok(got_bytes == wanted_bytes)
 }
 
 /// Fills `buf`; the file may not end here.
@@ -236,7 +236,7 @@ pub(in crate::import::pcap) fn fill<R: Read>(
     input: &mut Input<R>,
     buf: &mut [u8],
 ) -> Result<(), Fault> {
-    if fill_or_end(input, buf)? || buf.is_empty() {
+    if fill_or_end(input, buf)? {
         return Ok(());
     }
     Err(Fault::CutOff {

@@ -5,20 +5,9 @@ use std::io::{self, BufReader, ErrorKind, Read};
 /// Read ahead of the packets, bytes.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A source of bytes that says whether it ended where something could begin.
+/// A source of bytes.
 pub(in crate::import::pcap) struct Input<R> {
     inner: BufReader<R>,
-}
-
-/// The result of a read.
-#[derive(Debug)]
-pub(in crate::import::pcap) enum ReadResult {
-    /// All of them.
-    All,
-    /// None: the input is at its end.
-    Nothing,
-    /// Only so many of them.
-    Part(usize),
 }
 
 impl<R: Read> Input<R> {
@@ -28,19 +17,18 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Fills `buf`, if there is that much.
-    pub(in crate::import::pcap) fn fill(&mut self, buf: &mut [u8]) -> io::Result<ReadResult> {
+    /// Fills `buf`, or as much of it as there is; says how many bytes that were.
+    pub(in crate::import::pcap) fn fill(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buf.len() {
             match self.inner.read(&mut buf[filled..]) {
-                Ok(0) if filled == 0 => return Ok(ReadResult::Nothing),
-                Ok(0) => return Ok(ReadResult::Part(filled)),
+                Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(ReadResult::All)
+        Ok(filled)
     }
 
     /// Reads past `count` bytes; says how many there were.
