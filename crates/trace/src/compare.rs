@@ -49,7 +49,7 @@ pub struct CompareSettings {
 }
 
 /// What differs. `A` is the first trace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Differences {
     /// Rows.
     pub rows: Sides<u64>,
@@ -231,16 +231,10 @@ fn refused(cause: String, hint: &str) -> TraceError {
 struct Comparison {
     settings: CompareSettings,
     join: Join,
-    rows: Sides<u64>,
-    without_partner: Sides<u64>,
-    pairs_by_place: u64,
-    pairs_by_target: u64,
     verdicts: verdicts::Counter,
-    received: Bytes,
-    from_cache: Bytes,
-    different_bytes: u64,
     times: times::Counter,
-    examples: Examples,
+    /// All other differences so far.
+    found: Differences,
 }
 
 impl Comparison {
@@ -248,29 +242,22 @@ impl Comparison {
         Self {
             settings,
             join: Join::new(WAITING_ROWS_MAX),
-            rows: Sides::default(),
-            without_partner: Sides::default(),
-            pairs_by_place: 0,
-            pairs_by_target: 0,
             verdicts: verdicts::Counter::default(),
-            received: Bytes::default(),
-            from_cache: Bytes::default(),
-            different_bytes: 0,
             times: times::Counter::new(settings.tolerance_us),
-            examples: Examples::default(),
+            found: Differences::default(),
         }
     }
 
     /// The rows at one place; `None` behind the end of a trace.
     fn add(&mut self, place: u64, a: Option<&Row>, b: Option<&Row>) -> Result<(), TraceError> {
-        self.rows.a += u64::from(a.is_some());
-        self.rows.b += u64::from(b.is_some());
+        self.found.rows.a += u64::from(a.is_some());
+        self.found.rows.b += u64::from(b.is_some());
         let a = a.map(|row| self.compared(place, row)).transpose()?;
         let b = b.map(|row| self.compared(place, row)).transpose()?;
         if let (Some(a), Some(b)) = (&a, &b)
             && (a.arrival_us, a.target) == (b.arrival_us, b.target)
         {
-            self.pairs_by_place += 1;
+            self.found.pairs_by_place += 1;
             self.pair(a, b);
             return Ok(());
         }
@@ -280,14 +267,13 @@ impl Comparison {
             let Some(row) = row else { continue };
             match self.join.partner(row, is_a, may_wait) {
                 JoinEvent::With(partner) => {
-                    self.pairs_by_target += 1;
+                    self.found.pairs_by_target += 1;
                     let (a, b) = if is_a { (row, partner) } else { (partner, row) };
                     self.pair(&a, &b);
                 }
                 JoinEvent::Waits => {}
                 JoinEvent::WithNone => {
-                    let sides = &mut self.without_partner;
-                    *(if is_a { &mut sides.a } else { &mut sides.b }) += 1;
+                    *self.found.without_partner.of(is_a) += 1;
                 }
                 JoinEvent::Full => return Err(too_many_wait(place)),
             }
@@ -315,17 +301,20 @@ impl Comparison {
 
     fn pair(&mut self, a: &Compared, b: &Compared) {
         let is_other_verdict = self.verdicts.pair(a.verdict, b.verdict);
-        let is_other_received = self.received.pair(a.received_bytes, b.received_bytes);
-        let is_other_cached = self.from_cache.pair(a.from_cache_bytes, b.from_cache_bytes);
+        let found = &mut self.found;
+        let is_other_received = found.received.pair(a.received_bytes, b.received_bytes);
+        let is_other_cached = found
+            .from_cache
+            .pair(a.from_cache_bytes, b.from_cache_bytes);
         let is_other_bytes = is_other_received || is_other_cached;
-        self.different_bytes += u64::from(is_other_bytes);
+        found.different_bytes += u64::from(is_other_bytes);
         let is_other_time = self.times.pair(a.response_time_us, b.response_time_us);
         let examples = if is_other_verdict {
-            &mut self.examples.verdicts
+            &mut found.examples.verdicts
         } else if is_other_bytes {
-            &mut self.examples.bytes
+            &mut found.examples.bytes
         } else if is_other_time {
-            &mut self.examples.times
+            &mut found.examples.times
         } else {
             return;
         };
@@ -342,20 +331,15 @@ impl Comparison {
 
     fn finish(self) -> Differences {
         let waiting = self.join.waiting();
+        let without_partner = self.found.without_partner;
         Differences {
-            rows: self.rows,
-            pairs_by_place: self.pairs_by_place,
-            pairs_by_target: self.pairs_by_target,
             without_partner: Sides {
-                a: self.without_partner.a + waiting.a,
-                b: self.without_partner.b + waiting.b,
+                a: without_partner.a + waiting.a,
+                b: without_partner.b + waiting.b,
             },
             verdicts: self.verdicts.finish(),
-            received: self.received,
-            from_cache: self.from_cache,
-            different_bytes: self.different_bytes,
             response_times: self.times.finish(),
-            examples: self.examples,
+            ..self.found
         }
     }
 }

@@ -123,7 +123,8 @@ impl Join {
 }
 
 impl<T> Sides<T> {
-    const fn of(&mut self, is_a: bool) -> &mut T {
+    /// That of the first trace (`is_a`) or the second.
+    pub(super) const fn of(&mut self, is_a: bool) -> &mut T {
         if is_a { &mut self.a } else { &mut self.b }
     }
 }

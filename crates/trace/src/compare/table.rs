@@ -57,7 +57,6 @@ fn verdicts(table: &mut Table, found: &Verdicts) {
     if found.pairs.is_empty() {
         return;
     }
-    let head = ["A", "B", "requests"].map(str::to_owned).to_vec();
     let pairs = found.pairs.iter().map(|pair| {
         let mark = if pair.a == pair.b { "" } else { "different" };
         vec![
@@ -67,8 +66,7 @@ fn verdicts(table: &mut Table, found: &Verdicts) {
             mark.to_owned(),
         ]
     });
-    let rows: Vec<Vec<String>> = [head].into_iter().chain(pairs).collect();
-    table.rows(&rows);
+    table.rows_under(&["A", "B", "requests"], pairs);
 }
 
 fn bytes_line(found: Bytes) -> String {
@@ -120,10 +118,7 @@ fn examples(table: &mut Table, found: &Examples) {
             "from cache",
             "response time",
         ];
-        let rows = examples.iter().flat_map(example);
-        let head = [head.map(str::to_owned).to_vec()];
-        let rows: Vec<Vec<String>> = head.into_iter().chain(rows).collect();
-        table.rows(&rows);
+        table.rows_under(&head, examples.iter().flat_map(example));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::super::stats::{Quantity, Spread};
 use super::Sides;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// Microseconds from request to response head, of pairs of which both rows say.
@@ -33,49 +32,15 @@ pub struct TimesOfOne {
     pub p90_us: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Counter {
     times: Times,
     a: Quantity,
     b: Quantity,
     differences: Quantity,
     /// Differences of pairs whose second time is shorter, and of the others.
-    shorter: Signs,
-    longer: Signs,
-}
-
-/// Differences of one sign.
-#[derive(Debug)]
-struct Signs(Option<Histogram<u64>>);
-
-impl Signs {
-    fn new() -> Self {
-        // three digits: within a thousandth, as in the statistics
-        Self(Histogram::new(3).ok())
-    }
-
-    fn add(&mut self, value: u64) {
-        if let Some(histogram) = &mut self.0
-            && histogram.record(value).is_err()
-        {
-            histogram.saturating_record(value);
-        }
-    }
-
-    fn len(&self) -> u64 {
-        self.0.as_ref().map_or(0, Histogram::len)
-    }
-
-    /// The `rank`th of the values, from 1.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a rank that is off by one in 2^53 is no other quantile"
-    )]
-    fn at(&self, rank: u64) -> i64 {
-        let Some(histogram) = &self.0 else { return 0 };
-        let value = histogram.value_at_quantile(rank as f64 / histogram.len() as f64);
-        i64::try_from(value).unwrap_or(i64::MAX)
-    }
+    shorter: Quantity,
+    longer: Quantity,
 }
 
 impl Counter {
@@ -85,11 +50,7 @@ impl Counter {
                 tolerance_us,
                 ..Times::default()
             },
-            a: Quantity::default(),
-            b: Quantity::default(),
-            differences: Quantity::default(),
-            shorter: Signs::new(),
-            longer: Signs::new(),
+            ..Self::default()
         }
     }
 
@@ -108,7 +69,7 @@ impl Counter {
         } else {
             &mut self.longer
         };
-        signs.add(difference);
+        signs.add(Some(difference));
         let is_different = difference > self.times.tolerance_us;
         self.times.equal += u64::from(!is_different);
         self.times.different += u64::from(is_different);
@@ -134,11 +95,14 @@ impl Counter {
     fn median(&self) -> Option<i64> {
         let (shorter, longer) = (self.shorter.len(), self.longer.len());
         let rank = (shorter + longer).div_ceil(2);
-        match rank {
-            0 => None,
+        let us = |value| i64::try_from(value).unwrap_or(i64::MAX);
+        if rank <= shorter {
             // the largest of them comes first
-            rank if rank <= shorter => Some(-self.shorter.at(shorter - rank + 1)),
-            rank => Some(self.longer.at(rank - shorter)),
+            self.shorter
+                .at_rank(shorter - rank + 1)
+                .map(|value| -us(value))
+        } else {
+            self.longer.at_rank(rank - shorter).map(us)
         }
     }
 }

@@ -107,6 +107,12 @@ impl Columns {
         Self(bits)
     }
 
+    /// All but these.
+    #[must_use]
+    pub const fn without(columns: &[Column]) -> Self {
+        Self(Self::ALL.0 & !Self::of(columns).0)
+    }
+
     /// Whether it is one of them.
     #[must_use]
     pub const fn has(self, column: Column) -> bool {

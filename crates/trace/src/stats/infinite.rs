@@ -56,7 +56,7 @@ impl Ratios {
 }
 
 /// Hit ratios of an infinite cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Infinite {
     /// A cookie is a cause like others.
     pub obeying_cookies: Ratios,
@@ -66,14 +66,7 @@ pub struct Infinite {
     pub k1: Ratios,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Counter {
-    obeying_cookies: Ratios,
-    ignoring_cookies: Ratios,
-    k1: Ratios,
-}
-
-impl Counter {
+impl Infinite {
     pub(super) fn add(&mut self, row: &Row, seen: &mut TargetCounts, found: CauseSet) {
         let bytes = row.content_bytes().unwrap_or(0);
         let is_get = row.method.is_none_or(|method| method == TraceMethod::Get);
@@ -94,14 +87,6 @@ impl Counter {
             let first = *seen.first_bytes.get_or_insert(bytes);
             self.k1.add(seen.is_in_k1, first);
             seen.is_in_k1 = true;
-        }
-    }
-
-    pub(super) const fn finish(&self) -> Infinite {
-        Infinite {
-            obeying_cookies: self.obeying_cookies,
-            ignoring_cookies: self.ignoring_cookies,
-            k1: self.k1,
         }
     }
 }

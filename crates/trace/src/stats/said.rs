@@ -86,6 +86,21 @@ impl Quantity {
         self.max = self.max.max(value);
     }
 
+    /// How many values there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.histogram.as_ref().map_or(0, Histogram::len)
+    }
+
+    /// The `rank`th of the values in order, from 1; `None` without any.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a rank that is off by one in 2^53 is no other quantile"
+    )]
+    pub(crate) fn at_rank(&self, rank: u64) -> Option<u64> {
+        let histogram = self.histogram.as_ref()?;
+        Some(histogram.value_at_quantile(rank as f64 / histogram.len() as f64))
+    }
+
     /// What all values come to; `None` without any.
     pub(super) fn total(&self) -> Option<u64> {
         self.histogram.as_ref()?;

@@ -12,6 +12,11 @@ use weir_semantics::{Timestamp, write_http_date};
 /// What is said where no row says anything.
 const ABSENT: &str = "not in this trace";
 
+/// The text of a value, where any row says it.
+fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), text)
+}
+
 /// All tables. `name` is what the trace is called.
 #[must_use]
 pub fn text(name: &str, meta: &Meta, summary: &Summary) -> String {
@@ -98,6 +103,17 @@ impl Table {
     pub(crate) fn title(&mut self, title: &str) {
         self.line("");
         self.line(title);
+    }
+
+    /// Rows under heads; see [`Table::rows`].
+    pub(crate) fn rows_under(
+        &mut self,
+        heads: &[&str],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) {
+        let heads = heads.iter().map(|head| (*head).to_owned()).collect();
+        let rows: Vec<Vec<String>> = std::iter::once(heads).chain(rows).collect();
+        self.rows(&rows);
     }
 
     /// The first column to the left, numbers to the right; a row of one or two cells is a sentence

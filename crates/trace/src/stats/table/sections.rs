@@ -5,7 +5,7 @@ use super::super::{
     Summary, Times, Volume, Word, Words,
 };
 use super::number::{bytes, count, digits, megabytes, percent, time, whole_bytes, whole_time};
-use super::{ABSENT, Table};
+use super::{ABSENT, Table, known};
 
 pub(super) fn write(table: &mut Table, summary: &Summary) {
     words(table, &summary.words);
@@ -52,10 +52,9 @@ fn listed(words: &[Word]) -> String {
 }
 
 fn population(table: &mut Table, population: &Population) {
-    let number = |number: Option<u64>| number.map_or_else(|| ABSENT.into(), count);
     table.title("Clients, servers and targets");
-    table.fact("clients", &number(population.clients));
-    table.fact("servers", &number(population.servers));
+    table.fact("clients", &known(population.clients, count));
+    table.fact("servers", &known(population.servers, count));
     let once = Share {
         yes: population.targets_once,
         said: population.targets,
@@ -81,18 +80,15 @@ fn population(table: &mut Table, population: &Population) {
             percent(popularity.top_hundredth.share())
         ),
     );
-    let footprint = population
-        .footprint_bytes
-        .map_or_else(|| ABSENT.into(), whole_bytes);
+    let footprint = known(population.footprint_bytes, whole_bytes);
     table.fact("footprint", &footprint);
 }
 
 fn sizes(table: &mut Table, volume: &Volume, population: &Population) {
     table.title("Bytes of content");
-    let total = |bytes: Option<u64>| bytes.map_or_else(|| ABSENT.into(), whole_bytes);
-    table.fact("received", &total(volume.received_bytes));
-    table.fact("declared", &total(volume.declared_bytes));
-    table.fact("from next hop", &total(volume.next_hop_bytes));
+    table.fact("received", &known(volume.received_bytes, whole_bytes));
+    table.fact("declared", &known(volume.declared_bytes, whole_bytes));
+    table.fact("from next hop", &known(volume.next_hop_bytes, whole_bytes));
     let spreads = [
         ("by request", &volume.size),
         ("by target", &population.target_size),
@@ -107,24 +103,21 @@ fn spread_rows(
     number: impl Fn(u64) -> String,
 ) {
     let heads = ["", "number", "mean", "p10", "median", "p90", "p99", "max"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    for (name, spread) in spreads {
+    let row = |(name, spread): &(&str, &Option<Spread>)| {
         let Some(spread) = spread else {
-            rows.push(vec![(*name).to_owned(), ABSENT.to_owned()]);
-            continue;
+            return vec![(*name).to_owned(), ABSENT.to_owned()];
         };
         let mut row = vec![(*name).to_owned(), count(spread.count), mean(spread.mean)];
         let values = [spread.p10, spread.p50, spread.p90, spread.p99, spread.max];
         row.extend(values.map(&number));
-        rows.push(row);
-    }
-    table.rows(&rows);
+        row
+    };
+    table.rows_under(&heads, spreads.iter().map(row));
 }
 
 fn causes(table: &mut Table, causes: &Causes) {
     table.title("Uncachable by the rules of 1998 (a request can have several causes)");
     let heads = ["", "requests", "%", "% of these storable by RFC 9111"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
     let line = |name: &str, found: Option<Share>, storable: Option<Share>| match found {
         None => vec![name.to_owned(), ABSENT.to_owned()],
         Some(found) => {
@@ -137,17 +130,16 @@ fn causes(table: &mut Table, causes: &Causes) {
             ]
         }
     };
-    for cause in &causes.each {
-        rows.push(line(cause.cause.as_str(), cause.requests, cause.storable));
-    }
+    let each = causes.each.iter();
+    let each = each.map(|cause| line(cause.cause.as_str(), cause.requests, cause.storable));
     let is_partial = causes.each.iter().any(|cause| cause.requests.is_none());
     let name = if is_partial && causes.union.is_some() {
         "union, at least"
     } else {
         "union"
     };
-    rows.push(line(name, causes.union, causes.union_storable));
-    table.rows(&rows);
+    let union = line(name, causes.union, causes.union_storable);
+    table.rows_under(&heads, each.chain([union]));
 }
 
 fn storable(table: &mut Table, storable: Option<&Storable>) {
@@ -164,42 +156,27 @@ fn storable(table: &mut Table, storable: Option<&Storable>) {
         };
         vec![name.to_owned(), count(requests), percent(share.share())]
     };
-    let mut rows = vec![["", "requests", "%"].map(str::to_owned).to_vec()];
-    rows.push(row("storable", found.storable.yes));
-    rows.extend(
-        found
-            .reasons
-            .iter()
-            .map(|reason| row(reason.reason, reason.requests)),
-    );
-    table.rows(&rows);
+    let storable = [row("storable", found.storable.yes)].into_iter();
+    let reasons = found.reasons.iter();
+    let rows = storable.chain(reasons.map(|reason| row(reason.reason, reason.requests)));
+    table.rows_under(&["", "requests", "%"], rows);
 }
 
 fn infinite(table: &mut Table, infinite: &Infinite) {
     table.title("Infinite cache");
     let heads = ["", "hits", "of", "hit ratio %", "byte hit ratio %"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    let row = |name: &str, ratios: &Ratios| {
+    let row = |(name, ratios): (&str, &Ratios)| {
         let of_bytes = ratios.byte_hit_ratio().map_or_else(|| "-".into(), percent);
         let (hits, of) = (count(ratios.hits), count(ratios.requests));
-        vec![
-            name.to_owned(),
-            hits,
-            of,
-            percent(ratios.hit_ratio()),
-            of_bytes,
-        ]
+        let hit_ratio = percent(ratios.hit_ratio());
+        vec![name.to_owned(), hits, of, hit_ratio, of_bytes]
     };
-    rows.push(row(
-        "rules of 1998, cookies ignored",
-        &infinite.ignoring_cookies,
-    ));
-    rows.push(row("rules of 1998", &infinite.obeying_cookies));
-    rows.push(row(
-        "GET with 200 and content, first sizes (K1)",
-        &infinite.k1,
-    ));
-    table.rows(&rows);
+    let rules = [
+        ("rules of 1998, cookies ignored", &infinite.ignoring_cookies),
+        ("rules of 1998", &infinite.obeying_cookies),
+        ("GET with 200 and content, first sizes (K1)", &infinite.k1),
+    ];
+    table.rows_under(&heads, rules.map(row));
 }
 
 fn aborts(table: &mut Table, aborts: &Aborts) {
@@ -218,9 +195,8 @@ fn aborts(table: &mut Table, aborts: &Aborts) {
             "mean declared",
             "mean received",
         ];
-        let mut rows = vec![heads.map(str::to_owned).to_vec()];
         let said = by_length.iter().map(|abort| abort.transfers).sum();
-        rows.extend(by_length.iter().map(|abort| {
+        let rows = by_length.iter().map(|abort| {
             let share = Share {
                 yes: abort.transfers,
                 said,
@@ -234,19 +210,15 @@ fn aborts(table: &mut Table, aborts: &Aborts) {
                 mean(abort, abort.declared_mean()),
                 mean(abort, abort.received_mean()),
             ]
-        }));
-        table.rows(&rows);
+        });
+        table.rows_under(&heads, rows);
     } else {
         table.rows(&[vec!["both lengths".to_owned(), ABSENT.to_owned()]]);
     }
-    let by_whom = aborts.by_whom.map_or_else(
-        || ABSENT.to_owned(),
-        |ended| {
-            let [complete, client, server] =
-                [ended.complete, ended.client, ended.server].map(count);
-            format!("client {client}, server {server}; {complete} not aborted")
-        },
-    );
+    let by_whom = known(aborts.by_whom, |ended| {
+        let [complete, client, server] = [ended.complete, ended.client, ended.server].map(count);
+        format!("client {client}, server {server}; {complete} not aborted")
+    });
     table.rows(&[vec!["aborted by".to_owned(), by_whom]]);
 }
 
@@ -261,25 +233,22 @@ fn persistence(table: &mut Table, summary: &Summary) {
     }
 }
 
+/// A share with what it is of.
+fn share_of(share: Share) -> String {
+    format!("{} % of {}", percent(share.share()), count(share.said))
+}
+
 fn one_side(table: &mut Table, side: &Persistence) {
-    let share = |share: Option<Share>| {
-        share.map_or_else(
-            || ABSENT.into(),
-            |share| format!("{} % of {}", percent(share.share()), count(share.said)),
-        )
-    };
-    let connections = side
-        .connections
-        .zip(side.requests_per_connection)
-        .map_or_else(
-            || ABSENT.to_owned(),
-            |(connections, requests)| {
-                format!("{}, {} requests each", count(connections), digits(requests))
-            },
-        );
+    let connections = side.connections.zip(side.requests_per_connection);
+    let connections = known(connections, |(connections, requests)| {
+        format!("{}, {} requests each", count(connections), digits(requests))
+    });
     let rows = [
-        ("could carry another request", share(side.persistent)),
-        ("carried one before", share(side.reused)),
+        (
+            "could carry another request",
+            known(side.persistent, share_of),
+        ),
+        ("carried one before", known(side.reused, share_of)),
         ("connections", connections),
     ];
     table.rows(&rows.map(|(name, value)| vec![name.to_owned(), value]));
@@ -296,9 +265,6 @@ fn times(table: &mut Table, times: &Times) {
         ("response of next hop", &times.next_hop_response_us),
     ];
     spread_rows(table, &spreads, time, whole_time);
-    let half = times.setup_is_half.map_or_else(
-        || ABSENT.to_owned(),
-        |share| format!("{} % of {}", percent(share.share()), count(share.said)),
-    );
+    let half = known(times.setup_is_half, share_of);
     table.rows(&[vec!["set-up is half of the whole or more".to_owned(), half]]);
 }
