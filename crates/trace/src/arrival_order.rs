@@ -11,10 +11,8 @@ use super::file::meta::Meta;
 use super::file::reader::{Reader, Rows};
 use super::file::writer::{GROUP_ROWS, WriteSummary, Writer};
 use super::row::Row;
-use crate::ordered::ordered_by;
 use crate::row::column::Columns;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use weir_workload::output;
 
@@ -29,7 +27,7 @@ const MERGED_RUNS_MAX: usize = 16;
 pub struct ArrivalOrder {
     path: PathBuf,
     held_rows_max: usize,
-    held: BinaryHeap<Reverse<BufferedRow>>,
+    held: BTreeMap<Place, Box<Row>>,
     /// The run that is being written, and its number.
     run: Option<(Writer, u64)>,
     runs: Vec<Run>,
@@ -41,20 +39,8 @@ pub struct ArrivalOrder {
     latest_us: i64,
 }
 
-/// A row that is held back: of this run, and the how-manieth of the source it is.
-#[derive(Debug)]
-struct BufferedRow {
-    run: u64,
-    arrival_us: i64,
-    number: u64,
-    row: Box<Row>,
-}
-
-ordered_by!(BufferedRow, |row: &Self| (
-    row.run,
-    row.arrival_us,
-    row.number
-));
+/// The place of a row that is held back: its run, its arrival, and its number in the source.
+type Place = (u64, i64, u64);
 
 /// A file with rows in order; it is removed when it is not needed any more.
 #[derive(Debug)]
@@ -78,7 +64,7 @@ impl ArrivalOrder {
         Self {
             path: path.to_owned(),
             held_rows_max,
-            held: BinaryHeap::new(),
+            held: BTreeMap::new(),
             run: None,
             runs: Vec::new(),
             run_number: 0,
@@ -114,12 +100,9 @@ impl ArrivalOrder {
         self.moved += u64::from(arrival_us < self.latest_us);
         self.latest_us = self.latest_us.max(arrival_us);
         let is_late = arrival_us < self.last_us;
-        self.held.push(Reverse(BufferedRow {
-            run: self.run_number + u64::from(is_late),
-            arrival_us,
-            number: self.rows,
-            row: Box::new(row),
-        }));
+        let run = self.run_number + u64::from(is_late);
+        self.held
+            .insert((run, arrival_us, self.rows), Box::new(row));
         self.rows += 1;
         if self.held.len() > self.held_rows_max {
             self.let_go()?;
@@ -129,21 +112,21 @@ impl ArrivalOrder {
 
     /// Writes the earliest row.
     fn let_go(&mut self) -> Result<(), TraceError> {
-        let Some(Reverse(held)) = self.held.pop() else {
+        let Some(((run, arrival_us, _), row)) = self.held.pop_first() else {
             return Ok(());
         };
-        if held.run > self.run_number {
+        if run > self.run_number {
             self.end_run()?;
-            self.run_number = held.run;
+            self.run_number = run;
         }
         if self.run.is_none() {
             let number = self.runs.len() as u64;
             let writer = Writer::create(&self.run_path(number), Meta::default())?;
             self.run = Some((writer, number));
         }
-        self.last_us = held.arrival_us;
+        self.last_us = arrival_us;
         if let Some((writer, _)) = &mut self.run {
-            writer.push(&*held.row)?;
+            writer.push(&*row)?;
         }
         Ok(())
     }
@@ -168,8 +151,8 @@ impl ArrivalOrder {
         if self.run.is_none() && self.runs.is_empty() {
             // all of it is in memory
             let mut writer = Writer::create(&self.path, meta)?;
-            while let Some(Reverse(held)) = self.held.pop() {
-                writer.push(&*held.row)?;
+            for row in self.held.into_values() {
+                writer.push(&*row)?;
             }
             return writer.finish();
         }
@@ -214,30 +197,18 @@ fn merge(runs: &[Run], mut writer: Writer) -> Result<WriteSummary, TraceError> {
     for run in runs {
         readings.push(Reader::open(&run.0)?.rows(Columns::ALL));
     }
-    let mut heap = BinaryHeap::new();
-    let mut number = 0;
-    let mut next =
-        |readings: &mut Vec<Rows>, from: usize| -> Result<Option<BufferedRow>, TraceError> {
-            let row = readings
-                .get_mut(from)
-                .and_then(Iterator::next)
-                .transpose()?;
-            number += 1;
-            Ok(row.map(|row| BufferedRow {
-                run: from as u64,
-                arrival_us: row.arrival_us,
-                number,
-                row: Box::new(row),
-            }))
-        };
-    let by_time = |held: BufferedRow| Reverse((held.arrival_us, held.run, held));
+    let mut next = |from: usize| -> Result<_, TraceError> {
+        let row = readings[from].next().transpose()?;
+        Ok(row.map(|row| ((row.arrival_us, from), row)))
+    };
+    // the next row of each run
+    let mut heads = BTreeMap::new();
     for from in 0..runs.len() {
-        heap.extend(next(&mut readings, from)?.map(by_time));
+        heads.extend(next(from)?);
     }
-    while let Some(Reverse((_, _, held))) = heap.pop() {
-        writer.push(&*held.row)?;
-        let from = usize::try_from(held.run).unwrap_or(usize::MAX);
-        heap.extend(next(&mut readings, from)?.map(by_time));
+    while let Some(((_, from), row)) = heads.pop_first() {
+        writer.push(row)?;
+        heads.extend(next(from)?);
     }
     writer.finish()
 }

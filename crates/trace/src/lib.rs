@@ -17,7 +17,6 @@ mod file;
 pub mod generator;
 pub mod import;
 pub mod oracle_general;
-mod ordered;
 mod row;
 pub mod stats;
 #[cfg(test)]

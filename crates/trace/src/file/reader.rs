@@ -24,6 +24,7 @@ pub const BATCH_ROWS: usize = 8192;
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<TraceFile>);
 
+#[derive(Debug)]
 struct TraceFile {
     file: File,
     file_bytes: u64,
@@ -190,17 +191,6 @@ fn unreadable(name: &str, error: &ParquetError) -> Wrong {
 fn guarded<T>(decode: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
     catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(Wrong::damaged("the Parquet decoder gave up")))
-}
-
-impl std::fmt::Debug for TraceFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { what, rows, .. } = self;
-        let mut about = f.debug_struct("TraceFile");
-        about
-            .field("what", what)
-            .field("rows", rows)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The rows of a trace, up to [`BATCH_ROWS`] at a time. One row group is open at a time: its chosen

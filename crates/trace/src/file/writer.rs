@@ -15,12 +15,13 @@ use std::sync::Arc;
 use weir_workload::output::OutputFile;
 
 /// Rows of a row group: what a reader needs to take in at once, and what a writer holds until it is
-/// full. ColumnInfo 40 MB of rows while they are collected; `DuckDB` and pyarrow make groups of
+/// full. About 40 MB of rows while they are collected; `DuckDB` and pyarrow make groups of
 /// twice and sixteen times that.
 pub const GROUP_ROWS: usize = 64 * 1024;
 
 /// Takes rows and writes them, a row group at a time. Dropped before [`Writer::finish`], nothing is
 /// left of it.
+#[derive(Debug)]
 pub struct Writer {
     file: SerializedFileWriter<Box<dyn Write + Send>>,
     /// The rows of the group that is being collected.
@@ -186,15 +187,5 @@ impl Writer {
         self.file.finish()?;
         self.file.flush()?;
         Ok(self.file.bytes_written() as u64)
-    }
-}
-
-impl std::fmt::Debug for Writer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { what, rows, .. } = self;
-        f.debug_struct("Writer")
-            .field("what", what)
-            .field("rows", rows)
-            .finish_non_exhaustive()
     }
 }

@@ -5,9 +5,7 @@ use super::session::Session;
 use super::transaction::Transaction;
 use super::world::{World, microseconds};
 use crate::Row;
-use crate::ordered::ordered_by;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use weir_workload::whole;
 
 /// Makes the rows of a trace, in order of arrival: the same for the same profile, number of
@@ -18,21 +16,14 @@ use weir_workload::whole;
 #[derive(Clone, Debug)]
 pub struct Maker {
     world: World,
-    sessions: BinaryHeap<Reverse<Due>>,
+    /// By the time of the next page, and the number of the session.
+    sessions: BTreeMap<(u64, u64), Session>,
     /// When the next session begins.
     begins_us: u64,
     /// Sessions a second, at the busiest hour.
     busiest_per_s: f64,
     begun: u64,
     left: u64,
-}
-
-/// A session that asks for its next page at a time.
-#[derive(Clone, Debug)]
-struct Due {
-    at_us: u64,
-    number: u64,
-    session: Session,
 }
 
 impl Maker {
@@ -47,7 +38,7 @@ impl Maker {
         let mean_per_s = profile.time.rate_per_s / a_session;
         let mut maker = Self {
             world: World::new(profile, left, seed),
-            sessions: BinaryHeap::new(),
+            sessions: BTreeMap::new(),
             begins_us: 0,
             busiest_per_s: mean_per_s * (1.0 + profile.time.daily_swing),
             begun: 0,
@@ -77,11 +68,8 @@ impl Maker {
         let drawn = population * libm::pow(self.world.chance.unit(), skew);
         let client = self.world.client(whole(drawn));
         self.begun += 1;
-        self.sessions.push(Reverse(Due {
-            at_us,
-            number: self.begun,
-            session: Session::new(client),
-        }));
+        self.sessions
+            .insert((at_us, self.begun), Session::new(client));
     }
 
     /// When the next session begins: those of the busiest hour, of which other hours take a part.
@@ -107,26 +95,33 @@ impl Maker {
 
     /// The next session begins, or one asks for its next page.
     fn advance(&mut self) {
-        let next_page_us = self.sessions.peek().map(|Reverse(due)| due.at_us);
-        if next_page_us.is_none_or(|at_us| self.begins_us < at_us) {
+        if self
+            .next_page_us()
+            .is_none_or(|at_us| self.begins_us < at_us)
+        {
             let at_us = self.begins_us;
             self.begin(at_us);
             self.schedule();
-        } else if let Some(Reverse(mut due)) = self.sessions.pop() {
-            let end_us = self.world.visit(&mut due.session, due.at_us);
+        } else if let Some(((at_us, number), mut session)) = self.sessions.pop_first() {
+            let end_us = self.world.visit(&mut session, at_us);
             let clients = &self.world.profile.clients;
             let think = clients.think.draw(&mut self.world.chance);
             if self.world.chance.is(1.0 - 1.0 / clients.pages_a_session) {
-                due.at_us = end_us + microseconds(think);
-                self.sessions.push(Reverse(due));
+                let at_us = end_us + microseconds(think);
+                self.sessions.insert((at_us, number), session);
             }
         }
     }
 
     /// No transaction that is generated later arrives before this.
     fn until_us(&self) -> u64 {
-        let next_page_us = self.sessions.peek().map(|Reverse(due)| due.at_us);
-        next_page_us.map_or(self.begins_us, |at_us| at_us.min(self.begins_us))
+        self.next_page_us()
+            .map_or(self.begins_us, |at_us| at_us.min(self.begins_us))
+    }
+
+    /// When a session asks for its next page, if there is one.
+    fn next_page_us(&self) -> Option<u64> {
+        self.sessions.keys().next().map(|(at_us, _)| *at_us)
     }
 
     /// Sessions that go on, and transactions that have not left.
@@ -138,13 +133,9 @@ impl Maker {
     fn leave(&mut self) -> Option<Transaction> {
         loop {
             let until_us = self.until_us();
-            let first = self.world.pending.peek();
-            if first.is_some_and(|Reverse(transaction)| transaction.arrival_us <= until_us) {
-                return self
-                    .world
-                    .pending
-                    .pop()
-                    .map(|Reverse(transaction)| transaction);
+            let first = self.world.pending.first_entry();
+            if let Some(first) = first.filter(|first| first.key().0 <= until_us) {
+                return Some(first.remove());
             }
             self.advance();
         }
@@ -168,5 +159,3 @@ impl Iterator for Maker {
 
 /// Sessions at the beginning; a bound on what a profile with a mistake can cost.
 const SESSIONS_MAX: u64 = 1_000_000;
-
-ordered_by!(Due, |due: &Self| (due.at_us, due.number));

@@ -4,7 +4,6 @@
 use super::item::{Facet, kind_of};
 use super::metadata::{Lifetime, Metadata};
 use super::profile::Profile;
-use crate::ordered::ordered_by;
 use crate::{AbortedBy, RequestBit, Row, TraceMethod, TraceVersion};
 use weir_workload::{Chance, chosen, mix};
 
@@ -29,6 +28,18 @@ pub(super) struct RequestFlags {
     pub(super) not_modified: bool,
 }
 
+/// One request of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageRequest {
+    pub(super) resource: Resource,
+    pub(super) target: u64,
+    pub(super) server: u64,
+    pub(super) kind: u8,
+    pub(super) bytes: u64,
+    pub(super) is_declared: bool,
+    pub(super) marks: RequestFlags,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
     /// Since the trace began.
@@ -36,13 +47,9 @@ pub(super) struct Transaction {
     /// The order of generation, where two arrive at once.
     pub(super) order: u64,
     pub(super) client: u64,
-    pub(super) server: u64,
-    pub(super) target: u64,
     /// Hash of the page.
     pub(super) page: u64,
-    pub(super) resource: Resource,
-    pub(super) marks: RequestFlags,
-    pub(super) kind: u8,
+    pub(super) request: PageRequest,
     pub(super) version: TraceVersion,
     pub(super) connection: u64,
     pub(super) sequence: u32,
@@ -52,7 +59,6 @@ pub(super) struct Transaction {
     pub(super) request_us: u64,
     pub(super) response_us: u64,
     pub(super) last_byte_us: u64,
-    pub(super) declared: Option<u64>,
     pub(super) received: u64,
     pub(super) is_aborted: bool,
     pub(super) persists: bool,
@@ -62,22 +68,23 @@ impl Transaction {
     /// The row of it. What a target always says follows from the hash of its page.
     pub(super) fn row(&self, profile: &Profile, metadata: &Metadata) -> Row {
         let mut row = self.exchange(profile);
-        match self.resource {
+        match self.request.resource {
             Resource::Item(number) => self.describe_item(number, profile, metadata, &mut row),
             Resource::Dynamic(place) => {
                 describe_dynamic(usize::from(place), profile, metadata, &mut row)
             }
         }
-        let drawn = mix(self.target ^ mix(self.order));
-        row.request_head_bytes =
-            Some(HEAD_BYTES + u32::from(self.marks.cookie) * 64 + low(drawn, 8));
+        let drawn = mix(self.request.target ^ mix(self.order));
+        let cookie_bytes = u32::from(self.request.marks.cookie) * 64;
+        row.request_head_bytes = Some(HEAD_BYTES + cookie_bytes + low(drawn, 8));
         row.response_head_bytes = Some(HEAD_BYTES + low(drawn >> 8, 7));
         row
     }
 
     fn exchange(&self, profile: &Profile) -> Row {
+        let (request, marks) = (&self.request, self.request.marks);
         let arrival_us = i64::try_from(self.arrival_us).unwrap_or(i64::MAX);
-        let directives = if self.marks.reload {
+        let directives = if marks.reload {
             RequestBit::NoCache.bit() | RequestBit::PragmaNoCache.bit()
         } else {
             0
@@ -96,23 +103,23 @@ impl Transaction {
             client: Some(self.client),
             connection: Some(self.connection),
             connection_sequence: Some(self.sequence),
-            server: Some(self.server),
-            target: self.target,
+            server: Some(request.server),
+            target: request.target,
             method: Some(TraceMethod::Get),
             scheme: crate::TraceScheme::from_word(&profile.says.scheme),
             version: Some(self.version),
-            has_cookie: Some(self.marks.cookie && !self.marks.first_visit),
-            has_authorization: Some(self.marks.authorization),
+            has_cookie: Some(marks.cookie && !marks.first_visit),
+            has_authorization: Some(marks.authorization),
             has_query: Some(false),
             has_cgi_bin: Some(false),
             request_directives: Some(directives),
-            status: Some(if self.marks.not_modified { 304 } else { 200 }),
-            has_set_cookie: Some(self.marks.first_visit),
+            status: Some(if marks.not_modified { 304 } else { 200 }),
+            has_set_cookie: Some(marks.first_visit),
             response_directives: Some(0),
             date_s: Some(profile.time.begins_s + i64::try_from(ended / 1_000_000).unwrap_or(0)),
             vary: Some(Row::VARY_NONE),
-            content_type: Some(kind_of(profile, self.kind).media_type.clone()),
-            declared_bytes: self.declared,
+            content_type: Some(kind_of(profile, request.kind).media_type.clone()),
+            declared_bytes: request.is_declared.then_some(request.bytes),
             received_bytes: Some(self.received),
             next_hop_bytes: Some(self.received),
             request_content_bytes: Some(0),
@@ -129,20 +136,21 @@ impl Transaction {
 
     fn describe_item(&self, number: u16, profile: &Profile, metadata: &Metadata, row: &mut Row) {
         let unit = |facet: Facet| facet.unit(self.page, number);
+        let target = self.request.target;
         row.has_query = Some(unit(Facet::Query) < profile.asks.query);
         if unit(Facet::SetCookie) < profile.says.set_cookie {
             row.has_set_cookie = Some(true);
         }
         let (has_modified, has_etag) = metadata.validators.chosen(unit(Facet::Validators));
         if has_modified {
-            let age = metadata.age_s(self.target);
+            let age = metadata.age_s(target);
             row.last_modified_s = Some(profile.time.begins_s - age);
         }
         if has_etag {
-            row.etag = Some(mix(self.target ^ ETAG));
+            row.etag = Some(mix(target ^ ETAG));
             row.etag_is_weak = Some(false);
         }
-        if self.marks.conditional {
+        if self.request.marks.conditional {
             let modified = RequestBit::IfModifiedSince.bit() * u32::from(has_modified);
             let etag = RequestBit::IfNoneMatch.bit() * u32::from(has_etag);
             row.request_directives = row.request_directives.map(|bits| bits | modified | etag);
@@ -155,7 +163,7 @@ impl Transaction {
         }
         let place = chosen(metadata.shares(), unit(Facet::CacheControl));
         if let Some(control) = place.map(|place| metadata.control(place)) {
-            control.say(row, metadata.lifetime(self.target));
+            control.say(row, metadata.lifetime(target));
         }
     }
 }
@@ -186,8 +194,3 @@ fn low(word: u64, bits: u32) -> u32 {
     let mask = (1_u64 << bits) - 1;
     u32::try_from(word & mask).unwrap_or(0)
 }
-
-ordered_by!(Transaction, |transaction: &Self| (
-    transaction.arrival_us,
-    transaction.order
-));

@@ -10,10 +10,9 @@ use super::pages::{Page, PageNumber};
 use super::profile::Profile;
 use super::session::{Session, Site};
 use super::site_class::SiteClass;
-use super::transaction::{RequestFlags, Resource, Transaction};
+use super::transaction::{PageRequest, RequestFlags, Resource, Transaction};
 use crate::TraceVersion;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use weir_workload::{Chance, mix, whole};
 
 #[derive(Clone, Debug)]
@@ -21,8 +20,8 @@ pub(super) struct World {
     pub(super) profile: Profile,
     pub(super) metadata: Metadata,
     pub(super) chance: Chance,
-    /// Transactions that were generated and have not left.
-    pub(super) pending: BinaryHeap<Reverse<Transaction>>,
+    /// Transactions that were generated and have not left, by arrival and number.
+    pub(super) pending: BTreeMap<(u64, u64), Transaction>,
     /// Without cookies, and with.
     site_classes: [SiteClass; 2],
     classes: Mix,
@@ -66,23 +65,11 @@ impl PageTotals {
     fn add(&mut self, transaction: &Transaction) {
         let bytes = transaction.received as f64;
         self.bytes += bytes;
-        if matches!(transaction.resource, Resource::Item(_)) {
+        if matches!(transaction.request.resource, Resource::Item(_)) {
             self.items += 1.0;
             self.item_bytes += bytes;
         }
     }
-}
-
-/// One request of a page.
-#[derive(Clone, Copy, Debug)]
-struct PageRequest {
-    resource: Resource,
-    target: u64,
-    server: u64,
-    kind: u8,
-    bytes: u64,
-    is_declared: bool,
-    marks: RequestFlags,
 }
 
 impl World {
@@ -91,7 +78,7 @@ impl World {
         Self {
             metadata: Metadata::new(profile),
             chance: Chance::new(seed, MAIN),
-            pending: BinaryHeap::new(),
+            pending: BTreeMap::new(),
             site_classes: [false, true].map(|has| SiteClass::new(profile, has, requests)),
             classes: Mix::new([profile.plain.share, profile.cookie.share]),
             dynamics: Mix::new(profile.dynamic_shares()),
@@ -131,7 +118,8 @@ impl World {
                 ready_us = end_us;
             }
             received.add(&transaction);
-            self.pending.push(Reverse(transaction));
+            let place = (transaction.arrival_us, transaction.order);
+            self.pending.insert(place, transaction);
         }
         self.count(&visit, asked.len() as f64, received);
         ends_us
@@ -390,12 +378,8 @@ impl World {
             arrival_us: slot.begins_us,
             order: self.order,
             client: session.client,
-            server: asked.server,
-            target: asked.target,
             page: visit.hash,
-            resource: asked.resource,
-            marks: asked.marks,
-            kind: asked.kind,
+            request: *asked,
             version,
             connection,
             sequence,
@@ -403,7 +387,6 @@ impl World {
             request_us,
             response_us,
             last_byte_us,
-            declared: asked.is_declared.then_some(asked.bytes),
             received: ending.received,
             is_aborted: ending.is_aborted,
             persists,
