@@ -9,10 +9,9 @@ use crate::allocator;
 use crate::check::describe_cache;
 use crate::effective;
 use crate::messages::{Failure, give, tell};
-use crate::operate::{RunFile, Running};
+use crate::operate::{RunFile, Running, reachable};
 use crate::serve::flags::ServeFlags;
 use record::Recording;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::files::SystemFiles;
@@ -244,15 +243,6 @@ fn curl_line(config: &Config, listener: &Listener) -> String {
                 route.path
             )
         }
-    }
-}
-
-/// An address a client on this machine can use.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
-        _ => address,
     }
 }
 

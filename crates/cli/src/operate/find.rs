@@ -4,7 +4,7 @@ use super::running::{self, Running};
 use crate::effective;
 use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use weir_proxy::admin::Token;
 use weir_proxy::config::AdminAddress;
@@ -55,7 +55,7 @@ pub(crate) fn endpoint(flags: &AdminFlags) -> Result<AdminEndpoint, Failure> {
         })
     });
     Ok(AdminEndpoint {
-        address: reachable(place.address),
+        address: reachable_admin(place.address),
         token: token.transpose()?,
     })
 }
@@ -84,7 +84,8 @@ fn named(address: &AdminAddress, config: Option<&Path>) -> Result<Place, Failure
         // what runs is looked at for its token alone: that it cannot be is no failure
         None => {
             let mut all = running::all().unwrap_or_default().into_iter();
-            let same = all.find(|it| reachable(it.admin.clone()) == reachable(address.clone()));
+            let same = all
+                .find(|it| reachable_admin(it.admin.clone()) == reachable_admin(address.clone()));
             same.and_then(|it| it.token_file)
         }
     };
@@ -167,17 +168,19 @@ fn off(cause: &str) -> Failure {
         .hint("SIGHUP reloads without it; purging needs one")
 }
 
-/// What a client on this machine connects to.
-fn reachable(address: AdminAddress) -> AdminAddress {
+/// The interface as a client on this machine connects to it.
+fn reachable_admin(address: AdminAddress) -> AdminAddress {
     match address {
-        AdminAddress::At(socket) => {
-            let ip = match socket.ip() {
-                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-                ip => ip,
-            };
-            AdminAddress::At((ip, socket.port()).into())
-        }
+        AdminAddress::At(socket) => AdminAddress::At(reachable(socket)),
         other => other,
+    }
+}
+
+/// An address that a client on this machine can use.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
     }
 }

@@ -13,7 +13,7 @@ use crate::messages::{Exit, Failure, give};
 use client::Reply;
 use find::AdminEndpoint;
 
-pub(crate) use find::AdminFlags;
+pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use running::{RunFile, Running};
 
 /// The flags of `weir purge`.
