@@ -50,6 +50,14 @@ impl Failure {
         }
     }
 
+    /// A check ran and said no.
+    pub(crate) fn check_said_no(what: impl Into<String>, cause: impl ToString) -> Self {
+        Self {
+            exit: Exit::CheckSaidNo,
+            ..Self::usage(what, cause)
+        }
+    }
+
     /// Something outside of us failed.
     pub(crate) fn outside(what: impl Into<String>, cause: impl ToString) -> Self {
         Self {

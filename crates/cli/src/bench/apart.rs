@@ -32,7 +32,7 @@ pub(super) fn master(flags: &MasterFlags) -> Result<(), Failure> {
     let mut stderr = std::io::stderr();
     let mut progress = Progress::new(&mut stderr, plan::is_watched());
     let gathered = master.conduct(&plan, &interrupt, &mut progress)?;
-    outcome::settle(&record::write_up(&plan, &gathered, VERSION), &out)
+    outcome::settle(record::write_up(&plan, &gathered, VERSION), &out)
 }
 
 /// Serves until the master says that the run is over.

@@ -3,10 +3,9 @@
 use super::flags::{AboutFlags, ModemFlags};
 use super::proxy_list::NamedProxy;
 use super::{failure, modem_table, outcome, plan, run};
-use crate::messages::{Exit, Failure, give, tell};
-use std::path::Path;
+use crate::messages::{Failure, give, tell};
 use weir_bench::conduct::{ERRORS_SHARE_MAX, RunPlan, ask_all};
-use weir_bench::report::{self, RecordFile};
+use weir_bench::report::RecordFile;
 use weir_bench::usage::ProxyProcess;
 use weir_measure::record::Record;
 use weir_workload::Scenario;
@@ -48,14 +47,14 @@ pub(super) fn modem(flags: &ModemFlags) -> Result<(), Failure> {
             let plan = proxy_plan(proxy, scenario, flags.changes.seed)?;
             let record = run::conduct(&plan, &local, &interrupt)?;
             let path = folder.join(format!("{}-{how}.json", proxy.name));
-            outcome::keep(&record, &path)?;
-            runs.push(RecordFile {
-                file: path.display().to_string(),
-                record,
-            });
+            runs.push(outcome::keep(record, &path)?);
         }
     }
-    finish(runs, &folder, interrupt.is_set())
+    if !runs.is_empty() {
+        let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
+        give(&modem_table::text(&records))?;
+    }
+    outcome::finish("experiment", runs, &folder, interrupt.is_set())
 }
 
 /// Without a link, and with one.
@@ -96,24 +95,4 @@ fn proxy_plan(proxy: &NamedProxy, scenario: &Scenario, seed: u64) -> Result<RunP
         proxy.is_gateway,
         &about,
     )
-}
-
-fn finish(runs: Vec<RecordFile>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
-    let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
-    if !runs.is_empty() {
-        give(&modem_table::text(&records))?;
-        let page = folder.join("report.html");
-        report::write(&runs, &page, Some(&folder.join("figures")))?;
-        tell(&format!("report: {}", page.display()));
-    }
-    if is_interrupted {
-        return Err(Failure {
-            exit: Exit::CheckSaidNo,
-            ..Failure::usage(
-                "the experiment is not whole",
-                format!("interrupted after {} runs", runs.len()),
-            )
-        });
-    }
-    outcome::verdict(&records)
 }

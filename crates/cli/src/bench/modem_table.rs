@@ -2,6 +2,7 @@
 //! beside each other for both kinds of clients.
 
 use std::fmt::Write as _;
+use weir_measure::float;
 use weir_measure::record::{Phase, Record, UsageSecond};
 
 /// Both tables.
@@ -137,12 +138,4 @@ fn mean(record: &Record, of: fn(&UsageSecond) -> f64) -> Option<f64> {
         .filter(|&count| count > 0)?;
     let sum: f64 = record.usage.iter().map(of).sum();
     Some(sum / f64::from(seconds))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "bytes of a second are far below 2^53"
-)]
-const fn float(bytes: u64) -> f64 {
-    bytes as f64
 }

@@ -84,28 +84,20 @@ impl FromStr for GivenProxy {
 /// Refuses what several proxies cannot share: each wants a name of its own, and flags about one
 /// proxy do not say which.
 pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Failure> {
-    let what = "cannot measure several proxies";
-    let hint = Some(
-        "such as --proxy weir=127.0.0.1:3128,pid=4711 --proxy squid=127.0.0.1:3129".to_owned(),
-    );
+    let refused = |cause: String| {
+        Err(Failure::usage("cannot measure several proxies", cause)
+            .hint("such as --proxy weir=127.0.0.1:3128,pid=4711 --proxy squid=127.0.0.1:3129"))
+    };
     let mut names: Vec<&str> = Vec::new();
     for proxy in proxies {
         let Some(name) = proxy.name.as_deref() else {
             if proxies.len() == 1 {
                 return Ok(());
             }
-            let cause = format!("`{}` has no name", proxy.address);
-            return Err(Failure {
-                hint,
-                ..Failure::usage(what, cause)
-            });
+            return refused(format!("`{}` has no name", proxy.address));
         };
         if names.contains(&name) {
-            let cause = format!("two have the name `{name}`");
-            return Err(Failure {
-                hint,
-                ..Failure::usage(what, cause)
-            });
+            return refused(format!("two have the name `{name}`"));
         }
         names.push(name);
     }
@@ -117,14 +109,10 @@ pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Fa
     let of_one = flags
         .iter()
         .find(|(_, is_given)| *is_given && proxies.len() > 1);
-    if let Some((flag, _)) = of_one {
-        let cause = format!("`{flag}` does not say which of them it is about");
-        return Err(Failure {
-            hint,
-            ..Failure::usage(what, cause)
-        });
+    match of_one {
+        Some((flag, _)) => refused(format!("`{flag}` does not say which of them it is about")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 impl GivenProxy {

@@ -1,6 +1,6 @@
 //! Repetitions of runs within one command, and what is done before each.
 
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use clap::Args;
 use std::process::Command;
 use weir_bench::conduct::RunPlan;
@@ -80,9 +80,7 @@ impl RepeatFlags {
         if status.success() {
             return Ok(());
         }
-        Err(Failure {
-            exit: Exit::OutsideFailed,
-            ..Failure::usage(what, format!("`{command}` ended with {status}"))
-        })
+        let cause = format!("`{command}` ended with {status}");
+        Err(Failure::outside(what, cause))
     }
 }

@@ -49,12 +49,9 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
                 break;
             }
         };
-        outcome::keep(&record, &one.out)?;
-        give(&record::text(&record))?;
-        done.push(RecordFile {
-            file: one.out.display().to_string(),
-            record,
-        });
+        let run = outcome::keep(record, &one.out)?;
+        give(&record::text(&run.record))?;
+        done.push(run);
     }
     if !done.is_empty() {
         report::write(&done, &runs.report, None)?;

@@ -3,11 +3,11 @@
 use super::flags::SweepFlags;
 use super::proxy_list::{self, GivenProxy};
 use super::{outcome, plan, run};
-use crate::messages::{Exit, Failure, give, tell};
-use std::path::{Path, PathBuf};
+use crate::messages::{Failure, give, tell};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use weir_bench::conduct::{Interrupt, RunPlan, ask_all};
-use weir_bench::report::{self, RecordFile};
+use weir_bench::report::RecordFile;
 use weir_measure::record::Record;
 
 /// Between two looks whether to go on.
@@ -45,14 +45,11 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
         let record = run::conduct(plan, &local, &interrupt)?;
         let suffix = repeat.suffix(number);
         let path = folder.join(file_name(plan, has_names, &suffix));
-        outcome::keep(&record, &path)?;
-        give(&line(&record, has_names))?;
-        runs.push(RecordFile {
-            file: path.display().to_string(),
-            record,
-        });
+        let run = outcome::keep(record, &path)?;
+        give(&line(&run.record, has_names))?;
+        runs.push(run);
     }
-    finish(runs, &folder, interrupt.is_set())
+    outcome::finish("sweep", runs, &folder, interrupt.is_set())
 }
 
 fn plans(flags: &SweepFlags) -> Result<Vec<RunPlan>, Failure> {
@@ -124,26 +121,6 @@ fn pause(time: Duration, interrupt: &Interrupt) {
     while Instant::now() < until && !interrupt.is_set() {
         std::thread::sleep(GLANCE.min(time));
     }
-}
-
-fn finish(runs: Vec<RecordFile>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
-    let page = folder.join("report.html");
-    let figures = folder.join("figures");
-    if !runs.is_empty() {
-        report::write(&runs, &page, Some(&figures))?;
-        tell(&format!("report: {}", page.display()));
-    }
-    if is_interrupted {
-        return Err(Failure {
-            exit: Exit::CheckSaidNo,
-            ..Failure::usage(
-                "the sweep is not whole",
-                format!("interrupted after {} runs", runs.len()),
-            )
-        });
-    }
-    let records: Vec<Record> = runs.into_iter().map(|run| run.record).collect();
-    outcome::verdict(&records)
 }
 
 fn caching(is_caching: bool) -> &'static str {

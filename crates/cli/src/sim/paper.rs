@@ -2,7 +2,7 @@
 
 use super::progress_reporter::ProgressReporter;
 use super::trace::threads;
-use crate::messages::{Exit, Failure, give, give_json, tell};
+use crate::messages::{Failure, give, give_json, tell};
 use clap::{Args, Subcommand};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -89,12 +89,8 @@ fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
 fn not_made(error: PaperError) -> Failure {
     match error {
         PaperError::Settings(error) => error.into(),
-        PaperError::Interrupted => Failure {
-            exit: Exit::CheckSaidNo,
-            what: "the paper is not made".to_owned(),
-            cause: error.to_string(),
-            hint: Some("`--requests 100000` takes a tenth of the time".to_owned()),
-        },
+        PaperError::Interrupted => Failure::check_said_no("the paper is not made", error)
+            .hint("`--requests 100000` takes a tenth of the time"),
     }
 }
 

@@ -123,12 +123,9 @@ fn make_all(job: &dyn Job, grid: &Grid, flags: &SweepFlags) -> Result<(), Failur
         done.runs - done.before
     ))?;
     if done.runs < done.points {
-        return Err(Failure {
-            exit: Exit::CheckSaidNo,
-            what: "the sweep is not whole".to_owned(),
-            cause: format!("interrupted after {} of {} runs", done.runs, done.points),
-            hint: Some("the same command goes on".to_owned()),
-        });
+        let cause = format!("interrupted after {} of {} runs", done.runs, done.points);
+        return Err(Failure::check_said_no("the sweep is not whole", cause)
+            .hint("the same command goes on"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::directories::{self, failure};
 use super::flags::ExportFlags;
-use crate::messages::{Exit, Failure};
+use crate::messages::Failure;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use weir_disk::offline::{Directory, IntactRecord, OfflineError, StoredItem, Survey};
@@ -196,12 +196,7 @@ fn damaged(error: &OfflineError) -> Failure {
 }
 
 fn refusal(cause: &str, hint: Option<&str>) -> Failure {
-    Failure {
-        exit: Exit::CheckSaidNo,
-        what: "cannot export the response".to_owned(),
-        cause: cause.to_owned(),
-        hint: hint.map(str::to_owned),
-    }
+    Failure::check_said_no("cannot export the response", cause).hint_if(hint.map(str::to_owned))
 }
 
 fn bad_url(url: &str, cause: String) -> Failure {

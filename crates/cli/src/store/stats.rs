@@ -4,7 +4,7 @@ use super::directories::{self, failure};
 use super::flags::Directories;
 use super::ls::word;
 use crate::messages::{Failure, give};
-use weir_disk::offline::{Directory, RecordState, State, Survey};
+use weir_disk::offline::{Directory, RecordState, State, StoredItem, Survey};
 
 const STATES: [RecordState; 4] = [
     RecordState::Live,
@@ -31,28 +31,23 @@ fn text(directory: &Directory, survey: &Survey) -> String {
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<12} {value}\n"));
     line("directory", directory.volume().directory.to_string());
     let bytes: u64 = survey.segments.iter().map(|segment| segment.bytes).sum();
-    let open = |segment: &&_| is_open(segment);
+    let open = survey.segments.iter();
+    let open = open.filter(|segment| segment.state == State::Open).count();
     line(
         "segments",
         format!(
-            "{}, {bytes} bytes, {} without a table",
-            survey.segments.len(),
-            survey.segments.iter().filter(open).count()
+            "{}, {bytes} bytes, {open} without a table",
+            survey.segments.len()
         ),
     );
     for life in STATES {
         let these = survey
             .records()
             .filter(|found| survey.state_of(directory, found) == life);
-        let (count, bytes) = these.fold((0_u64, 0_u64), |(count, bytes), found| {
-            (count + 1, bytes + u64::from(found.bytes))
-        });
+        let (count, bytes) = totals(these);
         line(word(life), format!("{count} records, {bytes} bytes"));
     }
-    let extents = survey.found.iter().filter(|found| found.kind.is_none());
-    let (count, bytes) = extents.fold((0_u64, 0_u64), |(count, bytes), found| {
-        (count + 1, bytes + u64::from(found.bytes))
-    });
+    let (count, bytes) = totals(survey.found.iter().filter(|found| found.kind.is_none()));
     line(
         "extents",
         format!("{count}, {bytes} bytes (content of large responses)"),
@@ -76,6 +71,9 @@ fn text(directory: &Directory, survey: &Survey) -> String {
     text
 }
 
-fn is_open(segment: &weir_disk::offline::SegmentSummary) -> bool {
-    segment.state == State::Open
+/// How many there are, and their bytes.
+fn totals<'a>(items: impl Iterator<Item = &'a StoredItem>) -> (u64, u64) {
+    items.fold((0, 0), |(count, bytes), item| {
+        (count + 1, bytes + u64::from(item.bytes))
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::directories::{self, failure};
 use super::flags::Directories;
-use crate::messages::{Exit, Failure, give};
+use crate::messages::{Failure, give};
 
 /// Checks everything; a line on stdout for each thing that is wrong, and one that sums up.
 ///
@@ -36,13 +36,8 @@ pub(super) fn verify(named: &Directories) -> Result<(), Failure> {
     if problems == 0 {
         return Ok(());
     }
-    Err(Failure {
-        exit: Exit::CheckSaidNo,
-        what: "the store is damaged".to_owned(),
-        cause: format!("{problems} things are wrong; each has a line on stdout"),
-        hint: Some(
-            "nothing has to be done: weir never serves what does not verify, and fetches it again"
-                .to_owned(),
-        ),
-    })
+    let cause = format!("{problems} things are wrong; each has a line on stdout");
+    Err(Failure::check_said_no("the store is damaged", cause).hint(
+        "nothing has to be done: weir never serves what does not verify, and fetches it again",
+    ))
 }

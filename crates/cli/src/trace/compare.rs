@@ -1,6 +1,6 @@
 //! `weir trace compare`.
 
-use crate::messages::{Exit, Failure, give, give_json};
+use crate::messages::{Failure, give, give_json};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -123,12 +123,8 @@ pub(super) fn compare(flags: &CompareFlags) -> Result<(), Failure> {
     if differences.is_empty() {
         return Ok(());
     }
-    Err(Failure {
-        exit: Exit::CheckSaidNo,
-        what: "the traces differ".to_owned(),
-        cause: differences.join("; "),
-        hint: Some(flags.hint(&found)),
-    })
+    let cause = differences.join("; ");
+    Err(Failure::check_said_no("the traces differ", cause).hint(flags.hint(&found)))
 }
 
 impl CompareFlags {

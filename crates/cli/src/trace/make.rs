@@ -1,6 +1,6 @@
 //! `weir trace make`.
 
-use crate::messages::{Exit, Failure, give, tell};
+use crate::messages::{Failure, give, tell};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -46,13 +46,12 @@ pub(super) fn make(flags: &MakeFlags) -> Result<(), Failure> {
     tell(&format!("trace: {}", flags.output.display()));
     let off = figures.iter().filter(|figure| !figure.holds()).count();
     if flags.check && off > 0 {
-        return Err(Failure {
-            exit: Exit::CheckSaidNo,
-            what: format!("the trace is not what `{name}` is calibrated to"),
-            cause: format!("{off} of {} numbers are not as published", figures.len()),
-            hint: (requests < profile.requests)
-                .then(|| format!("a trace of {} requests is nearer", profile.requests)),
-        });
+        let what = format!("the trace is not what `{name}` is calibrated to");
+        let cause = format!("{off} of {} numbers are not as published", figures.len());
+        let is_shorter = requests < profile.requests;
+        let hint =
+            is_shorter.then(|| format!("a trace of {} requests is nearer", profile.requests));
+        return Err(Failure::check_said_no(what, cause).hint_if(hint));
     }
     Ok(())
 }
