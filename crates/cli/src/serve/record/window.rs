@@ -1,10 +1,9 @@
 //! Rows in the order in which they arrived, as far as memory goes.
 //!
-//! A request is told when it ends: behind many that came later and were shorter. Who reads a trace
-//! wants it the other way round.
+//! A request is recorded when it ends, after many that came later and were shorter. A trace has them
+//! in the order of their arrival.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use weir_trace::Row;
 
 /// Rows that are held back so that one which arrived before them may still come: some 6 MB.
@@ -16,16 +15,12 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Rows that wait for earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    rows: BinaryHeap<Reverse<Waiting>>,
-    /// How many came so far: of two that arrived together, the first to end goes first.
+    /// By arrival, and by how many came before: of two that arrived together, the first to end goes
+    /// first.
+    rows: BTreeMap<(i64, u64), Box<Row>>,
+    /// How many came so far.
     count: u64,
     text_bytes: usize,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    place: (i64, u64),
-    row: Box<Row>,
 }
 
 impl Window {
@@ -33,10 +28,8 @@ impl Window {
     pub(super) fn push(&mut self, row: Row) {
         self.count += 1;
         self.text_bytes += text_bytes(&row);
-        self.rows.push(Reverse(Waiting {
-            place: (row.arrival_us, self.count),
-            row: Box::new(row),
-        }));
+        self.rows
+            .insert((row.arrival_us, self.count), Box::new(row));
     }
 
     /// The earliest row, if there are more than may wait.
@@ -47,7 +40,7 @@ impl Window {
 
     /// The earliest row.
     pub(super) fn pop(&mut self) -> Option<Box<Row>> {
-        let Reverse(Waiting { row, .. }) = self.rows.pop()?;
+        let (_, row) = self.rows.pop_first()?;
         self.text_bytes -= text_bytes(&row);
         Some(row)
     }
@@ -61,26 +54,6 @@ impl Window {
 /// Bytes of the row that are not always the same number.
 pub(super) fn text_bytes(row: &Row) -> usize {
     row.target_text.as_ref().map_or(0, String::len)
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.place == other.place
-    }
-}
-
-impl Eq for Waiting {}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.place.cmp(&other.place)
-    }
 }
 
 #[cfg(test)]
