@@ -12,10 +12,9 @@ use outcome::Outcome;
 use progress::Progress;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use weir_proxy::config::ByteSize;
 use weir_trace::import::{Damage, Format, MissingSize, Settings, Site, open};
-use weir_trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, WriteSummary, Writer};
+use weir_trace::{ArrivalOrder, Meta, Row, TraceError, WriteSummary, Writer};
 use weir_workload::output;
 
 /// The flags of `weir trace import`.
@@ -40,8 +39,8 @@ pub(crate) struct ImportFlags {
 
     /// Where a size is missing, skip the transaction and count it, or assume so many bytes, such as
     /// 8KiB [default: as the format says]
-    #[arg(long, value_name = "skip|SIZE")]
-    missing_size: Option<Missing>,
+    #[arg(long, value_name = "skip|SIZE", value_parser = missing_size)]
+    missing_size: Option<MissingSize>,
 
     /// Whose log it is, for paths without a host: `https://www.example.org`
     #[arg(long, value_name = "URL")]
@@ -130,21 +129,13 @@ impl Sink {
     }
 }
 
-/// What to do where a size is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Missing(MissingSize);
-
-impl FromStr for Missing {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "skip" {
-            return Ok(Self(MissingSize::Skip));
-        }
-        let size: Result<ByteSize, _> = text.parse();
-        size.map(|size| Self(MissingSize::Assume(size.bytes())))
-            .map_err(|error| format!("neither `skip` nor a size: {error}"))
+fn missing_size(text: &str) -> Result<MissingSize, String> {
+    if text == "skip" {
+        return Ok(MissingSize::Skip);
     }
+    let size: Result<ByteSize, _> = text.parse();
+    size.map(|size| MissingSize::Assume(size.bytes()))
+        .map_err(|error| format!("neither `skip` nor a size: {error}"))
 }
 
 /// Reads everything and writes one trace.
@@ -156,7 +147,7 @@ impl FromStr for Missing {
 pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     flags.check()?;
     output::try_path(&flags.out).map_err(|error| Failure::output(&flags.out, &error))?;
-    let anonymiser = flags.anonymiser()?;
+    let anonymiser = names::anonymiser(flags.names, flags.key_file.as_deref())?;
     let mut meta = anonymiser.meta("weir trace import");
     let mut sink = match flags.order {
         Order::Arrival => Sink::Arrival(ArrivalOrder::new(&flags.out)),
@@ -166,7 +157,7 @@ pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     let mut progress = Progress::new();
     for (index, path) in flags.inputs.iter().enumerate() {
         let settings = Settings {
-            missing_size: flags.missing_size.map(|it| it.0).unwrap_or_default(),
+            missing_size: flags.missing_size.unwrap_or_default(),
             site: flags.site.clone(),
             proxy: flags.proxy,
             input: u32::try_from(index).unwrap_or(u32::MAX),
@@ -263,10 +254,6 @@ fn stopped(path: &Path, damaged: &Damage) -> Failure {
 }
 
 impl ImportFlags {
-    fn anonymiser(&self) -> Result<Anonymiser, TraceError> {
-        names::anonymiser(self.names, self.key_file.as_deref())
-    }
-
     /// A trace without requests is of no use, and a name that is not the right one often makes it.
     fn nothing(&self, outcome: &Outcome) -> Failure {
         let hint = if self.proxy.is_some() {
@@ -304,10 +291,9 @@ mod tests {
 
     #[test]
     fn missing_size_option_is_skip_or_an_assumed_size() {
-        let read = |text: &str| text.parse().map(|missing: Missing| missing.0);
-        assert_eq!(read("skip"), Ok(MissingSize::Skip));
-        assert_eq!(read("8KiB"), Ok(MissingSize::Assume(8192)));
-        assert_eq!(read("0"), Ok(MissingSize::Assume(0)));
-        assert!(read("zero").is_err_and(|error| error.contains("neither `skip`")));
+        assert_eq!(missing_size("skip"), Ok(MissingSize::Skip));
+        assert_eq!(missing_size("8KiB"), Ok(MissingSize::Assume(8192)));
+        assert_eq!(missing_size("0"), Ok(MissingSize::Assume(0)));
+        assert!(missing_size("zero").is_err_and(|error| error.contains("neither `skip`")));
     }
 }
