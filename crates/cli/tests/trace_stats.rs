@@ -11,7 +11,8 @@ fn trace(folder: &Path) {
     let anonymiser = Anonymiser::keyed([7; 16]);
     let path = folder.join("week.parquet");
     let mut writer = Writer::create(&path, anonymiser.meta("a test")).expect("a writer");
-    writer.meta_mut().drop_one("no target");
+    let dropped = &mut writer.meta_mut().dropped;
+    dropped.insert("no target".to_owned(), 1);
     for (index, name) in ["a", "b", "a"].iter().enumerate() {
         let row = Row {
             arrival_us: i64::try_from(index).expect("a small number") * 1_000_000,

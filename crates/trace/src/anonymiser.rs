@@ -137,15 +137,6 @@ impl Anonymiser {
         self.hash(Name::Target, &[without_fragment(uri).as_bytes()])
     }
 
-    /// [`Row::target_text`]: only if nothing is hidden.
-    #[must_use]
-    pub fn target_text(&self, uri: &str) -> Option<String> {
-        match self.anonymisation {
-            Anonymisation::Keyed => None,
-            Anonymisation::None => Some(without_fragment(uri).to_owned()),
-        }
-    }
-
     /// [`Row::etag`]: of the opaque tag, without `W/` and quotes.
     #[must_use]
     pub fn etag(&self, opaque_tag: &[u8]) -> u64 {
@@ -260,6 +251,7 @@ fn parse_key(digits: &str) -> Option<[u8; KEY_BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::Hide as _;
     use std::os::unix::fs::PermissionsExt as _;
 
     const KEYED: Anonymiser = Anonymiser::keyed([7; KEY_BYTES]);
@@ -299,10 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn keyed_anonymiser_keeps_no_target_text_and_hides_its_key() {
-        assert_eq!(KEYED.target_text("http://a.example/"), None);
-        let kept = Anonymiser::none().target_text("http://a.example/#x");
-        assert_eq!(kept.as_deref(), Some("http://a.example/"));
+    fn keyed_anonymiser_keeps_no_names_and_hides_its_key() {
+        assert!(!KEYED.keeps_names());
+        assert!(Anonymiser::none().keeps_names());
         assert_eq!(Anonymiser::none().key_id(), None);
         assert!(!format!("{KEYED:?}").contains("7, 7"));
     }

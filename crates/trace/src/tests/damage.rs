@@ -15,7 +15,7 @@ fn example(folder: &Path) -> (Vec<u8>, (Meta, Vec<Row>)) {
         seed: Some(7),
         ..Meta::default()
     };
-    meta.drop_one("no target");
+    meta.dropped.insert("no target".to_owned(), 1);
     write(&path, meta, 10, &arbitrary::rows(5, 20, 0.8));
     let whole = read(&path).expect("it can be read");
     (fs::read(&path).expect("it is there"), whole)
