@@ -10,13 +10,13 @@
 //! digit depends on the version of its C library and on the processor: two machines would disagree
 //! about a length by a byte, and report wrong content.
 
-mod ask;
 mod chance;
 mod content;
 mod law;
 mod number;
 pub mod output;
 mod phase;
+mod request;
 mod rules;
 mod scenario;
 mod site;
@@ -24,12 +24,12 @@ mod stream;
 mod target;
 pub mod toml_text;
 
-pub use ask::{Ask, AskKind, Method};
 pub use chance::{Chance, MixHasher, chosen, mix, unit_of};
 pub use content::Content;
 pub use law::{Dimension, Law, LawError};
 pub use number::{WholeNumber, microseconds, whole};
 pub use phase::PhasePlan;
+pub use request::{Method, RequestType, WorkloadRequest};
 pub use rules::{RuleOutcome, RunFacts, check as check_rules};
 pub use scenario::{
     Addresses, BodyPoint, CacheControl, Clients, ContentType, Fault, FaultKind, FaultTargets, Hits,

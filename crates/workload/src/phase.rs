@@ -11,7 +11,7 @@ pub struct PhasePlan {
     /// In an open loop: when the phase ends, in microseconds since the start of the run. No request
     /// of it is due later.
     pub ends_at_us: Option<u64>,
-    /// In a closed loop that runs by the clock: how long an agent keeps asking, in microseconds
+    /// In a closed loop that runs by the clock: how long an agent sends requests, in microseconds
     /// since its own first request of the phase. With neither this nor `ends_at_us` the phase ends
     /// when every agent is through with it.
     pub lasts_us: Option<u64>,

@@ -1,7 +1,7 @@
 //! The right responses: from scenario and seed, a site knows the spelling of every target and its
 //! representation at any time.
 //!
-//! It holds a few parameters and no target: whatever is asked about one is a function of (seed,
+//! It holds a few parameters and no target: every property of one is a function of (seed,
 //! target, time), drawn afresh from the target's own stream of chance. So a site of seven million
 //! targets is as large as one of seven, and a client checks an answer with the site that the origin
 //! made it with.
@@ -244,8 +244,8 @@ impl Site {
     }
 }
 
-/// What of a target is drawn. Each has a stream of chance of its own, so that one can be asked for
-/// without drawing the others.
+/// What of a target is drawn. Each has a stream of chance of its own, so that one can be drawn
+/// without the others.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 enum Property {

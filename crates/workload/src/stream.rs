@@ -18,8 +18,8 @@ pub(crate) mod zipf;
 
 pub use zipf::Zipf;
 
-use crate::ask::Ask;
 use crate::phase::PhasePlan;
+use crate::request::WorkloadRequest;
 use crate::{Chance, Scenario, Workload};
 
 /// Which part of the agents is meant: those with `agent % of == index`.
@@ -50,14 +50,14 @@ pub struct Due {
     pub at_us: u64,
     /// The robot's number, from 0.
     pub agent: u32,
-    /// What is asked.
-    pub ask: Ask,
+    /// The request.
+    pub request: WorkloadRequest,
 }
 
 /// The requests of one share of a run.
 #[derive(Clone, Debug)]
 pub enum Stream {
-    /// Each agent asks when its last request was answered.
+    /// Each agent sends a request when its last one was answered.
     Closed(Vec<ClosedAgent>),
     /// Requests are due at given times.
     Open(Schedule),
@@ -86,9 +86,9 @@ impl ClosedAgent {
 }
 
 impl Iterator for ClosedAgent {
-    type Item = Ask;
+    type Item = WorkloadRequest;
 
-    fn next(&mut self) -> Option<Ask> {
+    fn next(&mut self) -> Option<WorkloadRequest> {
         match &mut self.0 {
             Closed::Wpb(client) => client.next(),
             Closed::Hits(connection) => connection.next(),

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use weir_semantics::{FieldLine, ResponseDirectives, Timestamp, parse_http_date};
 use weir_wire::ResponseHead;
-use weir_workload::{AskKind, Content, Method, Representation, Target};
+use weir_workload::{Content, Method, Representation, RequestType, Target};
 
 use super::cache_status::Claim;
 use super::reference::Reference;
@@ -27,7 +27,7 @@ const SLACK_S: i64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SentRequest {
     pub(crate) target: Target,
-    pub(crate) kind: AskKind,
+    pub(crate) kind: RequestType,
     pub(crate) method: Method,
     /// The share of the content after which the client leaves.
     pub(crate) abort_at: Option<f32>,
@@ -140,7 +140,7 @@ impl Examination {
             mismatch: self.mismatch.take(),
             cross_check: is_compared.then(|| self.claim.map_or(CrossCheck::Absent, agreement)),
             condition_ignored: is_compared
-                && self.request.kind == (AskKind::IfModifiedSince { newer: true })
+                && self.request.kind == (RequestType::IfModifiedSince { newer: true })
                 && self.request.modified_since.is_some(),
         }
     }

@@ -8,12 +8,12 @@
 use std::collections::VecDeque;
 
 use weir_workload::whole;
-use weir_workload::{Ask, Chance, Law};
+use weir_workload::{Chance, Law, WorkloadRequest};
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Order {
-    pub(crate) ask: Ask,
+    pub(crate) ask: WorkloadRequest,
     /// When it should start, in microseconds since the start of the run.
     pub(crate) scheduled_us: u64,
     /// Was it sent before, on a connection that was closing?

@@ -155,7 +155,7 @@ impl<'r> Engine<'r> {
             let place = self.source.place_of(due.agent);
             self.admit(place);
             let order = Order {
-                ask: due.ask,
+                ask: due.request,
                 scheduled_us: due.at_us,
                 is_repeated: false,
             };

@@ -2,7 +2,7 @@
 
 use weir_semantics::{Timestamp, write_http_date};
 use weir_wire::{Version, write};
-use weir_workload::{Ask, AskKind, Http, Method, Scenario, Site};
+use weir_workload::{Http, Method, RequestType, Scenario, Site, WorkloadRequest};
 
 use super::Form;
 use crate::mark::{self, Id};
@@ -60,7 +60,13 @@ impl Requests {
     }
 
     /// Appends the request, its content included.
-    pub(super) fn write(&self, site: &Site, ask: &Ask, about: RequestDetails, out: &mut Vec<u8>) {
+    pub(super) fn write(
+        &self,
+        site: &Site,
+        ask: &WorkloadRequest,
+        about: RequestDetails,
+        out: &mut Vec<u8>,
+    ) {
         let server = usize::try_from(ask.target.server).unwrap_or(usize::MAX);
         let (method, content_bytes) = match ask.method {
             Method::Get => ("GET ", None),
@@ -96,17 +102,17 @@ impl Requests {
         out.resize(out.len() + bytes, POSTED);
     }
 
-    fn write_kind(&self, ask: &Ask, about: RequestDetails, out: &mut Vec<u8>) {
+    fn write_kind(&self, ask: &WorkloadRequest, about: RequestDetails, out: &mut Vec<u8>) {
         match ask.kind {
-            AskKind::Plain => {}
-            AskKind::IfModifiedSince { .. } => {
+            RequestType::Plain => {}
+            RequestType::IfModifiedSince { .. } => {
                 if let Some(since) = about.modified_since {
                     let mut date = [0; 29];
                     write_http_date(since, &mut date);
                     write::field(out, "If-Modified-Since", &date);
                 }
             }
-            AskKind::Reload => {
+            RequestType::Reload => {
                 write::field(out, "Cache-Control", b"no-cache");
                 write::field(out, "Pragma", b"no-cache");
             }
@@ -136,7 +142,7 @@ mod tests {
     use super::*;
     use weir_workload::Target;
 
-    const ASK: Ask = Ask::plain(
+    const ASK: WorkloadRequest = WorkloadRequest::plain(
         1,
         Target {
             server: 0,
@@ -144,7 +150,12 @@ mod tests {
         },
     );
 
-    fn written(form: &Form, assignments: &[&str], ask: &Ask, about: RequestDetails) -> String {
+    fn written(
+        form: &Form,
+        assignments: &[&str],
+        ask: &WorkloadRequest,
+        about: RequestDetails,
+    ) -> String {
         let mut scenario = Scenario::built_in("hits").expect("it comes with the program");
         for assignment in assignments {
             scenario.set(assignment).expect("a key");
@@ -216,14 +227,14 @@ mod tests {
 
     #[test]
     fn condition_method_and_cookie_are_written_into_the_request() {
-        let check = |ask: Ask, about: RequestDetails, first: &str, rest: &str| {
+        let check = |ask: WorkloadRequest, about: RequestDetails, first: &str, rest: &str| {
             let found = written(&forward(), &[], &ask, about);
             let (line, fields) = found.split_once("\r\n").expect("a line");
             let (_, fields) = fields.split_once("1-2-ff\r\n").expect("a mark");
             assert_eq!((line.split(' ').next(), fields), (Some(first), rest));
         };
-        let conditional = Ask {
-            kind: AskKind::IfModifiedSince { newer: true },
+        let conditional = WorkloadRequest {
+            kind: RequestType::IfModifiedSince { newer: true },
             ..ASK
         };
         let since = RequestDetails {
@@ -238,8 +249,8 @@ mod tests {
         );
         // what has no date of modification cannot be asked so
         check(conditional, about(true), "GET", "\r\n");
-        let reload = Ask {
-            kind: AskKind::Reload,
+        let reload = WorkloadRequest {
+            kind: RequestType::Reload,
             cookie: true,
             ..ASK
         };
@@ -249,12 +260,12 @@ mod tests {
             "GET",
             "Cache-Control: no-cache\r\nPragma: no-cache\r\nCookie: session=1f\r\n\r\n",
         );
-        let head = Ask {
+        let head = WorkloadRequest {
             method: Method::Head,
             ..ASK
         };
         check(head, about(true), "HEAD", "\r\n");
-        let post = Ask {
+        let post = WorkloadRequest {
             method: Method::Post { content_bytes: 3 },
             ..ASK
         };

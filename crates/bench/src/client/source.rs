@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use weir_workload::{Ask, ClosedAgent, Due, PhasePlan, Schedule, Share, Stream};
+use weir_workload::{ClosedAgent, Due, PhasePlan, Schedule, Share, Stream, WorkloadRequest};
 
 use super::timers::NEVER_US;
 
@@ -81,7 +81,7 @@ impl Source {
 
     /// The next request of the agent in this place, if it has one. Phases that are over by the
     /// clock are skipped.
-    pub(super) fn next_of(&mut self, place: usize, now_us: u64) -> Option<Ask> {
+    pub(super) fn next_of(&mut self, place: usize, now_us: u64) -> Option<WorkloadRequest> {
         let Kind::Closed(turns) = &mut self.kind else {
             return None;
         };
@@ -117,7 +117,7 @@ impl Source {
 }
 
 impl Turn {
-    fn next(&mut self, phases: &[PhasePlan], now_us: u64) -> Option<Ask> {
+    fn next(&mut self, phases: &[PhasePlan], now_us: u64) -> Option<WorkloadRequest> {
         let ask = self.agent.next()?;
         let since_us = match self.phase {
             Some((phase, since_us)) if phase == ask.phase => since_us,

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 use weir_measure::record::WrongResponse;
-use weir_workload::{AskKind, Method, PhasePlan, Site};
+use weir_workload::{Method, PhasePlan, RequestType, Site};
 
 use super::agent::Order;
 use super::{ClientLimits, ClientResult, Refusal};
@@ -206,7 +206,7 @@ impl Statistics {
         }
         phase.counts.condition_ignored += u64::from(conclusion.condition_ignored);
         phase.counts.reload_ignored +=
-            u64::from(order.ask.kind == AskKind::Reload && outcome == Outcome::Hit);
+            u64::from(order.ask.kind == RequestType::Reload && outcome == Outcome::Hit);
         if let Some(check) = conclusion.cross_check {
             phase.counts.enter_cross_check(check);
         }
@@ -395,11 +395,11 @@ mod tests {
     use super::*;
     use crate::check::SentRequest;
     use weir_semantics::Timestamp;
-    use weir_workload::{Ask, Scenario, Target};
+    use weir_workload::{Scenario, Target, WorkloadRequest};
 
     fn order(number: u64) -> Order {
         Order {
-            ask: Ask::plain(0, Target { server: 0, number }),
+            ask: WorkloadRequest::plain(0, Target { server: 0, number }),
             scheduled_us: number,
             is_repeated: false,
         }

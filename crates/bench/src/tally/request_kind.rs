@@ -1,7 +1,7 @@
 //! Kinds of requests.
 
 use weir_measure::labels;
-use weir_workload::{Ask, AskKind, Method};
+use weir_workload::{Method, RequestType, WorkloadRequest};
 
 labels! {
     /// Method and conditions of a request.
@@ -23,14 +23,14 @@ labels! {
 }
 
 impl RequestKind {
-    pub(crate) const fn of(ask: &Ask) -> Self {
+    pub(crate) const fn of(ask: &WorkloadRequest) -> Self {
         match (ask.method, ask.kind) {
             (Method::Head, _) => Self::Head,
             (Method::Post { .. }, _) => Self::Post,
-            (Method::Get, AskKind::Plain) => Self::Plain,
-            (Method::Get, AskKind::Reload) => Self::Reload,
-            (Method::Get, AskKind::IfModifiedSince { newer: false }) => Self::ModifiedSince,
-            (Method::Get, AskKind::IfModifiedSince { newer: true }) => Self::NotModifiedSince,
+            (Method::Get, RequestType::Plain) => Self::Plain,
+            (Method::Get, RequestType::Reload) => Self::Reload,
+            (Method::Get, RequestType::IfModifiedSince { newer: false }) => Self::ModifiedSince,
+            (Method::Get, RequestType::IfModifiedSince { newer: true }) => Self::NotModifiedSince,
         }
     }
 }
@@ -48,21 +48,21 @@ mod tests {
     #[test]
     fn request_kind_follows_from_condition_reload_and_method() {
         let check = |kind, method, expected| {
-            let plain = Ask::plain(0, TARGET);
-            let ask = Ask {
+            let plain = WorkloadRequest::plain(0, TARGET);
+            let ask = WorkloadRequest {
                 kind,
                 method,
                 ..plain
             };
             assert_eq!(RequestKind::of(&ask), expected);
         };
-        let since = |newer| AskKind::IfModifiedSince { newer };
-        check(AskKind::Plain, Method::Get, RequestKind::Plain);
-        check(AskKind::Reload, Method::Get, RequestKind::Reload);
+        let since = |newer| RequestType::IfModifiedSince { newer };
+        check(RequestType::Plain, Method::Get, RequestKind::Plain);
+        check(RequestType::Reload, Method::Get, RequestKind::Reload);
         check(since(false), Method::Get, RequestKind::ModifiedSince);
         check(since(true), Method::Get, RequestKind::NotModifiedSince);
-        check(AskKind::Plain, Method::Head, RequestKind::Head);
+        check(RequestType::Plain, Method::Head, RequestKind::Head);
         let post = Method::Post { content_bytes: 5 };
-        check(AskKind::Plain, post, RequestKind::Post);
+        check(RequestType::Plain, post, RequestKind::Post);
     }
 }

@@ -1,4 +1,4 @@
-//! How the clients of a scenario behave, whatever they ask for.
+//! How the clients of a scenario behave, whatever they request.
 
 use super::link::Link;
 use super::text::{As, Seconds, Share, is_zero};

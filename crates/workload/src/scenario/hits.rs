@@ -4,8 +4,8 @@ use super::text::{As, Seconds};
 use crate::law::Law;
 use serde::{Deserialize, Serialize};
 
-/// `[workload]` with `kind = "hits"`: connections in a closed loop over few targets. Each asks once
-/// for every target and is not measured; then uniformly at random, measured.
+/// `[workload]` with `kind = "hits"`: connections in a closed loop over few targets. Each
+/// requests every target once, which is not measured; then targets drawn uniformly, which is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hits {

@@ -1,4 +1,4 @@
-//! How the servers of a scenario behave, whatever they are asked for.
+//! How the servers of a scenario behave, whatever is requested.
 
 use super::clients::{Addresses, Http};
 use super::link::Link;
@@ -99,7 +99,7 @@ pub enum FaultKind {
     },
     /// `wrong-length`: `Content-Length` says as much as the point, and all the content is sent.
     WrongLength,
-    /// `status(500)`: this status, without the content that was asked for.
+    /// `status(500)`: this status, without the content that was requested.
     Status(u16),
 }
 

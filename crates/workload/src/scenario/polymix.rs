@@ -34,8 +34,8 @@ pub struct PolyMix {
     /// repeated may be not storable, reloaded or changed.
     #[serde(with = "As::<Share>")]
     pub recurrence: f64,
-    /// The share of requests for what all robots may ask for; the others are for what only one
-    /// robot asks for, 0 to 1.
+    /// The share of requests for what all robots may request; the others are for what only one
+    /// robot requests, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub public_interest: f64,
     /// Width of the hot set as a share of the working set, 0 to 1.
@@ -78,7 +78,7 @@ pub struct PolyMix {
     /// The share of requests for new targets whose response is storable, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub fillable_share: f64,
-    /// The fill ends when so many times the cache's size has been asked for the first time.
+    /// The fill ends when so many times the cache's size has been requested for the first time.
     pub fill_factor: f64,
     /// Kinds of content; a target's kind is its place in this list. At most eight.
     pub contents: Vec<ContentType>,
@@ -143,7 +143,7 @@ pub struct ContentType {
     /// The share of direct and embedded content together, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub share: f64,
-    /// Whether it is asked for itself; if not, only as embedded in something else.
+    /// Whether it is requested itself; if not, only as embedded in something else.
     pub direct: bool,
     /// `Content-Type`.
     pub media_type: String,

@@ -17,11 +17,11 @@ pub struct Web {
     pub rate_per_s: f64,
     /// Servers.
     pub servers: u32,
-    /// Targets that are asked for by popularity.
+    /// Targets that are requested by popularity.
     pub targets: u64,
-    /// The n-th most popular is asked for with probability in proportion to n to the minus this.
+    /// The n-th most popular is requested with probability in proportion to n to the minus this.
     pub zipf_exponent: f64,
-    /// The share of requests for a target that is never asked for again, 0 to 1.
+    /// The share of requests for a target that is never requested again, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub one_hit_share: f64,
     /// How long requests are made before they are measured, in seconds.

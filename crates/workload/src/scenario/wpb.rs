@@ -34,7 +34,7 @@ pub struct Wpb {
     /// repeated with probability 1/t.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<f64>,
-    /// The share of repeats that ask with `If-Modified-Since`, 0 to 1. None as in 1.0.
+    /// The share of repeats with `If-Modified-Since`, 0 to 1. None as in 1.0.
     #[serde(default, with = "As::<Share>", skip_serializing_if = "is_zero")]
     pub if_modified_share: f64,
     /// Bytes of a path; shorter ones are filled up to it with directories. As short as

@@ -15,7 +15,7 @@ pub(super) struct PolyMixSite {
 }
 
 /// What a [`Target::number`] of a PolyMix scenario says, from its highest bits to its lowest.
-/// Polygraph's worlds: what one robot first asked for stands in one row, so that every robot may
+/// Polygraph's worlds: what one robot requested first stands in one row, so that every robot may
 /// request any of it again without a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberParts {

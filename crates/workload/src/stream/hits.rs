@@ -1,19 +1,19 @@
-//! The raw-speed scenario: a few targets, asked for as fast as they come.
+//! The raw-speed scenario: a few targets, requested as fast as they are answered.
 //!
-//! Every connection first asks for every target once, so that whatever it measures afterwards has
+//! Every connection first requests every target once, so that whatever it measures afterwards has
 //! been answered to itself before and may be answered from the store: no barrier between the
 //! connections is needed. They begin at different places of the round.
 
-use crate::ask::Ask;
 use crate::number::microseconds;
 use crate::phase::PhasePlan;
+use crate::request::WorkloadRequest;
 use crate::{Chance, Hits, Target};
 
 /// The numbers of the phases in the plan.
 pub(super) const WARM_UP: u8 = 0;
 pub(super) const MEASURED: u8 = 1;
 
-/// One connection. It asks for ever: the clock ends its phase.
+/// One connection. Its requests have no end: the clock ends its phase.
 #[derive(Clone, Debug)]
 pub(super) struct HitsConnection {
     connection: u32,
@@ -66,9 +66,9 @@ impl HitsConnection {
 }
 
 impl Iterator for HitsConnection {
-    type Item = Ask;
+    type Item = WorkloadRequest;
 
-    fn next(&mut self) -> Option<Ask> {
+    fn next(&mut self) -> Option<WorkloadRequest> {
         let (phase, number, is_new) = if self.warmed < self.targets {
             let place = u64::from(self.first) + u64::from(self.warmed);
             let is_new = self.warmed < self.new_count;
@@ -77,11 +77,11 @@ impl Iterator for HitsConnection {
         } else {
             (MEASURED, self.chance.below(u64::from(self.targets)), false)
         };
-        Some(Ask {
+        Some(WorkloadRequest {
             // there is no order among connections that warm up; each target is new once, for the
             // connection that begins nearest before it
-            was_asked_before: !is_new,
-            ..Ask::plain(phase, Target { server: 0, number })
+            is_repeat: !is_new,
+            ..WorkloadRequest::plain(phase, Target { server: 0, number })
         })
     }
 }

@@ -9,7 +9,7 @@ mod web;
 mod wpb;
 
 use super::{Due, Schedule, Share, Stream};
-use crate::{Ask, Scenario};
+use crate::{Scenario, WorkloadRequest};
 
 /// A scenario that comes with the program, with some of its keys changed.
 pub(super) fn scenario(name: &str, changes: &[&str]) -> Scenario {
@@ -31,7 +31,7 @@ pub(super) fn mini(name: &str) -> Scenario {
 }
 
 /// Every agent's requests of a closed loop, as long as they are not endless.
-fn closed(scenario: &Scenario, seed: u64, share: Share) -> Vec<(u32, Vec<Ask>)> {
+fn closed(scenario: &Scenario, seed: u64, share: Share) -> Vec<(u32, Vec<WorkloadRequest>)> {
     let Stream::Closed(agents) = scenario.stream(seed, share) else {
         panic!("{} is no closed loop", scenario.name);
     };

@@ -1,22 +1,22 @@
 //! The web of the 2020s as an open loop: independent references with Zipf-like popularity, and many
-//! targets that are asked for once.
+//! targets that are requested once.
 //!
 //! Traces of content delivery networks have both a head of popular targets and a large share of
 //! targets that are requested only once; no Zipf law over a fixed set gives the second. So a
-//! request goes, with a given share, to a target that was never asked for and never will be again,
+//! request goes, with a given share, to a target that was never requested and never will be again,
 //! and else to a rank of a Zipf-like law over a fixed number of targets. Numbers from 0 are the
-//! ranks in order of popularity; those asked for once follow.
+//! ranks in order of popularity; those requested once follow.
 
 use super::Due;
 use super::arrivals::Ramp;
 use super::zipf::Zipf;
-use crate::ask::{Ask, AskKind, Method};
 use crate::chance::mix;
 use crate::number::microseconds;
 use crate::phase::PhasePlan;
+use crate::request::{Method, RequestType, WorkloadRequest};
 use crate::{Chance, Scenario, Target, Web};
 
-/// All agents of a run as one process in order of time. Of what was asked for it remembers a bit a
+/// All agents of a run as one process in order of time. Of what was requested it remembers a bit a
 /// target.
 #[derive(Clone, Debug)]
 pub(super) struct WebAgents {
@@ -30,9 +30,9 @@ pub(super) struct WebAgents {
     phase: usize,
     phase_began_us: u64,
     since_s: f64,
-    /// How many targets were asked for that will not be again.
+    /// How many targets were requested that will not be again.
     once: u64,
-    /// Which of the others were asked for: a bit each, as far as the largest number.
+    /// Which of the others were requested: a bit each, as far as the largest number.
     asked: Vec<u64>,
 }
 
@@ -69,7 +69,7 @@ impl WebAgents {
         Target::spread(number, self.salt, self.web.servers)
     }
 
-    /// Notes that this target is asked for; was it before?
+    /// Notes that this target is requested; says whether it was before.
     fn note(&mut self, target: Target) -> bool {
         if target.number >= self.web.targets {
             return false;
@@ -79,32 +79,32 @@ impl WebAgents {
             self.asked.resize(place + 1, 0);
         }
         let bit = 1 << (target.number % 64);
-        let was_asked_before = self.asked[place] & bit != 0;
+        let is_repeat = self.asked[place] & bit != 0;
         self.asked[place] |= bit;
-        was_asked_before
+        is_repeat
     }
 
-    fn ask(&mut self) -> Ask {
+    fn request(&mut self) -> WorkloadRequest {
         let target = self.target();
         let mark = self.chance.unit();
         let (if_modified, reload) = (self.web.if_modified_share, self.web.reload_share);
         let (kind, method) = if mark < if_modified {
-            (AskKind::IfModifiedSince { newer: true }, Method::Get)
+            (RequestType::IfModifiedSince { newer: true }, Method::Get)
         } else if mark < if_modified + reload {
-            (AskKind::Reload, Method::Get)
+            (RequestType::Reload, Method::Get)
         } else if mark < if_modified + reload + self.web.head_share {
-            (AskKind::Plain, Method::Head)
+            (RequestType::Plain, Method::Head)
         } else {
-            (AskKind::Plain, Method::Get)
+            (RequestType::Plain, Method::Get)
         };
         let hangs_up = self.aborted_share > 0.0 && self.chance.is(self.aborted_share);
-        Ask {
+        WorkloadRequest {
             kind,
             method,
             abort_at: hangs_up.then(|| super::abort_point(&mut self.chance)),
             cookie: self.chance.is(self.web.cookie_share),
-            was_asked_before: self.note(target),
-            ..Ask::plain(u8::from(self.phase > 0), target)
+            is_repeat: self.note(target),
+            ..WorkloadRequest::plain(u8::from(self.phase > 0), target)
         }
     }
 }
@@ -141,7 +141,7 @@ impl Iterator for WebAgents {
             return Some(Due {
                 at_us: self.phase_began_us + microseconds(since_s),
                 agent: u32::try_from(agent).unwrap_or(0),
-                ask: self.ask(),
+                request: self.request(),
             });
         }
     }

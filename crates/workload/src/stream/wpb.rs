@@ -1,7 +1,7 @@
 //! The Wisconsin Proxy Benchmark's client: two phases, the second of which repeats by the 1/t law.
 //!
 //! Almeida and Cao, "Measuring Proxy Performance with the Wisconsin Proxy Benchmark", 1998. Phase 1
-//! asks for N new targets, each on a uniformly drawn server. Phase 2 asks N times more: with the
+//! requests N new targets, each on a uniformly drawn server. Phase 2 has N requests more: with the
 //! inherent hit ratio for one of the client's own earlier requests, else for a new target.
 //!
 //! The paper numbers a client's files 1, 2, 3, ... and says that phase 1 has no repeats and the run
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use super::harmonic::Harmonic;
 use super::zipf::Zipf;
-use crate::ask::{Ask, AskKind};
 use crate::phase::PhasePlan;
+use crate::request::{RequestType, WorkloadRequest};
 use crate::{Chance, Target, Wpb};
 
 /// The numbers of the phases in the plan.
@@ -127,9 +127,9 @@ impl WpbClient {
 }
 
 impl Iterator for WpbClient {
-    type Item = Ask;
+    type Item = WorkloadRequest;
 
-    fn next(&mut self) -> Option<Ask> {
+    fn next(&mut self) -> Option<WorkloadRequest> {
         let requests_each_phase = self.wpb.requests_per_client;
         let phase = match self.issued / requests_each_phase.max(1) {
             0 if requests_each_phase > 0 => FIRST,
@@ -148,14 +148,14 @@ impl Iterator for WpbClient {
         let conditional = self.wpb.if_modified_share;
         let has_copy = !is_new && conditional > 0.0 && self.chance.is(conditional);
         let kind = if has_copy {
-            AskKind::IfModifiedSince { newer: true }
+            RequestType::IfModifiedSince { newer: true }
         } else {
-            AskKind::Plain
+            RequestType::Plain
         };
-        Some(Ask {
+        Some(WorkloadRequest {
             kind,
-            was_asked_before: !is_new,
-            ..Ask::plain(phase, target)
+            is_repeat: !is_new,
+            ..WorkloadRequest::plain(phase, target)
         })
     }
 }

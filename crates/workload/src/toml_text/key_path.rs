@@ -89,7 +89,7 @@ mod tests {
         check("none", None);
         check("", None);
         check("w..c", None);
-        // what is around it is not what was asked for
+        // what is around it is not the value at the path
         for path in ["w.none", "w.c[2]", "a.b", "none", ""] {
             assert_eq!(find(document.get_ref(), path), None, "{path}");
         }

@@ -10,7 +10,7 @@ fn order(number: u64) -> Order {
 
 fn order_to(server: u32, number: u64) -> Order {
     Order {
-        ask: Ask::plain(0, Target { server, number }),
+        ask: WorkloadRequest::plain(0, Target { server, number }),
         scheduled_us: number,
         is_repeated: false,
     }

@@ -1,7 +1,7 @@
 //! The beginning and the end of an exchange.
 
 use weir_semantics::{Method as HttpMethod, Timestamp};
-use weir_workload::{Ask, AskKind, Method};
+use weir_workload::{Method, RequestType, WorkloadRequest};
 
 use super::{Engine, Task};
 use crate::check::{Examination, SentRequest};
@@ -68,14 +68,14 @@ impl Engine<'_> {
         self.rearm(key);
     }
 
-    fn request(&self, ask: &Ask, id: Id) -> SentRequest {
+    fn request(&self, ask: &WorkloadRequest, id: Id) -> SentRequest {
         let modified_since = match ask.kind {
-            AskKind::IfModifiedSince { newer } => {
+            RequestType::IfModifiedSince { newer } => {
                 let described = self.reference.site.describe(ask.target, self.reference.now);
                 let beside = if newer { 1 } else { -1 };
                 described.modified.map(|at| Timestamp(at.0 + beside))
             }
-            AskKind::Plain | AskKind::Reload => None,
+            RequestType::Plain | RequestType::Reload => None,
         };
         SentRequest {
             target: ask.target,
@@ -167,12 +167,12 @@ impl Engine<'_> {
     }
 
     /// A page has arrived: what it embeds is due now.
-    fn embed(&mut self, agent: usize, page: &Ask, at_us: u64) {
+    fn embed(&mut self, agent: usize, page: &WorkloadRequest, at_us: u64) {
         for target in self.reference.site.embedded(page.target) {
             let order = Order {
-                ask: Ask {
-                    was_asked_before: page.was_asked_before,
-                    ..Ask::plain(page.phase, target)
+                ask: WorkloadRequest {
+                    is_repeat: page.is_repeat,
+                    ..WorkloadRequest::plain(page.phase, target)
                 },
                 scheduled_us: at_us,
                 is_repeated: false,

@@ -32,9 +32,9 @@ pub(super) fn check_hits(hits: &Hits) -> Checked {
 /// Requests of a client a phase: it remembers them, to repeat them.
 const REQUESTS_MAX: u32 = 100_000_000;
 
-/// Targets of the raw-speed scenario: every connection asks for all of them once before it is
+/// Targets of the raw-speed scenario: every connection requests all of them once before it is
 /// measured.
 const TARGETS_MAX: u32 = 10_000_000;
 
-/// Exponents of Zipf laws: with 10 the second is asked for once in a thousand times.
+/// Exponents of Zipf laws: with 10 the second is requested once in a thousand times.
 pub(super) const EXPONENT_MAX: f64 = 10.0;

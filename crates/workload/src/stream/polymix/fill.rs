@@ -1,4 +1,4 @@
-//! How much new content has been asked for that a cache may store: what ends the fill phase and
+//! How much new content has been requested that a cache may store: what ends the fill phase and
 //! freezes the working set.
 
 use crate::PolyMix;
@@ -6,7 +6,7 @@ use crate::number::whole;
 
 /// Counters of fill, and their goals.
 ///
-/// Polygraph counts what its robots received; here the generator counts what it asks for, so that
+/// Polygraph counts what its robots received; here the generator counts what it requests, so that
 /// every participant knows the end of the phase beforehand. The two differ by failed requests only.
 #[derive(Clone, Debug)]
 pub(super) struct Fill {
@@ -37,7 +37,7 @@ impl Fill {
         }
     }
 
-    /// One more storable response that was never asked for before.
+    /// One more storable response that was never requested before.
     pub(super) fn add(&mut self, content_bytes: u64) {
         self.phase_bytes += content_bytes;
         self.responses += 1;

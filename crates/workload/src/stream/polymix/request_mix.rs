@@ -1,20 +1,20 @@
-//! How a robot asks: kinds of content, special requests, impatience.
+//! What a robot requests: kinds of content, special requests, aborts.
 
-use crate::ask::{Ask, AskKind, Method};
 use crate::number::whole;
+use crate::request::{Method, RequestType, WorkloadRequest};
 use crate::stream::abort_point;
 use crate::{Chance, PolyMix, Scenario, Target};
 
 /// The shares by which each request is decided anew.
 #[derive(Clone, Debug)]
-pub(super) struct Habits {
-    /// The kinds that are asked for directly, with the sum of the shares up to and with each.
+pub(super) struct RequestMix {
+    /// The kinds that are requested directly, with the sum of the shares up to and with each.
     direct: Vec<(f64, u8)>,
     polymix: PolyMix,
     aborted_share: f64,
 }
 
-impl Habits {
+impl RequestMix {
     pub(super) fn new(scenario: &Scenario, polymix: &PolyMix) -> Self {
         let mut sum = 0.0;
         let direct = (0_u8..)
@@ -57,11 +57,17 @@ impl Habits {
     /// Polygraph draws the type and the method apart. A `POST` or `HEAD` that is conditional or a
     /// reload as well would have no agreed meaning for a cache, so such a request is plain here.
     /// Clients hang up equally often in every phase.
-    pub(super) fn ask(&self, phase: u8, target: Target, special: f64, chance: &mut Chance) -> Ask {
+    pub(super) fn request(
+        &self,
+        phase: u8,
+        target: Target,
+        special: f64,
+        chance: &mut Chance,
+    ) -> WorkloadRequest {
         let kind = if chance.is(special) {
             self.special_kind(chance)
         } else {
-            AskKind::Plain
+            RequestType::Plain
         };
         let method = if chance.is(special) {
             self.special_method(chance)
@@ -69,30 +75,30 @@ impl Habits {
             Method::Get
         };
         let hangs_up = chance.is(self.aborted_share);
-        Ask {
+        WorkloadRequest {
             kind: if method == Method::Get {
                 kind
             } else {
-                AskKind::Plain
+                RequestType::Plain
             },
             method,
             abort_at: hangs_up.then(|| abort_point(chance)),
-            ..Ask::plain(phase, target)
+            ..WorkloadRequest::plain(phase, target)
         }
     }
 
-    fn special_kind(&self, chance: &mut Chance) -> AskKind {
+    fn special_kind(&self, chance: &mut Chance) -> RequestType {
         let shares = &self.polymix;
         let mark = chance.unit();
         let ims = shares.ims200_share + shares.ims304_share;
         if mark < shares.ims200_share {
-            AskKind::IfModifiedSince { newer: false }
+            RequestType::IfModifiedSince { newer: false }
         } else if mark < ims {
-            AskKind::IfModifiedSince { newer: true }
+            RequestType::IfModifiedSince { newer: true }
         } else if mark < ims + shares.reload_share {
-            AskKind::Reload
+            RequestType::Reload
         } else {
-            AskKind::Plain
+            RequestType::Plain
         }
     }
 
@@ -111,8 +117,8 @@ impl Habits {
     }
 }
 
-/// Does the client receive the whole content, as a reader and a cache need it?
-pub(super) fn is_content_read(ask: &Ask) -> bool {
-    let is_304 = ask.kind == AskKind::IfModifiedSince { newer: true };
-    ask.method == Method::Get && !is_304 && ask.abort_at.is_none()
+/// Whether the client receives the whole content, so that a cache may store it.
+pub(super) fn is_content_read(request: &WorkloadRequest) -> bool {
+    let is_304 = request.kind == RequestType::IfModifiedSince { newer: true };
+    request.method == Method::Get && !is_304 && request.abort_at.is_none()
 }

@@ -7,7 +7,7 @@ use crate::stream::arrivals::Ramp;
 
 /// One phase of the schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Leg {
+pub(super) struct SchedulePhase {
     pub(super) name: String,
     pub(super) is_measured: bool,
     /// `None`: until the fill goal is reached.
@@ -20,8 +20,8 @@ pub(super) struct Leg {
     special: (f64, f64),
 }
 
-impl Leg {
-    /// One of the leg's factors as a function of time.
+impl SchedulePhase {
+    /// One of the phase's factors as a function of time.
     fn ramp(&self, (begin, end): (f64, f64)) -> Ramp {
         Ramp {
             begin,
@@ -62,7 +62,7 @@ impl Leg {
 }
 
 /// The scenario's phases, each from where the one before it ended.
-pub(super) fn legs(polymix: &PolyMix) -> Vec<Leg> {
+pub(super) fn phases(polymix: &PolyMix) -> Vec<SchedulePhase> {
     let mut load = 0.0;
     let mut factors = None;
     let phases = polymix.phases.iter();
@@ -74,7 +74,7 @@ pub(super) fn legs(polymix: &PolyMix) -> Vec<Leg> {
             load = polymix.load_share(phase.load);
             let end = (phase.recurrence * polymix.recurrence, phase.special);
             let from = factors.replace(end).unwrap_or(end);
-            Leg {
+            SchedulePhase {
                 name: phase.name.clone(),
                 is_measured: phase.measured,
                 seconds: phase.seconds,

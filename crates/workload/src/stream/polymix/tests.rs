@@ -13,17 +13,17 @@ fn robots(scenario: &Scenario, seed: u64) -> Robots {
 }
 
 fn phase_of(robots: &Robots, name: &str) -> usize {
-    let found = robots.legs.iter().position(|leg| leg.name == name);
+    let found = robots.phases.iter().position(|phase| phase.name == name);
     found.expect("a phase of that name")
 }
 
 /// The id within its world.
 fn index(due: &Due) -> u64 {
-    due.ask.target.number & ((1 << 36) - 1)
+    due.request.target.number & ((1 << 36) - 1)
 }
 
 fn kind(due: &Due) -> u8 {
-    u8::try_from(due.ask.target.number >> 61).expect("three bits")
+    u8::try_from(due.request.target.number >> 61).expect("three bits")
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn working_set_keeps_its_size_and_moves_after_the_fill() {
         let fill = phase_of(&robots, "fill");
         while robots
             .next()
-            .is_some_and(|due| usize::from(due.ask.phase) <= fill)
+            .is_some_and(|due| usize::from(due.request.phase) <= fill)
         {}
         let frozen = robots.worlds.working_set_ids();
         let kinds = KINDS;
@@ -75,7 +75,7 @@ fn repeats_come_from_the_working_set_with_the_hot_set_at_its_share() {
         let (working_set, hot_set) = &before[usize::from(kind(&due))];
         let is_new = index(&due) == working_set.end;
         assert!(is_new || working_set.contains(&index(&due)));
-        if usize::from(due.ask.phase) == top2 && !is_new {
+        if usize::from(due.request.phase) == top2 && !is_new {
             repeats += 1;
             hot += usize::from(hot_set.contains(&index(&due)));
         }
@@ -91,12 +91,12 @@ fn fill_phase_ends_exactly_when_its_goal_is_reached() {
         let plan = robots.clone().phases();
         let fill = phase_of(&robots, "fill");
         let mut last = None;
-        while robots.leg <= fill {
+        while robots.phase <= fill {
             let before = robots.fill.clone();
             let Some(due) = robots.next() else {
                 break;
             };
-            if usize::from(due.ask.phase) == fill {
+            if usize::from(due.request.phase) == fill {
                 assert!(!before.is_done() || !before.is_working_set_whole());
                 assert!(robots.fill.is_done() || plan[fill].ends_at_us >= Some(due.at_us));
                 last = Some((due.at_us, robots.fill.is_done()));
@@ -123,13 +123,13 @@ fn plan_and_stream_end_each_phase_at_the_same_time() {
     for name in ["polymix3", "polymix4"] {
         let robots = robots(&mini(name), 5);
         let plan = robots.clone().phases();
-        assert_eq!(plan.len(), robots.legs.len());
+        assert_eq!(plan.len(), robots.phases.len());
         let mut begins = 0;
         let mut ends = plan.iter().map(|phase| phase.ends_at_us.expect("an end"));
         let ends: Vec<u64> = ends.by_ref().collect();
         let mut run = robots;
         for due in run.by_ref() {
-            let phase = usize::from(due.ask.phase);
+            let phase = usize::from(due.request.phase);
             let begins = phase.checked_sub(1).map_or(0, |before| ends[before]);
             assert!(
                 (begins..=ends[phase]).contains(&due.at_us),

@@ -20,7 +20,7 @@ pub(super) struct Popularity {
     pub(super) hot_set_chance: f64,
 }
 
-/// A counter of ids and the window of them that are asked for again. 32 bytes.
+/// A counter of ids and the window of them that are requested again. 32 bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct World {
     /// Ids `0..size` exist.
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(World::default().repeat(POPULARITY, &mut chance), None);
         let mut world = frozen(0, &mut chance);
         assert_eq!(world.repeat(POPULARITY, &mut chance), None);
-        // frozen before it had an id: it can produce, and what it produced is not asked for again
+        // frozen before it had an id: it can produce, and what it produced is not requested again
         assert_eq!(world.produce(POPULARITY, &mut chance), 0);
         assert_eq!(world.repeat(POPULARITY, &mut chance), None);
     }

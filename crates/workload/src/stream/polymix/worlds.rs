@@ -3,7 +3,7 @@
 use super::world::{Popularity, World};
 use crate::{Chance, PolyMix};
 
-/// A world for each kind of content that all robots ask from, and, where interest is not all
+/// A world for each kind of content that all robots share, and, where interest is not all
 /// public, one for each robot and kind.
 #[derive(Clone, Debug)]
 pub(super) struct Worlds {
@@ -15,7 +15,7 @@ pub(super) struct Worlds {
     is_frozen: bool,
 }
 
-/// An id, and whether it was asked for before.
+/// An id, and whether it was requested before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pick {
     pub(super) index: u64,

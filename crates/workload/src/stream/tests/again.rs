@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{closed, mini, open, scenario};
 use crate::stream::Share;
-use crate::{AskKind, Method, Scenario, Site, Target};
+use crate::{Method, RequestType, Scenario, Site, Target};
 
 fn web() -> Scenario {
     let times = ["workload.warm_up=5s", "workload.measured=10s"];
@@ -21,8 +21,8 @@ fn request_is_marked_as_repeat_exactly_when_its_target_was_requested() {
         let mut asked = BTreeSet::<Target>::new();
         let mut again = 0;
         for due in open(&scenario, 11) {
-            let is_new = asked.insert(due.ask.target);
-            assert_eq!(due.ask.was_asked_before, !is_new, "{due:?}");
+            let is_new = asked.insert(due.request.target);
+            assert_eq!(due.request.is_repeat, !is_new, "{due:?}");
             again += usize::from(!is_new);
         }
         assert!(again > 100, "{}: {again}", scenario.name);
@@ -31,7 +31,7 @@ fn request_is_marked_as_repeat_exactly_when_its_target_was_requested() {
     for (_, asks) in closed(&few, 11, Share::WHOLE) {
         let mut asked = BTreeSet::<Target>::new();
         for ask in asks {
-            assert_eq!(ask.was_asked_before, !asked.insert(ask.target), "{ask:?}");
+            assert_eq!(ask.is_repeat, !asked.insert(ask.target), "{ask:?}");
         }
     }
 }
@@ -42,10 +42,10 @@ fn request_could_hit_only_as_a_repeated_plain_get_of_a_storable_target() {
     let site = Site::new(&scenario, 12);
     let (mut all, mut could) = (0, 0);
     for due in open(&scenario, 12) {
-        let ask = due.ask;
-        let expected = ask.was_asked_before
+        let ask = due.request;
+        let expected = ask.is_repeat
             && ask.method == Method::Get
-            && ask.kind != AskKind::Reload
+            && ask.kind != RequestType::Reload
             && site.is_storable(ask.target);
         assert_eq!(ask.could_hit(&site), expected, "{ask:?}");
         all += 1;

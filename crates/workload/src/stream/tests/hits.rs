@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::{expect_share, scenario};
 use crate::stream::{Share, Stream};
-use crate::{Ask, Target};
+use crate::{Target, WorkloadRequest};
 
 #[test]
 fn connection_requests_every_target_in_warm_up_before_measuring() {
@@ -13,7 +13,7 @@ fn connection_requests_every_target_in_warm_up_before_measuring() {
     assert_eq!(agents.len(), 7);
     let mut starts = BTreeSet::new();
     for agent in agents {
-        let asks: Vec<Ask> = agent.take(10_050).collect();
+        let asks: Vec<WorkloadRequest> = agent.take(10_050).collect();
         let (warm_up, measured) = asks.split_at(50);
         starts.insert(warm_up[0].target);
         let all: BTreeSet<Target> = warm_up.iter().map(|ask| ask.target).collect();
@@ -44,7 +44,7 @@ fn each_target_is_new_exactly_once_and_during_warm_up() {
         let mut new = Vec::new();
         for agent in agents {
             let asks = agent.take(2 * targets);
-            new.extend(asks.filter(|ask| !ask.was_asked_before));
+            new.extend(asks.filter(|ask| !ask.is_repeat));
         }
         assert!(new.iter().all(|ask| ask.phase == 0));
         let mut numbers: Vec<u64> = new.iter().map(|ask| ask.target.number).collect();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::stream::Due;
-use crate::{Ask, AskKind, Method, Scenario, Site, Target, UnixSeconds};
+use crate::{Method, RequestType, Scenario, Site, Target, UnixSeconds, WorkloadRequest};
 
 /// Requests of one phase, embedded ones among them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,21 +53,22 @@ impl Infinite {
         let at = weir_semantics::Timestamp(
             START + i64::try_from(due.at_us / 1_000_000).expect("a time"),
         );
-        self.one(&due.ask, at);
-        if due.ask.with_embedded {
-            let embedded: Vec<Target> = self.site.embedded(due.ask.target).collect();
+        self.one(&due.request, at);
+        if due.request.with_embedded {
+            let embedded: Vec<Target> = self.site.embedded(due.request.target).collect();
             for target in embedded {
-                self.one(&Ask::plain(due.ask.phase, target), at);
+                self.one(&WorkloadRequest::plain(due.request.phase, target), at);
             }
         }
     }
 
-    fn one(&mut self, ask: &Ask, at: UnixSeconds) {
+    fn one(&mut self, ask: &WorkloadRequest, at: UnixSeconds) {
         let now = self.site.describe(ask.target, at);
         let is_stored = self.stored.get(&ask.target) == Some(&now.version);
-        let is_hit =
-            is_stored && ask.kind != AskKind::Reload && !matches!(ask.method, Method::Post { .. });
-        let is_basic = ask.kind == AskKind::Plain && ask.method == Method::Get;
+        let is_hit = is_stored
+            && ask.kind != RequestType::Reload
+            && !matches!(ask.method, Method::Post { .. });
+        let is_basic = ask.kind == RequestType::Plain && ask.method == Method::Get;
         let counts = &mut self.phases[usize::from(ask.phase)];
         counts.requests += 1;
         counts.hits += usize::from(is_hit);
@@ -77,7 +78,7 @@ impl Infinite {
             counts.basic_bytes += now.length;
             counts.basic_hit_bytes += if is_hit { now.length } else { 0 };
         }
-        let is_200 = ask.kind != AskKind::IfModifiedSince { newer: true };
+        let is_200 = ask.kind != RequestType::IfModifiedSince { newer: true };
         let is_whole = ask.method == Method::Get && is_200 && ask.abort_at.is_none();
         if now.storable && is_whole {
             self.stored.insert(ask.target, now.version);

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::infinite::{Counts, Infinite};
 use super::{expect_share, mini, open, squared};
 use crate::stream::Due;
-use crate::{AskKind, Method, Scenario, Site};
+use crate::{Method, RequestType, Scenario, Site};
 
 /// A run of a scenario, by the names of its phases.
 struct Run {
@@ -37,7 +37,7 @@ impl Run {
         let phase = self.phase(phase);
         self.all
             .iter()
-            .filter(|due| usize::from(due.ask.phase) == phase)
+            .filter(|due| usize::from(due.request.phase) == phase)
             .collect()
     }
 
@@ -56,8 +56,8 @@ impl Run {
     }
 
     fn embedded(&self, due: &Due) -> usize {
-        if due.ask.with_embedded {
-            self.site.embedded(due.ask.target).count()
+        if due.request.with_embedded {
+            self.site.embedded(due.request.target).count()
         } else {
             0
         }
@@ -69,8 +69,8 @@ impl Run {
         let mut seen = BTreeSet::new();
         let mut repeats = 0;
         for due in &self.all {
-            let is_new = seen.insert(due.ask.target);
-            repeats += usize::from(!is_new && usize::from(due.ask.phase) == phase);
+            let is_new = seen.insert(due.request.target);
+            repeats += usize::from(!is_new && usize::from(due.request.phase) == phase);
         }
         repeats
     }
@@ -182,13 +182,17 @@ fn special_requests_have_their_share_of_gets() {
         let run = Run::of(mini(name), 4);
         for (phase, factor) in [("fill", 0.1), ("top2", 1.0)] {
             let dues = run.dues(phase);
-            let get = |due: &&&Due| due.ask.method == Method::Get;
+            let get = |due: &&&Due| due.request.method == Method::Get;
             let gets = dues.iter().filter(get).count();
-            let count = |kind| dues.iter().filter(|due| due.ask.kind == kind).count();
+            let count = |kind| dues.iter().filter(|due| due.request.kind == kind).count();
             for (what, kind, share) in [
-                ("Ims200", AskKind::IfModifiedSince { newer: false }, 0.05),
-                ("Ims304", AskKind::IfModifiedSince { newer: true }, 0.1),
-                ("Reload", AskKind::Reload, 0.05),
+                (
+                    "Ims200",
+                    RequestType::IfModifiedSince { newer: false },
+                    0.05,
+                ),
+                ("Ims304", RequestType::IfModifiedSince { newer: true }, 0.1),
+                ("Reload", RequestType::Reload, 0.05),
             ] {
                 expect_share(
                     &format!("{name} {phase} {what}"),
@@ -208,27 +212,31 @@ fn methods_and_aborts_follow_the_polymix_version() {
         three
             .all
             .iter()
-            .all(|due| due.ask.method == Method::Get && due.ask.abort_at.is_none())
+            .all(|due| due.request.method == Method::Get && due.request.abort_at.is_none())
     );
     let four = Run::of(mini("polymix4"), 5);
     let top2 = four.dues("top2");
     let posts: Vec<_> = top2
         .iter()
-        .filter(|due| matches!(due.ask.method, Method::Post { .. }))
+        .filter(|due| matches!(due.request.method, Method::Post { .. }))
         .collect();
     expect_share("POST", posts.len(), top2.len(), 0.015);
     assert!(
         posts
             .iter()
-            .all(|due| due.ask.kind == AskKind::Plain && !due.ask.with_embedded)
+            .all(|due| due.request.kind == RequestType::Plain && !due.request.with_embedded)
     );
     let heads = four
         .all
         .iter()
-        .filter(|due| due.ask.method == Method::Head)
+        .filter(|due| due.request.method == Method::Head)
         .count();
     assert!(heads > 0 && heads < top2.len() / 200, "{heads}");
-    let aborts: Vec<f32> = four.all.iter().filter_map(|due| due.ask.abort_at).collect();
+    let aborts: Vec<f32> = four
+        .all
+        .iter()
+        .filter_map(|due| due.request.abort_at)
+        .collect();
     expect_share("aborts", aborts.len(), four.all.len(), 0.001);
     assert!(aborts.iter().all(|at| (0.0..1.0).contains(at)));
 }
@@ -239,7 +247,7 @@ fn post_content_follows_its_size_law() {
     let bytes: Vec<u32> = four
         .all
         .iter()
-        .filter_map(|due| match due.ask.method {
+        .filter_map(|due| match due.request.method {
             Method::Post { content_bytes } => Some(content_bytes),
             _ => None,
         })
@@ -258,7 +266,7 @@ fn post_content_follows_its_size_law() {
 fn requested_content_kinds_have_the_shares_of_polygraph() {
     let run = Run::of(mini("polymix3"), 7);
     let direct = run.all.len();
-    let kind = |due: &&Due| due.ask.target.number >> 61;
+    let kind = |due: &&Due| due.request.target.number >> 61;
     let count = |wanted| run.all.iter().filter(|due| kind(due) == wanted).count();
     for (name, wanted, share) in [
         ("image", 0, 0.0),
@@ -269,7 +277,11 @@ fn requested_content_kinds_have_the_shares_of_polygraph() {
         expect_share(name, count(wanted), direct, share / 35.0);
     }
     // zipf(13) has a mean of 4.45, and a page in seven is asked for in a way that brings no content
-    let pages: Vec<&Due> = run.all.iter().filter(|due| due.ask.with_embedded).collect();
+    let pages: Vec<&Due> = run
+        .all
+        .iter()
+        .filter(|due| due.request.with_embedded)
+        .collect();
     let embedded: usize = pages.iter().map(|due| run.embedded(due)).sum();
     let mean = embedded as f64 / pages.len() as f64;
     assert!((mean - 4.45).abs() < 0.1, "{mean} embedded targets a page");
@@ -278,10 +290,13 @@ fn requested_content_kinds_have_the_shares_of_polygraph() {
 #[test]
 fn embedded_requests_follow_only_a_complete_get_with_content() {
     let run = Run::of(mini("polymix4"), 8);
-    for due in run.all.iter().filter(|due| due.ask.with_embedded) {
-        assert_eq!(due.ask.method, Method::Get);
-        assert_ne!(due.ask.kind, AskKind::IfModifiedSince { newer: true });
-        assert_eq!(due.ask.abort_at, None);
+    for due in run.all.iter().filter(|due| due.request.with_embedded) {
+        assert_eq!(due.request.method, Method::Get);
+        assert_ne!(
+            due.request.kind,
+            RequestType::IfModifiedSince { newer: true }
+        );
+        assert_eq!(due.request.abort_at, None);
         assert!(run.embedded(due) > 0);
     }
 }
@@ -293,8 +308,8 @@ fn new_targets_are_spread_evenly_over_the_servers() {
     let mut counts = vec![0; servers];
     let mut seen = BTreeSet::new();
     for due in &run.all {
-        if seen.insert(due.ask.target) {
-            counts[due.ask.target.server as usize] += 1;
+        if seen.insert(due.request.target) {
+            counts[due.request.target.server as usize] += 1;
         }
     }
     let mean = seen.len() as f64 / servers as f64;
@@ -318,13 +333,13 @@ fn private_target_is_requested_by_its_own_robot_only() {
         .set("workload.public_interest=50%")
         .expect("a share");
     let run = Run::of(scenario, 10);
-    let private = |due: &&&Due| due.ask.target.number >> 60 & 1 == 1;
+    let private = |due: &&&Due| due.request.target.number >> 60 & 1 == 1;
     let top2 = run.dues("top2");
     let own = top2.iter().filter(private).count();
     expect_share("private", own, top2.len(), 0.5);
     for due in run.all.iter().filter(|due| private(&due)) {
         assert_eq!(
-            due.ask.target.number >> 36 & 0xff_ffff,
+            due.request.target.number >> 36 & 0xff_ffff,
             u64::from(due.agent)
         );
     }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::{expect_share, open, scenario};
 use crate::stream::Due;
-use crate::{AskKind, Method, Scenario, Target, Workload};
+use crate::{Method, RequestType, Scenario, Target, Workload};
 
 fn web(scenario: &Scenario) -> &crate::Web {
     let Workload::Web(web) = &scenario.workload else {
@@ -54,7 +54,7 @@ fn request_belongs_to_the_phase_of_its_time() {
     let end_us = plan[1].ends_at_us.expect("an end");
     for due in open(&scenario, 2) {
         assert_eq!(
-            u64::from(due.ask.phase),
+            u64::from(due.request.phase),
             u64::from(due.at_us >= warm_up_us),
             "{due:?}"
         );
@@ -66,7 +66,7 @@ fn request_belongs_to_the_phase_of_its_time() {
 fn counts(all: &[Due]) -> BTreeMap<Target, usize> {
     let mut counts = BTreeMap::new();
     for due in all {
-        *counts.entry(due.ask.target).or_default() += 1;
+        *counts.entry(due.request.target).or_default() += 1;
     }
     counts
 }
@@ -94,31 +94,31 @@ fn requests_of_each_kind_have_the_share_in_the_scenario() {
     let whole = all.len();
     expect_share(
         "conditional",
-        count(|due| matches!(due.ask.kind, AskKind::IfModifiedSince { .. })),
+        count(|due| matches!(due.request.kind, RequestType::IfModifiedSince { .. })),
         whole,
         web.if_modified_share,
     );
     expect_share(
         "reload",
-        count(|due| due.ask.kind == AskKind::Reload),
+        count(|due| due.request.kind == RequestType::Reload),
         whole,
         web.reload_share,
     );
     expect_share(
         "HEAD",
-        count(|due| due.ask.method == Method::Head),
+        count(|due| due.request.method == Method::Head),
         whole,
         web.head_share,
     );
     expect_share(
         "cookie",
-        count(|due| due.ask.cookie),
+        count(|due| due.request.cookie),
         whole,
         web.cookie_share,
     );
     let fresh = all
         .iter()
-        .filter(|due| due.ask.target.number >= web.targets)
+        .filter(|due| due.request.target.number >= web.targets)
         .count();
     expect_share("once", fresh, whole, web.one_hit_share);
 }
@@ -137,7 +137,7 @@ fn ranks_are_requested_by_the_zipf_law() {
     for rank in [1, 2, 3, 10, 100, 1000] {
         let found = all
             .iter()
-            .filter(|due| due.ask.target.number + 1 == rank)
+            .filter(|due| due.request.target.number + 1 == rank)
             .count();
         expect_share(
             &format!("rank {rank}"),
@@ -153,9 +153,9 @@ fn target_belongs_to_one_server() {
     let scenario = short();
     let mut servers = BTreeMap::new();
     for due in open(&scenario, 6) {
-        let server = due.ask.target.server;
+        let server = due.request.target.server;
         assert_eq!(
-            *servers.entry(due.ask.target.number).or_insert(server),
+            *servers.entry(due.request.target.number).or_insert(server),
             server
         );
         assert!(server < web(&scenario).servers);

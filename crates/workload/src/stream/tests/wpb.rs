@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{closed, expect_share, scenario, squared};
 use crate::stream::Share;
-use crate::{Ask, AskKind, Method, Scenario, Target, Workload};
+use crate::{Method, RequestType, Scenario, Target, Workload, WorkloadRequest};
 
-fn asks(scenario: &Scenario, seed: u64) -> Vec<Vec<Ask>> {
+fn asks(scenario: &Scenario, seed: u64) -> Vec<Vec<WorkloadRequest>> {
     let agents = closed(scenario, seed, Share::WHOLE);
     agents.into_iter().map(|(_, asks)| asks).collect()
 }
@@ -17,7 +17,7 @@ fn wpb(clients: u32, requests: u32) -> Scenario {
 
 /// How many requests ago each repeat was made last, for repeats whose client has issued `issued`
 /// requests.
-fn distances(asks: &[Ask]) -> Vec<(usize, usize)> {
+fn distances(asks: &[WorkloadRequest]) -> Vec<(usize, usize)> {
     let mut last = BTreeMap::<Target, usize>::new();
     let mut found = Vec::new();
     for (issued, ask) in asks.iter().enumerate() {
@@ -32,7 +32,7 @@ fn distances(asks: &[Ask]) -> Vec<(usize, usize)> {
 fn phase_1_never_repeats_a_target_of_any_client() {
     let all = asks(&wpb(48, 200), 1);
     assert_eq!(all.len(), 48);
-    let first: Vec<&Ask> = all.iter().flatten().filter(|ask| ask.phase == 0).collect();
+    let first: Vec<&WorkloadRequest> = all.iter().flatten().filter(|ask| ask.phase == 0).collect();
     assert_eq!(first.len(), 48 * 200);
     let targets: BTreeSet<Target> = first.iter().map(|ask| ask.target).collect();
     assert_eq!(targets.len(), first.len());
@@ -49,12 +49,12 @@ fn client_sends_n_requests_in_phase_1_then_n_in_phase_2() {
 #[test]
 fn wpb_1_0_request_is_a_plain_get() {
     for ask in asks(&wpb(8, 50), 2).iter().flatten() {
-        let plain = Ask {
-            was_asked_before: ask.was_asked_before,
-            ..Ask::plain(ask.phase, ask.target)
+        let plain = WorkloadRequest {
+            is_repeat: ask.is_repeat,
+            ..WorkloadRequest::plain(ask.phase, ask.target)
         };
         assert_eq!(*ask, plain);
-        assert_eq!((ask.method, ask.kind), (Method::Get, AskKind::Plain));
+        assert_eq!((ask.method, ask.kind), (Method::Get, RequestType::Plain));
     }
 }
 
@@ -238,13 +238,13 @@ fn conditional_requests_have_their_share_of_repeats() {
     let conditional = all
         .iter()
         .flatten()
-        .filter(|ask| ask.kind != AskKind::Plain);
-    let conditional: Vec<&Ask> = conditional.collect();
+        .filter(|ask| ask.kind != RequestType::Plain);
+    let conditional: Vec<&WorkloadRequest> = conditional.collect();
     assert!(conditional.iter().all(|ask| ask.phase == 1));
     assert!(
         conditional
             .iter()
-            .all(|ask| ask.kind == AskKind::IfModifiedSince { newer: true })
+            .all(|ask| ask.kind == RequestType::IfModifiedSince { newer: true })
     );
     expect_share("conditional", conditional.len(), repeats, 0.3);
 }
