@@ -241,7 +241,7 @@ impl Content {
         let is_short = received < bytes;
         let left = match row.aborted_by {
             Some(AbortedBy::Client) => true,
-            Some(AbortedBy::Nobody | AbortedBy::Server) => false,
+            Some(AbortedBy::Neither | AbortedBy::Server) => false,
             // as the paper infers it
             None => is_short,
         };

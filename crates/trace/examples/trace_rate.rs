@@ -104,7 +104,7 @@ fn row(chance: &mut Chance, index: u64, rows: u64) -> Row {
         content_type: Some("text/html".into()),
         declared_bytes: chance.is(0.8).then_some(bytes),
         received_bytes: Some(bytes),
-        aborted_by: Some(AbortedBy::Nobody),
+        aborted_by: Some(AbortedBy::Neither),
         is_persistent_client: Some(true),
         verdict: Some("hit".into()),
         ..Row::default()

@@ -110,7 +110,7 @@ pub struct Examples {
 /// A pair of rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// Both asked for this.
+    /// What both requested.
     pub target: u64,
     /// The rows.
     pub rows: Sides<ExampleRow>,
@@ -133,7 +133,7 @@ pub struct ExampleRow {
     pub response_time_us: Option<u64>,
 }
 
-/// What can be asked to be equal.
+/// What must be equal, if so wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aspect {
     /// Verdicts.
@@ -261,7 +261,7 @@ impl Comparison {
             self.pair(a, b);
             return Ok(());
         }
-        // no row of a trace that is over will ask for one of these
+        // no row of a trace that is over will be the partner of one of these
         let may_wait = a.is_some() && b.is_some();
         for (row, is_a) in [(a, true), (b, false)] {
             let Some(row) = row else { continue };

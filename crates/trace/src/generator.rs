@@ -2,7 +2,7 @@
 //! any more.
 //!
 //! A [`Profile`] is a file of constants with their sources. A [`Maker`] is the trace as an iterator
-//! of rows in order of arrival: clients begin sessions, go from page to page, and ask for the items
+//! of rows in order of arrival: clients begin sessions, go from page to page, and request the items
 //! of each page over few connections, so that requests come in the bursts that the reuse of
 //! connections depends on. A [`Measurement`] counts the rows again, by definitions that know
 //! nothing of the maker, and sets each number beside the published one.

@@ -69,7 +69,7 @@ macro_rules! columns {
 
         /// Some rows, column by column: `batch.target[3]` is the target of the fourth.
         ///
-        /// A column that was not asked for is empty; each of the others has [`Batch::rows`] values.
+        /// A column that was not read is empty; each of the others has [`Batch::rows`] values.
         #[derive(Clone, Debug, Default)]
         pub struct Batch {
             pub(super) rows: usize,
@@ -234,7 +234,7 @@ columns! {
     }
     "end" {
         aborted_by: Option<AbortedBy>, "word",
-            "Who ended the transfer early.";
+            "The side that ended the transfer early.";
         is_persistent_client: Option<bool>, "",
             "Whether the client's connection could carry another request afterwards.";
         is_persistent_server: Option<bool>, "",

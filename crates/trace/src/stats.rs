@@ -1,5 +1,5 @@
 //! What is in a trace: PROXIM's tables (Feldmann, Caceres, Douglis, Glass, Rabinovich, INFOCOM
-//! 1999), and what else one asks first.
+//! 1999), and the usual first figures.
 //!
 //! One pass. What is remembered grows with the different targets, clients, servers and connections,
 //! not with the rows. What no row says is `None` in a [`Summary`], never 0, and "not in this trace"

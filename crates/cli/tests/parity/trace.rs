@@ -526,7 +526,7 @@ impl Target {
             request_directives: Some(0),
             is_persistent_client: Some(true),
             is_persistent_server: Some(true),
-            aborted_by: Some(AbortedBy::Nobody),
+            aborted_by: Some(AbortedBy::Neither),
             ..Row::default()
         }
     }

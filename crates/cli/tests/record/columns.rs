@@ -67,7 +67,7 @@ fn check(row: &Row, done: &Done, host: &str) {
     let head = Some(head_bytes(&done.reply));
     assert_eq!(row.response_head_bytes, head, "{url}");
     assert_eq!(row.request_content_bytes, Some(0), "{url}");
-    assert_eq!(row.aborted_by, Some(AbortedBy::Nobody), "{url}");
+    assert_eq!(row.aborted_by, Some(AbortedBy::Neither), "{url}");
     assert_eq!(row.is_persistent_client, Some(true), "{url}");
     let cache_status = done.reply.cache_status();
     let verdict = row.verdict.as_deref().expect("a verdict");

@@ -174,7 +174,7 @@ const fn aborted_by(exchange: &Exchange) -> AbortedBy {
     } else if exchange.is_cut {
         AbortedBy::Server
     } else {
-        AbortedBy::Nobody
+        AbortedBy::Neither
     }
 }
 

@@ -143,7 +143,7 @@ fn abort_is_inferred_from_the_lengths_unless_the_row_states_it() {
     check(
         Some(100),
         Some(99),
-        Some(AbortedBy::Nobody),
+        Some(AbortedBy::Neither),
         (100, None, None),
     );
     check(Some(100), Some(131), None, (131, None, None));

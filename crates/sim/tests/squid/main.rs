@@ -77,7 +77,7 @@ fn rows(all: &[Done]) -> Vec<Row> {
     let mut rows = heads::rows(&exchanges);
     for (row, done) in rows.iter_mut().zip(all) {
         row.client = Some(u64::from(done.asked.client));
-        row.aborted_by = Some(AbortedBy::Nobody);
+        row.aborted_by = Some(AbortedBy::Neither);
         if done.asked.aborted {
             row.aborted_by = Some(AbortedBy::Client);
             row.received_bytes = Some(done.asked.body);

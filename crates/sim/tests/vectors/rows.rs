@@ -22,7 +22,7 @@ pub(crate) fn of(vector: &Vector) -> Vec<Row> {
         row.client = Some(1);
         row.next_hop_setup_us = Some(RTT_US);
         row.next_hop_response_us = Some(RTT_US);
-        row.aborted_by = Some(AbortedBy::Nobody);
+        row.aborted_by = Some(AbortedBy::Neither);
         let Origin::Asked(answer) = &step.origin else {
             continue;
         };

@@ -33,7 +33,7 @@ impl Deficit {
         self.share * self.asked - self.given
     }
 
-    /// So much more was asked for, and so much of it given.
+    /// So much more was due, and so much of it given.
     pub(super) fn count(&mut self, asked: f64, given: f64) {
         self.asked += asked;
         self.given += given;

@@ -93,7 +93,7 @@ impl Maker {
         1.0 + time.daily_swing * libm::cos(core::f64::consts::TAU * turn)
     }
 
-    /// The next session begins, or one asks for its next page.
+    /// The next session begins, or one requests its next page.
     fn advance(&mut self) {
         if self
             .next_page_us()
@@ -119,7 +119,7 @@ impl Maker {
             .map_or(self.begins_us, |at_us| at_us.min(self.begins_us))
     }
 
-    /// When a session asks for its next page, if there is one.
+    /// When a session requests its next page, if there is one.
     fn next_page_us(&self) -> Option<u64> {
         self.sessions.keys().next().map(|(at_us, _)| *at_us)
     }

@@ -1,8 +1,8 @@
 //! Measures a generated trace, by the definitions of the published figures it is compared with.
 //!
 //! Cachable is what no cause of PROXIM's table forbids. A hit is a cachable request for a target
-//! that an earlier cachable request asked for: the cache has no limit, nothing in it changes or
-//! goes stale, and what an aborted transfer asked for is there whole. All other requests are
+//! that an earlier cachable request was for: the cache has no limit, nothing in it changes or goes
+//! stale, and what an aborted transfer was to bring is there whole. All other requests are
 //! misses. Bytes are those that the client received.
 
 mod buckets;

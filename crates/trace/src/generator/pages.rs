@@ -1,6 +1,6 @@
-//! The pages of one class of sites: which there are, and which one is asked for again.
+//! The pages of one class of sites: which there are, and which one is requested again.
 //!
-//! A page is asked for again by copying an earlier request: half of the time any of them alike,
+//! A page is requested again by copying an earlier request: half of the time any of them alike,
 //! half of the time one that is not long ago (the chance of `t` requests ago in proportion to
 //! `1/t`, as in the Wisconsin Proxy Benchmark). Copying makes what is popular more popular (H.
 //! Simon, "On a class of skew distribution functions", Biometrika 1955): a share `h` of copies
@@ -23,7 +23,7 @@ pub(super) struct Page {
     pub(super) embedded: u16,
     /// Bytes that a client receives of an item of it, on average.
     pub(super) bytes: f32,
-    /// The page of the same server that was new before it, of those that are asked for again.
+    /// The page of the same server that was new before it, of those that are requested again.
     before: Option<PageNumber>,
 }
 
@@ -79,19 +79,19 @@ impl Pages {
         place(self.pages.len() - 1)
     }
 
-    /// From now on this page may be asked for again.
+    /// From now on this page may be requested again.
     pub(super) fn publish(&mut self, number: PageNumber) {
         let page = &mut self.pages[number as usize];
         page.before = self.newest[page.server as usize].replace(number);
         self.asked.push(number);
     }
 
-    /// It was asked for once more, and is more popular.
+    /// It was requested once more, and is more popular.
     pub(super) fn again(&mut self, number: PageNumber) {
         self.asked.push(number);
     }
 
-    /// A page to ask for again, of this server if there is one; `None` where there is none at all.
+    /// A page to request again, of this server if there is one; `None` where there is none at all.
     pub(super) fn repeat(
         &self,
         server: Option<u32>,

@@ -106,7 +106,7 @@ pub(super) struct Sites {
     pub(super) exponent: f64,
     /// The share of embedded items on the site of a third party.
     pub(super) third_party: f64,
-    /// How many sites third parties have; the n-th is asked with probability in proportion to 1/n.
+    /// How many sites third parties have; the n-th is used with probability in proportion to 1/n.
     pub(super) third_parties: u32,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct PageLaw {
     /// The factor of all sizes of a page, mean 1.
     pub(super) size_factor: Law,
     /// A page whose items have more bytes than this, on average, does not become more popular by
-    /// being asked for.
+    /// being requested.
     pub(super) popular_bytes_max: f64,
     /// The largest size, bytes.
     pub(super) size_max: f64,
@@ -134,7 +134,7 @@ pub(super) struct PageLaw {
 pub(super) struct Class {
     /// The share of all requests.
     pub(super) share: f64,
-    /// The share of all requests that ask this class for what it was asked for before, all of these
+    /// The share of all requests that are for what was requested of this class before, all of these
     /// requests cachable.
     pub(super) hits: f64,
     /// The share of all received bytes that these have; without it, chance decides.
@@ -191,7 +191,7 @@ pub(super) struct Asks {
     /// The share of targets with `?`, dynamic ones apart.
     #[serde(default)]
     pub(super) query: f64,
-    /// The share of requests, among those for what was asked before and has a validator, with a
+    /// The share of requests, among those for what was requested before and has a validator, with a
     /// precondition.
     #[serde(default)]
     pub(super) conditional: f64,
@@ -298,7 +298,7 @@ impl Profile {
         }
     }
 
-    /// The share of a class's cachable requests that are for what was asked before: what remains of
+    /// The share of a class's cachable requests that are for what was requested before: what remains of
     /// it without the requests that are dynamic, reload or are authorised.
     pub(super) fn usual_hits(&self, has_cookies: bool) -> f64 {
         let class = self.class(has_cookies);

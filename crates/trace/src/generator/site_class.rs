@@ -16,12 +16,12 @@ pub(super) struct SiteClass {
     pub(super) marks: Mix,
     /// Requests for what is made for each, by requests of this class.
     pub(super) dynamic: Deficit,
-    /// Requests for what was asked for before, all cachable, by requests of the whole trace.
+    /// Requests for what was requested before, all cachable, by requests of the whole trace.
     pub(super) hits: Deficit,
     /// Their bytes, by bytes of the whole trace.
     pub(super) hit_bytes: Option<Deficit>,
     usual_hits: f64,
-    /// So many pages are new before one is asked for again: else the first page would be the most
+    /// So many pages are new before one is requested again: else the first page would be the most
     /// popular by far.
     first: usize,
 }
@@ -50,7 +50,7 @@ impl SiteClass {
         }
     }
 
-    /// Whether the next page, if it may be cached, is one that was asked for before.
+    /// Whether the next page, if it may be cached, is one that was requested before.
     pub(super) fn is_repeat(&self, chance: &mut Chance) -> bool {
         self.pages.count() >= self.first && chance.is(self.hits.chance(self.usual_hits))
     }
@@ -61,7 +61,7 @@ impl SiteClass {
         u32::try_from(rank - 1).expect("a rank is at most the number of servers")
     }
 
-    /// A page to ask for again, on this server if there is one. What is owed in bytes decides
+    /// A page to request again, on this server if there is one. What is owed in bytes decides
     /// whether it is a large or a small one.
     pub(super) fn repeat(&self, server: Option<u32>, chance: &mut Chance) -> Option<PageNumber> {
         let favour = match self.hit_bytes.map(|deficit| deficit.deficit()) {

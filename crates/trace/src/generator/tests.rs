@@ -214,7 +214,7 @@ fn check_times(row: &Row) {
 
 fn check_bytes(row: &Row) {
     let received = row.received_bytes.unwrap();
-    let is_aborted = row.aborted_by != Some(AbortedBy::Nobody);
+    let is_aborted = row.aborted_by != Some(AbortedBy::Neither);
     match row.declared_bytes {
         Some(declared) => assert_eq!(is_aborted, received < declared, "{row:?}"),
         None => assert!(!is_aborted, "{row:?}"),

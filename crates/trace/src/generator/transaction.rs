@@ -126,7 +126,7 @@ impl Transaction {
             aborted_by: Some(if self.is_aborted {
                 AbortedBy::Client
             } else {
-                AbortedBy::Nobody
+                AbortedBy::Neither
             }),
             is_persistent_client: Some(self.persists),
             is_persistent_server: Some(self.persists),

@@ -193,8 +193,8 @@ impl World {
         site_class.pages.add(server, embedded, an_item)
     }
 
-    /// Decides whether the page may be copied from now on. What was not cachable when it was asked
-    /// for may not: that the next request for it is a hit would not be true.
+    /// Decides whether the page may be copied from now on. What was not cachable when it was
+    /// requested may not: that the next request for it is a hit would not be true.
     fn decide_reuse(
         &mut self,
         has_cookies: bool,
@@ -299,7 +299,7 @@ impl World {
         self.dynamics.count(place, 1.0);
         let document = &self.profile.document;
         let drawn = document.size_undeclared.draw(&mut self.chance);
-        // some are asked for by the same words again
+        // some have the words of an earlier one
         let number = if self.chance.is(DYNAMIC_AGAIN) {
             self.chance.below(DYNAMIC_KNOWN)
         } else {

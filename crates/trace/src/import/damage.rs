@@ -110,7 +110,7 @@ impl std::error::Error for Damage {}
 pub mod reason {
     /// A line without anything in it, or a comment.
     pub const BLANK: &str = "blank";
-    /// What was asked is no HTTP: noise on the port, an ICP query, an error before a request was
+    /// The request is no HTTP: noise on the port, an ICP query, an error before a request was
     /// understood.
     pub const NOT_HTTP: &str = "not-http";
     /// A URL that no request goes out for: `data:`, `blob:`, `about:`, an extension's.

@@ -89,7 +89,7 @@ pub(crate) fn response_facts(
     };
 }
 
-/// The one range that is asked for, if it counts from the beginning; the columns have no way to say
+/// The one range that is requested, if it counts from the beginning; the columns have no way to say
 /// "the last 500 bytes".
 fn set_range(row: &mut Row, fields: &[FieldLine<'_>]) {
     let range = lines_named(fields, "range").next().and_then(single_range);

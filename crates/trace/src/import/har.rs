@@ -65,7 +65,7 @@ impl<'a, R: BufRead> Har<'a, R> {
             arrival_us: began.as_microsecond(),
             ..Row::default()
         };
-        self.who(&mut row, &entry);
+        self.client_and_connection(&mut row, &entry);
         self.heads(&mut row, &entry, began.as_second());
         times(&mut row, &entry.timings, entry.time);
         row.received_bytes = match (entry.response.received_bytes(), self.settings.missing_size) {
@@ -77,7 +77,7 @@ impl<'a, R: BufRead> Har<'a, R> {
         Ok(row)
     }
 
-    fn who(&mut self, row: &mut Row, entry: &Entry) {
+    fn client_and_connection(&mut self, row: &mut Row, entry: &Entry) {
         let hide = self.settings.hide;
         let browser = format!("har/{}", self.settings.input);
         row.client = Some(hide.client(browser.as_bytes()));

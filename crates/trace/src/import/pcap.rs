@@ -55,7 +55,7 @@ use std::io::Read;
 use std::net::SocketAddr;
 
 use self::connection::{Beginning, Connection};
-use self::exchange::{ImportContext, Side, Who};
+use self::exchange::{Endpoints, ImportContext, Side};
 use self::limits::{CLOSING_S, CONNECTIONS_MAX, IDLE_S, LINGER_S, SWEEP_S, TOTAL_HELD_BYTES_MAX};
 use self::packets::container::Container;
 use self::packets::decode::{Segment, segment};
@@ -258,12 +258,12 @@ impl Flows<'_> {
         self.latest_number += 1;
         let is_next_hop = self.proxy.is_some_and(|proxy| proxy != ends.1);
         let side_bit = if is_next_hop { IS_NEXT_HOP } else { 0 };
-        let who = Who {
+        let endpoints = Endpoints {
             client: self.context.hide.client(ends.0.ip().to_string().as_bytes()),
             connection: self.latest_number | side_bit,
             server: ends.1.to_string(),
         };
-        let connection = Connection::new(beginning, who, segment, &mut self.context);
+        let connection = Connection::new(beginning, endpoints, segment, &mut self.context);
         self.open.insert(ends, connection);
         Some((ends, side))
     }

@@ -77,8 +77,8 @@ pub struct Settings<'a> {
     /// Which input of its trace this is, from 0: connections of different inputs are different, and
     /// so are the browsers of two HARs.
     pub input: u32,
-    /// Where a capture's proxy took requests: what the proxy asked becomes columns of what it was
-    /// asked. Other formats know no addresses.
+    /// Where a capture's proxy took requests: its own requests become columns of those that it
+    /// forwards. Other formats know no addresses.
     pub proxy: Option<SocketAddr>,
     /// Whether the rows become the whole trace as they are. Places of rows mean something only
     /// then.

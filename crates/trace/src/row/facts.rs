@@ -54,9 +54,9 @@ impl Row {
     /// What the response says; `None` if the trace does not even say the status. Whatever else the
     /// trace does not say counts as absent.
     ///
-    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for.
+    /// A trace has no Content-Range: a 206 to a single range counts as the part that was requested.
     /// Where the trace does not tell the length of the whole, it is known if all from a place on
-    /// was asked for.
+    /// was requested.
     #[must_use]
     pub fn response_facts(&self) -> Option<ResponseFacts> {
         Some(self.response_facts_by(self.status?))

@@ -87,8 +87,8 @@ words! {
 words! {
     /// The side that ended a transfer before its end.
     AbortedBy {
-        /// Not aborted: the transfer is complete.
-        Nobody = "nobody",
+        /// Neither side: the transfer is complete. Files have the word of the first version.
+        Neither = "nobody",
         /// The client left.
         Client = "client",
         /// The next hop closed, reset or fell silent.

@@ -107,7 +107,7 @@ impl Counter {
     pub(super) fn add(&mut self, row: &Row) {
         match row.aborted_by {
             None => {}
-            Some(AbortedBy::Nobody) => self.by_whom.complete += 1,
+            Some(AbortedBy::Neither) => self.by_whom.complete += 1,
             Some(AbortedBy::Client) => self.by_whom.client += 1,
             Some(AbortedBy::Server) => self.by_whom.server += 1,
         }

@@ -9,7 +9,7 @@
 //! of all bytes that clients received (else: that were declared).
 //!
 //! K1: only GET with status 200 and content counts; the size of a target is that of its first such
-//! row, for every later row too. It asks nothing about causes, and is what simulators of traces
+//! row, for every later row too. It knows no causes, and is what simulators of traces
 //! with three columns compute.
 
 use super::super::Row;

@@ -16,7 +16,7 @@ pub struct Population {
     pub servers: Option<u64>,
     /// Different targets.
     pub targets: u64,
-    /// Targets that were asked for once.
+    /// Targets that were requested once.
     pub targets_once: u64,
     /// Bytes of all targets, each as large as in its first row with a size.
     pub footprint_bytes: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Popularity {
     /// Requests for the most popular hundredth of targets, of all.
     pub top_hundredth: Share,
     /// The exponent of Zipf's law that fits best: see [`ZIPF_REQUESTS_MIN`]. `None` if too few
-    /// targets are asked for often enough.
+    /// targets are requested often enough.
     pub zipf_exponent: Option<f64>,
 }
 

@@ -34,7 +34,7 @@ fn idle_connections_are_given_up_first_at_the_connection_limit() {
     assert_eq!(counts.given_up, CONNECTIONS_MAX as u64 / 16);
     assert_eq!(rows.len(), 2);
     assert_eq!((rows[0].arrival_us, rows[0].aborted_by), (START_US, None));
-    assert_eq!(rows[1].aborted_by, Some(AbortedBy::Nobody));
+    assert_eq!(rows[1].aborted_by, Some(AbortedBy::Neither));
 }
 
 #[test]

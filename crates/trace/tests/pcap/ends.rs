@@ -26,7 +26,7 @@ fn check(talk: impl Fn(&mut Talk) -> &mut Talk, received: u64, by: Option<Aborte
 
 #[test]
 fn abort_is_attributed_to_the_side_that_ended_the_connection() {
-    use AbortedBy::{Client, Nobody, Server};
+    use AbortedBy::{Client, Neither, Server};
     use Side::{Client as C, Server as S};
     // a declared length
     check(|t| t.answer(LONG).answer(CONTENT).rst(C), 10, Some(Client));
@@ -42,23 +42,23 @@ fn abort_is_attributed_to_the_side_that_ended_the_connection() {
     );
     check(|t| t.answer(LONG).answer(CONTENT).rst(S), 10, Some(Server));
     check(|t| t.answer(LONG).answer(CONTENT), 10, None);
-    check(|t| t.answer(OK).answer(CONTENT).rst(C), 10, Some(Nobody));
-    check(|t| t.answer(OK).answer(CONTENT).rst(S), 10, Some(Nobody));
+    check(|t| t.answer(OK).answer(CONTENT).rst(C), 10, Some(Neither));
+    check(|t| t.answer(OK).answer(CONTENT).rst(S), 10, Some(Neither));
     check(
         |t| t.answer(OK).fin(C).answer(CONTENT).fin(S),
         10,
-        Some(Nobody),
+        Some(Neither),
     );
     // content that ends with the connection
     check(
         |t| t.answer(CLOSE).answer(CONTENT).fin(S).fin(C),
         10,
-        Some(Nobody),
+        Some(Neither),
     );
     check(
         |t| t.answer(CLOSE).answer(CONTENT).fin(S).rst(C),
         10,
-        Some(Nobody),
+        Some(Neither),
     );
     check(|t| t.answer(CLOSE).answer(CONTENT).rst(C), 10, Some(Client));
     check(
@@ -80,17 +80,17 @@ fn abort_is_attributed_to_the_side_that_ended_the_connection() {
 
 #[test]
 fn client_that_closed_its_sending_side_has_not_aborted() {
-    use AbortedBy::{Nobody, Server};
+    use AbortedBy::{Neither, Server};
     use Side::{Client as C, Server as S};
     check(
         |t| t.fin(C).answer(OK).answer(CONTENT).fin(S),
         10,
-        Some(Nobody),
+        Some(Neither),
     );
     check(
         |t| t.fin(C).answer(CLOSE).answer(CONTENT).fin(S),
         10,
-        Some(Nobody),
+        Some(Neither),
     );
     check(
         |t| t.fin(C).answer(LONG).answer(CONTENT).fin(S),
@@ -162,7 +162,7 @@ fn reset_outside_the_window_is_ignored() {
     let (rows, counts) = import_talk(&talk);
     assert_eq!(
         (rows[0].received_bytes, rows[0].aborted_by),
-        (Some(100), Some(AbortedBy::Nobody))
+        (Some(100), Some(AbortedBy::Neither))
     );
     assert_eq!((counts.foreign, counts.resets), (1, 0));
 }

@@ -21,7 +21,7 @@ fn check(talk: &Talk, expected: &[(TraceMethod, u16, u64)]) -> Vec<Row> {
         .collect();
     assert_eq!(said, expected, "{counts:?}");
     for row in &rows {
-        assert_eq!(row.aborted_by, Some(AbortedBy::Nobody), "{row:?}");
+        assert_eq!(row.aborted_by, Some(AbortedBy::Neither), "{row:?}");
     }
     rows
 }

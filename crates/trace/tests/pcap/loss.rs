@@ -54,7 +54,7 @@ fn content_lost_by_the_monitor_is_counted_as_received() {
     assert_eq!((counts.holes, counts.missing_bytes), (1, 5));
     assert!(
         rows.iter()
-            .all(|row| row.aborted_by == Some(AbortedBy::Nobody))
+            .all(|row| row.aborted_by == Some(AbortedBy::Neither))
     );
 }
 
@@ -148,13 +148,13 @@ fn missing_range_in_chunked_content_leaves_the_next_response_readable() {
         .iter()
         .map(|row| (row.status, row.received_bytes, row.aborted_by))
         .collect();
-    let nobody = Some(AbortedBy::Nobody);
+    let neither = Some(AbortedBy::Neither);
     assert_eq!(
         said,
         [
-            (Some(200), Some(105), nobody),
+            (Some(200), Some(105), neither),
             (Some(200), None, None),
-            (Some(200), Some(10), nobody)
+            (Some(200), Some(10), neither)
         ]
     );
     assert_eq!(
@@ -319,13 +319,13 @@ fn reused_address_and_port_pair_is_a_new_connection() {
         .iter()
         .map(|row| (row.connection, row.connection_sequence, row.aborted_by))
         .collect();
-    let nobody = Some(AbortedBy::Nobody);
+    let neither = Some(AbortedBy::Neither);
     assert_eq!(
         said,
         [
-            (Some(1), Some(1), nobody),
+            (Some(1), Some(1), neither),
             (Some(1), Some(2), None),
-            (Some(2), Some(1), nobody)
+            (Some(2), Some(1), neither)
         ]
     );
     assert_eq!(counts.foreign, 1);

@@ -122,7 +122,7 @@ fn compare(capture: &[u8], table: &str) {
         assert_eq!(row.method.unwrap().as_str(), request.method, "{both}");
         assert_eq!(row.target_text.as_ref(), Some(&request.uri), "{both}");
         let Some(response) = response else {
-            assert_ne!(row.aborted_by, Some(AbortedBy::Nobody), "{both}");
+            assert_ne!(row.aborted_by, Some(AbortedBy::Neither), "{both}");
             continue;
         };
         assert_eq!(row.status, response.status, "{both}");

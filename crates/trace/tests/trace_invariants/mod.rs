@@ -95,7 +95,7 @@ fn row(number: u32) -> Row {
         date_s: Some(-1),
         content_type: (!is_third).then(|| "text/html".to_owned()),
         received_bytes: Some(wide >> 32),
-        aborted_by: Some(AbortedBy::Nobody),
+        aborted_by: Some(AbortedBy::Neither),
         ..Row::default()
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn of(
     let head_bytes = |head: &[u8]| u32::try_from(head.len()).ok().filter(|bytes| *bytes > 0);
     let mut row = Row {
         arrival_us: finished.arrival_us,
-        // it begins with the request: when its connection was asked for, the proxy does not see
+        // it begins with the request: when the client began to connect, the proxy does not see
         request_us: Some(0),
         response_us: finished.reached.us(Phase::ResponseHead),
         first_byte_us: finished.first_byte_us,
@@ -41,7 +41,7 @@ pub(super) fn of(
         response_head_bytes: head_bytes(finished.response()),
         request_content_bytes: finished.request_content_bytes,
         aborted_by: match finished.end {
-            End::Whole => Some(AbortedBy::Nobody),
+            End::Whole => Some(AbortedBy::Neither),
             End::ClientLeft => Some(AbortedBy::Client),
             End::NextHopCut => Some(AbortedBy::Server),
             End::Ours => None,

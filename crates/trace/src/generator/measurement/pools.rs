@@ -11,10 +11,10 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    /// A request of `who` from its arrival to its end; connections that were idle for longer than
+    /// A request of `owner` from its arrival to its end; connections that were idle for longer than
     /// `idle_us` are closed.
-    pub(super) fn take(&mut self, who: u64, arrival_us: i64, ends_us: i64, idle_us: i64) {
-        let pool = self.free_us.entry(who).or_default();
+    pub(super) fn take(&mut self, owner: u64, arrival_us: i64, ends_us: i64, idle_us: i64) {
+        let pool = self.free_us.entry(owner).or_default();
         pool.retain(|free_us| arrival_us - free_us <= idle_us);
         let idle = pool.iter_mut().filter(|free_us| **free_us <= arrival_us);
         if let Some(latest) = idle.max() {

@@ -1,7 +1,6 @@
 //! Finds the entries of an archive without holding more than one of them.
 //!
-//! It knows where values of JSON (RFC 8259) begin and end, no more: what is in one is looked at by
-//! who needs it.
+//! It knows where values of JSON (RFC 8259) begin and end, and nothing of what is in them.
 
 use super::super::damage::{Damage, Place, reason};
 use super::entry::Creator;

@@ -53,12 +53,12 @@ impl LineReader for Common {
         row.status = status(answer.status, place)?;
         let size = size::logged(answer.size, place, settings.missing_size, Some(0))?;
         row.received_bytes = Some(size);
-        let who = Who::of(parts.who);
-        row.client = Some(settings.hide.client(who.client));
-        row.has_authorization = who.is_known.then_some(true);
+        let prefix = LinePrefix::of(parts.prefix);
+        row.client = Some(settings.hide.client(prefix.client));
+        row.has_authorization = prefix.is_known.then_some(true);
         let line = request::unescape(answer.request);
         let request = request::parse(&line).ok_or(NoRow::Dropped(reason::NOT_HTTP))?;
-        let target = match who.host {
+        let target = match prefix.host {
             Some(host) if request.target.starts_with(b"/") && settings.site.is_none() => {
                 &[b"//", host, request.target].concat()
             }
@@ -79,7 +79,7 @@ const CLIENT_CLOSED: u16 = 499;
 /// A line in its parts.
 struct Parts<'a> {
     /// What stands before the time.
-    who: &'a [u8],
+    prefix: &'a [u8],
     /// Between the brackets.
     time: &'a [u8],
     /// What stands behind the quotation mark that begins the request line.
@@ -98,7 +98,7 @@ fn cut(line: &[u8]) -> Option<Parts<'_>> {
             continue;
         };
         let parts = Parts {
-            who: &line[..start],
+            prefix: &line[..start],
             time: &inner[..end],
             rest,
         };
@@ -111,7 +111,7 @@ fn cut(line: &[u8]) -> Option<Parts<'_>> {
 }
 
 /// What stands before the time.
-struct Who<'a> {
+struct LinePrefix<'a> {
     /// The server's name and port, where the log has them.
     host: Option<&'a [u8]>,
     client: &'a [u8],
@@ -119,7 +119,7 @@ struct Who<'a> {
     is_known: bool,
 }
 
-impl<'a> Who<'a> {
+impl<'a> LinePrefix<'a> {
     fn of(text: &'a [u8]) -> Self {
         let (first, rest) = word(text);
         let (second, behind) = word(rest);

@@ -1,6 +1,6 @@
 //! One TCP connection: two streams, and the HTTP in them.
 
-use super::exchange::{Exchange, ImportContext, Place, Side, Who};
+use super::exchange::{Endpoints, Exchange, ImportContext, Place, Side};
 use super::head::{Kind, looks_like};
 use super::limits::{HELD_BYTES_MAX, PATIENCE_PACKETS};
 use super::stream::{SegmentKind, Stream};
@@ -100,7 +100,7 @@ impl Connection {
     /// The connection that `segment` begins; the segment itself is yet to be [taken](Self::take).
     pub(super) fn new(
         beginning: Beginning,
-        who: Who,
+        endpoints: Endpoints,
         segment: &Segment<'_>,
         context: &mut ImportContext<'_>,
     ) -> Self {
@@ -116,8 +116,8 @@ impl Connection {
             Side::Server => segment.sequence,
         };
         Self {
-            number: who.connection,
-            exchange: Some(Box::new(Exchange::new(who, opened, server_at))),
+            number: endpoints.connection,
+            exchange: Some(Box::new(Exchange::new(endpoints, opened, server_at))),
             client: Stream::default(),
             server: Stream::default(),
             syn: None,
@@ -463,8 +463,8 @@ impl Connection {
                         acknowledgement,
                     };
                     let used = match side {
-                        Side::Client => exchange.ask(next, place, context),
-                        Side::Server => exchange.answer(next, place, context),
+                        Side::Client => exchange.take_request(next, place, context),
+                        Side::Server => exchange.take_response(next, place, context),
                     };
                     if used == 0 {
                         break;

@@ -4,7 +4,7 @@
 //! until its request was read, a tunnel's bytes until the tunnel stands. Responses answer requests
 //! in order. Where bytes are missing that is not enough, and the acknowledgements help: a response
 //! answers no request that its sender had not received, and a client that does not pipeline had
-//! received all earlier responses when it asked.
+//! received all earlier responses when it sent a request.
 
 mod requests;
 mod responses;
@@ -59,7 +59,7 @@ impl Place {
 
 /// The two ends of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Who {
+pub(super) struct Endpoints {
     /// The client, hidden.
     pub(super) client: u64,
     /// The connection's number.
@@ -71,7 +71,7 @@ pub(super) struct Who {
 /// The requests and responses of one connection.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    who: Who,
+    endpoints: Endpoints,
     /// The connection's SYN, until the first request takes it over.
     opened: Option<Begun>,
     /// From SYN to SYN-ACK, for the first request.
@@ -139,10 +139,10 @@ enum ResponseState {
 impl Exchange {
     /// For a connection that was seen from its beginning (`opened`), or joined in the middle at
     /// this sequence number of the server's.
-    pub(super) fn new(who: Who, opened: Option<Begun>, server_at: u32) -> Self {
+    pub(super) fn new(endpoints: Endpoints, opened: Option<Begun>, server_at: u32) -> Self {
         let is_whole = opened.is_some();
         Self {
-            who,
+            endpoints,
             opened,
             setup_us: None,
             sequence: is_whole.then_some(0),
@@ -217,7 +217,7 @@ impl Exchange {
     }
 
     /// No more content comes of the request that was answered early.
-    fn asked_after_all(&mut self, context: &mut ImportContext<'_>) {
+    fn finish_answered_early(&mut self, context: &mut ImportContext<'_>) {
         if let Some(transaction) = self.answered_early.take() {
             context.window.finish(transaction.complete(true));
         }
@@ -227,7 +227,7 @@ impl Exchange {
     /// that did not come to their end.
     pub(super) fn finish(mut self, context: &mut ImportContext<'_>) {
         context.window.forget(self.opened.take());
-        self.asked_after_all(context);
+        self.finish_answered_early(context);
         let (is_content, to_close) = match self.responses {
             ResponseState::Content {
                 to_close,

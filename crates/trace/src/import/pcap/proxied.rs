@@ -63,7 +63,7 @@ impl<'a, R: Read> ProxiedCapture<'a, R> {
         Some(row)
     }
 
-    /// What the proxy asked.
+    /// Gives a request of the proxy to the client's request that it is for.
     fn join(&mut self, asked: &Row) {
         let Some(at_us) = requested_us(asked) else {
             self.dropped.count(reason::NEXT_HOP);

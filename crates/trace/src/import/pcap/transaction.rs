@@ -25,7 +25,7 @@ pub(super) struct Transaction {
     pub(super) head_end: u32,
     /// What the request acknowledged of the responses: its own begins there or later.
     pub(super) acknowledgement: Option<u32>,
-    /// It asks for another protocol.
+    /// It wants another protocol on its connection.
     pub(super) upgrades: bool,
     /// It has no version, and the response has no head.
     pub(super) is_http09: bool,
@@ -145,7 +145,7 @@ impl Transaction {
     /// It came to its end, after which the connection could go on if `delimited`.
     pub(super) fn complete(mut self, delimited: bool) -> (Begun, Box<Row>) {
         self.row.received_bytes = Some(self.received_bytes);
-        self.row.aborted_by = Some(AbortedBy::Nobody);
+        self.row.aborted_by = Some(AbortedBy::Neither);
         self.row.is_persistent_client = Some(delimited && self.is_persistent);
         (self.begun, self.row)
     }
@@ -181,17 +181,17 @@ impl Transaction {
         let Some(client_us) = closed.client_us() else {
             let reset_first = closed.server_fin_us.is_none();
             return server_us.map(|_| match to_close && !reset_first {
-                true => AbortedBy::Nobody,
+                true => AbortedBy::Neither,
                 false => AbortedBy::Server,
             });
         };
         if closed.is_by_server() {
             return Some(match to_close && closed.server_fin_us == server_us {
-                true => AbortedBy::Nobody,
+                true => AbortedBy::Neither,
                 false => AbortedBy::Server,
             });
         }
-        // the client was first. If it said before the response began that it had no more to ask,
+        // the client was first. If it said before the response began that it had no more requests,
         // and took all that came, that was no abort
         let half_closed = closed.client_rst_us.is_none()
             && self
@@ -199,7 +199,7 @@ impl Transaction {
                 .response_us
                 .is_some_and(|response_us| self.since(client_us) < Some(response_us));
         match (half_closed, closed.server_fin_us) {
-            (true, Some(_)) if to_close => Some(AbortedBy::Nobody),
+            (true, Some(_)) if to_close => Some(AbortedBy::Neither),
             (true, _) if server_us.is_some() => Some(AbortedBy::Server),
             (true, _) => None,
             (false, _) => Some(AbortedBy::Client),
@@ -223,7 +223,7 @@ pub(super) fn is_persistent(version: Version, fields: &[FieldLine<'_>]) -> bool 
     }
 }
 
-/// Whether a request asks for another protocol on its connection (RFC 9110 §7.8).
+/// Whether a request wants another protocol on its connection (RFC 9110 §7.8).
 pub(super) fn upgrades(head: &RequestHead<'_, '_>) -> bool {
     ConnectionOptions::gather(head.fields).upgrade && line_named(head.fields, "upgrade").is_some()
 }

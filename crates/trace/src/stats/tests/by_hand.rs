@@ -164,7 +164,7 @@ fn share_of_a_cause_counts_only_rows_that_record_it() {
     };
     let found = summary(&[unknown.clone(), unknown, query, plain(1, 1)]);
     assert_eq!(found.causes.each[1].requests, share(1, 2));
-    // never answered: no Set-Cookie that anybody knows of
+    // never answered: no Set-Cookie is known
     let silent = Row {
         has_set_cookie: None,
         status: None,
@@ -280,7 +280,7 @@ fn response_without_content_is_not_counted_as_an_abort() {
             ..transfer(0, 3)
         },
         Row {
-            aborted_by: Some(AbortedBy::Nobody),
+            aborted_by: Some(AbortedBy::Neither),
             ..transfer(0, 0)
         },
     ];

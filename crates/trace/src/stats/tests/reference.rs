@@ -31,7 +31,7 @@ fn row(chance: &mut Chance, targets: u64) -> Row {
     ];
     let pick =
         |chance: &mut Chance, end: usize| usize::try_from(chance.below(end as u64)).unwrap_or(0);
-    let ends = [AbortedBy::Nobody, AbortedBy::Client, AbortedBy::Server];
+    let ends = [AbortedBy::Neither, AbortedBy::Client, AbortedBy::Server];
     Row {
         arrival_us: chance.below(1 << 40).cast_signed(),
         target: chance.below(targets),

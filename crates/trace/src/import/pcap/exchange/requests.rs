@@ -18,19 +18,19 @@ use crate::{Row, TraceScheme, TraceVersion};
 impl Exchange {
     /// Takes what is next of the client's bytes; says how many of them were used. None: they wait
     /// for the server.
-    pub(in super::super) fn ask(
+    pub(in super::super) fn take_request(
         &mut self,
         next: Next<'_>,
         at: Place,
         context: &mut ImportContext<'_>,
     ) -> u64 {
         match next {
-            Next::Bytes(bytes) => self.ask_bytes(bytes, at, context) as u64,
-            Next::Missing(count) => self.ask_missing(count, at, context),
+            Next::Bytes(bytes) => self.request_bytes(bytes, at, context) as u64,
+            Next::Missing(count) => self.request_missing(count, at, context),
         }
     }
 
-    fn ask_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
+    fn request_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
@@ -43,8 +43,8 @@ impl Exchange {
                     context.counts.skipped_bytes += rest.len() as u64;
                     rest.len()
                 }
-                RequestState::Head => self.ask_head(rest, at.plus(used), context),
-                RequestState::Content { .. } => self.ask_content(rest, context),
+                RequestState::Head => self.read_request_head(rest, at.plus(used), context),
+                RequestState::Content { .. } => self.request_content(rest, context),
                 RequestState::Waiting if context.is_impatient => {
                     self.requests = RequestState::Lost;
                     0
@@ -61,7 +61,7 @@ impl Exchange {
     }
 
     /// Bytes that were sent and not captured.
-    fn ask_missing(&mut self, count: u64, at: Place, context: &mut ImportContext<'_>) -> u64 {
+    fn request_missing(&mut self, count: u64, at: Place, context: &mut ImportContext<'_>) -> u64 {
         let lost = (
             at.sequence,
             at.plus(usize::try_from(count).unwrap_or(0)).sequence,
@@ -102,7 +102,7 @@ impl Exchange {
     /// What follows is not known to be what. `lost`: bytes among which there may have been
     /// requests.
     fn lose_requests(&mut self, lost: Option<(u32, u32)>, context: &mut ImportContext<'_>) {
-        self.asked_after_all(context);
+        self.finish_answered_early(context);
         self.lost_requests = lost.or(self.lost_requests);
         if lost.is_some() {
             // the next one is not the connection's first, or that is not known
@@ -114,7 +114,12 @@ impl Exchange {
         self.requests = RequestState::Lost;
     }
 
-    fn ask_head(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
+    fn read_request_head(
+        &mut self,
+        bytes: &[u8],
+        at: Place,
+        context: &mut ImportContext<'_>,
+    ) -> usize {
         let begun = *self.request_begun.get_or_insert(at);
         match self.request_head.feed(Kind::Request, bytes) {
             HeadProgress::More => bytes.len(),
@@ -203,8 +208,8 @@ impl Exchange {
             arrival_us: begun_at.0,
             setup_us: opened.and(self.setup_us),
             request_us: u64::try_from(begun.time_us.saturating_sub(begun_at.0)).ok(),
-            client: Some(self.who.client),
-            connection: Some(self.who.connection),
+            client: Some(self.endpoints.client),
+            connection: Some(self.endpoints.connection),
             connection_sequence: self.sequence,
             version: Some(match whole.is_http09 {
                 true => TraceVersion::Http09,
@@ -218,7 +223,7 @@ impl Exchange {
             method: head.method,
             target: TargetForm::Line(head.target),
             scheme: TraceScheme::Http,
-            default_authority: &self.who.server,
+            default_authority: &self.endpoints.server,
         };
         request_facts(&mut row, &asked, head.fields, context.hide);
         Transaction {
@@ -264,7 +269,7 @@ impl Exchange {
         Some(front)
     }
 
-    fn ask_content(&mut self, bytes: &[u8], context: &mut ImportContext<'_>) -> usize {
+    fn request_content(&mut self, bytes: &[u8], context: &mut ImportContext<'_>) -> usize {
         let RequestState::Content {
             reader,
             begun,
@@ -282,7 +287,7 @@ impl Exchange {
             // §10.1.1), another request may be
             let is_refused = !self.pending.iter().any(waits);
             if is_refused && looks_like(Kind::Request, bytes) {
-                self.asked_after_all(context);
+                self.finish_answered_early(context);
                 self.requests = RequestState::Head;
                 return 0;
             }
@@ -308,7 +313,7 @@ impl Exchange {
 
     /// The content of the request has come to its end.
     fn end_request(&mut self, context: &mut ImportContext<'_>) {
-        self.asked_after_all(context);
+        self.finish_answered_early(context);
         let waits = self.pending.back().is_some_and(|last| {
             !last.is_answered && (last.upgrades || last.method == Method::Connect)
         });

@@ -14,22 +14,27 @@ use super::{Exchange, ImportContext, Place, RequestState, ResponseState};
 impl Exchange {
     /// Takes what is next of the server's bytes; says how many of them were used. None: they wait
     /// for the request they answer.
-    pub(in super::super) fn answer(
+    pub(in super::super) fn take_response(
         &mut self,
         next: Next<'_>,
         at: Place,
         context: &mut ImportContext<'_>,
     ) -> u64 {
         match next {
-            Next::Bytes(bytes) => self.answer_bytes(bytes, at, context) as u64,
+            Next::Bytes(bytes) => self.response_bytes(bytes, at, context) as u64,
             Next::Missing(count) => {
-                self.answer_missing(count, at, context);
+                self.response_missing(count, at, context);
                 count
             }
         }
     }
 
-    fn answer_bytes(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
+    fn response_bytes(
+        &mut self,
+        bytes: &[u8],
+        at: Place,
+        context: &mut ImportContext<'_>,
+    ) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
@@ -48,9 +53,11 @@ impl Exchange {
                     {
                         return used;
                     }
-                    self.answer_head(rest, at.plus(used), context)
+                    self.read_response_head(rest, at.plus(used), context)
                 }
-                ResponseState::Content { .. } => self.answer_content(rest, at.plus(used), context),
+                ResponseState::Content { .. } => {
+                    self.response_content(rest, at.plus(used), context)
+                }
                 ResponseState::Tunnel => {
                     if let Some(transaction) = self.pending.front_mut() {
                         transaction.receive(rest.len() as u64, at.time_us);
@@ -64,7 +71,7 @@ impl Exchange {
     }
 
     /// Bytes that were sent and not captured.
-    fn answer_missing(&mut self, count: u64, at: Place, context: &mut ImportContext<'_>) {
+    fn response_missing(&mut self, count: u64, at: Place, context: &mut ImportContext<'_>) {
         match &mut self.responses {
             ResponseState::Content {
                 reader, is_orphan, ..
@@ -109,7 +116,7 @@ impl Exchange {
     }
 
     /// A head was found after the thread was lost at `since`. A client that does not pipeline has
-    /// received all earlier responses when it asks: requests whose successor acknowledged more than
+    /// received all earlier responses when it sends a request: requests whose successor acknowledged more than
     /// what was read before, and no more than this head, were answered in between.
     fn realign(&mut self, since: u32, head: u32, context: &mut ImportContext<'_>) {
         while let Some(next) = self.pending.get(1)
@@ -162,7 +169,12 @@ impl Exchange {
             .is_some_and(|(from, to)| is_before(from, sequence) && !is_before(to, sequence))
     }
 
-    fn answer_head(&mut self, bytes: &[u8], at: Place, context: &mut ImportContext<'_>) -> usize {
+    fn read_response_head(
+        &mut self,
+        bytes: &[u8],
+        at: Place,
+        context: &mut ImportContext<'_>,
+    ) -> usize {
         // of HTTP/0.9: there is none
         if !matches!(self.responses, ResponseState::Head { .. }) {
             return 0;
@@ -245,7 +257,7 @@ impl Exchange {
         }
     }
 
-    fn answer_content(
+    fn response_content(
         &mut self,
         bytes: &[u8],
         at: Place,
