@@ -47,7 +47,7 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     };
     let run_file = config.clone();
     let ended = run_until_signalled(config, Box::new(reload), recording, &|started| {
-        // first: who reads the line to try may purge at once
+        // first: after the line to try, a purge may come at once
         files.started(&run_file, started, path.as_deref());
         tell(&announcement(&run_file, started).trim_end());
     });

@@ -35,7 +35,7 @@ pub(crate) enum SimCommand {
     Paper(paper::PaperCommand),
 }
 
-/// Does what was asked for.
+/// Runs the command.
 ///
 /// # Errors
 /// Bad usage (exit 2), or the outside failed (3).

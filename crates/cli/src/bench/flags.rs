@@ -41,7 +41,7 @@ pub(crate) enum BenchCommand {
     Scenarios(ScenariosFlags),
 }
 
-/// What is asked.
+/// The scenario.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ScenarioFlags {
     /// A scenario that is built in (see `weir bench scenarios`), or a file

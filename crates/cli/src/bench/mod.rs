@@ -23,7 +23,7 @@ use crate::messages::Failure;
 /// The program's version, as records have it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Does what was asked for.
+/// Runs the command.
 ///
 /// # Errors
 ///

@@ -8,7 +8,7 @@ pub(crate) struct Range {
     pub(super) numbers: Vec<u32>,
 }
 
-/// More points than anybody draws.
+/// More points than a figure shows.
 const NUMBERS_MAX: usize = 1000;
 
 impl FromStr for Range {

@@ -28,7 +28,7 @@ pub(crate) struct Reply {
 ///
 /// # Errors
 ///
-/// Nobody answers at `address`, or not as an admin interface does.
+/// There is no answer at `address`, or not one of an admin interface.
 pub(crate) fn post(
     address: &AdminAddress,
     path: &str,
@@ -72,7 +72,7 @@ fn speak(mut stream: impl Read + Write, request: &str) -> io::Result<Reply> {
     parse(&reply).ok_or_else(|| io::Error::other("it does not answer as an admin interface does"))
 }
 
-/// The reply ends with the connection: that was asked for.
+/// The reply ends with the connection, as the request says.
 fn parse(reply: &[u8]) -> Option<Reply> {
     let text = str::from_utf8(reply).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;

@@ -1,7 +1,7 @@
-//! `weir purge` and `weir reload`: what an operator asks of a proxy that runs, over its admin
+//! `weir purge` and `weir reload`: commands to a proxy that runs, over its admin
 //! interface.
 //!
-//! Where that is, and what token it asks for, is found in this order: what the flags say; the
+//! Where that is, and what token it requires, is found in this order: what the flags say; the
 //! config file that `--config` names; the one proxy that runs for this user on this machine, which
 //! wrote that down ([`running`]).
 
@@ -94,7 +94,7 @@ fn post(endpoint: &AdminEndpoint, path: &str, body: &str, what: &str) -> Result<
     Err(refused(endpoint, &reply, what))
 }
 
-/// Whose fault a refusal is: 400 and 422 are about what was asked for, 401 about the token.
+/// Whose fault a refusal is: 400 and 422 are about the request, 401 about the token.
 fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
     let said = reply.body.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);

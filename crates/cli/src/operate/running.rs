@@ -2,8 +2,8 @@
 //! interface is.
 //!
 //! The file is locked while the process lives, so that one left behind by `kill -9` is known by its
-//! lock being free, whatever process has its number by then. The folder is the user's own: who
-//! could write there would be given the token.
+//! lock being free, whatever process has its number by then. The folder is the user's own: another
+//! user that could write there would be given the token.
 
 use serde::{Deserialize, Serialize};
 use std::env;
@@ -23,7 +23,7 @@ pub(crate) struct Running {
     pub(crate) pid: u32,
     /// Its admin interface, as bound.
     pub(crate) admin: AdminAddress,
-    /// The file with the token that it asks for.
+    /// The file with the token that it requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_file: Option<PathBuf>,
     /// The config file that it was started with.
@@ -119,7 +119,7 @@ pub(crate) fn all() -> io::Result<Vec<Running>> {
     Ok(all)
 }
 
-/// What a file says, if its process lives. One that vanishes or says nonsense is nobody's.
+/// What a file says, if its process lives. One that vanishes or cannot be read is left out.
 fn read(path: &Path) -> Option<Running> {
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
@@ -147,7 +147,7 @@ pub(crate) fn folder() -> PathBuf {
     }
 }
 
-/// Refuses a folder in which somebody else could say where the token is to be sent.
+/// Refuses a folder in which another user could say where the token is to be sent.
 fn check_owner(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let is_own = found.uid() == rustix::process::geteuid().as_raw();

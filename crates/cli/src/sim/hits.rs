@@ -27,7 +27,7 @@ pub(crate) struct HitsFlags {
         value_name = "POLICIES",
         value_delimiter = ',',
         default_value = EvictionKind::LIST,
-        help = policies("Who leaves")
+        help = policies("Which entries are evicted")
     )]
     policy: Vec<EvictionKind>,
 

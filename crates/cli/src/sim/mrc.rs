@@ -69,7 +69,7 @@ pub(crate) struct MrcFlags {
 /// Prints a line for each size of each curve, and writes what is wanted.
 ///
 /// # Errors
-/// The trace cannot be read, what is asked for does not go together, or a file cannot be written.
+/// The trace cannot be read, the flags do not go together, or a file cannot be written.
 pub(super) fn mrc(flags: &MrcFlags) -> Result<(), Failure> {
     let trace = flags.trace.open()?;
     let by_share = flags.sample.map(|share| Sample::Rate {

@@ -51,7 +51,7 @@ pub(crate) struct RunFlags {
         long,
         value_name = "NAME",
         default_value_t,
-        help = choices("Who leaves for room", EvictionKind::WORDS)
+        help = choices("Which entries are evicted", EvictionKind::WORDS)
     )]
     eviction: EvictionKind,
 
@@ -72,7 +72,7 @@ pub(crate) struct RunFlags {
         long,
         value_name = "NAME",
         default_value_t = AbortKind::Value,
-        help = choices("What becomes of a fetch that nobody reads any more", AbortKind::WORDS)
+        help = choices("What becomes of a fetch without readers", AbortKind::WORDS)
     )]
     abort: AbortKind,
 
@@ -80,7 +80,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
     read_ahead: Size,
 
-    /// Bytes a second that fetches may take while nobody reads
+    /// Bytes a second that fetches without readers may take
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = size)]
     background_rate: Size,
 
@@ -231,7 +231,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
 }
 
 impl RunFlags {
-    /// Where the rows go, if they are asked for.
+    /// Where the rows go, if they are wanted.
     fn rows(&self, trace: &Reader) -> Result<Option<SimulatedRows>, Failure> {
         let Some(path) = &self.rows else {
             return Ok(None);

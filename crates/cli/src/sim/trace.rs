@@ -14,7 +14,7 @@ use weir_sim::hits::{
 use weir_sim::keys::KeyRule;
 use weir_workload::Law;
 
-/// The flags that say what is asked for.
+/// The flags that say which requests are simulated.
 #[derive(Debug, Args)]
 pub(super) struct TraceFlags {
     /// The trace: Parquet, as `weir trace` makes it, or libCacheSim's oracleGeneral
@@ -67,7 +67,7 @@ impl TraceFlags {
     /// The trace.
     ///
     /// # Errors
-    /// Nobody knows what the file is.
+    /// The format of the file cannot be told.
     pub(super) fn open(&self) -> Result<Box<dyn Trace>, Failure> {
         if let Some(requests) = self.zipf {
             if !(0.0..=MOST_SKEWED).contains(&self.zipf_exponent) {
@@ -144,7 +144,7 @@ fn detected(path: &Path) -> Result<Format, Failure> {
 /// What several commands need to know of a cache.
 #[derive(Debug, Args)]
 pub(super) struct CacheFlags {
-    /// Who comes in: always, second-request, or small:SIZE
+    /// Admission to the cache: always, second-request, or small:SIZE
     #[arg(long, value_name = "RULE", default_value = "always", value_parser = admission_from_word)]
     pub(super) admission: Rule,
 

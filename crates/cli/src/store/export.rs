@@ -101,7 +101,7 @@ fn responses((stored, what): (IntactRecord, OnDisk)) -> impl Iterator<Item = Rea
 }
 
 /// The variants of a target have keys of their own, which only a request could tell: each response
-/// is asked whether it is one.
+/// is compared.
 fn variants(
     directory: &Directory,
     survey: &Survey,

@@ -11,7 +11,7 @@ pub(crate) use flags::StoreCommand;
 
 use crate::messages::Failure;
 
-/// Does what is asked for.
+/// Runs the command.
 ///
 /// # Errors
 ///

@@ -44,7 +44,7 @@ pub(crate) struct CompareFlags {
     json: bool,
 }
 
-/// What can be asked to be equal.
+/// What must be equal, if so wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
     /// How requests were handled
@@ -87,7 +87,7 @@ impl What {
 struct Record<'a> {
     a: String,
     b: String,
-    /// Nothing that was asked for differs.
+    /// Nothing that must be equal differs.
     is_equal: bool,
     #[serde(flatten)]
     found: &'a Differences,

@@ -59,7 +59,7 @@ pub(super) fn make(flags: &MakeFlags) -> Result<(), Failure> {
 fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measurement, Failure> {
     let meta = Meta {
         source: format!("weir trace make {} --requests {requests}", profile.name),
-        // nobody is behind its hashes
+        // its hashes stand for no person
         anonymisation: Anonymisation::Keyed,
         seed: Some(flags.seed),
         note: profile

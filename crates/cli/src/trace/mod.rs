@@ -1,4 +1,4 @@
-//! `weir trace`: what was asked of caches, as files. What it does is in `weir-trace`; here are
+//! `weir trace`: requests to caches, as files. What it does is in `weir-trace`; here are
 //! flags and messages.
 
 mod compare;
@@ -38,7 +38,7 @@ pub(crate) enum TraceCommand {
     Make(make::MakeFlags),
 }
 
-/// Does what is asked for.
+/// Runs the command.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ pub(super) struct Input {
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     bytes: Rc<Cell<u64>>,
-    /// Bytes of the whole; `None` where nobody knows before the end.
+    /// Bytes of the whole; `None` where that is not known before the end.
     whole: Option<u64>,
 }
 

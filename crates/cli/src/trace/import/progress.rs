@@ -11,7 +11,7 @@ const ROWS: u64 = 4096;
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Tells how far it is, if somebody looks.
+/// Tells how far it is, if stderr is a terminal.
 pub(super) struct Progress {
     is_watched: bool,
     said: Instant,
@@ -54,7 +54,7 @@ impl Progress {
 
     fn say(&mut self, line: &str) {
         let width = line.chars().count();
-        // that nobody reads it is no failure
+        // a closed stderr is no failure
         let _unread = write!(stderr(), "\r{line:<0$}", self.width);
         self.width = width;
     }
