@@ -3,7 +3,7 @@
 use super::exchange::{Endpoints, Exchange, ImportContext, Place, Side};
 use super::head::{Kind, looks_like};
 use super::limits::{HELD_BYTES_MAX, PATIENCE_PACKETS};
-use super::stream::{SegmentKind, Stream};
+use super::stream::{Fin, SegmentKind, Stream};
 use crate::import::pcap::packets::decode::Segment;
 
 /// A connection that is followed.
@@ -25,10 +25,6 @@ pub(super) struct Connection {
     waited_packets: u32,
     standing: Standing,
     has_reset: bool,
-    /// What both sides said when they were done: client and server.
-    fins: (Option<Fin>, Option<Fin>),
-    server_was_seen: bool,
-    client_was_seen: bool,
 }
 
 /// A second SYN-ACK.
@@ -39,23 +35,6 @@ struct Rival {
     /// What it acknowledges.
     acknowledges: Option<u32>,
     time_us: i64,
-}
-
-/// One side's last word.
-#[derive(Clone, Copy, Debug)]
-struct Fin {
-    /// The other side acknowledges it with this, or more.
-    acknowledged_by: u32,
-    /// What it acknowledges itself.
-    acknowledges: Option<u32>,
-}
-
-impl Fin {
-    /// Whether its sender had received the other one.
-    fn follows(&self, other: &Self) -> bool {
-        self.acknowledges
-            .is_some_and(|number| number.wrapping_sub(other.acknowledged_by).cast_signed() >= 0)
-    }
 }
 
 /// [`Stream::standing`] of both streams.
@@ -126,9 +105,6 @@ impl Connection {
             waited_packets: 0,
             standing: Standing::default(),
             has_reset: false,
-            fins: (None, None),
-            server_was_seen: false,
-            client_was_seen: false,
         }
     }
 
@@ -203,13 +179,21 @@ impl Connection {
         let Some(rival) = self.rival.take() else {
             return;
         };
-        self.server = Stream::default();
+        self.server.forget_data();
         self.server.begin_at(rival.first);
         let syn_us = self.syn.map(|(_, syn_us)| syn_us);
         let setup_us =
             syn_us.and_then(|syn_us| u64::try_from(rival.time_us.saturating_sub(syn_us)).ok());
         if let Some(exchange) = &mut self.exchange {
             exchange.set_up_again(setup_us);
+        }
+    }
+
+    /// The streams of a sender and of the other side.
+    fn streams(&mut self, from: Side) -> (&mut Stream, &mut Stream) {
+        match from {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
         }
     }
 
@@ -221,10 +205,7 @@ impl Connection {
         context: &mut ImportContext<'_>,
     ) {
         self.latest_us = self.latest_us.max(segment.time_us);
-        match from {
-            Side::Client => self.client_was_seen = true,
-            Side::Server => self.server_was_seen = true,
-        }
+        self.streams(from).0.was_seen = true;
         if self.exchange.is_none() {
             return;
         }
@@ -250,10 +231,7 @@ impl Connection {
             self.reset(segment, from, context);
             return;
         }
-        let (own, other) = match from {
-            Side::Client => (&mut self.client, &mut self.server),
-            Side::Server => (&mut self.server, &mut self.client),
-        };
+        let (own, other) = self.streams(from);
         if !own.has_begun() {
             return;
         }
@@ -284,10 +262,7 @@ impl Connection {
     /// What a segment says about where the streams begin, and about the time it took to set the
     /// connection up.
     fn begin(&mut self, segment: &Segment<'_>, from: Side, data_at: u32) {
-        let (own, other) = match from {
-            Side::Client => (&mut self.client, &mut self.server),
-            Side::Server => (&mut self.server, &mut self.client),
-        };
+        let (own, other) = self.streams(from);
         if segment.is_syn {
             own.begin_at(data_at);
         }
@@ -327,20 +302,17 @@ impl Connection {
     fn fin(&mut self, segment: &Segment<'_>, from: Side, data_at: u32) {
         let length = u32::try_from(segment.data.len()).unwrap_or(u32::MAX);
         let end = data_at.wrapping_add(length).wrapping_add(segment.cut_bytes);
-        let Some(exchange) = &mut self.exchange else {
-            return;
-        };
-        let (stream, fin) = match from {
-            Side::Client => (&mut self.client, &mut self.fins.0),
-            Side::Server => (&mut self.server, &mut self.fins.1),
-        };
-        stream.finish_at(end);
-        exchange.close(from, segment.time_us, false);
-        fin.get_or_insert(Fin {
+        let (own, _) = self.streams(from);
+        own.finish_at(end);
+        own.fin.get_or_insert(Fin {
             acknowledged_by: end.wrapping_add(1),
             acknowledges: segment.acknowledgement,
         });
-        if let (Some(client), Some(server)) = self.fins {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        exchange.close(from, segment.time_us, false);
+        if let (Some(client), Some(server)) = (self.client.fin, self.server.fin) {
             if client.follows(&server) {
                 exchange.server_closed_first(true);
             } else if server.follows(&client) {
@@ -351,10 +323,7 @@ impl Connection {
 
     /// A reset, if it is of this connection: then nothing that comes later was received.
     fn reset(&mut self, segment: &Segment<'_>, from: Side, context: &mut ImportContext<'_>) {
-        let (own, other) = match from {
-            Side::Client => (&mut self.client, &mut self.server),
-            Side::Server => (&mut self.server, &mut self.client),
-        };
+        let (own, other) = self.streams(from);
         // one that answers a SYN has no sequence number of its own
         if own.has_begun() && !own.is_near(segment.sequence) {
             context.counts.foreign += 1;
@@ -378,7 +347,7 @@ impl Connection {
 
     /// Whether the server ever said anything but no.
     const fn server_stood(&self) -> bool {
-        self.server.has_begun() && self.client.has_begun() && self.server_was_seen
+        self.server.has_begun() && self.client.has_begun() && self.server.was_seen
     }
 
     /// Reads on as far as it goes. What waits for packets that may yet come waits so long and no
@@ -426,15 +395,12 @@ impl Connection {
     }
 
     fn skip_hole(&mut self, side: Side, context: &mut ImportContext<'_>, all: bool) -> bool {
-        let (stream, other_was_seen) = match side {
-            Side::Client => (&mut self.client, self.server_was_seen),
-            Side::Server => (&mut self.server, self.client_was_seen),
-        };
+        let (stream, other) = self.streams(side);
         let Some(bytes) = stream.hole_bytes() else {
             return false;
         };
         // a capture of one direction has no acknowledgements
-        if !all && other_was_seen && !stream.is_hole_acknowledged() {
+        if !all && other.was_seen && !stream.is_hole_acknowledged() {
             return false;
         }
         context.counts.holes += 1;

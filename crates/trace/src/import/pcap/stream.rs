@@ -48,9 +48,30 @@ pub(super) enum SegmentKind {
     Foreign,
 }
 
+/// One side's FIN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fin {
+    /// The other side acknowledges it with this, or more.
+    pub(super) acknowledged_by: u32,
+    /// What it acknowledges itself.
+    pub(super) acknowledges: Option<u32>,
+}
+
+impl Fin {
+    /// Whether its sender had received the other one.
+    pub(super) fn follows(&self, other: &Self) -> bool {
+        self.acknowledges
+            .is_some_and(|number| number.wrapping_sub(other.acknowledged_by).cast_signed() >= 0)
+    }
+}
+
 /// One direction.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
+    /// Whether any segment of its sender was captured.
+    pub(super) was_seen: bool,
+    /// The sender's first FIN.
+    pub(super) fin: Option<Fin>,
     /// The sequence number of the first byte; `None` until it is known.
     base: Option<u32>,
     /// All before this offset is in `ready`, or was.
@@ -74,6 +95,15 @@ impl Stream {
     /// The first byte has this sequence number. Only the first call counts.
     pub(super) fn begin_at(&mut self, sequence: u32) {
         self.base.get_or_insert(sequence);
+    }
+
+    /// Forgets its beginning and its data.
+    pub(super) fn forget_data(&mut self) {
+        *self = Self {
+            was_seen: self.was_seen,
+            fin: self.fin,
+            ..Self::default()
+        };
     }
 
     /// Whether anything of it has come.
