@@ -339,7 +339,7 @@ mod tests {
         );
     }
 
-    /// The naive twin: a calendar that turns its pages one by one.
+    /// The reference: a calendar that turns its pages one by one.
     #[test]
     fn day_numbers_match_a_reference_calendar_for_eight_centuries() {
         let mut page = Civil {

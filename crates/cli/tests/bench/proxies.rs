@@ -8,7 +8,7 @@ use serde_json::Value;
 #[track_caller]
 fn check(record: &Value, said: &str) {
     assert_eq!(record["is_valid"], true, "{said}");
-    assert_eq!(record["lies"].as_array().map(Vec::len), Some(0));
+    assert_eq!(record["wrong_responses"].as_array().map(Vec::len), Some(0));
     let [first, second] = ["/phases/0", "/phases/1"];
     for phase in [first, second] {
         // 8 clients, 20 requests each
@@ -170,9 +170,9 @@ fn gateway_is_measured_and_content_of_another_seed_makes_a_run_invalid() {
     arguments.extend(["--seed", "2"]);
     let (record, said) = bench.run(&arguments, 1);
     assert_eq!(record["is_valid"], false, "{said}");
-    let lies = record["lies"].as_array().expect("a list");
-    assert!(!lies.is_empty(), "{said}");
-    let kind = lies[0]["kind"].as_str().expect("a kind");
+    let wrong = record["wrong_responses"].as_array().expect("a list");
+    assert!(!wrong.is_empty(), "{said}");
+    let kind = wrong[0]["kind"].as_str().expect("a kind");
     assert!(
         record["reasons"][0]
             .as_str()

@@ -150,9 +150,9 @@ fn connection_closed_by_peer_is_not_reused() {
 
 /// A list searched from end to end.
 #[derive(Default)]
-struct Twin(Vec<(ConnectionId, HopId, u64)>);
+struct ReferenceModel(Vec<(ConnectionId, HopId, u64)>);
 
-impl Twin {
+impl ReferenceModel {
     fn check_in(&mut self, ms: u64, hop: HopId, connection: ConnectionId) -> Option<ConnectionId> {
         self.0.retain(|entry| entry.0 != connection);
         self.0.push((connection, hop, ms));
@@ -195,7 +195,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn random_operations_match_a_reference_list(steps in prop::collection::vec(step(), 0..80)) {
-        let (mut idle, mut twin, mut ms) = (IdleConnections::new(LIMITS), Twin::default(), 0);
+        let (mut idle, mut reference, mut ms) = (IdleConnections::new(LIMITS), ReferenceModel::default(), 0);
         for step in steps {
             match step {
                 Step::In(hop, connection) => {
@@ -206,25 +206,25 @@ proptest! {
                         CheckIn::KeptFor { close, .. } => Some(close),
                         _ => None,
                     };
-                    prop_assert_eq!(closed, twin.check_in(ms, hop, connection));
+                    prop_assert_eq!(closed, reference.check_in(ms, hop, connection));
                 }
                 Step::Out(hop) => {
                     let found = idle.check_out(at(ms), HopId(hop), &mut Vec::new());
-                    prop_assert_eq!(found, twin.check_out(ms, HopId(hop)));
+                    prop_assert_eq!(found, reference.check_out(ms, HopId(hop)));
                 }
                 Step::Remove(connection) => {
                     idle.remove(ConnectionId(connection));
-                    twin.0.retain(|entry| entry.0.0 != connection);
+                    reference.0.retain(|entry| entry.0.0 != connection);
                 }
                 Step::Expire => {
                     idle.expire(at(ms), &mut Vec::new());
-                    twin.0.retain(|entry| ms - entry.2 < LIMITS.idle_timeout_ms);
+                    reference.0.retain(|entry| ms - entry.2 < LIMITS.idle_timeout_ms);
                 }
                 Step::Wait(more) => ms += more,
             }
-            prop_assert_eq!(idle.len(), twin.0.len());
+            prop_assert_eq!(idle.len(), reference.0.len());
             let queued = idle.hops.values().map(IdleQueue::len).sum::<usize>();
-            prop_assert_eq!(queued, twin.0.len());
+            prop_assert_eq!(queued, reference.0.len());
         }
     }
 }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn check(accesses: &[Access], rule: KeyRule) {
-        let mut twin: HashMap<(u64, u64), (u32, u64)> = HashMap::new();
+        let mut reference: HashMap<(u64, u64), (u32, u64)> = HashMap::new();
         let expected: Vec<NumberedRequest> = accesses
             .iter()
             .map(|access| {
@@ -237,8 +237,8 @@ mod tests {
                     KeyRule::FirstSize => 0,
                     KeyRule::SizeInKey => access.size_bytes,
                 };
-                let next = u32::try_from(twin.len()).unwrap();
-                let entry = twin.entry((access.key, size));
+                let next = u32::try_from(reference.len()).unwrap();
+                let entry = reference.entry((access.key, size));
                 let (number, size_bytes) = *entry.or_insert((next, access.size_bytes));
                 NumberedRequest { number, size_bytes }
             })
@@ -247,8 +247,8 @@ mod tests {
         let mut found = Vec::new();
         keys.number_all(accesses, &mut found).unwrap();
         assert_eq!(found, expected, "{rule}");
-        assert_eq!(keys.count() as usize, twin.len());
-        let footprint: u64 = twin.values().map(|(_, size)| size).sum();
+        assert_eq!(keys.count() as usize, reference.len());
+        let footprint: u64 = reference.values().map(|(_, size)| size).sum();
         assert_eq!(keys.footprint_bytes(), footprint);
         let mut single = Keys::new(rule);
         for (access, expected) in accesses.iter().zip(expected) {

@@ -1,4 +1,4 @@
-//! Small traces reckoned by hand, and large ones by a naive twin.
+//! Small traces reckoned by hand, and large ones by a naive reference.
 
 mod by_hand;
 mod reference;

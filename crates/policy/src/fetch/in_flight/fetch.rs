@@ -89,8 +89,8 @@ impl Fetches {
         }
         for other in self.unfinished() {
             // of two at one place the first has it
-            let is_twin = other.front == fetch.front && other.id < fetch.id;
-            if other.front > fetch.front || is_twin {
+            let is_behind_its_equal = other.front == fetch.front && other.id < fetch.id;
+            if other.front > fetch.front || is_behind_its_equal {
                 limit = limit.min(other.front);
             }
         }

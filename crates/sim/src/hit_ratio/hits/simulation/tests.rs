@@ -22,7 +22,7 @@ fn random_trace(seed: u64, requests: usize, keys: u64) -> Vec<Access> {
 }
 
 /// The cache as a list, the next to leave first; everything by linear search.
-struct Twin {
+struct ReferenceModel {
     capacity_bytes: u64,
     list: VecDeque<(u32, u64)>,
     moves_on_hit: bool,
@@ -31,7 +31,7 @@ struct Twin {
     evictions: u64,
 }
 
-impl Twin {
+impl ReferenceModel {
     fn ask(&mut self, asked: NumberedRequest) {
         let found = self
             .list
@@ -81,7 +81,7 @@ fn lru_and_fifo_match_a_reference_list() {
         let asked = numbered(&random_trace(seed, 3000, 200), rule);
         for capacity_bytes in [0, 1, 500, 899, 5000, 40_000, 1_000_000] {
             for (kind, moves_on_hit) in [(EvictionKind::Lru, true), (EvictionKind::Fifo, false)] {
-                let mut twin = Twin {
+                let mut reference = ReferenceModel {
                     capacity_bytes,
                     list: VecDeque::new(),
                     moves_on_hit,
@@ -91,16 +91,16 @@ fn lru_and_fifo_match_a_reference_list() {
                 };
                 let mut cache = Simulation::new(setting(capacity_bytes, kind));
                 for asked in &asked {
-                    twin.ask(*asked);
+                    reference.ask(*asked);
                     cache.ask(*asked);
                 }
                 cache.catalog().debug_check();
                 let totals = cache.totals();
                 let place = format!("{kind}, seed {seed}, {capacity_bytes} bytes");
-                assert_eq!(totals.hits, twin.hits, "{place}");
-                assert_eq!(totals.hit_bytes, twin.hit_bytes, "{place}");
-                assert_eq!(totals.evictions, twin.evictions, "{place}");
-                assert_eq!(totals.residents, twin.list.len() as u64, "{place}");
+                assert_eq!(totals.hits, reference.hits, "{place}");
+                assert_eq!(totals.hit_bytes, reference.hit_bytes, "{place}");
+                assert_eq!(totals.evictions, reference.evictions, "{place}");
+                assert_eq!(totals.residents, reference.list.len() as u64, "{place}");
             }
         }
     }
