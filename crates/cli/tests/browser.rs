@@ -47,7 +47,7 @@ fn browser_loads_the_whole_page_and_its_parts_are_hits_the_second_time() {
     nginx.file("style.css", b"#text { color: rgb(1, 2, 3) }");
     nginx.file("script.js", SCRIPT.as_bytes());
     nginx.file("image.png", IMAGE);
-    // what the browser asks for of its own accord ends here: nobody resolves its names
+    // what the browser asks for of its own accord ends here: its names are not resolved
     let weir = Weir::serve(&Config::forward().set("dns.servers", "[\"127.0.0.1:9\"]"));
     let show = || {
         let shown = dump(&weir, &nginx.url("/page.html"));
@@ -99,7 +99,7 @@ fn dump(weir: &Weir, url: &str) -> String {
     std::thread::spawn(move || {
         let mut page = String::new();
         let read = stdout.read_to_string(&mut page);
-        // nobody waits any more: it was too late
+        // no request waits any more: it was too late
         let _ = sender.send(read.map(|_| page));
     });
     let shown = shown.recv_timeout(BROWSER_LIMIT);

@@ -122,7 +122,7 @@ impl StoredFacts {
         }
     }
 
-    /// Whether it could never serve anybody: not fresh, not to be validated, not allowed stale.
+    /// Whether it could never answer a request: not fresh, not to be validated, not allowed stale.
     #[must_use]
     pub fn is_useless(&self) -> bool {
         self.freshness_lifetime <= self.corrected_initial_age

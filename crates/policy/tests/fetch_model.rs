@@ -8,7 +8,7 @@
 //!   cut;
 //! * what a fetch may take lies within the read-ahead of the fastest reader and within what that
 //!   one wants;
-//! * nobody waits while every fetch waits too, and the world comes to an end;
+//! * no reader waits while every fetch waits too, and the run ends;
 //! * no byte is fetched twice unless two things raced, and bytes fetched = bytes delivered live +
 //!   undelivered.
 //!

@@ -51,7 +51,7 @@ impl Method {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }
 
-    /// May the request be repeated without asking anybody (RFC 9110 §9.2.2)?
+    /// Whether the request may be repeated automatically (RFC 9110 §9.2.2).
     #[must_use]
     pub const fn is_idempotent(self) -> bool {
         self.is_safe() || matches!(self, Self::Put | Self::Delete)

@@ -1,4 +1,4 @@
-//! What would happen: the decisions of `policy` under a virtual clock, on anybody's traffic.
+//! The decisions of `policy` under a virtual clock, on the traffic of any trace.
 //!
 //! The live proxy and the simulator step the same values, so what is measured here is what runs
 //! there. A run reads a trace once, in the order of arrival, and keeps what is stored and what is

@@ -318,7 +318,7 @@ fn small_response_read_twice_from_disk_is_in_memory_and_survives_restart() {
         .collect();
     assert!(gone.len() > 60, "{} are not in memory", gone.len());
     let key = gone[0];
-    // the first lookup on disk drives nobody out of a memory that is full; the second one may
+    // the first lookup on disk evicts nothing from a memory that is full; the second one may
     for _ in 0..2 {
         check(
             &tiers.on_disk(key).expect("on disk"),

@@ -403,7 +403,7 @@ fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
         assert!(in_flight.read(0).is_none() && in_flight.read(3 * BLOCK).is_some());
         // they still count as present
         assert_eq!(in_flight.present_bytes(), 4 * BLOCK);
-        // what comes now is written by nobody either
+        // what comes now is not written either
         fill(&mut in_flight, 1, 4 * BLOCK, 5 * BLOCK);
         assert!(in_flight.next_unwritten().is_none());
         let last = Arc::downgrade(&sealed(&in_flight, 4 * BLOCK).0);

@@ -1,6 +1,6 @@
 //! How long the content of a message is (RFC 9112 §6.3).
 //!
-//! The RFC says which of several contradictory fields wins. We refuse to choose: whoever is on the
+//! The RFC says which of several contradictory fields wins. We refuse to choose: a recipient on the
 //! other side may choose differently (§11.2). What has one reading only is repaired before, in
 //! responses ([`parse_response_leniently`](crate::parse_response_leniently)). Our readings where
 //! the text leaves a choice:

@@ -25,7 +25,7 @@ pub const CHUNK_SIZE_DIGITS_MAX: u8 = 16;
 
 /// The most bytes of chunk extensions in one message.
 ///
-/// Nobody uses them; they are a way to make a recipient read without end. Go and hyper stop at 16
+/// They are not used; they are a way to make a recipient read without end. Go and hyper stop at 16
 /// KiB as well.
 pub const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
 

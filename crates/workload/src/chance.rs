@@ -60,8 +60,8 @@ pub const fn mix(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Mixes keys of maps that are hashes already, or numbers of a source: a hash of them costs more and
-/// gives no more.
+/// Mixes keys of maps that are hashes already, or numbers of a source: a hash of them costs more
+/// and gives no more.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixHasher(u64);
 
@@ -81,7 +81,8 @@ impl Hasher for MixHasher {
     }
 }
 
-/// The place of the share that `unit`, from 0 to 1, falls into; `None` where it is beyond their sum.
+/// The place of the share that `unit`, from 0 to 1, falls into; `None` where it is beyond their
+/// sum.
 pub fn chosen(shares: impl Iterator<Item = f64>, unit: f64) -> Option<usize> {
     let mut end = 0.0;
     shares

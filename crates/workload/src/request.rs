@@ -21,8 +21,8 @@ pub struct WorkloadRequest {
     /// The share of the response's content, in [0, 1), after which the client hangs up; `None`: it
     /// reads all.
     pub abort_at: Option<f32>,
-    /// Once the response has come, the client requests the [`Site::embedded`](crate::Site::embedded)
-    /// targets too, plainly.
+    /// Once the response has come, the client requests the
+    /// [`Site::embedded`](crate::Site::embedded) targets too, plainly.
     pub with_embedded: bool,
     /// Carry a `Cookie` field.
     pub cookie: bool,

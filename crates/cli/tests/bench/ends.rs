@@ -1,4 +1,4 @@
-//! Runs that are ended, or that had nobody to ask.
+//! Runs that are ended, or that reached no proxy.
 
 use super::bench::{Bench, Running, number};
 use super::support::{Config, Weir};
@@ -140,7 +140,7 @@ fn output_to_a_fifo_is_refused_and_the_fifo_remains() {
 
 #[test]
 fn first_refusal_is_shown_with_its_status_and_proxy_status() {
-    // it lets nobody reach loopback, as it is by default
+    // it lets no client reach loopback, as it is by default
     let weir = Weir::serve(&Config::guarded());
     let address = weir.address().to_string();
     let bench = Bench::new();

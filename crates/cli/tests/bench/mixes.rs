@@ -100,7 +100,7 @@ fn check_polymix(record: &Value, said: &str, lingering: u64) {
     for plateau in ["top1", "top2"] {
         let (offered, saved) = (offered(plateau), saved(plateau));
         assert!((0.35..0.70).contains(&offered), "{offered}: {said}");
-        // less: what changed, what was under way, what nobody had read to its end
+        // less: what changed, what was under way, what was not read to its end
         assert!(
             (offered - 0.15..offered + 0.03).contains(&saved),
             "{plateau}: {saved} of {offered}: {said}"

@@ -166,7 +166,7 @@ fn gateway_is_measured_and_content_of_another_seed_makes_a_run_invalid() {
     check(&record, &said);
     assert_eq!(record["subject"]["mode"], "gateway");
 
-    // its cache still has what an origin of another seed said: every such response is a lie
+    // its cache still has what an origin of another seed said: every such response is wrong
     arguments.extend(["--seed", "2"]);
     let (record, said) = bench.run(&arguments, 1);
     assert_eq!(record["is_valid"], false, "{said}");
@@ -185,7 +185,7 @@ fn gateway_is_measured_and_content_of_another_seed_makes_a_run_invalid() {
     );
 }
 
-/// An address that nobody has at the moment.
+/// An address without a listener at the moment.
 fn free_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("it is bound").to_string()

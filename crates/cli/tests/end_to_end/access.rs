@@ -29,7 +29,7 @@ fn ask(weir: &Weir, request_line: &str) -> Reply {
     client.reply()
 }
 
-/// What a page, or somebody in the network, may call this machine.
+/// Names by which a page, or a host of the network, may call this machine.
 const SPELLINGS: [&str; 30] = [
     "127.0.0.1",
     "127.0.0.2",

@@ -76,7 +76,7 @@ fn proxy_out_of_descriptors_serves_open_connections_without_spinning() {
         client.get(&other.url("/connection")).expect(200);
         client.get(&nginx.url("/connection")).expect(200);
     }
-    // nobody closes anything for a while: the last one to come is not served, and waiting costs
+    // no connection is closed for a while: the last one to come is not served, and waiting costs
     // next to nothing
     let before = processor_ticks(weir.id());
     let mut last = more.pop().expect("a hundred");

@@ -33,7 +33,7 @@ fn unresponsive_name_server_delays_only_requests_that_need_it() {
             client
         })
         .collect();
-    // the question is asked, and nobody answers
+    // the query is sent, and there is no answer
     let mut question = [0; 512];
     server.recv_from(&mut question).expect("a question");
     let mut client = RawClient::connect(weir.address());

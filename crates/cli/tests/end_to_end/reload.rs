@@ -4,7 +4,7 @@ use crate::support::{Config, Nginx, RawClient, Signal, Weir};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A port that is free now. It may be lost to somebody else before it is used: whoever uses it
+/// A port that is free now. Another process may take it before it is used: the test that uses it
 /// tries again.
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -1,4 +1,4 @@
-//! Starting where somebody else is.
+//! Starting where another process is.
 
 use crate::support::{Config, Nginx, RawClient, Weir};
 use std::io::{BufRead as _, BufReader};
@@ -119,7 +119,7 @@ fn unopenable_log_and_unassigned_address_stop_the_start() {
         "error: cannot open the access log /nowhere/access.log",
         "No such file or directory",
     );
-    // RFC 5737: nobody's
+    // RFC 5737: assigned to no host
     check(
         &Config::guarded().listener("192.0.2.1:3128", "forward"),
         "error: cannot listen on 192.0.2.1:3128",

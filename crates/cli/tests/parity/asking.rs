@@ -67,7 +67,7 @@ pub(crate) fn known_tag(row: &Row) -> String {
     }
 }
 
-/// Likewise.
+/// The same for this one.
 pub(crate) fn known_date(row: &Row) -> String {
     let modified = row.last_modified_s.unwrap_or(0);
     date(if row.status == Some(304) {

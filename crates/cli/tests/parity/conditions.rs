@@ -19,7 +19,7 @@ pub(crate) struct Conditions {
     pub(crate) eviction: EvictionKind,
     pub(crate) cache_bytes: u64,
     pub(crate) abort: AbortPolicy,
-    /// Bytes a second that may be fetched for nobody.
+    /// Bytes a second that may be fetched without a reader.
     pub(crate) background_bytes_s: u64,
     /// How far a fetch may run ahead, bytes.
     pub(crate) read_ahead_bytes: u64,
@@ -79,7 +79,7 @@ impl Conditions {
         let limits = &mut config.limits;
         limits.next_hop_idle = Span::from_millis(self.server_idle_ms);
         limits.next_hop_age = Span::from_days(365);
-        // as the simulator has it: nobody waits for a busy one
+        // as the simulator has it: no request waits for a busy one
         limits.next_hop_busy = WhenBusy::Open;
         config.validate().expect("a valid configuration");
         config

@@ -43,7 +43,7 @@ pub(crate) struct Hop {
     pub(crate) wire: Option<Wire>,
     /// Requests that came on it.
     pub(crate) requests: u64,
-    /// One that nobody has looked at.
+    /// One that was not looked at.
     pub(crate) asked: Option<Head>,
 }
 

@@ -1,11 +1,11 @@
 //! One trace, replayed live through the proxy on a manual clock and through the simulator, gives
-//! the same verdicts in the same order, request by request: decisions are `policy`'s, and whoever
-//! drives them drives them alike.
+//! the same verdicts in the same order, request by request: decisions are `policy`'s, and a driver
+//! that drives them drives them alike.
 //!
 //! The simulator runs first and keeps a journal. What the world does in it (requests, bytes from
 //! servers, clients that leave) then happens to a real proxy over real sockets, and what the
 //! simulator decided is looked for: who is answered from what, who waits for whom, what the next
-//! hop is asked and on which connection, what becomes of transfers that nobody reads, what is
+//! hop is asked and on which connection, what is decided about transfers without readers, what is
 //! stored at the end. `docs/sim.md` says what is covered and what is not.
 
 mod asking;

@@ -392,7 +392,7 @@ impl Replay<'_> {
         })
     }
 
-    /// Something more comes of a transfer: that it is for nobody is noticed when there is something
+    /// Something more comes of a transfer: that it has no reader is noticed when there is something
     /// to take.
     fn nudge(&mut self, number: u64) -> Step {
         let Some(transfer) = self.transfers.get(&number) else {

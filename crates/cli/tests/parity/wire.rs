@@ -54,7 +54,7 @@ impl Wire {
         }
     }
 
-    /// Closes it by a reset: whoever reads or writes there learns it at once.
+    /// Closes it by a reset: the peer notices it with its next read or write.
     pub(crate) fn reset(self) {
         let socket = socket2::SockRef::from(&self.stream);
         socket.set_linger(Some(Duration::ZERO)).expect("a socket");

@@ -41,7 +41,7 @@ impl Curl {
             command.env_remove(name).env_remove(name.to_uppercase());
         }
         command
-            // -q: not the file of whoever runs this
+            // -q: not the configuration file of the user
             .args(["-q", "-sS", "--max-time"])
             .arg(PATIENCE.as_secs().to_string())
             .arg("-D")

@@ -30,6 +30,6 @@ pub(crate) use weir::{Signal, Weir, ask};
 
 use std::time::Duration;
 
-/// The longest any wait may take: far beyond what a loaded machine needs, far below what anybody
+/// The longest any wait may take: far beyond what a loaded machine needs, far below what a person
 /// would sit through.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

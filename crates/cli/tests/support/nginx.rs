@@ -1,7 +1,7 @@
 //! nginx as an origin.
 //!
 //! It gets its listening socket from us, already bound and listening, by the variable it uses
-//! itself when it replaces its own binary: the port cannot be lost to somebody else, and a
+//! itself when it replaces its own binary: no other process can take the port, and a
 //! connection made before nginx is ready waits for it.
 
 use std::net::{SocketAddr, TcpListener};

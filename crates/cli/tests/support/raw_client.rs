@@ -17,7 +17,7 @@ impl RawClient {
         Self::try_connect(address).expect("the listener accepts")
     }
 
-    /// Connects, if somebody listens.
+    /// Connects, if there is a listener.
     pub(crate) fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;

@@ -33,7 +33,7 @@ impl Reply {
         self.field("cache-status")
     }
 
-    /// Whether it came from the store without asking anybody.
+    /// Whether it came from the store alone.
     pub(crate) fn is_hit(&self) -> bool {
         self.cache_status().starts_with("weir;hit")
     }

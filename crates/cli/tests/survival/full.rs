@@ -11,7 +11,7 @@ use std::path::Path;
 fn full_disk_is_counted_and_responses_are_still_served_whole() {
     let parts = Parts::with_size("64MiB");
     let _small = Mount::memory(parts.path(), "64m");
-    // somebody else has most of it
+    // another program has most of it
     let others = vec![1; 40 << 20];
     std::fs::write(parts.path().join("others"), others).expect("room for it");
     let weir = parts.serve();

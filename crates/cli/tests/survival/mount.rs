@@ -34,7 +34,7 @@ impl Mount {
         Self(place.to_path_buf())
     }
 
-    /// From now on it can only be read. Nobody may have a file open for writing.
+    /// From now on it can only be read. No file may be open for writing.
     pub(crate) fn forbid_writing(&self) {
         assert!(run("mount", ["-o", "remount,ro", text(&self.0)]));
     }
@@ -85,7 +85,7 @@ impl Device {
         );
     }
 
-    /// Nothing of it is in the page cache. Nobody may have a file of it open.
+    /// Nothing of it is in the page cache. No file of it may be open.
     pub(crate) fn forget(&self) {
         assert!(run("umount", [text(&self.place())]));
         self.mount();
@@ -97,13 +97,13 @@ impl Device {
         image.and_then(|image| image.set_len(0)).expect("a file");
     }
 
-    /// The kernel takes it for broken, and lets nobody write (EROFS): what ext4 does after an
+    /// The kernel takes it for broken, and refuses writes (EROFS): what ext4 does after an
     /// error.
     pub(crate) fn forbid_writing(&self) {
         assert!(run("mount", ["-o", "remount,abort", text(&self.place())]));
     }
 
-    /// Whoever writes waits for as long as this lives.
+    /// Writes wait for as long as this value lives.
     pub(crate) fn freeze(&self) -> Frozen {
         assert!(
             run("fsfreeze", ["--freeze", text(&self.place())]),

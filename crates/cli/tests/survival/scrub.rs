@@ -1,5 +1,5 @@
-//! What is verified in the background, live: damage is found before anybody asks, at the rate that
-//! was wanted.
+//! What is verified in the background, live: damage is found before a request needs it, at the rate
+//! that was wanted.
 
 use super::damage::{length, overwrite, read, segments};
 use super::{Parts, wait_for_entries, wait_until_loaded};

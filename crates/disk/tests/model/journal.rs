@@ -90,7 +90,7 @@ fn purge_on_a_full_device_frees_segments_and_survives_a_restart() {
 }
 
 /// Entries that were written and not synced when the power failed may be there in any choice, with
-/// zeros between. Nobody was told that they are durable; but from outside they look like some that
+/// zeros between. They were not reported as durable; but from outside they look like some that
 /// were, and are lost: the store is emptied.
 #[test]
 fn durable_purge_holds_when_a_power_failure_tears_later_journal_entries() {
@@ -208,7 +208,7 @@ fn with_newer_one_damaged(between: impl Fn(&mut SteppedStore)) -> SteppedStore {
 #[test]
 fn superseded_response_is_restored_after_damage_unless_purged_in_between() {
     let mut store = with_newer_one_damaged(|_| {});
-    // it was good once; whoever asks judges its age
+    // it was good once; the caller judges its age
     assert_eq!(stored_keys(&store), [7]);
     store.get(7);
     assert_eq!(store.hits, 1);

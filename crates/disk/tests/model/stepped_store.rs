@@ -95,7 +95,7 @@ pub(super) struct SteppedStore {
     known: Vec<Known>,
     open_records: Vec<OpenRecord>,
     committed: Vec<(u64, u64, PendingRecord)>,
-    /// Extents that somebody still sends from.
+    /// Extents that are still being sent.
     held: Vec<(u64, u64, Extent)>,
     late: Option<Ticket>,
     now_ms: u64,

@@ -62,7 +62,7 @@ pub struct Record {
     pub generator: Generator,
     /// The first wrong responses, in the order they were found; a limited number of them,
     /// [`ClientSide::wrong`](super::ClientSide::wrong) counts all.
-    #[serde(rename = "lies")]
+    #[serde(alias = "lies")]
     pub wrong_responses: Vec<WrongResponse>,
     /// The file of single requests (Parquet), as it was named; `None` when none was written.
     pub samples: Option<String>,

@@ -304,7 +304,7 @@ fn bytes_held_by_victims_are_unavailable_until_released() {
         pair.forget_victims();
         pair.check();
         assert!(pair.catalog.size_max_bytes() <= 50_000 - held, "{kind}");
-        // more than all: nobody stays, and nobody is let in
+        // more than all: no entry stays, and none is admitted
         let rest = 50_000 - held;
         pair.catalog.hold(rest, &mut pair.victims);
         pair.forget_victims();
@@ -366,7 +366,7 @@ fn full_catalog_judges_newcomer_by_whether_algorithm_would_keep_it() {
         let mut pair = Pair::new(100_000, kind);
         let key = |number: u64| Digest(number, number);
         let mut number = 0;
-        // while there is room, whoever is asked for comes in
+        // while there is room, every response is admitted
         while pair.catalog.judge_promotion(key(number), 1000) == PromotionDecision::FreeRoom {
             pair.admit(number, 1000);
             number += 1;

@@ -138,7 +138,7 @@ fn ejected_hop_is_probed_by_one_request_once_its_ejection_ends() {
     assert_eq!(choose(&mut routes, 0), (B, Why::OthersEjected));
     assert_eq!(choose(&mut routes, 9_999), (B, Why::OthersEjected));
     assert_eq!(choose(&mut routes, 10_000), (A, Why::Probe));
-    // Its outcome is not known: nobody else tries.
+    // Its outcome is not known: no other request tries.
     assert_eq!(choose(&mut routes, 10_001), (B, Why::InTurn));
     assert_eq!(choose(&mut routes, 10_001), (B, Why::OthersEjected));
     routes.report(at(10_002), A, Outcome::Connected);

@@ -105,7 +105,7 @@ impl World {
             return self.end(fetch, FetchEnd::Stopped);
         }
         if self.now_ms < transfer.answers_ms {
-            // nobody may need it before its head is here
+            // no reader may need it before its head is here
             return match self.fill.permit(fetch) {
                 ReadPermit::Unread if self.chance.once_in(3) => self.end(fetch, FetchEnd::Stopped),
                 ReadPermit::Yield => self.yield_place(fetch),

@@ -160,7 +160,7 @@ impl World {
         self.transfers.push(transfer);
     }
 
-    /// If a reader waits that would read, something is about to happen for somebody.
+    /// If a reader waits that would read, an event is about to happen for one of them.
     fn nobody_starves(&mut self) {
         let now = self.now();
         let is_stirring = |transfer: &Transfer| {

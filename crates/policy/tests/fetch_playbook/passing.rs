@@ -1,4 +1,4 @@
-//! Content that passes by is here for those who are about to read it, and for nobody else.
+//! Content that passes by is held for the readers that are about to read it, and for no other.
 
 use crate::script::check;
 

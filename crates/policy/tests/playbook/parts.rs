@@ -223,7 +223,7 @@ fn mismatched_206_or_416_drops_the_part_and_repeats_the_request() {
     for request in ["Accept: */*", "Range: bytes=2-5"] {
         for event in [
             format!("update other {REST}"),
-            // nobody said that it fits
+            // it is not known to fit
             format!("response {REST}"),
             "response 416 | Content-Range: bytes */4".to_owned(),
             "update same 416".to_owned(),

@@ -30,8 +30,8 @@ pub(crate) struct Exchange {
     pub(crate) pause_s: u32,
     pub(crate) client: Request,
     pub(crate) follower: Option<Request>,
-    /// What the origin answers to the first, second, ... question of this exchange, whoever asks;
-    /// the last one to all others.
+    /// What the origin answers to the first, second, ... request of this exchange, from either
+    /// user; the last one to all others.
     pub(crate) answers: Vec<Answer>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Violation {
     pub(crate) place: String,
 }
 
-/// What somebody sees, and what it was made of.
+/// What a user sees, and what it was made of.
 struct View<'a> {
     seen: &'a Observation,
     request: &'a Request,

@@ -7,7 +7,7 @@ use crate::stored::{StoredResponse, end_to_end};
 use weir_policy::{Covers, Event, Forwarding, Now, Transaction};
 use weir_semantics::{ByteRange, Known, Method, RequestFacts, identify};
 
-/// What somebody sees.
+/// What a user sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Observation {
     pub(crate) exchange: usize,

@@ -50,7 +50,7 @@ impl Content {
         bytes.map(|bytes| String::from_utf8(bytes).expect("bodies are text"))
     }
 
-    /// All of them, likewise.
+    /// All of them, in the same form.
     pub(crate) fn whole_text(&self) -> Option<String> {
         let last = self.complete_length().checked_sub(1);
         last.map_or(Some(String::new()), |last| {

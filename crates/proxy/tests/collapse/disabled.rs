@@ -8,7 +8,7 @@ const STORABLE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: m
 fn disabled_cache_neither_stores_nor_shares_responses() {
     let off = |config: &mut weir_proxy::config::Config| config.cache.enabled = false;
     Setup::each_with(off, |setup| {
-        // the second begins while the first waits for its head: nobody joins anybody
+        // the second begins while the first waits for its head: neither joins the other
         let mut clients = [setup.proxy.client(), setup.proxy.client()];
         for client in &mut clients {
             client.send(setup.get("/"));

@@ -1,4 +1,4 @@
-//! Clients leave: what others read or wait for goes on, and what nobody does stops.
+//! Clients disconnect: a fetch with readers or followers goes on, one without stops.
 
 use super::{FRESH, with_length};
 use crate::support::{RawClient, Setup, pattern};
@@ -6,7 +6,7 @@ use weir_measure::{Aborted, Metric};
 use weir_policy::fetch::AbortKind;
 use weir_proxy::config::{Config, Span};
 
-/// Nothing is fetched for nobody, and one who has closed its side has gone.
+/// Fetches without readers stop, and a client that has closed its side has left.
 fn change(config: &mut Config) {
     config.fetch.abort = AbortKind::Stop;
     config.fetch.half_closed = Span::ZERO;
@@ -97,7 +97,7 @@ fn request_is_aborted_when_leader_and_all_followers_disconnect() {
 #[test]
 fn follower_takes_over_after_its_leader_failed_and_disconnected() {
     Setup::each_with(change, |setup| {
-        // whoever leads leaves; the last one must not be told that the next hop has failed
+        // every leader leaves; the last request must not report that the next hop failed
         let (leader, mut hop) = setup.lead(&setup.get("/"));
         let mut followers = setup.follow(2, &setup.get("/"));
         hop.send("HTTP/1.1 2");

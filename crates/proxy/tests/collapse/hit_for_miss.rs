@@ -137,7 +137,7 @@ fn hit_for_miss_can_be_disabled() {
     );
 }
 
-/// Fields of responses that are stored, and answer nobody before they are validated.
+/// Fields of responses that are stored, and answer no request before they are validated.
 const VALIDATED: &[&str] = &[
     "Cache-Control: no-cache\r\n",
     "Cache-Control: max-age=0, must-revalidate\r\n",
@@ -301,7 +301,7 @@ fn response_with_set_cookie_is_shared_in_rfc9111_mode() {
         assert_eq!(response.head.field("set-cookie"), Some("user=a"));
         let hit = setup.proxy.client().ask(setup.get("/"));
         assert_eq!(hit.head.field("set-cookie"), Some("site=a"));
-        // and what is private is nobody else's
+        // and a private response is for one user
         let (mut leader, mut hop) = setup.lead(&setup.get("/own"));
         let _followers = setup.follow(1, &setup.get("/own"));
         hop.send(begun(

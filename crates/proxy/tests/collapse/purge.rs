@@ -1,5 +1,5 @@
 //! What is purged or invalidated while it is asked for, or while it arrives: it is for those who
-//! asked before, and for nobody else (RFC 9111 §4.4).
+//! came before, and for no other (RFC 9111 §4.4).
 
 use super::{FRESH, with_length};
 use crate::support::{OriginConnection, RawClient, Setup, pattern};

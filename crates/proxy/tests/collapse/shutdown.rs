@@ -1,4 +1,4 @@
-//! The proxy stops while responses arrive: who reads may finish, and what nobody reads holds up
+//! The proxy stops while responses arrive: readers may finish, and a fetch without readers holds up
 //! nothing.
 
 use super::FRESH;
@@ -80,7 +80,7 @@ fn draining_worker_without_clients_completes_a_fetch_others_read() {
         let (mut reader, mut hop) = half(&setup, &body);
         let idle: Vec<_> = (0..8).map(|_| setup.proxy.client()).collect();
         let stopping = setup.proxy.stopping();
-        // from the last one on a worker may have nobody to serve
+        // from the last one on a worker may have no client to serve
         for mut idle in idle {
             idle.expect_end();
         }

@@ -33,7 +33,7 @@ fn begun(setup: &Setup, followers: usize, content: &[u8]) -> (Vec<RawClient>, Or
     (readers, hop)
 }
 
-/// All of `content` comes and is read, with nobody further behind than the proxy holds content for.
+/// All of `content` comes and is read, with no reader further behind than the proxy holds content.
 fn in_step(
     mut hop: OriginConnection,
     readers: &mut [RawClient],
@@ -63,7 +63,7 @@ fn response_that_outgrows_the_store_is_forwarded_whole_and_not_stored() {
             assert!(reader.read_chunks_of(1) == body[65_536..65_537]);
         }
         assert_eq!(setup.proxy.count(Metric::PassedThrough), 1);
-        // nobody else is let on
+        // no other request joins
         let (_newcomer, mut other) = setup.lead(&setup.get("/"));
         let mut hop = in_step(hop, &mut readers, &body[65_537..]);
         hop.send("0\r\n\r\n");
@@ -115,7 +115,7 @@ fn reader_too_far_behind_is_truncated_without_delaying_the_others() {
 
 #[test]
 fn response_that_outgrew_the_store_is_aborted_without_readers() {
-    // it is kept for nobody, whatever is configured
+    // it is not kept without readers, whatever is configured
     for abort in [AbortKind::Finish, AbortKind::Squid, AbortKind::Value] {
         let setup = Setup::gateway_with(|config| {
             change(config);

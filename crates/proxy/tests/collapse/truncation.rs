@@ -21,7 +21,7 @@ fn framings() -> [(&'static str, Vec<u8>); 3] {
 /// How the next hop breaks off.
 type Break = fn(OriginConnection);
 
-/// All read the part, then the next hop breaks off: nobody has a whole response.
+/// All read the part, then the next hop breaks off: no client has a whole response.
 fn expect_cut(
     readers: Vec<RawClient>,
     hop: OriginConnection,

@@ -1,4 +1,4 @@
-//! Connections opened before anybody asks for them.
+//! Connections opened before a request needs them.
 
 use crate::support::{OriginConnection, Running, ScriptedOrigin, Setup};
 use weir_measure::{HopOutcome, Metric, OpenReason, Supply};

@@ -103,7 +103,7 @@ fn request_waits_where_a_busy_connection_is_sooner_than_a_new_one() {
     let mut second = scene.waiting(WaitReason::Sooner);
     let mut third = scene.waiting(WaitReason::Sooner);
     scene.origin.expect_untouched();
-    // in the order of coming, whoever asks meanwhile
+    // in the order of coming, with other requests meanwhile
     hop.send(OK);
     assert_eq!(first.read_response().text(), "ok");
     hop.answer(OK);
@@ -260,7 +260,7 @@ fn failed_connection_set_up_releases_requests_relying_on_it() {
     first.read_response();
     hop.read_head();
     let mut third = scene.waiting(WaitReason::UnderWay);
-    // nobody listens there
+    // there is no listener
     *hold = Ipv4Addr::new(127, 0, 0, 77);
     drop(hold);
     // it asks again, opens one for itself, and learns the same

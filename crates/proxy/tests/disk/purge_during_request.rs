@@ -102,7 +102,7 @@ fn expect_unconditional(asked: &Head) {
     }
 }
 
-/// Whoever asks from now on gets the new representation, also after a restart.
+/// Later requests get the new representation, also after a restart.
 fn expect_new(setup: &mut DiskSetup, new: &Representation) {
     setup.rest();
     setup.ask_either(new);
@@ -160,7 +160,7 @@ fn purged_response_is_not_validated_in_the_background() {
             wait_for_one(&setup);
             purge(&setup);
             holding.end();
-            // nothing is asked for nobody's sake
+            // nothing is fetched without a reader
             let mut client = setup.proxy().client();
             client.send(what.get(""));
             let mut hop = setup.origin.accept();
@@ -257,7 +257,7 @@ fn response_validated_as_private_is_not_restored_by_another_validation() {
 }
 
 /// The part that completes a purged one is joined for the one who asked before the purge, and for
-/// nobody else.
+/// no other.
 #[test]
 fn purged_part_is_not_stored_again_by_the_range_that_completes_it() {
     let what = Representation::new("/a", LENGTH);

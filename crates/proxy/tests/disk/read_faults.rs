@@ -138,7 +138,7 @@ fn partly_loaded_index_serves_its_entries_and_keeps_later_changes() {
     let next = old(0).next(3000);
     setup.store_whole(&next);
     setup.store_whole(&old(1));
-    // and purged where nobody knows yet whether it is there
+    // and purged before it is known whether it is there
     setup.proxy().purge("http://a.example/old/2");
     setup.fault(ReadFault::None);
     setup.proxy().wait_for(Metric::DiskLoading, 0);

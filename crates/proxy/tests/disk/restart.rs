@@ -108,7 +108,7 @@ fn age_is_counted_from_the_response_across_restarts() {
         let response = setup.hit(&what, "");
         assert_eq!(response.head.field("age"), Some(age));
     }
-    // stale by then; and with a clock that was set back nobody knows how old it is
+    // stale by then; and with a clock that was set back its age is unknown
     for later_s in [3600, -1] {
         setup.restart_later(later_s);
         let mut client = setup.proxy().client();

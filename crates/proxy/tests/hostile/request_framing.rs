@@ -1,4 +1,4 @@
-//! Requests whose end can be seen in two ways are refused, and nobody else sees them (R45, R46,
+//! Requests whose end can be seen in two ways are refused, and no next hop sees them (R45, R46,
 //! R47, R51).
 
 use crate::support::{PATIENCE, Setup};
@@ -7,7 +7,7 @@ use weir_wire::EXTENSION_BYTES_MAX;
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
-/// The request is refused, the connection ends, what is behind it is no request, and nobody is
+/// The request is refused, the connection ends, what is behind it is no request, and no next hop is
 /// asked.
 fn refused(setup: &Setup, request: impl AsRef<[u8]>, status: u16) {
     let request = request.as_ref();

@@ -1,4 +1,4 @@
-//! Content that nobody reads is never read as a request (R49).
+//! Content that is not used is never read as a request (R49).
 
 use crate::support::{RawClient, Running, ScriptedOrigin, Setup};
 

@@ -1,4 +1,4 @@
-//! Who left is noticed, and nothing goes on for nobody.
+//! A disconnect is noticed, and no fetch goes on without a reader.
 
 use crate::support::span;
 use crate::{CHUNKED, ask, begun, chunk, gateway, whole};
@@ -69,7 +69,7 @@ fn draining_worker_keeps_a_fetch_read_by_clients_of_another_worker() {
         proxy.wait_for(Metric::ClientAborts, 1);
         let address = proxy.address();
         let stopping = proxy.stop();
-        // nobody listens any more: every worker knows
+        // there is no listener any more: every worker knows
         while std::net::TcpStream::connect(address).is_ok() {}
         hop.send("56789");
         follower.expect("56789");

@@ -21,7 +21,7 @@ fn request_beyond_the_follower_maximum_fetches_separately() {
     let (_other, _its_hop) = begun(&proxy, &origin, &whole(1_000_000), b"other");
 }
 
-/// A reader far ahead, whose request says what may not be stored, asks for itself; nobody else
+/// A reader far ahead, whose request says what may not be stored, is forwarded by itself; no other
 /// notices.
 #[test]
 fn range_request_forbidding_storage_is_fetched_separately() {

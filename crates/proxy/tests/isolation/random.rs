@@ -45,7 +45,7 @@ pub(crate) fn user(seed: u64, number: u64) -> String {
 /// Length of that.
 pub(crate) const USER_BYTES: usize = 15;
 
-/// In front of it in what is for one user alone: nobody else sees it, and it is on no disk.
+/// In front of it in what is for one user alone: no other user sees it, and it is on no disk.
 pub(crate) const PRIVATE: &str = "tok-";
 
 /// In front of it in what is for those who send the same field (`Vary`): it may be stored.

@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     /// Varies on a field that may be removed on its way.
     VaryGroup,
     VaryStar,
-    /// Served stale while it is validated, for somebody else's request.
+    /// Served stale while it is validated, for another user's request.
     WhileRevalidate,
     NoStore,
     /// With ranges.

@@ -111,7 +111,7 @@ impl Soak {
                         for asked in 0..each {
                             client.ask();
                             if asked % TURN == 0 {
-                                // nobody listens when the test is over
+                                // there is no listener when the test is over
                                 let _ = turns.send(());
                             }
                         }

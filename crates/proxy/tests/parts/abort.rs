@@ -74,7 +74,7 @@ impl AbortSetup {
         }
     }
 
-    /// What was fetched for nobody is a hit for the next.
+    /// Content fetched without a reader is a hit for the next request.
     fn is_whole(&self, what: &Representation) {
         let response = self.proxy.client().ask(what.get(""));
         assert_eq!(response.verdict(), "hit");

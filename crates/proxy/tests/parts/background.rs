@@ -1,5 +1,5 @@
-//! Fetches that go on for nobody: at the pace of their budget, until a reader comes; and clients
-//! that are there though they look gone.
+//! Fetches that go on without a reader: at the pace of their budget, until a reader comes; and
+//! clients that are there though they look gone.
 
 use crate::support::{OriginConnection, Representation, Running, ScriptedOrigin, span};
 use std::thread::JoinHandle;
@@ -82,7 +82,7 @@ fn new_reader_frees_a_background_fetch_from_its_budget() {
     let hop = orphan(&proxy, &origin, &what);
     let poured = pour(hop, &what);
     proxy.wait_for(Metric::BodyBytesFromNextHops, RATE);
-    // it is fetched for somebody again
+    // it has a reader again
     let response = proxy.client().ask(what.get(""));
     assert_eq!(response.verdict(), "hit;detail=delayed");
     what.check_whole(&response);

@@ -420,7 +420,7 @@ fn unshareable_second_missing_range_is_fetched_for_its_client_only() {
     }
 }
 
-/// Somebody reads the first bytes as they arrive; whoever joins and wants more than those is sent
+/// One client reads the first bytes as they arrive; one that joins and wants more of them is sent
 /// its head once the next hop has said that it still has the same.
 #[test]
 fn client_joining_a_range_fetch_gets_the_new_representation_on_change() {

@@ -1,4 +1,4 @@
-//! A client that leaves before there is a response head: the request is given up, unless somebody
+//! A client that leaves before there is a response head: the request is given up, unless another
 //! else waits for it.
 
 use crate::support::{OriginConnection, RawClient, Representation, Running, ScriptedOrigin, span};

@@ -201,7 +201,7 @@ fn request_for_multiple_ranges_is_forwarded_unchanged() {
     setup.hit_part(&what, "0-99999", 0, 100_000);
     let response = setup.complete(&what, &what.get(""), &[(100_000, LENGTH)]);
     what.check_whole(&response);
-    // and of the whole they need nobody else
+    // and of the whole they need no next hop
     let response = setup.proxy.client().ask(what.get(several));
     assert_eq!(response.verdict(), "hit");
     what.check_whole(&response);

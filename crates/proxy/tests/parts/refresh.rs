@@ -1,6 +1,6 @@
-//! What a validation in the background may fetch: nobody waits for it, so it brings what the store
-//! takes, within the budget of background bytes, and one that came to nothing is not repeated at
-//! every hit.
+//! What a validation in the background may fetch: no client waits for it, so it brings what the
+//! store takes, within the budget of background bytes, and one that came to nothing is not repeated
+//! at every hit.
 
 use crate::support::{OriginConnection, PATIENCE, Representation, Running, ScriptedOrigin, span};
 use std::time::Instant;
@@ -61,7 +61,7 @@ impl Stale {
     }
 }
 
-/// More than the kernel's buffers take before anybody reads.
+/// More than the kernel's buffers take before a reader reads.
 const LARGE: u64 = 64 << 20;
 
 #[test]

@@ -16,8 +16,8 @@ pub(super) struct Scenario {
 /// What is known of the bytes from the next hop.
 #[derive(Clone, Copy)]
 pub(super) enum Known {
-    /// All that were sent were taken; so many bytes of content went to nobody, and so many of kept
-    /// parts to somebody.
+    /// All that were sent were taken; so many bytes of content had no reader, and so many of kept
+    /// parts had one.
     All { wasted: u64, recovered: u64 },
     /// The client left while they came: how many were taken and wasted is chance.
     Chance,
@@ -352,7 +352,7 @@ fn refresh(setup: &CountSetup) {
         let stored = setup.proxy.count(Metric::Stored);
         let (mut client, mut hop) = setup.ask(&what.get(""));
         check(&what, &client.read_response());
-        // nobody receives it
+        // no client receives it
         setup.send(&mut hop, next.whole());
         setup.proxy.wait_for(Metric::Stored, stored + 1);
         check(&next, &setup.proxy.client().ask(what.get("")));

@@ -76,7 +76,7 @@ fn parts_stored_in_any_order_are_combined_into_the_whole() {
     setup.keep(&what, 600_000, LENGTH);
     setup.keep(&what, 0, 300_000);
     setup.keep(&what, 300_000, 600_000);
-    // it is whole without that anybody asked for the whole
+    // it is whole although no request was for the whole
     setup.hit_whole(&what);
     setup.hit_part(&what, "299990-600009", 299_990, 600_010);
 }
@@ -136,7 +136,7 @@ fn part_of_unknown_length_is_completed_with_an_open_ended_range() {
     let setup = PartSetup::new();
     let what = Representation::new("/", LENGTH);
     setup.keep_chunks(&what, 400_000);
-    // how long it is nobody knows: what is beyond cannot be told from here, nor can a suffix
+    // its length is unknown: neither a range beyond it nor a suffix can be told from here
     for range in ["400000-", "500000-600000", "-10"] {
         let mut client = setup.proxy.client();
         client.send(what.get_range(range));

@@ -65,7 +65,7 @@ fn half_closed_client_gets_the_rest_of_its_response() {
     let proxy = patient(&origin, "1h");
     let (mut client, mut hop) = half_a_response(&proxy, &origin);
     client.finish();
-    // the end has been received by the time somebody else is answered
+    // the end has been received by the time another client is answered
     proxy.wait_for(Metric::ClientAborts, 0);
     hop.send("abcdefghij");
     client.expect("abcdefghij");

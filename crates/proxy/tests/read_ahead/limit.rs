@@ -132,7 +132,7 @@ fn read_ahead_is_limited_on_a_connection_reused_after_a_large_response() {
         proxy.clock.advance_ms(5);
         flow.read_exactly(flow.left().min(1 << 20));
     }
-    // the proxy is done with it once it answers somebody else
+    // the proxy is done with it once it answers another client
     let refused = proxy.client().ask("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(refused.status(), 405);
     let hop = flow.into_hop();

@@ -231,7 +231,7 @@ fn record_attributes_an_early_end_to_its_cause() {
     assert_eq!((cut.end, cut.status), (End::NextHopCut, Some(200)));
     check_bytes(&cut, 1000, 1000);
 
-    // what cannot be had is answered by the proxy: nobody cut that
+    // what cannot be had is answered by the proxy: that is no cut
     let mut client = parts.proxy.client();
     client.send(parts.get("/nonsense"));
     parts.origin.answer("nonsense\r\n\r\n");
@@ -264,7 +264,7 @@ fn refused_request_is_recorded_and_non_http_input_is_not() {
     assert_eq!(refused.response(), response.head.text.as_bytes());
     check_bytes(&refused, response.body.len() as u64, 0);
 
-    // an origin-form at a forward proxy: there is a target, and nobody says of whom
+    // an origin-form at a forward proxy: there is a target, and no host
     let response = parts.proxy.client().ask("GET /y HTTP/1.0\r\n\r\n");
     assert_eq!(response.status(), 400);
     let invalid = parts.next();

@@ -121,7 +121,7 @@ fn name_rebound_to_a_private_address_is_refused_with_403() {
         config.access.allow_destinations = vec![outside];
     });
     let mut client = proxy.client();
-    // nobody listens there: it was tried
+    // there is no listener: it was tried
     assert_eq!(client.ask(get(&origin, "a.example")).status(), 502);
     names.rebind(Ipv4Addr::LOCALHOST);
     assert_eq!(client.ask(get(&origin, "a.example")).status(), 403);

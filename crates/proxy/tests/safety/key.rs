@@ -159,7 +159,7 @@ fn field_named_in_vary_selects_the_stored_response() {
 
 #[test]
 fn gateway_and_forward_proxy_do_not_share_stored_responses() {
-    // one process, both kinds of listener: whoever reaches the gateway chooses Host, and must not
+    // one process, both kinds of listener: a client of the gateway chooses Host, and must not
     // choose what users of the forward proxy get for that name
     let (inside, outside) = (ScriptedOrigin::new(), ScriptedOrigin::new());
     let proxy = Running::gateway_with(inside.address(), |config| {
@@ -220,7 +220,7 @@ fn private_response_is_not_shared_whatever_its_path() {
                 assert_eq!(setup.fetch(path, other).0.text(), "other");
             }
         }
-        // an answer to Authorization is nobody else's, unless it says so
+        // a response to Authorization is for one user, unless it says otherwise
         let mut client = setup.proxy.client();
         client.send(setup.head("GET", "/a.css", "1.1", "Authorization: Basic eDp5\r\n"));
         let (mut hop, _) = setup.origin.answer(fresh("mine"));

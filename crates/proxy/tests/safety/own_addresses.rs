@@ -1,5 +1,5 @@
-//! The proxy's own listeners and its admin interface are nobody's destination, whatever the rules
-//! open (R70, R71).
+//! The proxy's own listeners and its admin interface are no client's destination, whatever the
+//! rules open (R70, R71).
 
 use crate::support::{NameServer, PATIENCE, Running, ScriptedOrigin, localhost, span};
 use std::io::ErrorKind;

@@ -30,7 +30,7 @@ pub(crate) use setup::Setup;
 
 use std::time::Duration;
 
-/// Longer than anything takes on a busy machine; whoever waits longer waits for ever.
+/// Longer than anything takes on a busy machine; a longer wait never ends.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `length` bytes in which any loss, swap or repetition shows.

@@ -43,12 +43,12 @@ impl ScriptedOrigin {
         (hop, head)
     }
 
-    /// Nobody has connected that was not accepted.
+    /// There is no connection that was not accepted.
     pub(crate) fn expect_untouched(&self) {
         assert!(!self.is_touched(), "somebody connects to the next hop");
     }
 
-    /// Whether somebody has connected that was not accepted.
+    /// Whether there is a connection that was not accepted.
     pub(crate) fn is_touched(&self) -> bool {
         self.is_called(Duration::ZERO)
     }

@@ -83,7 +83,7 @@ impl Origin {
         self.address
     }
 
-    /// Sets what the next request gets; the last answer stays for those that nobody expects.
+    /// Sets what the next request gets; the last answer stays for unexpected ones.
     pub(crate) fn expect(&self, step: &Step, context: FieldContext<'_>) {
         let first = match &step.origin {
             weir_vectors::Origin::None => None,
@@ -153,7 +153,7 @@ impl Drop for Origin {
 }
 
 impl Script {
-    /// A request nobody expects is told by its answer too.
+    /// An unexpected request shows by its answer, too.
     fn unexpected() -> Self {
         Self {
             answers_at_s: None,

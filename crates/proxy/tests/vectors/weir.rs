@@ -63,7 +63,7 @@ impl Weir {
         };
         let mut config = configure(runner, vector.profile, origin);
         if vector.steps.iter().any(|step| step.waits_s() > 0) {
-            // whoever holds the one connection makes the others wait
+            // the request that has the one connection makes the others wait
             config.limits.connections_per_next_hop_max = 1;
             config.limits.idle_per_next_hop_max = 1;
         }

@@ -253,7 +253,7 @@ fn tunnel_counts_toward_the_connection_limit() {
 fn connect_is_judged_by_its_canonical_target() {
     let proxy = Running::forward_with(|config| {
         config.access.allow_destinations = vec![localhost()];
-        // where nobody listens
+        // where there is no listener
         config.access.connect_ports = vec![1];
     });
     for (spelled, status) in [

@@ -2,7 +2,7 @@
 
 use crate::support::Setup;
 
-/// Sent as it is, the request is refused with 400, the connection ends, and nobody is asked.
+/// Sent as it is, the request is refused with 400, the connection ends, and nothing is forwarded.
 fn refused(setup: &Setup, request: &str) {
     let mut client = setup.proxy.client();
     let response = client.ask(request);

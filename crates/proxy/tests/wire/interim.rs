@@ -40,7 +40,7 @@ fn connections_are_closed_when_the_expected_content_was_not_sent() {
         assert_eq!(response.status(), 417);
         assert_eq!(response.text(), "no");
         assert_eq!(response.head.field("connection"), Some("close"));
-        // whether this is content or a request nobody can tell: it is neither
+        // content or a request, that cannot be told: it is neither
         client.try_send("GET /smuggled HTTP/1.1\r\nHost: b\r\n\r\n");
         client.expect_end();
         // and the next hop's connection does not go on either

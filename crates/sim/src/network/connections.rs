@@ -206,7 +206,7 @@ impl Side {
         }
     }
 
-    /// How many are open now, as far as anybody has looked.
+    /// How many were open at the last look.
     #[cfg(test)]
     pub(crate) fn open(&mut self, now: Now) -> u64 {
         self.end_idle(now);

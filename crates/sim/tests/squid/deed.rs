@@ -8,7 +8,7 @@ use weir_semantics::Fwd;
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Deed {
-    /// Answered from the store; nobody was asked.
+    /// Answered from the store; nothing was forwarded.
     Served,
     /// The origin confirmed what was stored: 304.
     Confirmed,

@@ -46,7 +46,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=no-lifetime",
         requests: 148,
         section: "RFC 9111 §3, §4.3.1",
-        why: "Squid stores what has neither lifetime nor validator, and asks about it with its Date in If-Modified-Since; the origin sends all of it again each time. Storing is allowed, never demanded: we do not, as it could serve nobody.",
+        why: "Squid stores what has neither lifetime nor validator, and asks about it with its Date in If-Modified-Since; the origin sends all of it again each time. Storing is allowed, never demanded: we do not, as it could answer no request.",
     },
     Explained {
         classes: &["u"],
@@ -118,7 +118,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=set-cookie",
         requests: 50,
         section: "RFC 9111 §7.3",
-        why: "Set-Cookie does not forbid storing. Where an origin says neither `public` nor `s-maxage` we do not trust it to have meant that, and do not share the cookie; Squid serves the response by its heuristic, to anybody.",
+        why: "Set-Cookie does not forbid storing. Where an origin says neither `public` nor `s-maxage` we do not trust it to have meant that, and do not share the cookie; Squid serves the response by its heuristic, to any client.",
     },
     Explained {
         classes: &["kn"],

@@ -94,7 +94,7 @@ fn answered(vector: &Vector, step: &Step) -> (u16, Lines, u64) {
     let seen = step.client.status[0];
     let before = last_answer(vector, step);
     let Origin::Asked(answer) = &step.origin else {
-        // nobody asks it: it has what it had
+        // it gets no request: it has what it had
         let lines = before.map_or_else(Lines::new, |(before, answer)| fields_of(answer, before));
         let body = before.map_or("", |(_, answer)| &answer.response.body);
         // what we answer ourselves it does not

@@ -219,7 +219,7 @@ fn response_in_use_is_not_evicted_for_new_ones() {
         }
         assert!(find(&mut shard, 0).is_some(), "{kind:?}");
         assert!(shard.evictions() > 10);
-        // once nobody reads it, it leaves as others do
+        // once it has no reader, it is evicted as others are
         drop(read);
         for number in 20..60 {
             store_large(&mut shard, number).unwrap();

@@ -1,4 +1,4 @@
-//! Content that is on disk alone, with blocks that somebody still reads in memory: they count until
+//! Content that is on disk alone, with blocks that a reader still has in memory: they count until
 //! the last reader lets go.
 
 use super::{Tiers, check};

@@ -1,5 +1,5 @@
 //! Content that passes by: it went to disk as it came, and is stored no more. What its readers have
-//! behind them is freed, every block of it, whoever else had it to write.
+//! behind them is freed, every block of it, also those that wait to be written.
 
 use super::{Tiers, Transfer, content, until};
 use std::sync::{Arc, Weak};
@@ -12,7 +12,7 @@ const LENGTH: u64 = 12 << 20;
 const BEFORE: u64 = 4 << 20;
 
 impl Transfer {
-    /// Pushes up to `to`; nobody reserves room for what passes by.
+    /// Pushes up to `to`; no room is reserved for what passes by.
     fn pass_to(&mut self, to: u64) {
         let bytes = content(self.number, self.at..to);
         self.in_flight.push(self.place, bytes);

@@ -64,7 +64,7 @@ fn vary_rules_are_kept_up_to_the_limit_and_the_oldest_is_dropped() {
     put(&store, 9, Some((names[RULES_MAX], 9)));
     assert_eq!(find(&store, 0), Err(Missing::Variant), "one too many");
     assert_eq!(find(&store, 1), Ok(1));
-    // it left, rather than occupy room where nobody finds it
+    // it left, rather than occupy room where no request finds it
     assert_eq!(store.memory_use().entries, RULES_MAX as u64);
 }
 

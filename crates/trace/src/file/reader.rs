@@ -83,7 +83,8 @@ impl Reader {
         self.0.places[column as usize].is_some()
     }
 
-    /// The rows, in order. What is not in `columns` is `None`, and 0 where a row always has a value.
+    /// The rows, in order. What is not in `columns` is `None`, and 0 where a row always has a
+    /// value.
     #[must_use]
     pub fn rows(&self, columns: Columns) -> Rows {
         Rows {

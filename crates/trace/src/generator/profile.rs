@@ -298,8 +298,8 @@ impl Profile {
         }
     }
 
-    /// The share of a class's cachable requests that are for what was requested before: what remains of
-    /// it without the requests that are dynamic, reload or are authorised.
+    /// The share of a class's cachable requests that are for what was requested before: what
+    /// remains of it without the requests that are dynamic, reload or are authorised.
     pub(super) fn usual_hits(&self, has_cookies: bool) -> f64 {
         let class = self.class(has_cookies);
         let marked = self.asks.reload + self.asks.authorization;

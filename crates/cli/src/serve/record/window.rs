@@ -1,7 +1,7 @@
 //! Rows in the order in which they arrived, as far as memory goes.
 //!
-//! A request is recorded when it ends, after many that came later and were shorter. A trace has them
-//! in the order of their arrival.
+//! A request is recorded when it ends, after many that came later and were shorter. A trace has
+//! them in the order of their arrival.
 
 use std::collections::BTreeMap;
 use weir_trace::Row;

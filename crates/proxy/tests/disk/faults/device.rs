@@ -120,7 +120,7 @@ fn purge_that_is_not_durable_is_reported_and_in_force() {
     setup.fetch_whole(&what.next(500));
 }
 
-/// The request was carried out: whoever sent it must hear so, or would send it again. It is
+/// The request was carried out: its client must learn that, or would send it again. It is
 /// counted, and in force for as long as the process runs; whatever comes back from the device
 /// before it is emptied is what a kill may bring back.
 #[test]

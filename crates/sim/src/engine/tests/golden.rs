@@ -1,7 +1,7 @@
 //! Outcomes that were once looked at, kept to the last byte: what makes the simulator faster
 //! changes none of them.
 //!
-//! Whoever changes what is simulated changes these numbers too, and says so.
+//! A commit that changes what is simulated changes these numbers, too, and says so.
 
 use super::invariants::{aborting, all_settings, wild};
 use super::world::*;

@@ -115,7 +115,7 @@ fn no_policy_is_below_the_reference_curve_or_above_a_miss_ratio_of_one() {
                 );
                 assert!(found.0 >= curves.least_miss_ratio);
             }
-            // whoever has room for all misses once a key
+            // a cache with room for all misses once a key
             let last = curve.points.last().unwrap();
             assert_eq!(last.miss_ratio, curves.least_miss_ratio, "{}", curve.name);
         }
@@ -126,7 +126,7 @@ fn no_policy_is_below_the_reference_curve_or_above_a_miss_ratio_of_one() {
 fn lru_curve_by_stack_distances_equals_that_by_simulation() {
     let trace = zipf(20_000, 2000, "exp(3000)", 2);
     let by_distances = curves(&trace, &plan("1%..100%:12", &[EvictionKind::Lru])).unwrap();
-    // a rule that refuses nobody, and that only a simulation knows
+    // a rule that refuses nothing, and that only a simulation knows
     let simulated = Plan {
         admission: Rule::Small { largest: u64::MAX },
         ..plan("1%..100%:12", &[EvictionKind::Lru])

@@ -115,9 +115,9 @@ const GAINS: [Gain; 9] = [
 #[rustfmt::skip]
 const GAINS_OVER_PROXY: [Gain; 4] = [
     ("over-proxy.data", "data, mean, over a proxy without caching", Run::DATA, Run::NOTHING, mean),
-    ("over-proxy.connections", "connections, likewise", Run::CONNECTIONS, Run::NOTHING, mean),
-    ("over-proxy.connections-again", "connections, likewise, as section IV has it", Run::CONNECTIONS, Run::NOTHING, mean),
-    ("over-proxy.both", "both, likewise", Run::FULL, Run::NOTHING, mean),
+    ("over-proxy.connections", "connections, the same", Run::CONNECTIONS, Run::NOTHING, mean),
+    ("over-proxy.connections-again", "connections, the same, as section IV has it", Run::CONNECTIONS, Run::NOTHING, mean),
+    ("over-proxy.both", "both, the same", Run::FULL, Run::NOTHING, mean),
 ];
 
 fn gain((key, what, run, other, of): Gain) -> Row {

@@ -116,8 +116,9 @@ impl Exchange {
     }
 
     /// A head was found after the thread was lost at `since`. A client that does not pipeline has
-    /// received all earlier responses when it sends a request: requests whose successor acknowledged more than
-    /// what was read before, and no more than this head, were answered in between.
+    /// received all earlier responses when it sends a request: requests whose successor
+    /// acknowledged more than what was read before, and no more than this head, were answered in
+    /// between.
     fn realign(&mut self, since: u32, head: u32, context: &mut ImportContext<'_>) {
         while let Some(next) = self.pending.get(1)
             && let Some(acknowledged) = next.acknowledgement
