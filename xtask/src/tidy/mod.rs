@@ -12,7 +12,7 @@ mod tree;
 use complaint::Complaint;
 use crates::{arrows, circles, features, folders, licences, metadata};
 use documents::{changelog, index, links, records};
-use source::{calls, columns, length, purity, rust_text, whitespace, words};
+use source::{calls, columns, length, purity, rust_text, vocabulary, whitespace, words};
 use tree::Tree;
 use xtask::failure::Failure;
 use xtask::root;
@@ -70,10 +70,12 @@ fn complaints_about_files(tree: &Tree) -> Vec<Complaint> {
         complaints.extend(columns::check(file));
         complaints.extend(whitespace::check(file));
         complaints.extend(words::check(file));
+        complaints.extend(vocabulary::check_prose(file));
     }
     for source in rust_text::sources(tree.files()) {
         complaints.extend(purity::check(&source));
         complaints.extend(calls::check(&source));
+        complaints.extend(vocabulary::check_names(&source));
     }
     complaints
 }

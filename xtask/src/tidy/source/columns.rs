@@ -35,7 +35,7 @@ pub(crate) fn check(file: &File) -> Vec<Complaint> {
 }
 
 /// The text of a comment, or a line of a document.
-fn prose(line: &str, is_document: bool) -> Option<&str> {
+pub(super) fn prose(line: &str, is_document: bool) -> Option<&str> {
     let text = line.trim_start();
     if is_document {
         return Some(text);
