@@ -12,7 +12,6 @@ use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload;
-use crate::exchange::upload::UploadResult;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::fetch::arrival::InitiatorResponse;
 use crate::fetch::in_flight::{self, InFlightResponse};
@@ -339,6 +338,7 @@ async fn talk(
     if !has_content {
         return download::run(parties).await;
     }
+    let head_bytes = to_hop.sent_bytes();
     // boxed: few requests have content
     let both = Box::pin(send_and_receive(
         from_client,
@@ -347,14 +347,14 @@ async fn talk(
         &client,
         parties,
     ));
-    let (outcome, uploaded) = both.await;
+    let (outcome, upload_end) = both.await;
     let log = &mut exchange.log;
     log.request_content(
         stream.content.received_bytes(),
         stream.content.content_bytes(),
     );
-    log.sent_to_next_hop(uploaded.to_hop_bytes);
-    match uploaded.end {
+    log.sent_to_next_hop(to_hop.sent_bytes() - head_bytes);
+    match upload_end {
         UploadEnd::Invalid(error) if !stream.response.is_begun() => {
             ResponseOutcome::BadContent(error)
         }
@@ -362,14 +362,14 @@ async fn talk(
     }
 }
 
-/// Sends the content of a request while its response is received.
+/// Sends the content of a request while its response is received; how each of them ended.
 async fn send_and_receive(
     from_client: &mut RequestContent<'_>,
     to_hop: &mut RequestSender<'_>,
     limits: upload::Limits,
     client: &DisconnectSource<'_>,
     parties: download::Parties<'_, '_>,
-) -> (ResponseOutcome, UploadResult) {
+) -> (ResponseOutcome, UploadEnd) {
     let (worker, sending) = (parties.worker, parties.sending);
     let mut up = pin!(upload::send_content(
         from_client,
@@ -386,7 +386,7 @@ async fn send_and_receive(
             biased;
             outcome = &mut down => break outcome,
             ended = &mut up, if uploaded.is_none() => {
-                let left = ended.end.is_clients_fault();
+                let left = ended.is_clients_fault();
                 uploaded = Some(ended);
                 // a client that stops in the middle of its request will not wait for the answer
                 if left {

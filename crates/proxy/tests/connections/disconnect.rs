@@ -1,9 +1,11 @@
 //! A client that leaves takes its next-hop connection with it.
 
 use crate::support::{Running, ScriptedOrigin, Setup};
+use serde_json::Value;
 use std::io::Write;
 use std::time::Duration;
 use weir_measure::Metric;
+use weir_proxy::config::{LogFormat, LogTarget};
 
 /// Endless content, written until the proxy takes no more.
 fn flood(mut hop: crate::support::OriginConnection) -> std::thread::JoinHandle<u64> {
@@ -82,18 +84,32 @@ fn client_disconnect_during_a_request_closes_its_next_hop_connection() {
 
 #[test]
 fn client_reset_is_noticed_while_the_next_hop_takes_no_request_content() {
-    Setup::each(|setup| {
-        let mut client = setup.proxy.client();
-        client.send(setup.head("POST", "/", "1.1", "Content-Length: 1000000000\r\n"));
-        let mut hop = setup.origin.accept();
-        hop.read_head();
-        let mut peer = client.into_peer();
-        // until the buffers of both connections are full: the next hop reads none of it
-        let stuck = Duration::from_millis(200);
-        peer.stream.set_write_timeout(Some(stuck)).expect("a limit");
-        while peer.stream.write_all(&[b'x'; 65_536]).is_ok() {}
-        peer.reset();
-        setup.proxy.wait_for(Metric::ClientAborts, 1);
-        setup.proxy.wait_for(Metric::NextHopsOpen, 0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        config.log.access = LogTarget::File(path.clone());
+        config.log.format = LogFormat::Json;
     });
+    let mut client = proxy.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+    let mut hop = origin.accept();
+    hop.read_head();
+    let mut peer = client.into_peer();
+    // until the buffers of both connections are full: the next hop reads none of it
+    let stuck = Duration::from_millis(200);
+    peer.stream.set_write_timeout(Some(stuck)).expect("a limit");
+    while peer.stream.write_all(&[b'x'; 65_536]).is_ok() {}
+    peer.reset();
+    proxy.wait_for(Metric::ClientAborts, 1);
+    proxy.wait_for(Metric::NextHopsOpen, 0);
+    let to_next_hops = proxy.count(Metric::BytesToNextHops);
+    // the last lines are written when it has ended
+    drop(proxy);
+    let text = std::fs::read_to_string(path).expect("a log");
+    let line = text.lines().next().expect("a line");
+    let line: Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(line["error"], "client-left");
+    assert!(to_next_hops > 65_536, "{to_next_hops}");
+    assert_eq!(line["to_next_hop_bytes"], to_next_hops);
 }

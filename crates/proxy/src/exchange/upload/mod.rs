@@ -34,13 +34,6 @@ impl Limits {
     }
 }
 
-/// What was sent.
-#[derive(Debug, Default)]
-pub(crate) struct UploadResult {
-    pub(crate) end: UploadEnd,
-    pub(crate) to_hop_bytes: u64,
-}
-
 /// Sends a request head.
 pub(crate) async fn send_head(
     to_hop: &mut RequestSender<'_>,
@@ -87,7 +80,7 @@ pub(crate) async fn send_content(
     limits: Limits,
     worker: &Worker,
     sending: &Cell<Sending>,
-) -> UploadResult {
+) -> UploadEnd {
     let begun_bytes = to_hop.sent_bytes();
     let mut upload = Upload {
         from_client,
@@ -116,10 +109,7 @@ pub(crate) async fn send_content(
     } else {
         Sending::Stopped
     });
-    UploadResult {
-        end,
-        to_hop_bytes: to_hop.sent_bytes() - begun_bytes,
-    }
+    end
 }
 
 struct Upload<'a, 'c> {
