@@ -13,7 +13,7 @@ words! {
     pub enum Phase {
         /// The request head has arrived and is well-formed.
         RequestHead = "request-head",
-        /// The client may ask this of this listener.
+        /// The client may send this request to this listener.
         Authorise = "authorise",
         /// The source of the response is decided: store, next hop, or an answer of our own.
         Choose = "choose",
