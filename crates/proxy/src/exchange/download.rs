@@ -189,6 +189,9 @@ impl Download<'_, '_> {
 
     /// Receives once.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<ReadResult> {
+        if self.parties.sending.get() == Sending::ClientStopped {
+            return Poll::Ready(ReadResult::NotAwaited);
+        }
         if self.parties.sending.get() == Sending::Done && self.parties.exchange.content_sent() {
             return Poll::Ready(ReadResult::ContentSent);
         }

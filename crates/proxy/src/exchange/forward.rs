@@ -354,15 +354,18 @@ async fn talk(
         stream.content.content_bytes(),
     );
     log.sent_to_next_hop(to_hop.sent_bytes() - head_bytes);
-    match upload_end {
-        UploadEnd::Invalid(error) if !stream.response.is_begun() => {
+    match (upload_end, outcome) {
+        (UploadEnd::Invalid(error), ResponseOutcome::ClientLeft) if !stream.response.is_begun() => {
             ResponseOutcome::BadContent(error)
         }
-        _ => outcome,
+        (_, outcome) => outcome,
     }
 }
 
 /// Sends the content of a request while its response is received; how each of them ended.
+///
+/// The receiving side always runs to its own end: a response that is already being relayed is
+/// entered in the log and counted there, also if the client stops in the middle of its request.
 async fn send_and_receive(
     from_client: &mut RequestContent<'_>,
     to_hop: &mut RequestSender<'_>,
@@ -385,16 +388,12 @@ async fn send_and_receive(
         tokio::select! {
             biased;
             outcome = &mut down => break outcome,
-            ended = &mut up, if uploaded.is_none() => {
-                let left = ended.is_clients_fault();
-                uploaded = Some(ended);
-                // a client that stops in the middle of its request will not wait for the answer
-                if left {
-                    break ResponseOutcome::ClientLeft;
-                }
+            ended = &mut up, if uploaded.is_none() => uploaded = Some(ended),
+            // nothing is read from the client while the next hop takes no content
+            () = &mut reset, if uploaded.is_none() => {
+                uploaded = Some(UploadEnd::Client);
+                sending.set(Sending::ClientStopped);
             }
-            // nothing is read from it while the next hop takes no content
-            () = &mut reset, if uploaded.is_none() => break ResponseOutcome::ClientLeft,
         }
     };
     (outcome, uploaded.unwrap_or_default())

@@ -1,8 +1,9 @@
-//! A client that leaves takes its next-hop connection with it.
+//! A client disconnect closes the next-hop connection of its request.
 
 use crate::support::{Running, ScriptedOrigin, Setup};
 use serde_json::Value;
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 use weir_measure::Metric;
 use weir_proxy::config::{LogFormat, LogTarget};
@@ -87,10 +88,7 @@ fn client_reset_is_noticed_while_the_next_hop_takes_no_request_content() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");
     let origin = ScriptedOrigin::new();
-    let proxy = Running::gateway_with(origin.address(), |config| {
-        config.log.access = LogTarget::File(path.clone());
-        config.log.format = LogFormat::Json;
-    });
+    let proxy = gateway_with_log(&origin, &path);
     let mut client = proxy.client();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
     let mut hop = origin.accept();
@@ -104,12 +102,69 @@ fn client_reset_is_noticed_while_the_next_hop_takes_no_request_content() {
     proxy.wait_for(Metric::ClientAborts, 1);
     proxy.wait_for(Metric::NextHopsOpen, 0);
     let to_next_hops = proxy.count(Metric::BytesToNextHops);
-    // the last lines are written when it has ended
-    drop(proxy);
-    let text = std::fs::read_to_string(path).expect("a log");
-    let line = text.lines().next().expect("a line");
-    let line: Value = serde_json::from_str(line).expect("JSON");
+    let line = first_log_line(proxy, &path);
     assert_eq!(line["error"], "client-left");
     assert!(to_next_hops > 65_536, "{to_next_hops}");
     assert_eq!(line["to_next_hop_bytes"], to_next_hops);
+}
+
+#[test]
+fn response_relayed_before_a_reset_during_the_request_is_in_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let origin = ScriptedOrigin::new();
+    let proxy = gateway_with_log(&origin, &path);
+    let mut client = proxy.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbegin");
+    let mut hop = origin.accept();
+    hop.read_head();
+    hop.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nfirst");
+    client.read_head();
+    client.expect("first");
+    client.into_peer().reset();
+    hop.expect("begin");
+    hop.expect_end();
+    proxy.wait_for(Metric::ClientAborts, 1);
+    proxy.wait_for(Metric::NextHopsOpen, 0);
+    assert_eq!(proxy.count(Metric::ClientAborts), 1);
+    let line = first_log_line(proxy, &path);
+    assert_eq!(line["error"], "client-left");
+    assert_eq!(line["status"], 200);
+    assert_eq!(line["body_bytes"], 5);
+}
+
+#[test]
+fn response_that_began_before_invalid_request_content_is_completed_and_closes() {
+    Setup::each(|setup| {
+        let mut client = setup.proxy.client();
+        let chunked = "Transfer-Encoding: chunked\r\n";
+        client.send(setup.head("POST", "/", "1.1", chunked) + "5\r\nbegin\r\n");
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        hop.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfirst");
+        client.read_head();
+        client.expect("first");
+        client.send("no size\r\nGET /smuggled HTTP/1.1\r\nHost: b\r\n\r\n");
+        hop.expect("5\r\nbegin\r\n");
+        hop.send("last");
+        client.expect("last");
+        client.expect_end();
+        hop.expect_end();
+        setup.origin.expect_untouched();
+    });
+}
+
+fn gateway_with_log(origin: &ScriptedOrigin, path: &Path) -> Running {
+    Running::gateway_with(origin.address(), |config| {
+        config.log.access = LogTarget::File(path.to_owned());
+        config.log.format = LogFormat::Json;
+    })
+}
+
+/// The first line of the log; ends the proxy, as the last lines are written at its end.
+fn first_log_line(proxy: Running, path: &Path) -> Value {
+    drop(proxy);
+    let text = std::fs::read_to_string(path).expect("a log");
+    let line = text.lines().next().expect("a line");
+    serde_json::from_str(line).expect("JSON")
 }

@@ -104,10 +104,10 @@ pub(crate) async fn send_content(
         polled
     })
     .await;
-    sending.set(if end.is_whole() {
-        Sending::Done
-    } else {
-        Sending::Stopped
+    sending.set(match end {
+        UploadEnd::Whole => Sending::Done,
+        UploadEnd::Client | UploadEnd::Invalid(_) => Sending::ClientStopped,
+        UploadEnd::Unfinished | UploadEnd::NextHop => Sending::Stopped,
     });
     end
 }

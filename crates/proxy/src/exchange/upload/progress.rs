@@ -18,16 +18,6 @@ pub(crate) enum UploadEnd {
     NextHop,
 }
 
-impl UploadEnd {
-    pub(crate) fn is_whole(self) -> bool {
-        self == Self::Whole
-    }
-
-    pub(crate) fn is_clients_fault(self) -> bool {
-        matches!(self, Self::Client | Self::Invalid(_))
-    }
-}
-
 /// How far the content of a request is on its way, for the task that receives the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
@@ -37,6 +27,8 @@ pub(crate) enum Sending {
     UnderWay,
     /// It stopped before its end: the answer is due.
     Stopped,
+    /// The client broke it off, or sent invalid content: no response is due to this request.
+    ClientStopped,
     /// All of it was, or there is none.
     Done,
 }
