@@ -224,7 +224,12 @@ impl MemoryStore {
         let key = variant.map_or(primary, |(line, selecting)| {
             variant_key(&self.secret, primary, line, selecting)
         });
-        self.purge_on_disk(removed, |disk| Box::pin(disk.purge(key)))
+        let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge(key)));
+        if self.disk.is_some() {
+            let selecting = variant.map(|(_, selecting)| selecting);
+            self.shard(primary).outdate_found(primary, selecting);
+        }
+        purge
     }
 
     /// Forgets all that is stored for a target in memory; returns how many responses left.
@@ -238,16 +243,27 @@ impl MemoryStore {
         let is_on_disk = disk.is_some_and(|disk| disk.find(primary).is_some());
         // a response in both tiers counts once
         let removed = self.remove(primary).max(usize::from(is_on_disk));
-        self.purge_on_disk(removed, |disk| Box::pin(disk.purge(primary)))
+        let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge(primary)));
+        if self.disk.is_some() {
+            self.remove(primary);
+        }
+        purge
     }
 
     /// Forgets everything, here and on disk.
     pub fn purge_all(&self) -> Purge {
         let removed = usize::try_from(self.memory_use().entries).unwrap_or(usize::MAX);
         self.clear();
-        self.purge_on_disk(removed, |disk| Box::pin(disk.purge_all()))
+        let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge_all()));
+        if self.disk.is_some() {
+            self.clear();
+        }
+        purge
     }
 
+    /// To be called between two purges of memory. Without the first, what is arriving could be
+    /// written after the purge of the disk; without the second, a look-up that began after the
+    /// first and found the response on disk would put it back into memory.
     fn purge_on_disk(&self, removed: usize, purge: impl FnOnce(&Disk) -> Durable) -> Purge {
         Purge {
             removed,

@@ -567,6 +567,20 @@ impl Shard {
         }
     }
 
+    /// Forgets what look-ups on disk have put in, or are about to, for one response of a target: it
+    /// was outdated here first, and on disk since. `selecting` digests what it varies on.
+    pub(crate) fn outdate_found(&mut self, primary: Digest, selecting: Option<Digest>) {
+        self.outdate_in_flight(primary, Forgotten::Single);
+        let slot = match (self.index.get(&primary), selecting) {
+            (Some(Resource::Varying(varying)), Some(selecting)) => varying.find(selecting),
+            (Some(Resource::Single(slot)), None) => Some(*slot),
+            (Some(_), _) | (None, _) => None,
+        };
+        if let Some(slot) = slot {
+            self.forget(primary, slot);
+        }
+    }
+
     /// Where on disk a response may be that is not here.
     fn place_of_absent(&self, primary: Digest, selecting: Option<Digest>) -> DiskPlace {
         match (self.index.get(&primary), selecting) {

@@ -3,6 +3,8 @@
 
 mod support;
 
+#[path = "disk/concurrent_lookups.rs"]
+mod concurrent_lookups;
 #[path = "disk/evicted_content.rs"]
 mod evicted_content;
 #[path = "disk/unstored_content.rs"]
