@@ -349,15 +349,16 @@ fn wrong(request: &Request, head: &Head, content: &[u8]) -> Option<String> {
         ));
     }
     let shared = format!("pub {:05} ", request.path);
-    let mut lines = content.split(|byte| *byte == b'\n').skip(1);
-    let is_other = |line: &[u8]| {
+    let mut lines = content.split(|byte| *byte == b'\n').enumerate().skip(1);
+    let is_other = |(_, line): &(usize, &[u8])| {
         line.len() == LINE_BYTES - 1
             && line.starts_with(b"pub ")
             && !line.starts_with(shared.as_bytes())
     };
-    lines
-        .any(is_other)
-        .then(|| "content of another URL".to_owned())
+    lines.find(is_other).map(|(number, line)| {
+        let line = String::from_utf8_lossy(line);
+        format!("content of another URL in line {number}: {line}")
+    })
 }
 
 pub(crate) fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
