@@ -14,6 +14,10 @@
 //! * A 304 may set a cookie for its client beside what is stored. A 206, or a 200 to HEAD, is a
 //!   response of its own: if it would not be shared with its cookie, nothing of it is shared
 //!   without.
+//! * The permission to share the response to a request with `Authorization` (§3.5), or one with a
+//!   cookie, is inherited from the stored response by a 304 and a 206, which leave out what is
+//!   known (RFC 9110 §15.4.5, §15.3.7). A 200 to HEAD has all fields of a response to GET, and must
+//!   say so itself.
 //! * An update that changes the nominated fields is not stored: the stored response was keyed by
 //!   the old ones, and what its request said in the new ones is not known any more.
 
@@ -117,7 +121,8 @@ impl Transaction {
             return relay;
         }
         self.verdict.decided_by = update.merged.decided_by;
-        match self.storing_merged(now, rules, update) {
+        let permitted = self.permits_sharing(now, rules, update.response);
+        match permitted.and_then(|()| self.storing_merged(now, rules, update)) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
                 relay.with(Command::Freshen(facts))
@@ -140,17 +145,36 @@ impl Transaction {
         if update.changes_vary {
             return Err(NotStored::VaryChanged);
         }
-        let request = RequestFacts {
-            method: Method::Get,
-            ..self.request.for_whole()
-        };
         let sets_cookie = update.response.has_set_cookie && update.response.status != 304;
         let merged = ResponseFacts {
             has_set_cookie: update.merged.has_set_cookie || sets_cookie,
             has_mixed_line_ends: update.response.has_mixed_line_ends,
             ..*update.merged
         };
-        self.storing_for(&request, now, rules, &merged)
+        self.storing_for(&self.request_for_whole(), now, rules, &merged)
+    }
+
+    /// Whether `response` itself permits to share it, where that must be said.
+    fn permits_sharing(
+        &self,
+        now: Now,
+        rules: &Rules,
+        response: &ResponseFacts,
+    ) -> Result<(), NotStored> {
+        match self.storing_for(&self.request_for_whole(), now, rules, response) {
+            Err(why @ (NotStored::Rule(NotStorable::Authorization) | NotStored::SetCookie)) => {
+                Err(why)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The request as one for content that is stored already.
+    const fn request_for_whole(&self) -> RequestFacts {
+        RequestFacts {
+            method: Method::Get,
+            ..self.request.for_whole()
+        }
     }
 
     fn merged_facts(&self, now: Now, rules: &Rules, update: &Update<'_>) -> StoredFacts {

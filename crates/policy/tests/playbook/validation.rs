@@ -219,6 +219,33 @@ fn head_response_freshens_or_drops_the_stored_response() {
     }
 }
 
+/// A response to GET would say so, too (RFC 9110 §9.3.2): only what a 304 leaves out is inherited.
+#[test]
+fn head_response_without_own_permission_to_share_drops_the_stored_response() {
+    for permission in ["public", "s-maxage=60"] {
+        let stored = format!("200 | Cache-Control: max-age=60, {permission} | ETag: \"a\"");
+        for (request, update, why) in [
+            ("HEAD / | Authorization: x", "ETag: \"a\"", "authorization"),
+            ("HEAD /", "Set-Cookie: a=b", "set-cookie"),
+        ] {
+            check(&format!(
+                "{request}
+                 0 request => look-up
+                 60 found {stored} => forward validate
+                 60 update same 200 | {update} => relay, drop
+                 = stale fwd-status=200 not-stored={why}",
+            ));
+            check(&format!(
+                "{request}
+                 0 request => look-up
+                 60 found {stored} => forward validate
+                 60 update same 200 | {update} | Cache-Control: max-age=60, {permission} => relay, freshen lifetime=60 age=0
+                 = stale fwd-status=200 stored",
+            ));
+        }
+    }
+}
+
 #[test]
 fn no_response_is_dropped_if_none_is_stored() {
     check(
