@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_net::http::{ClientStream, NextHopStream};
 use weir_net::tunnel;
 
-/// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
+/// Opens a tunnel. The client's connection is not used for HTTP afterwards.
 pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestState) {
     let settings = Arc::clone(&exchange.settings);
     // what a client sends before it knows of the refusal is meant for the tunnel and is no request

@@ -1,9 +1,9 @@
-//! The next hop's answer: interim responses, the final head, then its content.
+//! Receives the response of the next hop: interim responses, the final head, then its content.
 //!
-//! The next hop is as hostile as the client: what is not unambiguously one response to this request
-//! is refused, and its connection is not used again. What the RFCs say how to read is read
-//! (`wire::parse_response_leniently`), written anew for the client, and its connection is not used
-//! again either.
+//! The next hop is trusted no more than the client: bytes that are not unambiguously one response
+//! to this request are refused. Deviations that the RFCs say how to read are accepted
+//! (`wire::parse_response_leniently`), and the head is serialised again for the client. In both
+//! cases the connection is not used again.
 
 use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
@@ -57,7 +57,7 @@ pub(crate) struct Parties<'a, 'c> {
     pub(crate) stored: Option<&'a Arc<StoredResponse>>,
 }
 
-/// Takes the answer.
+/// Receives the response.
 pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
     let config = &parties.exchange.settings.config;
     let limits = &config.limits;
@@ -219,8 +219,8 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Ready once the client has left and no other request waits for the response. Before there is
-    /// a head, nothing else can decide whether the fetch is worth it.
+    /// Ready once the client has disconnected and no other request waits for the response. Until
+    /// the head is received, only this decides whether the fetch continues.
     fn poll_not_awaited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Parties {
             exchange, sending, ..
@@ -337,8 +337,8 @@ impl Download<'_, '_> {
         })
     }
 
-    /// Does what is to be done at once. What is to be stored, or what came of it if the response is
-    /// not for the client.
+    /// Carries out the commands that need no content. Returns what to store, or the outcome if the
+    /// response is not for the client.
     fn obey(
         &mut self,
         commands: &Commands,
@@ -381,7 +381,7 @@ impl Download<'_, '_> {
                 }
                 Command::Drop => {
                     if let Some(stored) = stored {
-                        // the disk would refuse after a purge what was asked for before it
+                        // after a purge the disk refuses responses that were requested before it
                         if replaces || exchange.fills_missing_range() {
                             worker.shared.store.drop_one(exchange.key, stored);
                         } else {
@@ -409,7 +409,7 @@ impl Download<'_, '_> {
         Ok(storing)
     }
 
-    /// Begins to pass the response on: by way of the store if it is to be stored, by a relay else.
+    /// Begins to forward the response: through the store if it is stored, else by a relay.
     fn begin(
         &mut self,
         response: &Response<'_>,
@@ -525,8 +525,8 @@ impl Download<'_, '_> {
     }
 }
 
-/// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all
-/// that counts is whether it is of the representation that the client has the front of.
+/// The rest of a response, fetched for one client alone. Nothing of it is stored: it only has to be
+/// of the representation whose beginning the client has.
 fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -> ResponseOutcome {
     let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
     if let Some(arrived) = arrived.flatten() {
@@ -553,8 +553,8 @@ fn relay_plan(
     }
 }
 
-/// Enters what a relay moved into the log, and what became of the stored response into the verdict.
-/// Where its head was taken back, it becomes an answer of ours.
+/// Enters the bytes of a relay into the log, and whether the response was stored into the verdict.
+/// If the head was taken back, the proxy sends a response of its own.
 fn settle(
     exchange: &mut RequestState,
     worker: &Worker,

@@ -1,4 +1,4 @@
-//! Asking once for many: a request that must be forwarded leads, follows, or goes alone.
+//! Collapsed requests: a request that must be forwarded leads, follows, or bypasses the group.
 
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
@@ -31,10 +31,10 @@ use weir_store::{LookupResult, VaryRule};
 
 /// What a request that must be forwarded is to do.
 pub(crate) enum FollowResult {
-    /// Ask the next hop; for others too if it leads.
+    /// Forward the request; as a leader, for its followers too.
     Forward(Option<Leader>),
-    /// Ask the next hop alone, so: what there is for others is not for this request, unless it is
-    /// validated for it.
+    /// Forward the request for itself only, in this way. The response for others may not answer it,
+    /// unless it is validated for it.
     Bypass(Forwarding, Option<ChosenResponse>),
     /// It was answered.
     Answered,
@@ -90,8 +90,8 @@ fn digest_of(exchange: &RequestState, rule: &VaryRule) -> Digest {
     selecting_digest(secret, exchange.key, rule, &exchange.request.fields())
 }
 
-/// Waits for the response that another one asks for, as long as there is `patience`; `None` if that
-/// was not one for this request.
+/// Waits for the response to another request, for `patience` at most; `None` if that response
+/// cannot answer this request.
 async fn wait(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -151,8 +151,8 @@ fn client_left(exchange: &mut RequestState) -> FollowResult {
     FollowResult::Answered
 }
 
-/// A follower from the wait until it reads or leaves. The in-flight response is told when no other
-/// request is about to read it: it may go on, or be stored.
+/// A follower, from the wait until it reads or gives up. When no follower is left that may still
+/// read, it reports so to the in-flight response, which then continues or is stored.
 struct AwaitingFollower {
     worker: Rc<Worker>,
     follower: Follower,
@@ -310,7 +310,7 @@ enum Confirmation {
     ClientLeft,
 }
 
-/// Waits until it is known whether all that the reader will be promised is of one representation.
+/// Waits until it is known whether all content that the head promises is of one representation.
 async fn confirm(
     stream: &ClientStream<'_>,
     exchange: &RequestState,

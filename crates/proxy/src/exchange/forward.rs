@@ -1,4 +1,4 @@
-//! Asking the next hop: connection, request, answer, and what to do when it fails.
+//! Forwards a request: connection, request, response, and what follows a failure.
 
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
@@ -40,7 +40,7 @@ const AS_SENT: Forwarding = Forwarding {
     complete: false,
 };
 
-/// Forwards a request and relays the answer.
+/// Forwards a request and sends the response to the client.
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -66,7 +66,7 @@ pub(crate) async fn run(
     let next_hop = match NextHop::of(exchange) {
         Ok(next_hop) => next_hop,
         Err(answer) => {
-            // no next hop was asked: each follower finds that out for itself
+            // nothing was forwarded: each follower finds the reason by itself
             exchange.release_followers(&worker, false);
             return respond::respond(stream, exchange, answer).await;
         }
@@ -77,7 +77,8 @@ pub(crate) async fn run(
     ask(stream, exchange, next_hop, forwarding, stored).await;
 }
 
-/// Asks `next_hop`, again where that is safe or the first question was the wrong one.
+/// Sends the request to `next_hop`, again where a retry is safe or the response shows that the
+/// validators or the range were wrong.
 async fn ask(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -104,7 +105,7 @@ async fn ask(
         match outcome {
             ResponseOutcome::AskAgain => {
                 drop(hop);
-                // another question than the one that was expected to be answered
+                // the next request is another one than the store expects the response to
                 exchange.expected = None;
                 exchange.missing = None;
                 forwarding = AS_SENT;
@@ -128,12 +129,12 @@ async fn ask(
 enum AnswerResult {
     /// As much of it as can be.
     Sent,
-    /// The answer is a stored response which cannot be read: it is forgotten, nothing was promised
-    /// of it, and the next hop is to be asked for all of it.
+    /// A stored response would be the answer, and cannot be read. It is dropped, nothing of it was
+    /// sent, and the whole response must be requested.
     NotReadable,
 }
 
-/// Gives the client what came of asking.
+/// Sends the client the response that follows from `outcome`.
 async fn answer(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -200,7 +201,7 @@ async fn answer(
     AnswerResult::Sent
 }
 
-/// Forgets a stored response that was to be sent and cannot be read.
+/// Drops a stored response that cannot be read when it should be sent.
 fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
     disk_lookup::forget(exchange, stored);
     // another question than the one that was expected to be answered
@@ -209,18 +210,18 @@ fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
     let _ = exchange.forget_chosen(&worker);
 }
 
-/// What a request without a client came to.
+/// Result of a request without a client.
 pub(crate) enum BackgroundResult {
     /// The next hop's answer, and the stream it came on.
     Answered(NextHopStream, ResponseOutcome),
-    /// It was not asked: what was to be asked about has been forgotten meanwhile.
+    /// Nothing was sent: the stored response was dropped meanwhile.
     Forgotten,
     /// There is no usable answer.
     Failed(AnswerReason),
 }
 
-/// Asks `next_hop` about `stored` for no client, as it would be asked for one; a failure is
-/// counted, and told to the transaction.
+/// Sends a request about `stored` to `next_hop` without a client, as it would be sent for one. A
+/// failure is counted, and reported to the transaction.
 pub(crate) async fn in_background(
     exchange: &mut RequestState,
     next_hop: NextHop,
@@ -259,7 +260,7 @@ pub(crate) async fn in_background(
     result
 }
 
-/// Sends the request and takes the answer, for no client.
+/// Sends the request and receives the response, without a client.
 async fn talk_in_background(
     worker: &Rc<Worker>,
     exchange: &mut RequestState,
@@ -285,7 +286,7 @@ async fn talk_in_background(
     .await
 }
 
-/// Gives the connection of an answer that is whole back, if it can be used again.
+/// Returns the connection of a complete response to the pool, if it can be used again.
 fn release(exchange: &mut RequestState, hop: NextHopStream) {
     let offered_bytes_max = exchange.read_ahead().bytes();
     let is_kept = hop.release(exchange.worker.net(), offered_bytes_max);
@@ -302,8 +303,8 @@ fn note_next_hop(stream: &ClientStream<'_>, exchange: &mut RequestState, hop: &m
     exchange.log.connected(&hop.facts());
 }
 
-/// Sends the request and takes the answer; content goes up while the answer comes down, as either
-/// side may begin.
+/// Sends the request and receives the response; both at once, as either side may send content
+/// first.
 async fn talk(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -399,7 +400,7 @@ async fn send_and_receive(
     (outcome, uploaded.unwrap_or_default())
 }
 
-/// Content that is to be stored is fetched by a task of its own: the client is its first reader.
+/// Content to be stored is fetched by a task of its own: the client is its first reader.
 async fn read_fetch(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -413,7 +414,7 @@ async fn read_fetch(
         InitiatorResponse::Joined(form, ..) => form.span(&in_flight.response),
         InitiatorResponse::None => None,
     };
-    // before it begins: a fetch without a reader would be judged
+    // before it begins: a fetch without a reader may be stopped at once
     let reader = span.and_then(|span| in_flight.attach(span).ok().zip(Some(span)));
     let fetch = transfer::begin(&worker, &exchange.settings, hop, start.target);
     if fetch.is_cut() {
@@ -429,7 +430,7 @@ async fn read_fetch(
         None => worker.shared.collapsed.publish(exchange.key, &in_flight),
     };
     in_flight.set_group(&worker, group);
-    // came with the head, and is in the log
+    // received with the head, and in the log already
     let with_head = in_flight.brought_bytes();
     fetch.spawn();
     if let (InitiatorResponse::Joined(_, serving, own), None) = (&start.answer, &reader) {
@@ -462,7 +463,7 @@ async fn read_fetch(
     Ok(())
 }
 
-/// Enters into the verdict what became of the stored response.
+/// Enters into the verdict whether the response was stored.
 fn conclude(exchange: &mut RequestState, worker: &Worker, in_flight: &InFlightResponse) {
     match in_flight.outcome() {
         None | Some(in_flight::Outcome::Whole | in_flight::Outcome::Part) => {}
@@ -473,7 +474,7 @@ fn conclude(exchange: &mut RequestState, worker: &Worker, in_flight: &InFlightRe
     }
 }
 
-/// No usable answer: serve the stale response where that is allowed, say what happened otherwise.
+/// There is no usable response: serves the stale one where that is allowed, else sends an error.
 pub(crate) async fn fail(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
@@ -481,13 +482,13 @@ pub(crate) async fn fail(
     mut reason: AnswerReason,
 ) {
     let worker = Rc::clone(&exchange.worker);
-    // at once: what this client is sent now may take its time
+    // first: to send this client a response may take long
     if let Some(leader) = exchange.leader.take() {
         leader.failed();
     }
     let mut stored = stored;
     if exchange.is_outdated() && stored.take().is_some() {
-        // purged while this request waited: no excuse to serve it
+        // purged while this request waited: it may not be served
         let _ = exchange.forget_chosen(&worker);
     }
     let failure = failure_of(&reason);
@@ -509,7 +510,7 @@ pub(crate) async fn fail(
         status = 504;
         reason.refused = RefuseReason::MustRevalidate;
     }
-    // else it has a finer reason than the kind of failure
+    // otherwise it has a finer reason than the kind of failure
     let _ = exchange.tx.refuse(reason.refused);
     respond::respond(stream, exchange, Answer::open(status, reason)).await;
 }

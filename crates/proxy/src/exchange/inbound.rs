@@ -1,4 +1,4 @@
-//! The response head as it goes to the client.
+//! The response head that is sent to the client.
 //!
 //! Names, spelling and order stay as received. Left out: hop-by-hop fields and what Connection
 //! names (RFC 9110 §7.6.1). Put in: Date where there is none (§6.6.1), Via, Cache-Status (RFC

@@ -102,7 +102,7 @@ impl NextHop {
     }
 }
 
-/// Tells the routes whether their next hops accept connections.
+/// Reports to the routes whether their next hops accept connections.
 struct RouteHealth {
     /// The settings that the request began with.
     settings: Arc<Settings>,

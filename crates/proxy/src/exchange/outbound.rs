@@ -1,9 +1,9 @@
-//! The request head as it goes to the next hop.
+//! The request head that is sent to the next hop.
 //!
 //! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what
 //! Connection names (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target
 //! (RFC 9112 §3.2.2) in the place of the one received, however that was spelled: two spellings
-//! share a cache key, so the next hop must not be able to tell them apart. Also put in: Via, the
+//! share a cache key, so the next hop must not see a difference between them. Also put in: Via, the
 //! framing we use, and on validation the stored response's validators for the client's own (RFC
 //! 9111 §4.3.1).
 
@@ -93,8 +93,8 @@ fn is_removed(
 
 /// The preconditions that our own validators stand in for. The client's If-None-Match,
 /// If-Modified-Since, Range and If-Range are evaluated afterwards, against what came. Its If-Match
-/// and If-Unmodified-Since are not: a cache may ignore them (RFC 9110 §13.1.1, §13.1.4). They ask
-/// about the origin's present state, so that no stored response can answer them.
+/// and If-Unmodified-Since are not: a cache may ignore them (RFC 9110 §13.1.1, §13.1.4). They are
+/// about the origin's present state, which no stored response can answer.
 fn is_precondition(known: Option<Known>) -> bool {
     matches!(
         known,
@@ -133,7 +133,7 @@ fn write_validators(stored: &StoredResponse, out: &mut Vec<u8>) {
     }
 }
 
-/// Asks for what is missing, if what is there is still the same (RFC 9110 §13.1.5); else for the
+/// Requests the missing range if the representation is still the same (RFC 9110 §13.1.5), else the
 /// whole.
 fn write_range(missing: &MissingRange, stored: &StoredResponse, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Range: bytes=");

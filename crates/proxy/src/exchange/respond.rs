@@ -98,7 +98,7 @@ pub(super) async fn settle_content(stream: &mut ClientStream<'_>, exchange: &Req
     }
 }
 
-/// Receives and drops content up to the limit; `true` if all of it is gone.
+/// Receives and drops content up to the limit; `true` if all of it was received.
 async fn discard(stream: &mut ClientStream<'_>, exchange: &RequestState) -> bool {
     let limits = &exchange.settings.config.limits;
     let mut left = limits.request_body_drain.as_usize();

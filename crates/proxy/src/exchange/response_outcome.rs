@@ -22,10 +22,10 @@ pub(crate) enum ResponseOutcome {
         /// How.
         serving: Serving,
     },
-    /// Its content is to be stored: a fetch of its own receives it.
+    /// Its content will be stored: a fetch of its own receives it.
     FetchStarted(Box<FetchStart>),
-    /// What is stored has changed, or the next hop does not give what is missing: ask as the client
-    /// did.
+    /// The stored representation has changed, or the next hop does not send the missing range: send
+    /// the request again as the client sent it.
     AskAgain,
     /// The missing range of an in-flight response came, and may not be stored: other clients may
     /// not have it.
@@ -37,7 +37,7 @@ pub(crate) enum ResponseOutcome {
         /// The head for the client.
         head: Vec<u8>,
     },
-    /// The client has left, and no other request waits.
+    /// The client has disconnected, and no other request waits.
     ClientLeft,
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),

@@ -19,7 +19,7 @@ use weir_policy::{Phase, Serving};
 use weir_semantics::Form;
 use weir_store::{ExpectedResponse, StoredResponse};
 
-/// Carries an exchange out; `true` if the client's connection may go on.
+/// Carries out an exchange; `true` if the client's connection may be used further.
 pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<RequestState>) -> bool {
     let worker = std::rc::Rc::clone(&exchange.worker);
     worker.counters().inc(Metric::RequestsInFlight);
@@ -130,7 +130,7 @@ async fn serve_stored(
     refresh: Option<ExpectedResponse>,
 ) -> Result<(), ContentReadError> {
     let ready = ready(stream, exchange, response).await?;
-    // what is hit is asked for again too
+    // a hit counts as a request for it, too
     exchange.worker.shared.popularity.note(exchange.key);
     if let Some(expected) = refresh {
         let chosen = ChosenResponse {

@@ -21,7 +21,7 @@ use weir_policy::{
 use weir_semantics::Timestamp;
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
-/// What is to be done for a request.
+/// How a request is answered.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// Judge the request and choose what answers it.
@@ -35,7 +35,7 @@ pub(crate) enum Plan {
         /// RFC 5861 §3: what the answer may bring into the store.
         refresh: Option<ExpectedResponse>,
     },
-    /// Ask the next hop.
+    /// Forward it.
     Forward {
         /// How.
         forwarding: Forwarding,
@@ -63,7 +63,7 @@ pub(crate) struct RequestState {
     pub(crate) worker: Rc<Worker>,
     /// The client that sent it.
     pub(crate) client: RequestClient,
-    /// What is asked. It does not change.
+    /// The request. It does not change.
     pub(crate) request: Request,
     /// The settings in force when it came.
     pub(crate) settings: Arc<Settings>,
@@ -77,9 +77,9 @@ pub(crate) struct RequestState {
     /// It has no client: a validation in the background, or a fetch for readers of an in-flight
     /// response.
     pub(crate) background: bool,
-    /// What is missing of a stored part, and asked for.
+    /// The missing range of a stored part that is requested.
     pub(crate) missing: Option<MissingRange>,
-    /// It asks for others too.
+    /// Set while it leads collapsed requests.
     pub(crate) leader: Option<Leader>,
     /// The response, before it comes: a purge from here on is one of it too.
     pub(crate) expected: Option<ExpectedResponse>,
@@ -192,9 +192,9 @@ impl RequestState {
         response
     }
 
-    /// The next hop is about to be asked, about a stored response if one was chosen; `false` if
-    /// that was forgotten while the request waited. Then it is to be asked as if nothing had been
-    /// found.
+    /// To be called before a request is sent to the next hop, also one about the chosen stored
+    /// response; `false` if that was dropped while the request waited. Then the request is sent as
+    /// if nothing had been found.
     pub(crate) fn expect(&mut self, worker: &Worker) -> bool {
         let is_current = self.expected.as_mut().is_none_or(ExpectedResponse::renew);
         let store = &worker.shared.store;
@@ -212,8 +212,8 @@ impl RequestState {
         is_current
     }
 
-    /// What was chosen for it was forgotten since: how it is asked for as if nothing had been
-    /// found.
+    /// The chosen stored response was dropped since: how to forward the request as if nothing had
+    /// been found.
     pub(crate) fn forget_chosen(&mut self, worker: &Worker) -> Forwarding {
         self.missing = None;
         let _ = self.tx.lost(worker.now());
@@ -230,8 +230,8 @@ impl RequestState {
             .is_some_and(ExpectedResponse::is_outdated)
     }
 
-    /// The response is not for others: its followers are forwarded by themselves. If that is to be
-    /// `remembered`, so are the requests that come during the next minutes (hit-for-miss).
+    /// The response is not for others: its followers are forwarded one by one. With `remembered`,
+    /// so are later requests for a while (hit-for-miss).
     pub(crate) fn release_followers(&mut self, worker: &Worker, remembered: bool) {
         let Some(leader) = self.leader.take() else {
             return;
@@ -251,7 +251,7 @@ impl RequestState {
         }
     }
 
-    /// Tells the transaction what happened, where nothing is to be done about it.
+    /// Reports an event to the transaction that calls for no action.
     pub(crate) fn tell(&mut self, worker: &Worker, event: Event<'_>) {
         let rules = &self.settings.rules;
         let _ = self.tx.handle(worker.now(), rules, event);

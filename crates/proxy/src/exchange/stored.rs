@@ -17,7 +17,7 @@ use weir_policy::Serving;
 use weir_semantics::Timestamp;
 use weir_store::StoredResponse;
 
-/// Finds out whether a stored response can be sent, while nothing of it was promised.
+/// Checks that a stored response can be read, before anything of it is sent.
 pub(crate) async fn ready(
     stream: &ClientStream<'_>,
     exchange: &RequestState,
@@ -48,8 +48,7 @@ pub(crate) async fn serve(
 /// A stored response about to be sent.
 pub(crate) struct Ready {
     form: ServedForm,
-    /// Its content. Where some is on disk, the first bytes of it are read before anything is
-    /// promised.
+    /// Its content. Where some is on disk, its first bytes are read before anything is sent.
     piece: StoredPiece,
 }
 

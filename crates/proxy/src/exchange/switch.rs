@@ -41,7 +41,7 @@ pub(crate) async fn run(
     log.tunnelled(head.len(), report.to_client_bytes, report.to_next_hop_bytes);
 }
 
-/// Whose end it was.
+/// The side that ended it.
 const fn end_of(end: TunnelEnd) -> End {
     match end {
         TunnelEnd::Closed => End::Whole,

@@ -31,7 +31,7 @@ pub(crate) struct Response<'a> {
     pub(crate) buffered: BufferedContent<'a>,
 }
 
-/// What is to be stored of it.
+/// What of it is stored.
 #[derive(Clone, Copy)]
 pub(crate) enum Storing {
     /// A response, or a part of one, that is new.
@@ -48,7 +48,7 @@ impl Storing {
     }
 }
 
-/// What the request that asked is sent.
+/// What the request that began the fetch is sent.
 pub(crate) enum InitiatorResponse {
     /// What the next hop sent: this head, and the content of the fetch.
     Relayed {
@@ -64,7 +64,7 @@ pub(crate) enum InitiatorResponse {
     /// What was stored before and what arrives now, joined: in this form, with the head of this
     /// response, which has the fields that are for this client alone.
     Joined(ServedForm, Serving, Arc<StoredResponse>),
-    /// Nothing: the fetch fills a missing range, and its readers are told by the in-flight
+    /// Nothing: the fetch fills a missing range, and its readers learn of it by the in-flight
     /// response.
     None,
 }
@@ -80,16 +80,16 @@ pub(crate) fn is_stored_by_relay(
     is_whole && (exchange.background || response.buffered.is_whole())
 }
 
-/// Enters a response whose content no client gets into the log: the content that came with its
-/// head.
+/// Enters the content that was received with a head into the log, where no client gets that
+/// content.
 pub(crate) fn discard(exchange: &mut RequestState, response: &Response<'_>) {
     exchange
         .log
         .waste_received(response.buffered.content_bytes());
 }
 
-/// Begins the in-flight response, or goes on with it; `None` if there is no room for it: then it is
-/// relayed.
+/// Begins the in-flight response, or continues it; `None` if there is no room for it: then the
+/// response is relayed.
 pub(crate) fn begin(
     worker: &Worker,
     exchange: &mut RequestState,
@@ -111,7 +111,7 @@ pub(crate) fn begin(
     }
 }
 
-/// Goes on with the in-flight response that the missing range is of; `None` if the response brings
+/// Continues the in-flight response that the missing range belongs to; `None` if the response has
 /// nothing of it.
 pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<FetchStart> {
     span_of(response)?;
@@ -122,7 +122,7 @@ pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Opti
     })
 }
 
-/// A new response: the client that asked gets what the next hop sends, as it is.
+/// A new response: the client whose request began it gets what the next hop sends, unchanged.
 fn new(
     worker: &Worker,
     exchange: &mut RequestState,
@@ -167,9 +167,9 @@ fn new(
     })
 }
 
-/// The part that was missing: the client that asked gets the stored part and the new one, as one
-/// response. If there is no room for it, it goes to the client without being stored: the new part
-/// alone would be no answer.
+/// The missing part: the client whose request began it gets the stored part and the new one as one
+/// response. If there is no room, the response is sent to the client and not stored: the new part
+/// alone would not answer the request.
 fn complete(
     worker: &Worker,
     exchange: &mut RequestState,

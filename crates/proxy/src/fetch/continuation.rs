@@ -1,9 +1,9 @@
-//! The rest of a response for a client that was sent some of it, where the rest is not here any
-//! more.
+//! Fetches the rest of a response whose beginning was sent to a client, where the rest is not
+//! stored any more.
 //!
-//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by an in-flight response
-//! without other readers, which is not stored: its fetch asks by `Range` with `If-Range`, and finds
-//! out whether the next hop still has the same.
+//! `weir_policy::fetch::continuation` says when it can be fetched. It uses an in-flight response
+//! without other readers, which is not stored. Its request has `Range` and `If-Range`, so that the
+//! next hop sends the rest only of the same representation.
 
 use crate::exchange::follow;
 use crate::exchange::state::RequestState;
@@ -39,8 +39,8 @@ pub(crate) fn begin(
     Some(ReaderHandle::new(worker, &in_flight, reader, true))
 }
 
-/// Goes on with the bytes from `at` up to `to` of a stored response that cannot be read any
-/// further; `false` if the client is to be cut.
+/// Sends the bytes from `at` up to `to` of a stored response that cannot be read any further;
+/// `false` if the response must be cut.
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,

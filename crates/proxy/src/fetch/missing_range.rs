@@ -31,12 +31,12 @@ use weir_semantics::{
 use weir_store::{InFlightContent, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer};
 
-/// What a request to the next hop is to bring.
+/// The range that a request to the next hop is for.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingRange {
     /// The bytes that are missing; `to` is `u64::MAX` if the end is not known.
     pub(crate) span: ByteSpan,
-    /// What they are missing in, if that is in flight.
+    /// The in-flight response that they are missing in, if it is one.
     pub(crate) into: Option<(Arc<InFlightResponse>, FetchId)>,
 }
 
@@ -49,8 +49,8 @@ impl MissingRange {
             .is_some_and(|(in_flight, _)| in_flight.is_for_one())
     }
 
-    /// Whether a 206 is what was asked for, and of the same representation as `stored` (RFC 9111
-    /// §3.4).
+    /// Whether a 206 has the requested range, and is of the same representation as `stored` (RFC
+    /// 9111 §3.4).
     pub(crate) fn fits(
         &self,
         stored: &StoredResponse,
@@ -90,8 +90,7 @@ pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> 
     }
 }
 
-/// What came where a part was asked for and is none: another representation, or an error that says
-/// nothing of it.
+/// The result of a range request whose response is no part: another representation, or an error.
 pub(crate) fn refused(status: u16) -> ResponseOutcome {
     if status < 400 || matches!(status, 404 | 410) {
         return ResponseOutcome::AskAgain;
@@ -103,7 +102,7 @@ pub(crate) fn refused(status: u16) -> ResponseOutcome {
     ResponseOutcome::Failed(HopFailure::Broken(reason))
 }
 
-/// The first missing range of a stored part in what the request wants.
+/// The first missing range of a stored part within the span of the request.
 pub(crate) fn first_missing(
     exchange: &RequestState,
     stored: &StoredResponse,
@@ -129,7 +128,7 @@ pub(crate) fn first_missing(
             }
             _ => None,
         };
-        // if all is there the rest tells at least what it is of
+        // if nothing is missing, the response shows at least which representation it is of
         missing.unwrap_or(rest)
     };
     Some(MissingRange { span, into: None })
@@ -224,7 +223,7 @@ async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwa
     }
 }
 
-/// Asks the next hop, up to the response head.
+/// Sends the request, and receives the response head.
 async fn ask(
     pending: &Pending,
     exchange: &mut RequestState,
@@ -240,7 +239,7 @@ struct Pending {
     worker: Rc<Worker>,
     in_flight: Arc<InFlightResponse>,
     fetch: FetchId,
-    /// It goes on without readers too.
+    /// It continues without readers, too.
     finishes: bool,
     begun: bool,
 }

@@ -26,13 +26,14 @@ use weir_store::Block;
 /// How reading ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadEnd {
-    /// The client has all it wanted.
+    /// The client has received its whole span.
     Whole,
-    /// The fetch was cut: the client has less than it was promised.
+    /// The fetch was cut: the client has received less than the head promised.
     Cut,
     /// What was there could not be read from disk, nor fetched: the same.
     Unreadable,
-    /// What is not kept was let go before it came to it, and could not be fetched: the same.
+    /// Content that is not stored was dropped before the reader reached it, and could not be
+    /// fetched: the response is cut, too.
     ContentDropped,
     /// The client went away, or stopped reading.
     ClientLeft,
@@ -48,7 +49,7 @@ pub(crate) struct Sent {
     pub(crate) stored_bytes: u64,
     /// Those of them that were kept from a fetch that had not ended well.
     pub(crate) recovered_bytes: u64,
-    /// When content left.
+    /// When content was sent.
     pub(crate) content_times: ContentTimes,
 }
 
@@ -67,7 +68,7 @@ struct Reader<'a, 'c> {
     looked: Option<Tick>,
     /// Next byte the client is to get.
     at: u64,
-    /// One past the last byte it wants.
+    /// One past the last byte of its span.
     to: u64,
     /// Content on its way.
     piece: Piece,
@@ -117,7 +118,7 @@ pub(crate) async fn run(
     reader.sent
 }
 
-/// A reader's place at an in-flight response. Leaves when it is dropped, however that comes.
+/// A reader's place at an in-flight response. Dropping it detaches the reader.
 pub(crate) struct ReaderHandle {
     pub(crate) in_flight: Arc<InFlightResponse>,
     worker: Rc<Worker>,
@@ -266,7 +267,7 @@ impl Reader<'_, '_> {
         self.end = Some(self.handle.in_flight.trailers());
     }
 
-    /// Sends until everything is with the kernel; `false` if the client has gone.
+    /// Sends until the kernel has accepted everything; `false` if the client has disconnected.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
             let response = &mut self.stream.response;
@@ -339,9 +340,9 @@ impl Reader<'_, '_> {
 enum Piece {
     #[default]
     None,
-    /// A copy of a block that is still being filled, and how much of it has left.
+    /// A copy of a block that is still being filled, and how much of it was sent.
     Copied(Vec<u8>, usize),
-    /// A block that is shared with the store and with other readers, and what of it is to be sent.
+    /// A block that is shared with the store and with other readers, and the part of it to send.
     Shared(Block, usize, usize),
 }
 
@@ -370,7 +371,7 @@ impl Piece {
 }
 
 enum Next {
-    /// Something is to be written, or everything was.
+    /// There is content to write, or all of it was written.
     Ready,
     Fetch(FetchId, ByteSpan),
     Wait,

@@ -1,9 +1,9 @@
 //! Content from the next hop to the client, and on its way into the store: one reader, one bounded
 //! buffer.
 //!
-//! Bytes are read into the worker's scratch and written from there; only what the client does not
-//! take at once is copied, and nothing more is read until it is gone. So the proxy holds at most
-//! one scratch buffer for a client, however slow. What the kernel holds is bounded by the
+//! Bytes are read into the worker's scratch buffer and written from there. Only what the client
+//! does not take at once is copied, and nothing more is read until that is sent. So the proxy holds
+//! at most one scratch buffer for a client, however slow. What the kernel holds is bounded by the
 //! [`Governor`], where a response is longer than a quarter of the read-ahead: a small response
 //! costs nothing more. While the next hop is silent the client is watched.
 
@@ -71,7 +71,8 @@ impl Terms {
 pub(crate) enum RelayEnd {
     /// The response was whole, and the client has it.
     Whole,
-    /// The next hop cut it, or broke the framing; the word says how. The client can tell.
+    /// The next hop cut it, or broke the framing; the word says how. The client can see that the
+    /// content is incomplete.
     Cut(&'static str),
     /// The client went away or stopped reading; or there is none, and the store does not take it.
     ClientLeft,
@@ -92,7 +93,7 @@ pub(crate) struct RelayResult {
     pub(crate) refused: Option<Refusal>,
     /// The store has it, whole.
     pub(crate) stored: bool,
-    /// When content left.
+    /// When content was sent.
     pub(crate) content_times: ContentTimes,
 }
 
@@ -107,7 +108,7 @@ pub(crate) struct Relay<'a> {
     out: Vec<u8>,
     sent: usize,
     store_writer: Option<Box<StoreWriter>>,
-    /// Its share of the budget of background bytes, if it is to be paid from that.
+    /// Its share of the budget of background bytes, if it counts against that.
     background: Option<Allowance>,
     /// Bytes that may be written before the kernel's buffers are looked at.
     free_bytes: u64,
@@ -176,7 +177,7 @@ impl<'a> Relay<'a> {
         let moved = Cell::new(0);
         let source = to_client.as_ref().map(|client| client.disconnect_source());
         let half_closed = self.terms.half_closed;
-        // a response that comes and leaves at once needs no timer
+        // a response that is received and sent at once needs no timer
         let mut client_left = None;
         let watch_client = || Box::pin(watch(source.clone(), half_closed, &moved));
         if self.background.is_some() {
@@ -207,7 +208,7 @@ impl<'a> Relay<'a> {
             allowance.end(&self.worker.shared.background);
         }
         if end != RelayEnd::Whole {
-            // what is half kept is let go by dropping it
+            // dropping the writer discards an incomplete response
             self.store_writer = None;
         }
         self.ended
@@ -337,8 +338,8 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// How many bytes the budget of the background lets it read; waits for them. That is not the
-    /// next hop's silence.
+    /// How many bytes the budget of background bytes permits to read; waits for them. The wait does
+    /// not count as silence of the next hop.
     fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, RelayEnd>> {
         let Some(allowance) = &mut self.background else {
             return Poll::Ready(Ok(usize::MAX));
@@ -400,8 +401,8 @@ impl<'a> Relay<'a> {
         self.settle(&read, emitted)
     }
 
-    /// Keeps content and passes it on. What is there is kept and counted also if the client has
-    /// gone: others may wait for it.
+    /// Stores content and forwards it. Content is stored and counted also if the client has
+    /// disconnected: other requests may wait for it.
     fn accept(
         &mut self,
         data: &[u8],
@@ -437,7 +438,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// What the store does not take goes on for the client, if there is one.
+    /// Content that the store refuses is still sent to the client, if there is one.
     fn keep(
         &mut self,
         data: &[u8],
@@ -502,7 +503,7 @@ impl<'a> Relay<'a> {
 /// The client, if there is one.
 type OptionalClient<'a, 'c> = Option<&'a mut ResponseSender<'c>>;
 
-/// Ready when the client has left; never if there is none.
+/// Ready when the client has disconnected; never if there is none.
 async fn watch(source: Option<DisconnectSource<'_>>, half_closed: Duration, moved: &Cell<u64>) {
     match source {
         Some(source) => {

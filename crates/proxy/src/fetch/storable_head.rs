@@ -11,7 +11,7 @@ use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
 use weir_store::{ExpectedResponse, Reservation, StoredContent, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
-/// All but the content of a response that is to be stored.
+/// All but the content of a response to store.
 pub(crate) struct StorableHead {
     pub(crate) lines: Vec<u8>,
     pub(crate) facts: StoredFacts,
@@ -22,8 +22,8 @@ pub(crate) struct StorableHead {
 }
 
 impl StorableHead {
-    /// What is kept of `response`. A 206 is kept in the form of the 200 it is a part of, whose
-    /// content has `complete_length` bytes (RFC 9111 §3.4).
+    /// The stored form of `response`. A 206 is stored as the 200 that it is a part of, with content
+    /// of `complete_length` bytes (RFC 9111 §3.4).
     pub(crate) fn of(
         worker: &Worker,
         exchange: &RequestState,
@@ -111,7 +111,7 @@ pub(crate) fn room(
     content_bytes: Option<u64>,
 ) -> Result<Reservation, Refusal> {
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
-    // without, it may have been asked for before a purge
+    // without it, the request may be older than a purge
     let reservation = match exchange.expected.take() {
         Some(expected) => expected
             .varying(vary)

@@ -1,9 +1,9 @@
 //! A fetch: one transfer from a next hop into an in-flight response, a task of its own.
 //!
-//! It belongs to no client. It takes as much as its readers may be ahead of (`weir_policy::fetch`),
-//! sizes the kernel's buffer accordingly, and when the last reader has left asks the policy whether
-//! to go on. What it brings is in [`InFlightResponse`]; its connection goes back to the pool when
-//! the response was whole, and is closed where it was not: HTTP/1.1 has no other way to stop a
+//! It belongs to no client. It reads as far ahead of its readers as `weir_policy::fetch` permits,
+//! and sizes the kernel's buffer accordingly. When the last reader is detached, the policy decides
+//! whether it continues. Its content is in [`InFlightResponse`]. Its connection returns to the pool
+//! if the response was complete, and is closed otherwise: HTTP/1.1 has no other way to stop a
 //! response (RFC 9112 §9.3).
 
 use crate::fetch::in_flight::InFlightResponse;
@@ -38,7 +38,7 @@ struct Fetch {
     hop: Option<NextHopStream>,
     deadline: Deadline,
     silence: Duration,
-    /// It goes on by itself: its failure is counted here.
+    /// It runs without a client: its failure is counted here.
     is_spawned: bool,
     /// How it ended, once it has.
     end: Option<FetchEnd>,
@@ -85,7 +85,7 @@ impl Ready {
         self.0.end == Some(FetchEnd::Cut)
     }
 
-    /// Goes on as a task of this worker.
+    /// Runs it as a task of this worker.
     pub(crate) fn spawn(self) {
         let mut fetch = self.0;
         fetch.is_spawned = true;
@@ -122,7 +122,7 @@ impl Fetch {
                 ReadPermit::Unread | ReadPermit::Background if self.in_flight.is_awaited() => {
                     return Poll::Pending;
                 }
-                // a fetch that goes on is judged anew once it has no reader
+                // whether a fetch continues is decided again once it has no reader
                 ReadPermit::Unread | ReadPermit::Background => {
                     self.judge();
                     continue;
@@ -188,7 +188,7 @@ impl Fetch {
         self.settle(&read);
     }
 
-    /// Tells the readers of what was received, and enters it into the counters.
+    /// Reports received content to the readers, and counts it.
     fn settle(&mut self, read: &ContentRead) {
         let counters = self.worker.counters();
         counters.add(Metric::BodyBytesFromNextHops, read.content_bytes);
@@ -196,13 +196,13 @@ impl Fetch {
         counters.add(Metric::OverheadFromNextHops, overhead);
         match read.end {
             ContentEnd::More => self.in_flight.announce(),
-            // stopped, as where the rest of it comes later: it is not asked for
+            // stopped: where the rest is received by another fetch, too, no request is sent for it
             ContentEnd::Whole | ContentEnd::Stopped => self.finish(FetchEnd::Whole),
             ContentEnd::BrokenFraming => self.finish(FetchEnd::Cut),
         }
     }
 
-    /// It has no reader: goes on, or not.
+    /// It has no reader: continues, or stops.
     fn judge(&mut self) {
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());

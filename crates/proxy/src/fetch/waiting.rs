@@ -48,7 +48,7 @@ impl Waiting {
         woken.0.extend(readers.into_values());
     }
 
-    /// Readers came or left.
+    /// Readers were attached or detached.
     pub(crate) fn take_fetches(&mut self, woken: &mut WakeList) {
         let fetches = self.fetches.drain(..);
         woken.0.extend(fetches.map(|(.., waker)| waker));

@@ -10,24 +10,24 @@ use std::task::{Context, Poll};
 use weir_policy::Digest;
 use weir_policy::collapse::{Command, FollowerId, GroupId};
 
-/// A follower of a group, from the wait until it reads or [leaves](Self::leave).
+/// A follower of a group, from the wait until it reads or [gives up](Self::leave).
 pub(crate) struct Follower {
     requests: Arc<CollapsedRequests>,
     key: Digest,
     id: FollowerId,
-    /// Until it leaves, or leads.
+    /// Until it gives up, or leads.
     slot: Option<SlotId>,
 }
 
 /// How a wait ended.
 pub(crate) enum WaitResult {
-    /// The leader failed: this request asks for the others.
+    /// The leader failed: this request leads the group now.
     Lead(Leader),
     /// The response is in flight.
     Read(Arc<InFlightResponse>),
     /// The response is stored: look it up again.
     LookUp,
-    /// The response is not for others, or all leaders failed: this request asks for itself.
+    /// The response is not for others, or all leaders failed: this request is forwarded by itself.
     Bypass,
 }
 
@@ -51,8 +51,8 @@ impl Follower {
         self.id.group
     }
 
-    /// It waits no longer: it reads, does not want to, or its client has disconnected. The response
-    /// if no other request is about to read it now.
+    /// Ends the wait: the request reads, is answered otherwise, or its client has disconnected.
+    /// Returns the response if no other waiting request may read it now.
     pub(crate) fn leave(&mut self) -> Option<Arc<InFlightResponse>> {
         let slot = self.slot.take()?;
         let mut commands = Commands::new();

@@ -1,4 +1,4 @@
-//! A request that asks the next hop for others too.
+//! A request that is forwarded for its followers too.
 
 use super::slots::SlotId;
 use super::{CollapsedGroup, CollapsedRequests, Commands, Policy};

@@ -1,10 +1,10 @@
-//! The collapsed requests of the proxy: which one asks the next hop, and which ones wait for its
+//! The collapsed requests of the proxy: which one is forwarded, and which ones wait for its
 //! response or read it (RFC 9211 §2.6).
 //!
-//! Decisions are `weir_policy::collapse`'s. Here they stand behind locks, one for each part of the
-//! targets, together with the commands for the requests that wait, and their wakers. A lock is held
-//! for one event, and wakers are woken when it has been given back. It may be taken while that of
-//! an in-flight response is held, never the other way round.
+//! Decisions are `weir_policy::collapse`'s. This module keeps their state behind locks, one for
+//! each part of the targets, with the commands and wakers of the requests that wait. A lock is held
+//! for one event; wakers are woken after it is released. Lock order: that of an in-flight response
+//! first, then this one.
 
 mod follower;
 mod leader;
@@ -39,13 +39,13 @@ struct Shard {
 
 /// What a request that must be forwarded is to do.
 pub(crate) enum Decision {
-    /// Ask the next hop, for other requests too.
+    /// Forward the request, for its followers too.
     Lead(Leader),
     /// Wait for the response of another request.
     Wait(Follower),
     /// Read the in-flight response of this group.
     Read(GroupId, Arc<InFlightResponse>),
-    /// Ask the next hop, for itself only.
+    /// Forward the request, for itself only.
     Bypass,
 }
 
@@ -62,8 +62,8 @@ impl Default for CollapsedRequests {
 }
 
 impl CollapsedRequests {
-    /// Finds a group for a request, or begins one. `passes` are the groups it was in already;
-    /// `select` tells whether an in-flight response is the variant for it.
+    /// Finds a group for a request, or begins one. `passes` counts the groups it was in already;
+    /// `select` is true for an in-flight response that is the variant for it.
     pub(crate) fn want(
         self: &Arc<Self>,
         now: Now,
@@ -120,7 +120,8 @@ impl CollapsedRequests {
         }
     }
 
-    /// Tells the policy of an event, and wakes those it has commands for. `slot` is given back.
+    /// Passes an event to the policy, and wakes the requests that it has commands for. `slot` is
+    /// unlocked.
     fn report(
         &self,
         key: Digest,
@@ -142,7 +143,7 @@ impl CollapsedRequests {
     }
 }
 
-/// Every operation leaves the table whole before anything that can fail.
+/// Every operation completes its change of the table before anything that can fail.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -58,11 +58,12 @@ struct Inner {
     /// The fetch it began with, and the content bytes that one has brought: for the log line of the
     /// request that began it.
     first: (FetchId, u64),
-    /// Room in the store; gone once it is settled.
+    /// Room in the store; `None` once it is settled.
     reservation: Option<Reservation>,
     /// The reservation of a settled response that is not stored, as long as it has readers.
     unstored: Option<Reservation>,
-    /// The requests that waited for it, and where newcomers find it; gone once it is settled.
+    /// The group of requests that waited for it, by which later requests find it; `None` once it is
+    /// settled.
     group: Option<CollapsedGroup>,
     /// It is known whether it has a group.
     is_published: bool,
@@ -85,7 +86,7 @@ pub(crate) enum Outcome {
     Whole,
     /// A part of it is stored.
     Part,
-    /// The catalog let it go.
+    /// The catalog dropped it.
     Refused(Refusal),
     /// It is not whole, and a part is of no use: without a strong validator (RFC 9111 §3.4), or as
     /// the next hop has another representation now.
@@ -205,7 +206,7 @@ impl InFlightResponse {
         self.settle(&mut inner, worker);
     }
 
-    /// Whether it answers a request whose nominated fields digest so.
+    /// Whether it answers a request whose nominated fields have this digest.
     pub(crate) fn select(&self, selecting: &dyn Fn(&VaryRule) -> Digest) -> Selection<Digest> {
         let Some((rule, digest)) = &self.vary else {
             return Selection::Selected;
@@ -346,7 +347,7 @@ impl InFlightResponse {
         self.lock().is_awaited()
     }
 
-    /// No request is about to read it any more: each reads it now, or does not want to.
+    /// No waiting request may read it any more: each reads it now, or has been answered otherwise.
     pub(crate) fn not_awaited(&self, worker: &Worker) {
         let mut inner = self.lock();
         if !inner.is_awaited() {
@@ -355,7 +356,7 @@ impl InFlightResponse {
         }
     }
 
-    /// It was decided that `fetch` goes on without readers.
+    /// The policy decided that `fetch` continues without readers.
     pub(crate) fn go_on(&self, fetch: FetchId) {
         self.lock().fill.continue_unread(fetch);
     }

@@ -36,7 +36,7 @@ pub(crate) enum ReaderAction {
     Copied,
     /// Wait; the waker is kept.
     Wait,
-    /// Start this fetch, then ask again.
+    /// Start this fetch, then call again.
     Fetch(FetchId, ByteSpan),
     /// There is nothing more.
     Done,
@@ -60,7 +60,7 @@ pub(crate) struct JoinTerms {
 }
 
 impl InFlightResponse {
-    /// Adds the reader of the request that began it; it wants `span`.
+    /// Adds the reader of the request that began it, for `span`.
     pub(crate) fn attach(&self, span: ByteSpan) -> Result<ReaderId, AttachError> {
         let mut inner = self.lock();
         let attached = inner.fill.attach(span);
@@ -68,7 +68,7 @@ impl InFlightResponse {
         attached
     }
 
-    /// Adds a follower that wants `span` as a reader; `None` if it may not join.
+    /// Adds a follower as a reader of `span`; `None` if it may not join.
     pub(crate) fn follow(&self, span: ByteSpan, terms: JoinTerms) -> Option<ReaderId> {
         let mut inner = self.lock();
         let attached = inner
@@ -172,7 +172,7 @@ impl InFlightResponse {
         Some(inner.read_ahead_max())
     }
 
-    /// `reader` has all it wanted, or was dropped.
+    /// `reader` has read its span, or was dropped.
     pub(crate) fn leave(&self, worker: &Worker, reader: ReaderId) {
         let mut inner = self.lock();
         inner.fill.leave(reader);
@@ -210,7 +210,7 @@ impl Inner {
                 .is_some_and(Reservation::is_outdated)
         };
         let is_purged = terms.is_newcomer && is_outdated();
-        // of what is passing some may be gone
+        // of content that is not stored, some may have been dropped
         !is_purged
             && has_place
             && !self.has_passed(span.from)

@@ -9,7 +9,7 @@ use weir_policy::fetch::CutReason;
 use weir_store::Reservation;
 
 impl InFlightResponse {
-    /// Stores what there is once nothing more will come, and no waiting request may want more.
+    /// Stores what was received, once nothing more will be and no waiting request may need more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
         if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_awaited() {
             return;
@@ -60,8 +60,8 @@ impl InFlightResponse {
         worker: &Worker,
     ) -> Result<Outcome, Box<Reservation>> {
         let is_whole = inner.fill.is_whole();
-        // if the next hop has another one now, what is here can neither be completed nor is it
-        // right; nor if it lets this one be stored no more
+        // if the next hop has another representation now, the content here is outdated and cannot
+        // be completed; nor can it if this one may not be stored any more
         let is_outdated = inner.fill.closed().is_some_and(CutReason::outdates_stored);
         if !is_whole && (is_outdated || !self.keeps_part) {
             return Err(Box::new(reservation));
