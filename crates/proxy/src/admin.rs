@@ -61,8 +61,8 @@ POST /purge-all        forget all stored responses
 POST /reload           read the configuration file again
 ";
 
-/// What the admin can ask of the proxy. Called on the admin's thread ([`Control::purge`] and
-/// [`Control::reload`] on one of their own), never on a worker's.
+/// What the admin interface needs of the proxy. Called on the thread of the admin interface
+/// ([`Control::purge`] and [`Control::reload`] on threads of their own), never on a worker's.
 pub trait Control: Send + Sync {
     /// All numbers, now.
     fn metrics(&self) -> Snapshot;
@@ -269,7 +269,7 @@ async fn connections_report(
     }
 }
 
-/// Asked for in the query, or among what is accepted.
+/// Named in the query, or in `Accept`.
 fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
     let asked = query.is_some_and(|query| query.split('&').any(|part| part == "format=json"));
     let mut accepted = headers.get_all(header::ACCEPT).iter();

@@ -10,7 +10,7 @@ use weir_policy::{Phase, Phases};
 
 /// What is called when a request reaches a phase.
 pub trait Hook: Send + Sync {
-    /// A request has reached `phase`. It goes on when the future is ready.
+    /// A request has reached `phase`. It continues when the future is ready.
     fn reached(&self, phase: Phase) -> HookFuture<'_>;
 }
 

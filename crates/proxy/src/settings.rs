@@ -1,5 +1,5 @@
-//! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on
-//! reload.
+//! The configuration as the workers use it: parsed, compiled, immutable. A reload replaces all of
+//! it.
 
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl};
 use crate::hooks::Hooks;
@@ -55,12 +55,13 @@ pub(crate) struct Settings {
     read_aheads: Vec<ReadAhead>,
     /// Whole field line for Via on what we forward.
     via_lines: [String; 2],
-    /// The comment in it, which tells this process from another Weir of the same name.
+    /// The comment in it, which distinguishes this process from another Weir of the same name.
     pub(crate) instance: String,
 }
 
 impl Settings {
-    /// Compiles a valid configuration; `instance` tells this process from others of the same name.
+    /// Compiles a valid configuration; `instance` distinguishes this process from others of the
+    /// same name.
     pub(crate) fn new(config: Config, instance: &str) -> Self {
         let (routes, hops) = compile_routes(&config);
         let access = &config.access;

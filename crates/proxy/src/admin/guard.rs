@@ -47,8 +47,8 @@ enum Challenge {
     Wrong,
 }
 
-/// Whether the token is asked for in vain. Reading is free: GET and HEAD change nothing here, and
-/// must not.
+/// Whether a required token is missing or wrong. GET and HEAD need none: no endpoint may change
+/// anything for them.
 fn challenge(method: &Method, headers: &HeaderMap, token: Option<&Token>) -> Option<Challenge> {
     let token = token?;
     if method == Method::GET || method == Method::HEAD {

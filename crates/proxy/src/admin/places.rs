@@ -1,11 +1,12 @@
 //! The connections of the admin interface: how many, how long each may wait for its client, and
 //! which one is closed for a new one.
 //!
-//! A client that sends half a head 32 times must not lock the operator out: before a head is whole,
-//! no token can tell them apart. So a connection that waits for a head has little time. When all
-//! places are taken, the connection that has waited longest for its head is closed. If none waits
-//! for a head, it is the one that has waited longest for its client: to send content, to read a
-//! response, to send the next request. A connection whose purge or reload is under way is kept.
+//! A client that sends half a head 32 times must not lock the operator out: before a head is
+//! complete there is no token to distinguish them by. So a connection that waits for a head has
+//! little time. When all places are taken, the connection that has waited longest for its head is
+//! closed. If none waits for a head, it is the one that has waited longest for its client: to send
+//! content, to read a response, to send the next request. A connection whose purge or reload is
+//! under way is kept.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -22,7 +23,7 @@ use tokio::time::{Instant, timeout};
 
 use super::listener::BoundedListener;
 
-/// How long to wait for a connection that was asked to close before another one is asked.
+/// How long to wait for a connection that should close before another one is closed.
 const GIVE_WAY_LIMIT: Duration = Duration::from_millis(200);
 
 /// What bounds the admin's connections.
@@ -54,7 +55,7 @@ enum Stage {
     Head,
     /// The rest of a request.
     Request,
-    /// Us: what was asked for is being done.
+    /// The proxy: the request is carried out.
     Work,
     /// Its client, to take the answer.
     Answer,
@@ -65,7 +66,7 @@ enum Stage {
 #[derive(Debug)]
 struct State {
     stage: Stage,
-    /// When it began to wait; a head that comes byte by byte does not begin anew.
+    /// When it began to wait; a head that is received byte by byte does not restart the wait.
     since: Instant,
     gives_way: bool,
     /// The task that drives the connection.
@@ -96,7 +97,7 @@ impl Place {
         state.since = Instant::now();
     }
 
-    /// What was asked for is done as long as the result lives.
+    /// The request counts as carried out as long as the result lives.
     pub(super) fn works(&self) -> Working {
         self.enter(Stage::Work);
         Working(self.clone())

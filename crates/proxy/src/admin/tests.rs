@@ -13,7 +13,7 @@ use weir_measure::{Counters, Metric};
 use super::*;
 use std::time::Instant;
 
-/// A proxy that remembers what it was told.
+/// A proxy that records the calls.
 #[derive(Default)]
 struct Fake {
     draining: AtomicBool,
@@ -382,7 +382,7 @@ fn state_changing_request_requires_the_token_and_get_does_not() {
     ] {
         check(purge, field, 401, wrong);
     }
-    // what a later endpoint may be: asked before it is looked for
+    // the path of a later endpoint: the token is checked before the path
     check("DELETE /metrics HTTP/1.1", "", 401, missing);
     check("POST /nothere HTTP/1.1", "", 401, missing);
     for request in ["/healthz", "/metrics", "/connections", "/config", "/"] {

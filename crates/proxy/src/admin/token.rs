@@ -135,8 +135,8 @@ impl Token {
         &self.0
     }
 
-    /// Whether `presented` is this token. How long that takes depends on `presented` alone: it
-    /// tells nothing of the token.
+    /// Whether `presented` is this token. The time depends on `presented` alone, so that it
+    /// discloses nothing of the token.
     #[must_use]
     pub fn is(&self, presented: &[u8]) -> bool {
         let own = self.0.as_bytes();

@@ -1,13 +1,13 @@
-//! A stored response that was chosen for a request, and is asked about.
+//! A stored response that was chosen for a request and will be validated or completed.
 
 use std::sync::Arc;
 use weir_store::{ExpectedResponse, StoredResponse};
 
-/// A stored response that is to be validated or completed, or is there if the next hop fails.
+/// A stored response to validate or complete, or to serve if the next hop fails.
 ///
-/// Much may pass before the next hop is asked: a wait for another request's response, for an
-/// address, for a connection. What is purged in all that time must not come back with the answer.
-/// So the one is not to be had without the other.
+/// Much time may pass before the request is sent: it waits for another request's response, for an
+/// address, for a connection. A response that is purged in that time must not be stored again. So
+/// this type holds the stored response together with the expected one.
 #[derive(Debug)]
 pub(crate) struct ChosenResponse {
     pub(crate) response: Arc<StoredResponse>,

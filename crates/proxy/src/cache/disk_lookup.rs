@@ -1,7 +1,8 @@
-//! Looking on disk for what is not in memory, before the next hop is asked.
+//! The look-up on disk for a response that is not in memory, before the request is forwarded.
 //!
-//! What the page cache has is found at once; else a thread of the disk reads it, and the request
-//! waits, for a while. A large response is taken as it is: its content is read when it is sent.
+//! What the page cache has is found at once; otherwise a thread of the disk reads it, and the
+//! request waits within a limit. Of a large response only the head is read; its content is read
+//! when it is sent.
 
 use crate::client::fast;
 use crate::exchange::state::{Plan, RequestState};
@@ -20,7 +21,7 @@ use weir_wire::LineBuffer;
 /// is slower than that is rare. Beyond it the request is a miss.
 const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
 
-/// Looks for the response to a request that memory has none for; what is to be done then.
+/// Looks for a response to a request that memory has none for; returns how the request is answered.
 pub(crate) async fn run(exchange: &mut RequestState, missing: Missing) -> Plan {
     let worker = Rc::clone(&exchange.worker);
     let found = look_up(exchange).await;
@@ -86,8 +87,8 @@ async fn look_up(exchange: &RequestState) -> Option<DiskLookupResult> {
     timeout(LOOK_UP_WAIT, looking_up).await.ok()
 }
 
-/// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked
-/// for again.
+/// The response that was found cannot be read, and nothing of it was sent: it is dropped, and the
+/// request forwarded.
 pub(crate) fn unreadable(exchange: &mut RequestState, response: &Arc<StoredResponse>) -> Plan {
     forget(exchange, response);
     let now = exchange.worker.now();

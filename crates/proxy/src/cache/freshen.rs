@@ -35,7 +35,7 @@ pub(crate) struct Merging<'a> {
 
 impl<'a> Merging<'a> {
     /// Merges `update` into `stored`, whose field lines are read into `lines`. `targeted` are the
-    /// fields that decide on the listener of the request; `date` is the time of receipt.
+    /// targeted cache control fields of the request's listener; `date` is the time of receipt.
     pub(crate) fn new(
         worker: &Worker,
         targeted: &TargetedFields,
@@ -182,8 +182,8 @@ fn is_within_limits(merged: &MergedFields<'_>, worker: &Worker) -> bool {
     fields().count() <= MERGED_FIELDS_MAX && bytes <= 2 * head_bytes_max
 }
 
-/// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD,
-/// and as a part by what was asked for, which `missing` tells.
+/// Whether the response `head` is about `stored`: a 304 by its entity tag, a 200 to HEAD by all
+/// validators, a 206 also by the range that was requested, `missing`.
 pub(crate) fn fits(
     stored: &StoredResponse,
     missing: Option<&MissingRange>,

@@ -62,10 +62,10 @@ async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option
             let offered_bytes_max = exchange.read_ahead().bytes();
             hop.release(worker.net(), offered_bytes_max);
         }
-        // what was stored is dropped if it has changed: the next request for it asks. A response
-        // that is not taken is ended by closing its connection
+        // a stored response that has changed is dropped, and the next request for it is forwarded.
+        // A response that is not received to its end is stopped by closing its connection
         BackgroundResult::Answered(..) | BackgroundResult::Failed(_) => {}
-        // purged meanwhile: the next request for it asks
+        // purged meanwhile: the next request for it is forwarded
         BackgroundResult::Forgotten => {
             let gone = NotStored::Catalog(Refusal::NotResident);
             return Some(Storing::NotStored(gone));

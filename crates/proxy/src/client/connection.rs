@@ -65,9 +65,9 @@ pub(crate) struct ClientConnection {
     /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
     /// was read.
     head_began: Option<Instant>,
-    /// Tells when a head in pieces is worth parsing again.
+    /// Decides when a head that is received in pieces is parsed again.
     arrival: Arrival,
-    /// Answers whose end the kernel has not taken.
+    /// Responses whose end the kernel has not accepted yet.
     unsent: Option<Box<UnsentResponses>>,
     /// Place among the connections that a drain wakes.
     sleeper: Option<usize>,
@@ -137,7 +137,7 @@ impl ClientConnection {
         }
     }
 
-    /// Carries an exchange out; `true` if the connection may go on.
+    /// Carries out an exchange; `true` if the connection may be used further.
     async fn answer(&mut self, exchange: Box<RequestState>) -> bool {
         let mut stream = ClientStream::http1(Http1Client {
             socket: &self.stream,
@@ -305,15 +305,16 @@ impl ClientConnection {
         let _ = self.arrival.is_worth_reading(&self.unread, &settings.heads);
     }
 
-    /// The kernel has all of `outgoing`, or the client has `left`.
+    /// Reports that the kernel has accepted all of `outgoing`, or that the client has disconnected
+    /// (`left`).
     fn report_unsent(&mut self, left: bool) {
         if let Some(unsent) = self.unsent.take() {
             unsent.report(&self.worker.log_sinks(), self.facts(), left);
         }
     }
 
-    /// Writes `bytes`; what the kernel does not take waits in `outgoing`. Yields how many it took;
-    /// `None` if the client has left.
+    /// Writes `bytes`; what the kernel does not accept waits in `outgoing`. Returns how many it
+    /// accepted; `None` if the client has disconnected.
     fn send(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Option<usize> {
         if bytes.is_empty() {
             return Some(0);
@@ -352,7 +353,8 @@ impl ClientConnection {
     /// Waiting for a request, or for the rest of one.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         let idle = self.unread.is_empty();
-        // a request that the kernel holds already is served: the reactor tells of it in a moment
+        // a request that the kernel has received already is served: the reactor reports it in a
+        // moment
         if idle && self.worker.shared.is_draining() && next_hops::is_quiet(&self.stream) {
             return Poll::Ready(Turn::Close);
         }

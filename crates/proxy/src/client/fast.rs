@@ -1,7 +1,7 @@
 //! The fast path: a request is parsed, judged and answered from memory in one pass.
 //!
-//! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`],
-//! and so does every request if a phase is hooked.
+//! A request that cannot be answered so (a miss, a large response, a tunnel) leaves the fast path
+//! as a [`RequestState`], and so does every request if a phase is hooked.
 
 use crate::cache::chosen::ChosenResponse;
 use crate::config::Mode;
@@ -114,8 +114,8 @@ impl Receiver<'_> {
     }
 }
 
-/// Takes one request from the front of the input; an answer made at once is appended to `out`, and
-/// to `served` what is to be said of it once the kernel has it.
+/// Takes one request from the front of the input; a response made at once is appended to `out`, and
+/// its log to `served`, to be reported once the kernel has accepted the response.
 pub(crate) fn take(
     receiver: &Receiver<'_>,
     Input { bytes: input, at }: Input<'_>,
@@ -216,7 +216,7 @@ fn leave(
     receiver.exchange(request, decided, log)
 }
 
-/// Judges a request that left the fast path before, and chooses what answers it.
+/// Judges a request that left the fast path before this step, and chooses its response.
 pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
     let (worker, settings) = (Rc::clone(&exchange.worker), Arc::clone(&exchange.settings));
     let (client, request) = (exchange.client.clone(), exchange.request.clone());
@@ -268,8 +268,8 @@ pub(crate) fn begin(
     Ok(receiver.exchange(Request::new(&request, head), decided, log))
 }
 
-/// A response in memory that is copied behind its head, for a request whose content need not be
-/// read away first.
+/// A response in memory that is copied behind its head, for a request without content that must be
+/// read first.
 fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
     let body = &response.body;
     request.is_shareable() && body.len() <= heads::INLINE_BYTES_MAX && body.is_in_memory()
@@ -311,8 +311,8 @@ fn choose(
     (tx, plan, key)
 }
 
-/// Steps the transaction with what was found. If the next hop is to be asked about it, the answer
-/// is expected from now on. Inlined as [`choose`] is.
+/// Steps the transaction with the stored response that was found. If it must be validated or
+/// completed, the response to that is expected from now on. Inlined as [`choose`] is.
 #[inline(always)]
 pub(crate) fn found(
     tx: &mut Transaction,
@@ -364,7 +364,7 @@ pub(crate) fn missing(
     plan_of(&commands)
 }
 
-/// What is to be done where nothing was found.
+/// How the request is answered where nothing was found.
 pub(crate) fn plan_of(commands: &Commands) -> Plan {
     match commands.first() {
         Some(Command::Forward(forwarding)) => Plan::Forward {
@@ -375,7 +375,7 @@ pub(crate) fn plan_of(commands: &Commands) -> Plan {
     }
 }
 
-/// Whether a stored part holds all that is asked for (RFC 9111 §3.3).
+/// Whether a stored part holds the requested range (RFC 9111 §3.3).
 fn covers(
     facts: &RequestFacts,
     fields: &[FieldLine<'_>],
@@ -387,7 +387,7 @@ fn covers(
         form,
         ServedForm::Whole | ServedForm::Unsized | ServedForm::Part(_) | ServedForm::Unsatisfiable
     );
-    // without the complete length no range can be told from another
+    // without the complete length the requested range is not known
     if has_content && part.complete_length().is_none() {
         return Covers::Lacking;
     }

@@ -1,7 +1,7 @@
 //! Every wait, buffer and count of connections has a limit; these are the ones that an operator may
 //! change.
 //!
-//! Most times are lengths of silence: a slow peer that goes on is not cut off.
+//! Most times are lengths of silence: a slow peer that still sends or receives is not cut off.
 
 use crate::config::invalid::Invalid;
 use crate::config::setting::table;

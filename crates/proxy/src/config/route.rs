@@ -1,4 +1,4 @@
-//! Which next hops a gateway asks, by host and path prefix.
+//! Which next hops a gateway forwards to, by host and path prefix.
 
 use crate::config::invalid::Invalid;
 use crate::config::listener::Listener;
@@ -218,8 +218,8 @@ fn describe(route: &Route) -> String {
     }
 }
 
-/// As far as the text tells; what interfaces, hosts file and name servers say is asked when the
-/// proxy starts and connects.
+/// As far as the text shows. Interfaces, hosts file and name servers are consulted when the proxy
+/// starts and connects.
 fn leads_back(hop: &NextHopUrl, own: &BTreeSet<SocketAddr>) -> bool {
     let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     let is_localhost = |name: &str| name == "localhost" || name.ends_with(".localhost");

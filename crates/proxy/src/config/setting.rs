@@ -22,7 +22,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A setting whose value is of type `T`.
+    /// A setting with a value of type `T`.
     #[must_use]
     pub fn new<T: Form>(path: impl Into<String>, reason: &[&str]) -> Self {
         let lines: Vec<&str> = reason.iter().map(|line| line.trim()).collect();

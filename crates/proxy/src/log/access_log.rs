@@ -1,9 +1,9 @@
 //! The access log: one line per request, written by a thread of its own.
 //!
 //! A worker formats the line into a buffer of its thread and appends it to a bounded queue: no
-//! system call, no allocation, and no waiting for whatever the log is written to. A full queue or a
-//! failing destination drops lines and counts them. The writer wakes for the first line, lets
-//! others join for a moment, and writes them together.
+//! system call, no allocation, and no wait for the destination of the log. A full queue or a
+//! failing destination drops lines and counts them. The writer wakes for the first line, waits a
+//! moment for more, and writes them together.
 
 mod calendar;
 mod combined;
@@ -32,11 +32,11 @@ pub(crate) use entry::{Entry, RequestLine};
 use calendar::Stamp;
 use queue::Queue;
 
-/// Hears what the operator should know, a line each.
+/// Called with messages for the operator, a line each.
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How long dropping an [`AccessLog`] waits for its last lines: longer would let a blocked pipe
-/// hold up the end.
+/// How long dropping an [`AccessLog`] waits for its last lines: a blocked pipe must not delay the
+/// end of the process for longer.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a line is written.
@@ -101,7 +101,7 @@ struct Scratch {
 }
 
 impl AccessLog {
-    /// Opens `destination` and starts the writer, which tells `say` once if it cannot write, and
+    /// Opens `destination` and starts the writer, which calls `say` once if it cannot write, and
     /// again only for another file. At most `queue_lines` lines (at least 1) and 16 MiB wait for
     /// it.
     ///
@@ -159,8 +159,8 @@ impl AccessLog {
         });
     }
 
-    /// Opens the path anew, after it was moved away; lines written from now on go there. Nothing
-    /// for other destinations.
+    /// Opens the path again, after the file was moved away; lines written from now on go there.
+    /// Nothing for other destinations.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.queue.close();
         let done = self.queue.flush(CLOSE_LIMIT);
-        // a writer that is stuck is left behind: it owns all that it uses
+        // a blocked writer keeps running: it owns all that it uses
         if let Some(thread) = self.thread.take().filter(|_| done) {
             let _panicked = thread.join();
         }

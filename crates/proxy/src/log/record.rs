@@ -3,13 +3,13 @@
 //! A worker hands a [`Finished`] over for each request that has ended, and never waits: the queue
 //! is bounded in requests and in bytes, and what finds no room is dropped and counted. A thread of
 //! its own, of lower priority than the workers, takes them out and gives them to a [`Recorder`],
-//! which may be as slow as it likes. Nothing here knows of files, or of names that are to be
-//! hidden.
+//! which may be as slow as it likes. This module has nothing to do with files, or with hiding
+//! names.
 //!
-//! Without a recorder a request costs one comparison more.
+//! Without a recorder a request costs one more comparison.
 //!
-//! Requests of clients alone: what is asked in the background, opened ahead, or asked of the admin
-//! interface is not a client's request.
+//! Only requests of clients are recorded: not those in the background, not connections opened
+//! ahead, not requests to the admin interface.
 
 mod content_times;
 mod details;
@@ -176,7 +176,7 @@ fn run(
         recorder.take(finished, tally);
     };
     loop {
-        // asked before the queue is found empty: it is not filled afterwards
+        // read before the queue is found empty: it is not filled afterwards
         let is_over = closing.load(Ordering::Acquire);
         match inbox.recv_timeout(if is_over { Duration::ZERO } else { TICK }) {
             Ok(first) => {
@@ -198,7 +198,7 @@ fn run(
     recorder.end(tally);
 }
 
-/// Lets the workers go first.
+/// Lowers its priority below that of the workers.
 fn step_back() {
     // of this thread alone, as Linux reads "this process"; elsewhere it would be all of them
     #[cfg(target_os = "linux")]

@@ -20,12 +20,14 @@ pub(crate) struct LogSinks<'a> {
     pub(crate) recorder: Option<&'a Record>,
 }
 
-/// A request whose response has ended: the kernel has all of it, or the client has left.
+/// A request whose response has ended: the kernel has accepted all of it, or the client has
+/// disconnected.
 #[derive(Clone, Copy)]
 pub(crate) struct FinishedRequest<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) client: ClientFacts<'a>,
-    /// The request in words; for the access log alone. `None` if what came was no request.
+    /// The request in words; for the access log alone. `None` if the bytes received were no
+    /// request.
     pub(crate) line: Option<RequestLine<'a>>,
     /// Request head and response head as they were received and sent; for the recorder alone, of a
     /// request whose log has no details. `None` if what came was no request.

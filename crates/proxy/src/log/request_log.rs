@@ -87,7 +87,7 @@ pub(crate) struct RequestLog {
     pub(super) read_ahead_max_bytes: u64,
     /// Status sent to the client; 0 if none was.
     pub(super) status: u16,
-    /// The next hop asked, if one was.
+    /// The next hop, if the request was forwarded.
     pub(super) next_hop: Option<SocketAddr>,
     /// Its connection was open before.
     pub(super) next_hop_reused: bool,
@@ -227,7 +227,8 @@ impl RequestLog {
         self.next_hop_overhead_bytes -= bytes;
     }
 
-    /// A final response head came from the next hop; whether it lets the connection be used again.
+    /// A final response head was received from the next hop; `is_persistent` if the connection can
+    /// be used again after it.
     pub(crate) fn answered(&mut self, is_persistent: bool) {
         self.detail(|details| details.answered(is_persistent));
     }
@@ -316,12 +317,12 @@ impl RequestLog {
         }
     }
 
-    /// A clock for when content leaves; it runs if a recorder reads it.
+    /// A clock for when content is sent; it runs if a recorder reads it.
     pub(crate) fn content_times(&self) -> ContentTimes {
         ContentTimes::new(self.details.is_some())
     }
 
-    /// When content left.
+    /// When content was sent.
     pub(crate) fn content_left(&mut self, times: ContentTimes) {
         self.detail(|details| details.content_left(times));
     }

@@ -1,7 +1,6 @@
-//! Requests that were answered at once, until the kernel has their responses.
+//! Requests that were answered at once, until the kernel has accepted their responses.
 //!
-//! Their time ends there, and so does what is logged and recorded of them. One look at the clock is
-//! enough for all that left in one write.
+//! Their time, log and record end there. The clock is read once for all responses of one write.
 
 use super::access_log::RequestLine;
 use super::client::ClientFacts;
@@ -37,8 +36,8 @@ pub(crate) struct ServedRequest {
 }
 
 impl ServedRequest {
-    /// Reports its time, its line and its row: at `now` the kernel had its response, or the client
-    /// was found to have left.
+    /// Reports its time, its line and its row: at `now` the kernel had accepted its response, or
+    /// the client had disconnected.
     fn report(
         &mut self,
         sinks: &LogSinks<'_>,
@@ -82,7 +81,7 @@ impl ServedRequest {
     }
 }
 
-/// Requests whose responses the kernel has not taken whole.
+/// Requests whose responses the kernel has not accepted entirely.
 pub(crate) struct UnsentResponses {
     settings: Arc<Settings>,
     served: Vec<ServedRequest>,
@@ -92,7 +91,7 @@ pub(crate) struct UnsentResponses {
 }
 
 impl UnsentResponses {
-    /// Reports them: the kernel has everything, or the client has left.
+    /// Reports them: the kernel has accepted everything, or the client has disconnected.
     pub(crate) fn report(
         mut self,
         sinks: &LogSinks<'_>,
@@ -110,8 +109,8 @@ impl UnsentResponses {
     }
 }
 
-/// Reports what the kernel has at `now`, the first `written` bytes of `sent`; yields the rest. No
-/// `written`: the client has left.
+/// Reports the requests whose responses are in the first `written` bytes of `sent`, which the
+/// kernel has accepted at `now`; returns the rest. Without `written`, the client has disconnected.
 pub(crate) fn report(
     sinks: &LogSinks<'_>,
     client: ClientFacts<'_>,

@@ -72,7 +72,7 @@ impl From<ConnectFailure> for AnswerReason {
 }
 
 impl Answer {
-    /// An answer after which the connection goes on.
+    /// A response after which the connection is used further.
     pub(crate) fn open(status: u16, reason: AnswerReason) -> Self {
         Self {
             status,
@@ -108,7 +108,8 @@ impl Answer {
         )
     }
 
-    /// 504: nothing usable is stored and the client forbids asking (RFC 9111 §5.2.1.7).
+    /// 504: nothing usable is stored and the client forbids to forward the request (RFC 9111
+    /// §5.2.1.7).
     pub(crate) fn only_if_cached() -> Self {
         Self::open(
             504,
@@ -120,8 +121,8 @@ impl Answer {
         )
     }
 
-    /// 200 to an OPTIONS that is for us: it asks the proxy itself, or may go no further (RFC 9110
-    /// §7.6.2, §9.3.7).
+    /// 200 to an OPTIONS for the proxy itself: by its target, or because Max-Forwards is 0 (RFC
+    /// 9110 §7.6.2, §9.3.7).
     pub(crate) fn options() -> Self {
         Self::open(
             200,

@@ -1,7 +1,7 @@
 //! A request as facts, for as long as it lasts.
 //!
-//! What carried it is forgotten here: next hops are asked, keys are made and lines are logged from
-//! these facts, whatever the version of the client.
+//! They do not depend on the HTTP version of the client: requests to next hops, keys and log lines
+//! are made from them alone.
 
 use super::fields::FieldSection;
 use super::judge::ReceivedRequest;
@@ -17,7 +17,7 @@ use weir_wire::{BodyLength, RequestHead, Version};
 pub(crate) struct Request {
     /// How its listener takes requests.
     pub(crate) mode: Mode,
-    /// The method, as far as a cache tells methods apart.
+    /// The method, as far as a cache distinguishes methods.
     pub(crate) method: Method,
     /// The form of its target.
     pub(crate) form: Form,
@@ -31,7 +31,7 @@ pub(crate) struct Request {
     pub(crate) body: BodyLength,
     /// The client takes another response on its connection.
     pub(crate) is_persistent: bool,
-    /// The client asks to switch protocols, and we may pass that on.
+    /// The client requests to switch protocols, and the proxy may forward that.
     pub(crate) upgrade: bool,
     text: Rc<Text>,
     path: PathAt,

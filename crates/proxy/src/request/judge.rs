@@ -1,5 +1,5 @@
-//! The request head, judged: what it asks for, of whom, and whether it may (phases request head and
-//! authorise).
+//! Judges a request head: its target, its next hop, and whether it is permitted (phases request
+//! head and authorise).
 //!
 //! One canonical target comes out of here, and routing, key, rules and forwarding use nothing else
 //! (RFC 9110 §7.1). Anything ambiguous is refused, never repaired (RFC 9112 §6.3, §11.2).
@@ -25,7 +25,7 @@ pub(crate) struct ReceivedRequest<'a> {
     pub(crate) facts: RequestFacts,
     /// The client's connection may be used again.
     pub(crate) is_persistent: bool,
-    /// The client asks to switch protocols, and we may pass that on.
+    /// The client requests to switch protocols, and the proxy may forward that.
     pub(crate) upgrade: bool,
 }
 
@@ -101,8 +101,8 @@ impl<'a> ReceivedRequest<'a> {
         })
     }
 
-    /// Whether the form of the request allows that its response comes from the cache or is stored:
-    /// it has no content, and asks for no other protocol.
+    /// Whether the form of the request permits a response from the cache, or one that is stored: it
+    /// has no content, and no switch of protocols.
     pub(crate) fn is_shareable(&self) -> bool {
         !self.upgrade && matches!(self.body, BodyLength::None | BodyLength::Exact(0))
     }
@@ -189,8 +189,8 @@ fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Ans
     Ok(())
 }
 
-/// Whether Upgrade names a protocol we let through. HTTP/2 is none: in its tunnel every further
-/// request would pass by routes, rules and log, and RFC 9113 §3.1 has dropped that way.
+/// Whether Upgrade names a permitted protocol. HTTP/2 is not permitted: in its tunnel further
+/// requests would bypass routes, rules and log, and RFC 9113 §3.1 has dropped the upgrade.
 fn has_upgrade(head: &RequestHead<'_, '_>) -> bool {
     let mut protocols = lines_named(head.fields, "upgrade")
         .flat_map(list_elements)

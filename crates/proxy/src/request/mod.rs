@@ -1,4 +1,4 @@
-//! The request head as facts: what is asked for, and whether it may be.
+//! The request head as facts, and the judgement whether it is permitted.
 
 pub(crate) mod answer;
 pub(crate) mod facts;

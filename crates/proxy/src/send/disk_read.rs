@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use weir_disk::{Extent, ReadError};
 use weir_store::Block;
 
-/// How long a read of content may take. Beyond it the device is as good as gone: a rotating one
-/// that is busy answers within a second or two.
+/// How long a read of content may take. A busy rotating device answers within a second or two; one
+/// that takes longer than this counts as failed.
 pub(crate) const READ_WAIT: Duration = Duration::from_secs(10);
 
 /// Why content could not be read.

@@ -16,8 +16,8 @@ use weir_semantics::{
 use weir_store::{PieceRef, StoredResponse};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
 
-/// Content up to this size is copied behind its head and leaves in one write; beyond it the copy
-/// costs more than a second piece.
+/// Content up to this size is copied behind its head and sent in one write; a larger copy costs
+/// more than a second piece.
 pub(crate) const INLINE_BYTES_MAX: u64 = 16 * 1024;
 
 /// In what form a stored response answers a request.

@@ -1,8 +1,8 @@
 //! A piece of a stored response's content on its way to a client: from memory, or from disk.
 //!
-//! What is on disk leaves by `sendfile` where it is in the page cache and was verified since it
-//! came there; else it is read and verified by the disk's threads, and sent from memory. The worker
-//! never waits for a device.
+//! Content on disk is sent by `sendfile` if the page cache has it and it was verified there;
+//! otherwise the disk's threads read and verify it, and it is sent from memory. The worker never
+//! waits for a device.
 
 use crate::send::disk_read::{ContentReadError, DiskRead};
 use std::future::poll_fn;
@@ -34,7 +34,7 @@ pub(crate) struct StoredPiece {
     read_error: Option<ContentReadError>,
 }
 
-/// How the next bytes are to be written.
+/// How the next bytes are written.
 enum Next {
     /// From memory.
     Memory,
@@ -70,8 +70,8 @@ impl StoredPiece {
         self.read_error
     }
 
-    /// Ready once its first bytes can be sent, `by_file` if the stream can: while nothing was
-    /// promised, what cannot be read is a miss.
+    /// Ready once its first bytes can be sent, `by_file` if the stream can do so. Before the head
+    /// is sent, a piece that cannot be read makes the request a miss.
     ///
     /// # Errors
     ///
@@ -88,11 +88,13 @@ impl StoredPiece {
         self.response.body.is_in_memory()
     }
 
-    /// Sends what is queued, then what follows of the piece, once; the bytes of it that were taken.
+    /// Sends what is queued, then the next bytes of the piece, in one call; returns how many bytes
+    /// of the piece were accepted.
     ///
     /// # Errors
     ///
-    /// The client has left, or the piece cannot be read: then there is a [`Self::read_error`].
+    /// The client has disconnected, or the piece cannot be read: then there is a
+    /// [`Self::read_error`].
     pub(crate) fn poll_send(
         &mut self,
         response: &mut ResponseSender<'_>,

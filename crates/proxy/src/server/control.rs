@@ -36,7 +36,7 @@ pub struct Control {
     runtime: tokio::runtime::Runtime,
     /// The admin interface as bound; a restart alone changes it.
     admin: AdminAddress,
-    /// What it asks for.
+    /// The token that it requires.
     token: ArcSwapOption<Token>,
 }
 
@@ -89,7 +89,7 @@ impl Control {
         })
     }
 
-    /// With an admin interface at `address`, as bound, that asks for `token`.
+    /// With an admin interface at `address`, as bound, that requires `token`.
     pub(crate) fn with_admin(mut self, address: AdminAddress, token: Option<Token>) -> Self {
         self.admin = address;
         self.token.store(token.map(Arc::new));
@@ -155,8 +155,8 @@ impl Control {
     }
 
     /// Refuses next hops at one of the addresses in `own`, by address, by the hosts file, or by the
-    /// name of the loopback. What name servers say is asked when a connection is made: at start
-    /// there may be none.
+    /// name of the loopback. Name servers are consulted when a connection is made: at start there
+    /// may be none.
     fn refuse_own_next_hops(&self, config: &Config, own: &OwnAddresses) -> Result<(), StartError> {
         for hop in config.routes.iter().flat_map(|route| &route.next_hops) {
             let known = match hop.host.ip() {
@@ -244,8 +244,8 @@ impl Control {
         Ok((sockets, role))
     }
 
-    /// Makes the configuration anew and puts it in force; a bad one is refused whole, and the old
-    /// one stays.
+    /// Reads the configuration again and puts it in force. A bad one is refused as a whole, and the
+    /// old one stays.
     ///
     /// # Errors
     ///
@@ -288,8 +288,8 @@ impl Control {
         }
     }
 
-    /// The token of `config`. The address stays as it is until a restart: it must not be left
-    /// without one.
+    /// The token of `config`. The address does not change until a restart: it must not lose its
+    /// token.
     fn next_token(&self, config: &Config) -> Result<Option<Arc<Token>>, String> {
         let token = read_token(&config.admin.token_file).map_err(|error| error.to_string())?;
         if token.is_none() && self.admin.is_public() {
@@ -332,7 +332,8 @@ impl Control {
         self.settle([purge])
     }
 
-    /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; how many responses left.
+    /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; returns how many
+    /// responses were dropped.
     fn settle<const N: usize>(&self, purges: [Purge; N]) -> Result<u64, PurgeFailure> {
         let purged = purges.iter().map(|purge| purge.removed as u64).sum();
         let counters = self.shared.common_counters();
@@ -400,8 +401,8 @@ impl Control {
         snapshot
     }
 
-    /// Stops accepting, lets what is under way finish within the limit, cuts the rest; whether
-    /// nothing was cut.
+    /// Stops accepting, waits within the limit for requests under way, cuts the others; returns
+    /// whether nothing was cut.
     pub(crate) fn drain(&self) -> bool {
         self.shared.network.advance(Stage::Draining);
         let limit = self
@@ -424,7 +425,7 @@ impl Control {
         finished
     }
 
-    /// Lets the recorder finish, once no request is served any more.
+    /// Waits for the recorder to finish, once no request is served any more.
     pub(crate) fn close_record(&self) {
         if let Some(record) = &self.shared.record {
             record.close();

@@ -1,4 +1,4 @@
-//! The disk tier as the configuration wants it: where it is, how large, and what it counts.
+//! The disk tier as configured: its directories, its size, its counters.
 
 use crate::config::{self, Config};
 use crate::server::advice;
@@ -25,7 +25,7 @@ const DEFAULT_SHARE: u64 = 10;
 pub struct DiskTier {
     /// Where it is, and how much it may take; none if there is none.
     pub directories: Vec<DirectoryConfig>,
-    /// Why there is none although one was wanted.
+    /// Why there is none although one is configured.
     pub problem: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct DiskTier {
 ///
 /// # Errors
 ///
-/// A directory that was asked for and cannot be used; one that another process uses; one of a newer
+/// A directory that is configured and cannot be used; one that another process uses; one of a newer
 /// version.
 pub(crate) fn open(
     config: &Config,
@@ -191,7 +191,7 @@ fn set_aside(store: &Path) -> String {
     )
 }
 
-/// XDG Base Directory Specification: a path that is not absolute is to be ignored.
+/// XDG Base Directory Specification: a path that is not absolute is ignored.
 fn default_path(
     cache_home: Option<std::ffi::OsString>,
     home: Option<std::ffi::OsString>,

@@ -17,8 +17,8 @@ impl Hook for Silent {
     }
 }
 
-/// Takes a request for `/stored` where `hooked` phases are hooked: what it had reached when it left
-/// the fast path, and its plan; `None` if it was answered at once.
+/// Takes a request for `/stored` with hooks on the phases `hooked`; returns the phase at which it
+/// left the fast path, and its plan, or `None` if it was answered at once.
 fn left(connection: &Connection, hooked: Phases) -> Option<(Phases, Plan)> {
     let worker = &connection.worker;
     let config = worker.settings().config.clone();

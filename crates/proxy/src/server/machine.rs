@@ -1,5 +1,5 @@
-//! What a configuration asks of this machine: memory, disk, open files; and whether what it names
-//! can be used.
+//! Compares a configuration with this machine: memory, disk, open files; and whether the paths it
+//! names can be used.
 
 use crate::admin::Token;
 use crate::config::{Config, Invalid};
@@ -132,9 +132,9 @@ impl fmt::Display for CrowdedDisk {
     }
 }
 
-/// The file systems that cannot give now what the directories on them may take. A start does not
-/// fail for it, since others may have filled the file system after the store was made, and the
-/// store does with less; the operator is told.
+/// The file systems with less free space than the directories on them may take. The proxy starts
+/// all the same, as others may have filled the file system after the store was made, and the store
+/// works with less; the operator gets a warning.
 #[must_use]
 pub fn crowded_disks(config: &Config) -> Vec<CrowdedDisk> {
     if !config.disk.enabled || !config.cache.enabled {

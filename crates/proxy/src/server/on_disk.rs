@@ -1,5 +1,4 @@
-//! What a store on disk says, for whom reads it while no proxy runs: the key of a URL, and what is
-//! kept beside content.
+//! Reads a store on disk while no proxy runs: the key of a URL, and what is stored beside content.
 
 use crate::config::Mode;
 use crate::request::judge::key_of;
@@ -8,7 +7,7 @@ use weir_policy::{Digest, Secret};
 use weir_semantics::{Authority, HostName, Method, Scheme, canonical_target};
 use weir_store::record::{Line, Record, variant_key};
 
-/// What a record is, as far as a person wants to know.
+/// A record, as it is shown to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OnDisk {
     /// A response.
@@ -88,7 +87,7 @@ impl RulesOnDisk {
 ///
 /// Says why this is no URL that is cached.
 pub fn key_of_url(mode: Mode, url: &str, secret: &Secret) -> Result<Digest, String> {
-    // a URL names its host; the default is asked for and not used
+    // a URL names its host; the parameter is required and not used
     let host = HostName::parse("localhost").map_err(|error| error.to_string())?;
     let default = Authority { host, port: None };
     if !url.contains("://") {

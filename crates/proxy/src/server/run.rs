@@ -39,8 +39,8 @@ const DNS_STALE_MAX: Duration = Duration::from_secs(3600);
 /// Name look-ups under way at once.
 const DNS_LOOKUPS_MAX: usize = 256;
 
-/// Makes the configuration anew, for `SIGHUP` and `POST /reload`: the new one, or the whole text of
-/// what is wrong.
+/// Reads the configuration again, for `SIGHUP` and `POST /reload`: the new one, or the whole text
+/// of what is wrong.
 pub type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
 
 /// Writes a configuration as text, for `/config`.
@@ -48,7 +48,7 @@ pub type Describe = Box<dyn Fn(&Config) -> String + Send + Sync>;
 
 /// What a proxy needs beside its configuration.
 pub struct Options {
-    /// Makes the configuration anew.
+    /// Reads the configuration again.
     pub reload: Reload,
     /// Writes it as text.
     pub describe: Describe,
@@ -56,7 +56,7 @@ pub struct Options {
     pub clock: Clock,
     /// The file system of the disk tier.
     pub files: Arc<dyn Files>,
-    /// Hears what the operator should know of the disk tier and the access log, a line each.
+    /// Called with messages of the disk tier and the access log for the operator, a line each.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
     /// Has the allocator give unused memory back to the system, as far as the thread can that calls
     /// it: every few seconds on each worker. What one thread allocated and another freed stays with
@@ -332,8 +332,8 @@ const WORKER_DESCRIPTORS: u64 = 8;
 /// its 32 connections, the resolver, the log, signals, standard streams.
 const HOUSE_DESCRIPTORS: u64 = 48;
 
-/// Clients at once: as configured, or half of the descriptors left when the house has its own: the
-/// other half is for next hops.
+/// Clients at once: as configured, or half of the descriptors that the process does not need
+/// itself: the other half is for next hops.
 pub(crate) fn clients_max(config: &Config) -> usize {
     if config.limits.clients_max > 0 {
         return config.limits.clients_max as usize;
@@ -423,7 +423,7 @@ fn secret() -> Secret {
     Secret(bytes)
 }
 
-/// Tells this process from others of the same name, in Via.
+/// Distinguishes this process from others of the same name, in Via.
 fn instance() -> String {
     format!("{:08x}", RandomState::new().hash_one(3_u8) >> 32)
 }

@@ -17,12 +17,12 @@ pub enum Stopped {
 }
 
 /// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `ready` is called once
-/// signals are taken: one that comes before would end the process. `tell` gets lines for the
-/// operator.
+/// signals are handled: one that is received before ends the process. `tell` is called with lines
+/// for the operator.
 ///
 /// # Errors
 ///
-/// The signals cannot be taken.
+/// The signal handlers cannot be installed.
 pub fn run_until_signalled(
     proxy: Proxy,
     ready: &dyn Fn(&Proxy),
@@ -67,7 +67,7 @@ pub fn run_until_signalled(
 /// Ends a drain at once; never `true`.
 async fn cut(proxy: &Proxy, draining: JoinHandle<bool>) -> bool {
     proxy.control().shared().network.advance(Stage::Cut);
-    // it may find no connection left, since we closed them
+    // it may find no connection, since we closed them
     let _ = draining.await;
     false
 }

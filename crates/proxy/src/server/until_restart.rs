@@ -1,12 +1,12 @@
-//! What of a configuration a reload cannot change: it keeps its value until the next start, and the
-//! operator is told so.
+//! The settings that a reload cannot change: they keep their values until the next start, and the
+//! operator gets a line about it.
 
 use crate::config::Config;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The configuration that is in force when `wanted` is loaded by a proxy that was started with
-/// `started`: what cannot change keeps its value, and a line says so for each key.
+/// `started`: settings that cannot change keep their values, with a line for each of them.
 pub(crate) fn keep(started: &Config, wanted: Config) -> (Config, String) {
     let mut kept = wanted.clone();
     kept.workers = started.workers;

@@ -11,7 +11,7 @@ use weir_policy::fetch::{self, Chance, NoBackgroundValidation};
 use weir_policy::verdict::Storing;
 use weir_policy::{Digest, Now, StoredFacts};
 
-/// How often targets that must be forwarded were asked for lately.
+/// How often targets that must be forwarded were requested lately.
 #[derive(Debug)]
 pub(crate) struct Popularity(Mutex<fetch::Popularity>);
 
@@ -23,12 +23,12 @@ impl Default for Popularity {
 }
 
 impl Popularity {
-    /// `key` was asked for.
+    /// `key` was requested.
     pub(crate) fn note(&self, key: Digest) {
         lock(&self.0).note(key);
     }
 
-    /// The chance that it is asked for again.
+    /// The chance that it is requested again.
     pub(crate) fn again(&self, key: Digest) -> Chance {
         lock(&self.0).again(key)
     }
@@ -44,7 +44,7 @@ impl Background {
         Self(Mutex::new(fetch::Background::new(rate_bytes_s)))
     }
 
-    /// A new rate; what was saved up is gone.
+    /// Sets a new rate; bytes that were saved up are dropped.
     pub(crate) fn set_rate(&self, rate_bytes_s: u64) {
         *lock(&self.0) = fetch::Background::new(rate_bytes_s);
     }
@@ -54,7 +54,7 @@ impl Background {
         lock(&self.0).rate_bytes_s() == 0
     }
 
-    /// Bytes that are left now.
+    /// Bytes that may be taken now.
     pub(crate) fn free(&self, now: Now) -> u64 {
         lock(&self.0).free(now)
     }
@@ -133,11 +133,11 @@ impl Allowance {
 pub(crate) struct Refreshes(Mutex<fetch::BackgroundValidations<Digest>>);
 
 impl Refreshes {
-    /// `stored`, the response of `key`, is to be validated.
+    /// Begins a validation of `stored`, the response of `key`.
     ///
     /// # Errors
     ///
-    /// Why it is not now.
+    /// Why it does not begin now.
     pub(crate) fn begin(
         &self,
         now: Now,

@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) give_back_memory: fn(),
     /// Stale responses that are validated in the background.
     pub(crate) refreshes: Refreshes,
-    /// Targets that are being asked for.
+    /// Targets with collapsed requests.
     pub(crate) collapsed: Arc<CollapsedRequests>,
     /// For readers far behind of what is not kept.
     pub(crate) passing: Arc<PassingRoom>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Where the token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenFile {
-    /// Nothing asks for one: `"off"`.
+    /// None is required: `"off"`.
     Off,
     /// In this file.
     At(PathBuf),

@@ -20,7 +20,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) client: SocketAddr,
     /// Not the first request on the client's connection.
     pub(crate) client_reused: bool,
-    /// What was asked.
+    /// The request.
     pub(crate) request: RequestLine<'a>,
     /// What was decided.
     pub(crate) verdict: &'a Verdict,

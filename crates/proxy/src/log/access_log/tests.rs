@@ -308,7 +308,7 @@ fn deaf() -> Say {
     Arc::new(|_| {})
 }
 
-/// What is told comes out of the other end.
+/// Requests that are reported are read at the other end.
 fn listening() -> (Say, std::sync::mpsc::Receiver<String>) {
     let (sender, said) = std::sync::mpsc::channel();
     let say = move |line: &str| sender.send(line.to_owned()).expect("the test listens");

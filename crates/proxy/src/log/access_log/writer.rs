@@ -75,8 +75,8 @@ impl Output {
         Ok(())
     }
 
-    /// As the standard one, but `rest` tells how far it got, and a destination that would block is
-    /// waited for.
+    /// As the method of the standard library, but `rest` shows how much was written, and it waits
+    /// for a destination that would block.
     fn write_all(&mut self, rest: &mut &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             match self.file.write(rest) {

@@ -1,4 +1,4 @@
-//! When content left for the client.
+//! When content was sent to the client.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ impl ContentTimes {
         }
     }
 
-    /// So much content has left until now.
+    /// Called with how much content was sent until now, bytes.
     pub(crate) fn reach(&mut self, content_bytes: u64) {
         if self.is_wanted && content_bytes > self.content_bytes {
             self.content_bytes = content_bytes;
@@ -27,7 +27,7 @@ impl ContentTimes {
         }
     }
 
-    /// When the first and the last byte left.
+    /// When the first and the last byte were sent.
     pub(crate) fn first_last(&self) -> Option<(Instant, Instant)> {
         self.first_last
     }

@@ -53,7 +53,7 @@ impl RecordDetails {
         self.asked = Some(Instant::now());
     }
 
-    /// A final head came; whether it lets the connection be used again.
+    /// A final head was received; `is_persistent` if the connection can be used again after it.
     pub(crate) fn answered(&mut self, is_persistent: bool) {
         if let (Some(next_hop), Some(asked)) = (&mut self.next_hop, self.asked) {
             next_hop.response_us = Some(micros(asked, Instant::now()));
@@ -84,7 +84,7 @@ impl RecordDetails {
         self.request_content_bytes = Some(to_next_hop);
     }
 
-    /// When content left.
+    /// When content was sent.
     pub(crate) fn content_left(&mut self, times: ContentTimes) {
         self.content_times = times;
     }

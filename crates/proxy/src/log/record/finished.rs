@@ -26,7 +26,7 @@ pub struct Finished {
     pub first_byte_us: Option<u64>,
     /// When it took the last one; without content, when the request was done with.
     pub last_byte_us: u64,
-    /// The next hop that was asked last, if one was.
+    /// The next hop of the last attempt, if the request was forwarded.
     pub next_hop: Option<NextHop>,
     /// Status sent to the client.
     pub status: Option<u16>,
@@ -41,7 +41,7 @@ pub struct Finished {
     pub request_content_bytes: Option<u64>,
     /// How it ended.
     pub end: End,
-    /// The client's connection goes on.
+    /// The client's connection is used further.
     pub is_persistent: bool,
     /// The word of the verdict, as in `Cache-Status`, log and counters.
     pub verdict: &'static str,
@@ -91,7 +91,7 @@ pub enum End {
     /// It was whole, whatever it said.
     #[default]
     Whole,
-    /// The client left, or took no more.
+    /// The client disconnected, or received nothing more.
     ClientLeft,
     /// The next hop cut it.
     NextHopCut,

@@ -31,7 +31,7 @@ impl Finished {
             .and_then(|details| details.content_times.first_last())
             .filter(|_| has_content)
             .map(|(first, last)| (since_start(first), since_start(last)))
-            // what is copied behind its head leaves with it
+            // content that is copied behind the head is sent with it
             .or(has_content.then_some((total_us, total_us)));
         let mut heads = Vec::with_capacity(request.len() + response.len());
         heads.extend_from_slice(request);

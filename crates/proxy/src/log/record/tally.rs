@@ -1,4 +1,4 @@
-//! What became of what a recorder was told.
+//! Counts of the requests that a recorder was given, by what became of them.
 
 use super::QUEUE_BYTES_MAX;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -29,7 +29,7 @@ fn finished(sequence: u32, heads_bytes: usize) -> Finished {
     }
 }
 
-/// Takes nothing before it is let go; says what it took, and that it ended.
+/// Takes nothing until it is released; reports what it took, and that it ended.
 struct Held {
     go: Option<Receiver<()>>,
     said: Sender<Option<u32>>,
@@ -65,7 +65,7 @@ fn held() -> (Record, Sender<()>, Receiver<Option<u32>>) {
 fn record_beyond_the_queue_byte_limit_is_dropped_and_counted() {
     let (record, go, heard) = held();
     record.tell(finished(1, 1));
-    // it has left the queue
+    // it was taken from the queue
     assert_eq!(heard.recv(), Ok(Some(0)));
     let large = HEADS_BYTES_MAX;
     let fit = u32::try_from(QUEUE_BYTES_MAX / large).expect("few");
