@@ -1,8 +1,8 @@
-//! A time limit that costs nothing while it is kept.
+//! A time limit that costs next to nothing unless it passes.
 //!
 //! A timer set and cancelled for every request would cost more than a cache look-up. Here moving
-//! the limit later is a store; the timer is armed once, and when it fires early it is set again for
-//! what is left.
+//! the limit later is one store. The timer is armed once; if it fires early, it is set again for
+//! the rest.
 
 use std::future::Future;
 use std::pin::Pin;

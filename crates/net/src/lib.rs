@@ -1,5 +1,5 @@
-//! How bytes travel: what a program needs to accept connections on many threads and to open, keep
-//! and share connections to next hops. It knows no caching.
+//! The network layer of a proxy, without caching: it accepts connections on many threads, and
+//! opens, pools and shares connections to next hops.
 //!
 //! * [`workers`]: one thread a core, each with its own listening sockets, which runs a [`Service`]
 //!   for every connection it accepts; and how all of them are drained.
@@ -15,9 +15,8 @@
 //! What is counted has its place in `weir_measure`; a failure is named as RFC 9209 names it.
 //!
 //! Deliberately absent: caching, routes and settings, and what the fields of a message mean. A
-//! program makes [`ConnectionRules`] and
-//! [`NetworkSettings`] from its own settings, and is told of the health of next hops by a
-//! [`ConnectObserver`]. TLS and HTTP/2 are not here yet.
+//! program makes [`ConnectionRules`] and [`NetworkSettings`] from its own settings, and learns of
+//! the health of next hops by a [`ConnectObserver`]. TLS and HTTP/2 are not here yet.
 //!
 //! The example `relay` is a whole program: it accepts connections and relays their bytes to another
 //! address.

@@ -1,9 +1,9 @@
 //! Whether an address is one of this machine.
 //!
-//! The kernel's own routing decides, asked by netlink (rtnetlink(7), `RTM_GETROUTE`): a list of the
-//! interfaces' addresses would be old by the time it is used, and would miss those that a `local`
-//! route adds. It takes about ten microseconds, and is asked only for a destination whose port is
-//! one on which this proxy listens on all addresses.
+//! The kernel's routing decides, by netlink (rtnetlink(7), `RTM_GETROUTE`): a list of the
+//! interfaces' addresses could be outdated when it is used, and would miss those that a `local`
+//! route adds. A request takes about ten microseconds, and is made only for a destination whose
+//! port is one on which this proxy listens on all addresses.
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
@@ -15,8 +15,8 @@ pub fn is_local(ip: IpAddr) -> bool {
     if ip.is_loopback() || ip.is_unspecified() {
         return true;
     }
-    // without netlink (a sandbox): an address that a socket can be bound to is ours, or the system
-    // lets us bind to any, and then it is better to refuse too much
+    // without netlink (a sandbox): an address that a socket can be bound to counts as ours. Where
+    // the system permits to bind to any address, this refuses too much, which is the safe side
     ask_kernel(ip).unwrap_or_else(|_| UdpSocket::bind((ip, 0)).is_ok())
 }
 

@@ -1,8 +1,8 @@
 //! Polling for the disconnect of a client in a task that also waits for other things.
 //!
-//! A reset says so at once. A FIN may be half of a close only, whose client still reads: it is
-//! served on for a limited time without progress, and then counts as disconnected. Once a FIN, or
-//! the next request, has been seen, the socket tells nothing more until something is written.
+//! A reset is a disconnect at once. After a FIN the client may still read: it is served for a
+//! limited time without progress, and then counts as disconnected. After a FIN, or the next
+//! request, the socket reports nothing more until something is written.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 /// What is known of a client to which nothing is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Presence {
-    /// It is connected, as far as can be told.
+    /// It is connected, as far as the socket shows.
     #[default]
     Here,
     /// It has sent a FIN: it may still read.
@@ -73,7 +73,7 @@ impl ClientDisconnect {
         }
     }
 
-    /// Bytes were sent: the time of a half-closed client begins anew.
+    /// Bytes were sent: the time of a half-closed client starts again.
     pub fn moved(&mut self) {
         self.timer = None;
     }

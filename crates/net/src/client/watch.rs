@@ -38,8 +38,8 @@ pub async fn disconnected(
     }
 }
 
-/// Ready when the client has had its sending side closed for `limit` while nothing moved; at most
-/// one look too late.
+/// Ready when the client has had its sending side closed for `limit` without progress; at most one
+/// poll interval later.
 ///
 /// The state is polled, as no event tells of it: a pipelined request would hide the end.
 async fn stays_half_closed(client: &TcpStream, limit: Duration, moved: &Cell<u64>) {

@@ -1,10 +1,10 @@
 //! Bounds the bytes in a client's socket that are not sent yet.
 //!
 //! `TCP_NOTSENT_LOWAT` makes a socket writable only while less than half of it is unsent; the size
-//! of the send buffer stays with the kernel, which knows what is on its way. But the kernel asks
-//! only when it begins a new piece of memory of up to 64 KiB, so a small mark alone would not bound
-//! what a writer adds. So before each share it is asked first whether the socket is writable, and
-//! no more than one share is written then.
+//! of the send buffer stays with the kernel, which knows what is on its way. But the kernel
+//! compares only when it begins a new piece of memory of up to 64 KiB, so a small mark alone does
+//! not bound what a writer adds. So the socket is polled for writability before each share, and no
+//! more than one share is written then.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
@@ -15,14 +15,14 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// The bound on unsent bytes in one client's socket: the option as it is set, and the bytes that
-/// may still be written before the kernel is asked again.
+/// may be written before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientFlow {
-    /// Bytes that may be unsent, and that are written after the kernel was asked once.
+    /// Bytes that may be unsent, and that are written after one poll.
     unsent: Option<u32>,
     /// What `TCP_NOTSENT_LOWAT` is, 0 as long as we have not set it.
     mark: u32,
-    /// Bytes that may be written before the kernel is asked.
+    /// Bytes that may be written before the next poll.
     credit: u32,
     /// Bytes that were written before there was a bound.
     written: u64,
@@ -101,8 +101,8 @@ impl ClientFlow {
     }
 }
 
-/// Ready when less than half of the mark is unsent. poll(2) makes the kernel note that a task
-/// waits, and tell the reactor when that has changed.
+/// Ready when less than half of the mark is unsent. poll(2) makes the kernel notify the reactor
+/// when that changes.
 fn poll_drained(client: &TcpStream, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     loop {
         ready!(client.poll_write_ready(cx))?;

@@ -3,7 +3,7 @@
 use weir_policy::Now;
 use weir_policy::fetch::{Pace, ReadAhead};
 
-/// Round trips change slowly: they are asked for this often, milliseconds.
+/// Round trips change slowly: they are read this often, milliseconds.
 pub const LOOK_MS: u64 = 50;
 
 /// The first window of a connection to a next hop, bytes; `None`: as the kernel likes.

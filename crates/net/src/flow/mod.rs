@@ -1,10 +1,9 @@
-//! How many bytes the kernel holds for us on either side of a transfer, and how many of them it may
-//! hold.
+//! Measures and bounds the bytes that the kernel holds on either side of a transfer.
 //!
-//! A promise about the read-ahead of a fetch is a promise about the kernel's buffers: megabytes lie
-//! there when a proxy holds a few kilobytes. `docs/read-ahead.md` says which options bound them and
-//! why. What is allowed is decided by `weir_policy::fetch::Pace`; here it is set, and asked for
-//! only when it changes.
+//! A read-ahead limit must bound the kernel's buffers: they hold megabytes where the proxy holds a
+//! few kilobytes. `docs/read-ahead.md` says which options bound them and why.
+//! `weir_policy::fetch::Pace` decides the bounds; this module sets them, and calls the kernel only
+//! when they change.
 
 mod client_flow;
 mod first_window;

@@ -17,8 +17,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The window of one connection to a next hop: what is set, so that the kernel is asked only for
-/// what changes.
+/// The window of one connection to a next hop: the options that are set, so that the kernel is
+/// called only for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextHopFlow {
     /// The window of a connection at rest, bytes of content.
@@ -69,7 +69,7 @@ impl NextHopFlow {
         Self::known(socket, base, &tcp_info(socket).unwrap_or_default())
     }
 
-    /// The same where the kernel was asked for `info` just now.
+    /// The same with `info` that was just read from the kernel.
     pub fn known(socket: &impl AsFd, base: u32, info: &TcpInfo) -> Self {
         let ask = |option| number(socket.as_fd(), option).unwrap_or(0);
         let mut flow = Self {
@@ -103,9 +103,9 @@ impl NextHopFlow {
     /// towards the end the window closes to its base, and the connection is small when it is used
     /// again.
     ///
-    /// To be called just before a read of at least the base. Calls the kernel only if the window is
-    /// to be a quarter larger or smaller than it is, or to close. A window that shrinks does so in
-    /// steps, a read each.
+    /// To be called just before a read of at least the base. Calls the kernel only to make the
+    /// window a quarter larger or smaller, or to close it. A window that shrinks does so in steps,
+    /// a read each.
     pub fn set_window(&mut self, socket: &impl AsFd, window: Option<u32>, remaining: Option<u64>) {
         let Some(wanted) = window else {
             return self.unlock(socket);
@@ -131,9 +131,9 @@ impl NextHopFlow {
         }
     }
 
-    /// A response has ended and nothing of it is left unread: makes the connection small again. How
-    /// many bytes the next hop may send without being asked again: what it was offered, which
-    /// cannot be taken back.
+    /// A response has ended and nothing of it is left unread: makes the connection small again.
+    /// Returns how many bytes the next hop may send without a further request: the window that was
+    /// offered, which cannot be taken back.
     pub fn settle(&mut self, socket: &impl AsFd) -> u32 {
         if !self.locked {
             return self.window_of(self.memory);
@@ -152,11 +152,11 @@ impl NextHopFlow {
     /// was.
     fn grow(&mut self, socket: &impl AsFd, wanted: u32) {
         self.look_at_clamp(socket);
-        // the kernel doubles what it is asked for
+        // the kernel doubles the size that is set
         let half = self.memory_for(wanted) / 2;
         self.set_memory(socket, 2 * half);
         if self.memory < 2 * half {
-            // more than an unprivileged process may ask for (net.core.rmem_max)
+            // more than an unprivileged process may set (net.core.rmem_max)
             if set_socket_recv_buffer_size_force(socket, half as usize).is_err() {
                 MEMORY_MAX.fetch_min(self.memory, Ordering::Relaxed);
                 return self.unlock(socket);
@@ -191,8 +191,9 @@ impl NextHopFlow {
         }
     }
 
-    /// Offers no more than is still to come. What arrives until we look again is offered anew
-    /// meanwhile, so a bit less: what a round trip's window brings in a millisecond.
+    /// Offers no more than is still to come. Bytes that arrive before the next look are offered
+    /// again meanwhile, so it offers a little less: what one window a round trip brings in a
+    /// millisecond.
     fn close(&mut self, socket: &impl AsFd, remaining: u64, now: u32) {
         let to_come = remaining.saturating_sub(u64::from(unread(socket)));
         let margin = u64::from(now / self.rtt_ms).min(to_come / 4 * 3);
@@ -204,7 +205,7 @@ impl NextHopFlow {
         }
     }
 
-    /// Takes the window back from the kernel; `false` if it is to be larger than we may set.
+    /// Sets the window instead of the kernel; `false` if it must be larger than we may set.
     fn lock_again(&mut self, socket: &impl AsFd, wanted: u32) -> bool {
         if self.memory_for(wanted) > MEMORY_MAX.load(Ordering::Relaxed)
             || lock(socket, true).is_err()
@@ -233,7 +234,7 @@ impl NextHopFlow {
         }
     }
 
-    /// The kernel sets the clamp to the content its memory holds whenever it measures that anew.
+    /// The kernel sets the clamp to the content its memory holds whenever it measures that again.
     fn look_at_clamp(&mut self, socket: &impl AsFd) {
         let clamp = number(socket.as_fd(), SocketOption::TCP_WINDOW_CLAMP).unwrap_or(0);
         if clamp == self.clamp || clamp == 0 {
@@ -271,7 +272,7 @@ impl NextHopFlow {
     }
 }
 
-/// Bytes that the next hop may still send; `None` if the kernel does not tell.
+/// Bytes that the next hop may still send; `None` if the kernel does not report it.
 fn offered(socket: &impl AsFd) -> Option<u32> {
     tcp_info(socket)?.receive_window
 }

@@ -3,8 +3,8 @@
 use super::socket::{SocketOption, bytes_out, read_option};
 use std::os::fd::AsFd;
 
-/// A part of `struct tcp_info` (linux/tcp.h). What an older kernel does not tell is zero, or `None`
-/// where zero would mislead.
+/// A part of `struct tcp_info` (linux/tcp.h). Fields that an older kernel does not report are zero,
+/// or `None` where zero would mislead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The smoothed round trip, microseconds.
@@ -23,7 +23,7 @@ pub struct TcpInfo {
     pub notsent_bytes: u32,
     /// The rate at which the peer acknowledged lately, bytes a second.
     pub delivery_rate_bytes_s: u64,
-    /// What we have last told the peer it may send, bytes. Linux 6.2.
+    /// The receive window that was last announced to the peer, bytes. Linux 6.2.
     pub receive_window: Option<u32>,
 }
 

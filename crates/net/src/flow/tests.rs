@@ -15,7 +15,7 @@ const BASE: u32 = 16 * KIB;
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A next hop that sends as much as it is let, and our end of its connection.
+/// A next hop that sends as much as the window permits, and our end of its connection.
 struct NextHop {
     sends: TcpStream,
     ours: TcpStream,
@@ -185,7 +185,7 @@ fn receive_window_released_to_the_kernel_can_be_limited_again() {
     hop.flow.set_window(&hop.ours, None, None);
     assert_eq!(hop.flow.window(), None);
     assert_eq!(NextHopFlow::of(&hop.ours, BASE).window(), None);
-    // loopback's round trip is too short for the kernel to want more
+    // loopback's round trip is too short for the kernel to use more
     check_between(hop.stall(), BASE, 8 * BASE);
     hop.stream(64 << 20, BASE);
     check_between(hop.stall(), 1, 2 * BASE);
@@ -205,7 +205,7 @@ fn window_above_the_settable_maximum_stays_large_and_can_shrink() {
     const LARGE: u32 = 32 << 20;
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(8 << 20, LARGE);
-    // set by a process that may, left to the kernel by others
+    // set by a process with the right to, left to the kernel by others
     assert!(
         hop.flow.window().is_none_or(|bytes| bytes > LARGE / 2),
         "{:?}",
@@ -227,7 +227,7 @@ async fn client(receive_buffer: usize) -> (TcpStream, tokio::net::TcpStream) {
     (TcpStream::from(socket), ours)
 }
 
-/// Writes as the flow lets it, until it has to wait or `max` bytes are written.
+/// Writes as the flow permits, until it has to wait or `max` bytes are written.
 async fn write(flow: &mut ClientFlow, ours: &tokio::net::TcpStream, max: usize) -> usize {
     let zeros = vec![0; 64 * 1024];
     let mut written = 0;

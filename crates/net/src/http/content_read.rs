@@ -20,7 +20,7 @@ pub enum ContentEnd {
     Whole,
     /// It is not framed as HTTP has it; nothing more can be read.
     BrokenFraming,
-    /// The taker of the content wants no more.
+    /// The receiver of the content takes no more.
     Stopped,
 }
 

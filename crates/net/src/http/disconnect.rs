@@ -1,4 +1,4 @@
-//! Telling when the client of a stream leaves.
+//! Notices that the client of a stream has disconnected.
 
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleResponse;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// What tells that the client of a stream leaves.
+/// What a disconnect of a stream's client is noticed by.
 #[derive(Clone)]
 pub enum DisconnectSource<'c> {
     /// The connection, which the stream has for itself.
@@ -20,8 +20,8 @@ pub enum DisconnectSource<'c> {
 }
 
 impl DisconnectSource<'_> {
-    /// Ready when the client has broken off the stream, whatever it has sent and however much of
-    /// that was received.
+    /// Ready when the client has reset the stream, also while bytes that it has sent are not
+    /// received.
     pub async fn reset(&self) {
         match self {
             // an error of the reactor is the end of the runtime, and of this task
@@ -33,8 +33,8 @@ impl DisconnectSource<'_> {
         }
     }
 
-    /// Ready when the client has left, whatever it has sent. `moved` changes whenever a byte of the
-    /// response has moved (see [`disconnected`]).
+    /// Ready when the client has disconnected, whatever it has sent. `moved` changes whenever a
+    /// byte of the response has moved (see [`disconnected`]).
     pub async fn disconnected(&self, half_closed: Duration, moved: &Cell<u64>) -> DisconnectCause {
         match self {
             Self::Http1(socket) => disconnected(socket, half_closed, moved).await,
@@ -70,7 +70,7 @@ impl<'c> Disconnect<'c> {
         }
     }
 
-    /// Bytes were sent: the time of a half-closed client begins anew.
+    /// Bytes were sent: the time of a half-closed client starts again.
     pub fn moved(&mut self) {
         self.presence.moved();
     }

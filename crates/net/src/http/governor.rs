@@ -17,7 +17,7 @@ const SHARED_BYTES_MAX: u64 = 64 * 1024;
 pub struct Governor {
     pace: Pace,
     looked: Tick,
-    /// Bytes the client's kernel took since the pace was told.
+    /// Bytes that the client's kernel has accepted since they were last reported to the pace.
     handed_over: u64,
     /// The client's kernel did not take all there was at once.
     waited: bool,
@@ -38,9 +38,9 @@ impl Governor {
         }
     }
 
-    /// A governor for a transfer from `next_hop` to `client`, which may have begun; `None` if it
-    /// may run ahead as it likes: the connection is then left to the kernel, which it may not have
-    /// been before.
+    /// A governor for a transfer from `next_hop` to `client`, which may have begun; `None` if its
+    /// read-ahead has no bound: then the kernel alone sizes the connection's buffers, also if they
+    /// were bounded before.
     pub fn new(
         read_ahead: ReadAhead,
         now: Now,
@@ -68,8 +68,9 @@ impl Governor {
         usize::try_from(self.pace.ahead()).unwrap_or(usize::MAX)
     }
 
-    /// Tells the pace what the client has taken, and sets what follows; to be called before each
-    /// read. `remaining` is how many bytes are still to be read, if that is known.
+    /// Reports to the pace what the client has taken, and sets the windows that follow; to be
+    /// called before each read. `remaining` is how many bytes are still to be read, if that is
+    /// known.
     pub fn before_read(
         &mut self,
         now: Now,

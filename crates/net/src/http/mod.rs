@@ -1,17 +1,17 @@
-//! HTTP streams: one request and its response on a connection, in the word of RFC 9113 §5.
+//! HTTP streams: one request and its response on a connection (the term of RFC 9113 §5).
 //!
-//! What answers a request knows no connection and no version of HTTP. A [`ClientStream`] gives it
-//! the request's content and takes the response: the head as a status line and end-to-end fields,
-//! then pieces of content. The stream frames them, bounds what is unsent, and says what the peer
-//! has acknowledged and when it left.
+//! Code that answers a request depends on no connection and no version of HTTP. From a
+//! [`ClientStream`] it receives the request's content, and to it it sends the response: the head as
+//! a status line and end-to-end fields, then pieces of content. The stream frames them, bounds the
+//! unsent bytes, and reports what the peer has acknowledged and its disconnect.
 //!
-//! A [`NextHopStream`] is the same toward a next hop: it takes the request, and gives the response
-//! as fast as it is received.
+//! A [`NextHopStream`] is the same toward a next hop: it sends the request, and receives the
+//! response.
 //!
 //! HTTP/1.1 over plain TCP is the only kind outside tests: a stream borrows its connection, which
-//! carries one at a time. Kinds are variants of an enum, so that the compiler sees through them.
-//! With the feature `multiplexed-double` there is a second kind, whose streams share a connection
-//! and have windows of their own: the test double of HTTP/2.
+//! carries one at a time. Kinds are variants of an enum, so that calls are static. With the feature
+//! `multiplexed-double` there is a second kind, whose streams share a connection and have windows
+//! of their own: the test double of HTTP/2.
 
 /// Calls a method of the kind that a half of a stream is of.
 macro_rules! of_kind {

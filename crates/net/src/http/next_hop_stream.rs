@@ -111,8 +111,8 @@ impl NextHopStream {
         }
     }
 
-    /// Its connection leaves HTTP: it counts as a tunnel, and is not kept. What was received behind
-    /// the head.
+    /// Its connection is not used for HTTP any more: it counts as a tunnel, and is not pooled.
+    /// Returns the bytes received behind the head.
     pub fn become_tunnel(&mut self) -> Vec<u8> {
         match self {
             Self::Http1(stream) => stream.become_tunnel(),

@@ -22,14 +22,14 @@ pub struct ReceivedHead<'s, 'a> {
     pub length: Result<BodyLength, FramingError>,
     /// What of the content came with it.
     pub buffered: BufferedContent<'a>,
-    /// Whether the next hop will take another request on the connection (RFC 9112 §9.3), as far as
-    /// the head tells.
+    /// Whether the next hop accepts another request on the connection (RFC 9112 §9.3), as far as
+    /// the head shows.
     pub is_persistent: bool,
     consumed: usize,
     is_repaired: bool,
 }
 
-/// What a stream is told of a head that was taken.
+/// The facts of an accepted head that the stream needs.
 #[derive(Clone, Copy, Debug)]
 pub struct AcceptedHead {
     pub(super) consumed: usize,
@@ -85,7 +85,7 @@ fn is_persistent(head: &ResponseHead<'_, '_>, length: Result<BodyLength, Framing
 }
 
 impl ReceivedHead<'_, '_> {
-    /// What the stream is to be told of it.
+    /// The facts of it that the stream needs.
     #[must_use]
     pub fn acceptance(&self) -> AcceptedHead {
         AcceptedHead {

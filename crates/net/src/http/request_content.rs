@@ -33,9 +33,9 @@ impl RequestContent<'_> {
         of_kind!(self, content => content.check_received())
     }
 
-    /// Gets rid of content that is not used, so that the connection can carry another request:
-    /// receives and drops at most as much as `left`, and takes that off. Ready with whether that is
-    /// done. Where streams share a connection nothing has to be done.
+    /// Drops unused content, so that the connection can carry another request: receives at most
+    /// `left` bytes, and subtracts them from it. Ready with whether all of it was received. Where
+    /// streams share a connection nothing has to be done.
     pub fn poll_settle(
         &mut self,
         cx: &mut Context<'_>,

@@ -17,18 +17,18 @@ pub enum RequestSender<'a> {
 }
 
 impl RequestSender<'_> {
-    /// Queues the head: `head` is a request line and end-to-end fields, each with CRLF. `upgrade`
-    /// asks to switch protocols (RFC 9110 §7.8), by the fields that are in the head.
+    /// Queues the head: `head` is a request line and end-to-end fields, each with CRLF. With
+    /// `upgrade` the head requests to switch protocols by its fields (RFC 9110 §7.8).
     pub fn begin(&mut self, head: Vec<u8>, content: BodyLength, upgrade: bool) {
         of_kind!(self, request => request.begin(head, content, upgrade));
     }
 
-    /// Sends what is queued, then of `content` as much as the next hop has room for. What was not
-    /// taken is to be offered again. `end` has the trailer section (empty if there is none) once
-    /// nothing follows `content`.
+    /// Sends what is queued, then of `content` as much as the next hop has room for. The caller
+    /// offers again what was not accepted. `end` has the trailer section (empty if there is none)
+    /// once nothing follows `content`.
     ///
-    /// Ready with how many bytes of `content` were taken: at least one, if there is content. Ready
-    /// with 0 when everything queued has left.
+    /// Ready with how many bytes of `content` were accepted: at least one, if there is content.
+    /// Ready with 0 when everything queued is sent.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl RequestSender<'_> {
         of_kind!(self, request => request.poll_send(cx, content, end))
     }
 
-    /// Whether all of the request, its end included, has left.
+    /// Whether all of the request, its end included, is sent.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         of_kind!(self, request => request.is_complete())

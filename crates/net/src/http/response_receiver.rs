@@ -62,7 +62,7 @@ impl ResponseReceiver<'_> {
         of_kind!(self, response => response.buffered_bytes())
     }
 
-    /// Gives the content that came with the head to `take`, as long as that goes on.
+    /// Passes the content that was received with the head to `take`, until that breaks.
     pub fn take_buffered(&mut self, take: impl FnMut(&[u8]) -> ControlFlow<()>) -> ContentRead {
         of_kind!(self, response => response.take_buffered(take))
     }
@@ -93,9 +93,9 @@ impl ResponseReceiver<'_> {
         of_kind!(self, response => response.begin_window(base))
     }
 
-    /// Lets the next hop send so many bytes that are not received yet; `None` leaves that to the
-    /// connection. `remaining` is how many bytes of the response are still to be received, if that
-    /// is known. Only after [`Self::begin_window`].
+    /// Permits the next hop to send so many bytes that are not received yet; `None` leaves that to
+    /// the connection. `remaining` is how many bytes of the response are still to be received, if
+    /// that is known. Only after [`Self::begin_window`].
     pub fn set_window(&mut self, window: Option<u32>, remaining: Option<u64>) {
         of_kind!(self, response => response.set_window(window, remaining));
     }

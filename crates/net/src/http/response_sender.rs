@@ -32,17 +32,17 @@ impl<'c> ResponseSender<'c> {
         of_kind!(self, response => response.begin(head, content))
     }
 
-    /// Sends what is queued, then of `content` as much as the client has room for. What was not
-    /// taken is to be offered again, before anything that follows it. `end` has the trailer section
-    /// (empty if there is none) once nothing follows `content`.
+    /// Sends what is queued, then of `content` as much as the client has room for. The caller
+    /// offers again what was not accepted, before anything that follows it. `end` has the trailer
+    /// section (empty if there is none) once nothing follows `content`.
     ///
-    /// Ready with how many bytes of `content` were taken: at least one, if there is content. Ready
-    /// with 0 when everything queued has left. Of many pieces the first 16 are looked at; `end`
-    /// counts when all of them are.
+    /// Ready with how many bytes of `content` were accepted: at least one, if there is content.
+    /// Ready with 0 when everything queued is sent. Of many pieces only the first 16 are used;
+    /// `end` is used when no piece is left out.
     ///
     /// # Errors
     ///
-    /// The client has left.
+    /// The client has disconnected.
     pub fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -63,12 +63,12 @@ impl<'c> ResponseSender<'c> {
     }
 
     /// Sends what is queued, then content: at most `length` bytes of `file` from `offset` on,
-    /// without a copy. How many were taken; 0 if the file ends there. Only where
+    /// without a copy. Returns how many were accepted; 0 if the file ends there. Only where
     /// [`Self::can_send_file`].
     ///
     /// # Errors
     ///
-    /// The client has left, or the file cannot be read.
+    /// The client has disconnected, or the file cannot be read.
     pub fn poll_send_file(
         &mut self,
         cx: &mut Context<'_>,
@@ -83,8 +83,8 @@ impl<'c> ResponseSender<'c> {
         }
     }
 
-    /// Bounds the bytes that are taken and have not left for the client: the read-ahead that is
-    /// allowed here. `None`, as it is at first: no bound but the kernel's.
+    /// Bounds the bytes that are accepted and not yet sent to the client: the read-ahead on this
+    /// side. `None`, the initial value: no bound but the kernel's.
     pub fn set_unsent_limit(&mut self, bytes: Option<u32>) {
         of_kind!(self, response => response.set_unsent_limit(bytes));
     }
@@ -112,7 +112,7 @@ impl<'c> ResponseSender<'c> {
         }
     }
 
-    /// Whether the connection can go on once the response is whole, as its head says.
+    /// Whether the connection can be used again after the complete response, by its head.
     #[must_use]
     pub fn is_persistent(&self) -> bool {
         match self {
@@ -134,14 +134,14 @@ impl<'c> ResponseSender<'c> {
         of_kind!(self, response => response.is_begun())
     }
 
-    /// Whether all of the response, its end included, has left.
+    /// Whether all of the response, its end included, is sent.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         of_kind!(self, response => response.is_complete())
     }
 
-    /// Takes the final head back, if nothing of it has left: another one may be put in line.
-    /// Whether it was.
+    /// Takes the final head back, if nothing of it was sent: another one may be queued then.
+    /// Returns whether it did.
     pub fn retract(&mut self) -> bool {
         of_kind!(self, response => response.retract())
     }
@@ -157,14 +157,14 @@ impl<'c> ResponseSender<'c> {
         of_kind!(self, response => response.sent_bytes())
     }
 
-    /// Tells when the client leaves while nothing is sent to it. A client that has closed its
+    /// Waits for the client's disconnect while nothing is sent to it. A client that has closed its
     /// sending side counts as disconnected after `half_closed` without progress.
     #[must_use]
     pub fn disconnect(&self, half_closed: Duration) -> Disconnect<'c> {
         Disconnect::new(self.disconnect_source(), half_closed)
     }
 
-    /// The source of what tells that the client leaves.
+    /// The source of the client's disconnect.
     #[must_use]
     pub fn disconnect_source(&self) -> DisconnectSource<'c> {
         match self {

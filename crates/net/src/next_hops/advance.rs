@@ -16,23 +16,23 @@ use weir_policy::connections::{ConnectionState, PreconnectRules, judge_preconnec
 /// themselves when the next hop can be reached again.
 const REST_MS: u64 = 5000;
 
-/// A request has taken a connection to `destination`: there may be too few left.
+/// A request has taken a connection to `destination`: there may be too few ready ones now.
 pub(super) fn top_up(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destination) {
-    // only a configured next hop is worth a connection that no request has asked for
+    // only a configured next hop gets connections that no request needs yet
     if !destination.guarded {
         pool::note_used(worker, &destination.hop);
         keep_ready(worker, rules, destination);
     }
 }
 
-/// Opens as many connections to `destination` as the rules want ready and are not, in tasks of
-/// their own. To be called about once a second on each worker: idle connections are closed
-/// meanwhile.
+/// Opens the connections to `destination` that the rules require to be ready and that are missing,
+/// in tasks of their own. To be called about once a second on each worker: idle connections are
+/// closed meanwhile.
 pub fn keep_ready(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destination) {
     while open_one(worker, rules, destination) {}
 }
 
-/// Opens one more if that is wanted and allowed.
+/// Opens one more if the rules require and permit it.
 fn open_one(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destination) -> bool {
     let (network, hop) = (worker.network(), &destination.hop);
     let open = network.open_connections();

@@ -37,7 +37,7 @@ pub struct IdleConnection {
 }
 
 impl Connection {
-    /// A connection that has not been used yet; `in_advance` if no request has asked for it.
+    /// A connection that has not been used yet; `in_advance` if it was not opened for a request.
     pub(crate) fn new(
         worker: &Worker,
         stream: NewStream,

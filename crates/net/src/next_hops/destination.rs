@@ -22,11 +22,11 @@ pub struct Destination {
     /// How far a response may be read ahead of its readers: the first receive window follows from
     /// it.
     pub read_ahead: ReadAhead,
-    /// Is told how connecting went.
+    /// Gets the results of connection attempts.
     pub observer: Option<Rc<dyn ConnectObserver>>,
 }
 
-/// How connecting went, as far as it tells something of the next hop.
+/// The result of a connection attempt, as far as it depends on the next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectOutcome {
     /// A connection is open.
@@ -35,7 +35,7 @@ pub enum ConnectOutcome {
     Failed,
 }
 
-/// Is told how connecting to a next hop went, such as to keep its health.
+/// Gets the results of connection attempts to a next hop, for example to track its health.
 ///
 /// An attempt that failed for a lack of file descriptors, or before an address was tried, says
 /// nothing of the next hop and is not reported.
@@ -57,7 +57,7 @@ impl Destination {
         }
     }
 
-    /// Tells the observer how connecting went.
+    /// Reports the result of a connection attempt to the observer.
     pub(super) fn report(&self, now: Now, outcome: ConnectOutcome) {
         if let Some(observer) = &self.observer {
             observer.connect_ended(now, &self.hop, outcome);

@@ -138,14 +138,14 @@ async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<NewSt
     }
 }
 
-/// Connects to one address, with a receive window of so many bytes at first; `None` leaves it to
+/// Connects to one address, with an initial receive window of so many bytes; `None` leaves it to
 /// the kernel.
 async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<NewStream> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // what an old kernel does not know leaves the window to it, which is better than no connection
+    // an old kernel without the option sizes the window itself, which is better than no connection
     let bounded = window.is_some_and(|window| flow::before_connect(&socket, window).is_ok());
     let began = Instant::now();
     let stream = socket.connect(address).await?;

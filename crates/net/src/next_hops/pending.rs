@@ -18,7 +18,7 @@ use weir_semantics::ProxyError;
 pub(super) enum Purpose {
     /// The waiter with this number takes it, or a busy connection if one becomes free sooner.
     Race(u64),
-    /// No request has asked for it.
+    /// It was not opened for a request.
     Advance {
         /// Counts it as being opened until it is idle.
         _count: AdvanceCount,

@@ -129,8 +129,8 @@ impl Inner {
         self.gone = std::mem::take(gone);
     }
 
-    /// Keeps a connection that became idle, if the policy wants to. `busy_ms` is for how long it
-    /// was busy with one exchange, if it was.
+    /// Keeps a connection that became idle, if the policy permits. `busy_ms` is for how long it was
+    /// busy with one exchange, if it was.
     fn check_in(&mut self, now: Now, idle: IdleConnection, busy_ms: Option<u64>) -> CheckInResult {
         let hop = self.note(&idle.hop, |known| {
             if let Some(ms) = busy_ms {
@@ -277,8 +277,8 @@ pub(super) fn usable(
     })
 }
 
-/// Whether a connection is open and has nothing to read; the kernel is asked, as the reactor may
-/// not have looked yet.
+/// Whether a connection is open and has nothing to read; by a system call, as the reactor may not
+/// have polled yet.
 pub fn is_quiet(stream: &TcpStream) -> bool {
     let mut byte = [0_u8; 1];
     recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
@@ -348,7 +348,7 @@ fn hand(
         pool.idle.is_old(worker.now(), idle.uses.opened)
     };
     if is_old {
-        // it is closed when it is to be kept
+        // it is closed instead of kept
         return Some(idle);
     }
     worker.network().open_connections().hand(idle)

@@ -23,10 +23,10 @@ use weir_measure::{Metric, Reuse, WaitEnd as EndLabel, WaitReason as WaitLabel};
 use weir_policy::connections::{Demand, Room, WaitEnd, WaitReason};
 use weir_semantics::ProxyError;
 
-/// A connection to `destination` for one request; `fresh` asks for a new one, such as when the
-/// request is sent again because an idle connection failed it (RFC 9112 §9.3.1).
+/// A connection to `destination` for one request; with `fresh` a new one, for example for a retry
+/// after an idle connection failed (RFC 9112 §9.3.1).
 ///
-/// It is to be given back with [`check_in`](super::check_in) if it can be used again, or dropped.
+/// The caller returns it with [`check_in`](super::check_in) if it can be used again, or drops it.
 ///
 /// # Errors
 ///

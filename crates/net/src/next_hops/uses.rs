@@ -1,8 +1,8 @@
 //! What a next-hop connection was used for: by how many requests, for which clients, on which
 //! worker.
 //!
-//! It travels with the connection, and is counted where it changes: nothing here decides anything.
-//! PROXIM (INFOCOM 1999) tells clients apart by their address, and so do we: all clients behind a
+//! It belongs to the connection, and is counted where it changes; it takes part in no decision.
+//! Clients are distinguished by their address, as in PROXIM (INFOCOM 1999): all clients behind a
 //! load balancer count as one.
 
 use super::hop_key::HopKey;
@@ -63,8 +63,7 @@ impl Uses {
     }
 }
 
-/// A hash by which peers are told apart: two of the few that are compared hardly ever have the
-/// same.
+/// A hash that distinguishes peers: two of the few that are compared hardly ever have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark(u32);
 
@@ -82,7 +81,7 @@ impl Mark {
     }
 }
 
-/// Maximum number of peers that are told apart for one connection: those beyond it are not
+/// Maximum number of peers that are distinguished for one connection: those beyond it are not
 /// counted.
 const DISTINCT_MAX: usize = 64;
 

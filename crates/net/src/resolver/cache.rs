@@ -2,7 +2,7 @@
 //!
 //! Pure: the time is an argument. An entry holds the last good answer and, beside it, the last
 //! failure; while the failure is recent the good answer is used if it is not too old (RFC 8767 §5),
-//! and no name server is asked again.
+//! and no query is sent.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -32,9 +32,9 @@ pub(super) struct Cache {
 pub(super) enum CacheState {
     /// It is known: use this.
     Known(Resolution),
-    /// Ask again; if that is impossible, use this older answer.
+    /// Send a query; if that fails, use this older answer.
     Stale(Addresses),
-    /// Not known: ask.
+    /// Not known: send a query.
     Nothing,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum CacheState {
 struct Entry {
     good: Option<Good>,
     failure: Option<Failure>,
-    /// Asked for since the hand last passed.
+    /// Looked up since the clock hand last passed.
     used: bool,
 }
 
@@ -161,8 +161,8 @@ impl Cache {
         self.entries.entry(Arc::from(name)).or_default()
     }
 
-    /// Second chance (CLOCK): what was asked for since the last round and can still be used stays
-    /// for one more.
+    /// Second chance (CLOCK): an entry that was looked up since the last round and can still be
+    /// used stays for one more.
     fn evict_one(&mut self, now: Instant) {
         while let Some(name) = self.order.pop_front() {
             let Some(entry) = self.entries.get_mut(&name) else {

@@ -30,7 +30,7 @@ const OTHER_FAMILY_GRACE: Duration = Duration::from_millis(250);
 /// Name servers with the options to use on them, or why there are none.
 pub(super) type Servers = Result<(ServerConfig, ResolverOpts), String>;
 
-/// Which servers to ask, and how; or in words why that is unknown.
+/// The servers to query, and how; or in words why they are unknown.
 pub(super) fn servers(config: &ResolverConfig) -> Servers {
     let (servers, mut options) = if config.servers.is_empty() {
         read_system_conf()
@@ -59,7 +59,7 @@ pub(super) fn servers(config: &ResolverConfig) -> Servers {
     Ok((servers, options))
 }
 
-/// Starts the thread; it ends when every sender of `queue` is gone.
+/// Starts the thread; it ends when every sender of `queue` is dropped.
 pub(super) fn start_thread(
     servers: Servers,
     queue: mpsc::Receiver<Arc<str>>,
@@ -118,7 +118,7 @@ impl Drop for Promise {
     }
 }
 
-/// Asks for A and AAAA at once. The first answer with addresses waits a little for the other one:
+/// Queries A and AAAA at once. The first answer with addresses waits a little for the other one:
 /// some servers never answer for AAAA, and such a name is still usable.
 async fn both_families(resolver: &TokioResolver, promise: &Promise) -> LookupResult {
     let limit = promise.shared.config.time_limit;

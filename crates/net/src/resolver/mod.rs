@@ -37,7 +37,7 @@ pub const ADDRESSES_MAX: usize = 16;
 /// The settings of a resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolverConfig {
-    /// Name servers to ask, over UDP and TCP; empty: those of `/etc/resolv.conf`, with its search
+    /// Name servers to query, over UDP and TCP; empty: those of `/etc/resolv.conf`, with its search
     /// list.
     pub servers: Vec<SocketAddr>,
     /// Longest time a lookup may take, whatever the library does.
@@ -85,7 +85,7 @@ pub enum ResolveError {
     ServerFailure,
     /// Too many lookups are in flight.
     Overloaded,
-    /// Not a host name: no name server was asked.
+    /// Not a host name: no query was sent.
     BadName,
 }
 
@@ -169,15 +169,15 @@ impl Resolver {
         Ok(Self { shared, requests })
     }
 
-    /// Why no name server can be asked, if so: literals, `localhost` and the hosts file still work,
-    /// every other name is a [`ResolveError::ServerFailure`].
+    /// Why no name server can be queried, if so: literals, `localhost` and the hosts file still
+    /// work, every other name is a [`ResolveError::ServerFailure`].
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.shared.problem.as_deref()
     }
 
     /// The addresses that the hosts file has for `host`, or the loopback's for its own names; none
-    /// for any other. No name server is asked.
+    /// for any other. No query is sent.
     pub fn known(&self, host: &str) -> Vec<IpAddr> {
         let name = name::canonical(host).ok();
         let known = name.and_then(|name| self.shared.hosts.get(&name));

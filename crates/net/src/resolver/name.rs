@@ -1,4 +1,4 @@
-//! Which hosts are looked up: syntax that is checked before a name server is asked.
+//! Which hosts are looked up: syntax that is checked before a query is sent.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -22,7 +22,7 @@ pub(super) fn literal(host: &str) -> Option<IpAddr> {
 
 /// `host` in lower case.
 ///
-/// Underscores are let through: such names exist. A last label that is a number is not: `0x7f.1`
+/// Underscores are permitted: such names exist. A last label that is a number is refused: `0x7f.1`
 /// and `2130706433` are spellings of addresses to some, and no name server should decide which.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The resolver against a scripted name server on loopback that speaks the wire format.
+//! The resolver against a scripted name server on loopback, with real DNS messages.
 
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::mpsc as channel;

@@ -10,7 +10,7 @@ use super::pipe::Pipe;
 /// Bytes that one direction of one tunnel may hold in this process when it cannot splice.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// How bytes are to be moved.
+/// How bytes are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     /// By `splice`; by copying when no pipe is available.

@@ -5,10 +5,9 @@
 //! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
 //! sockets and a timer. Where `splice` is refused, a bounded buffer does the same.
 //!
-//! Each direction ends on its own: an end of one side is passed on as an end of the other's sending
-//! half only after every byte has left. An error is never passed on as a clean end: the other side
-//! is reset, as far as the system lets us (what it had not yet taken from its socket is then lost
-//! with it, as without a proxy).
+//! Each direction ends by itself: after the end of one side and the last of its bytes, the other
+//! side's sending half is closed. An error never becomes a clean end: the other side is reset, as
+//! far as the system permits (bytes that it had not yet read are then lost, as without a proxy).
 //!
 //! The caller sends the 2xx or 101 first, and hands over the bytes that it has read behind the
 //! head.
@@ -36,7 +35,7 @@ use pump::{Fault, Pump};
 /// The two ends of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The client that asked for the tunnel.
+    /// The client that requested the tunnel.
     Client,
     /// The next hop it leads to.
     NextHop,
@@ -174,7 +173,7 @@ impl Activity {
         self.last.set(Instant::now());
     }
 
-    /// Ready when nothing moved for `limit`. The timer is set anew once per limit, not once per
+    /// Ready when nothing moved for `limit`. The timer is set again once per limit, not once per
     /// move.
     async fn idle_for(&self, limit: Duration) {
         loop {

@@ -27,7 +27,7 @@ pub fn reserve(
         })
 }
 
-/// Opens a connection in that place. It is to be dropped when the tunnel ends.
+/// Opens a connection in that place. The caller drops it when the tunnel ends.
 ///
 /// # Errors
 ///

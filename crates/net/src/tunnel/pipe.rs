@@ -20,7 +20,7 @@ pub(super) const IDLE_MAX: usize = 16;
 /// Pipes lent by a thread at once: as many directions may hold bytes that their receiver does not
 /// take.
 const LENT_MAX: usize = 256;
-/// Asked of one splice: the capacity of a pipe on Linux, by default.
+/// Bytes requested of one splice: the default capacity of a pipe on Linux.
 const SPLICE_BYTES: usize = 64 << 10;
 
 thread_local! {

@@ -15,7 +15,7 @@ pub(super) struct ClientCounts {
     open_max: AtomicUsize,
     /// How many may be open.
     limit: AtomicUsize,
-    /// Is told when one closes, and when a worker accepts no more.
+    /// Called when one closes, and when a worker accepts no more.
     closed: Notify,
 }
 
@@ -67,7 +67,7 @@ impl ClientCounts {
 
 /// The place of one client connection among those that may be open; given back when dropped.
 ///
-/// It is to be dropped with the connection: a drain waits until all are. If it is dropped by a
+/// It must be dropped with the connection: a drain waits until all are. If it is dropped by a
 /// panic, the panic is counted.
 pub struct ClientPlace(Rc<Worker>);
 

@@ -171,8 +171,7 @@ impl Network {
         self.clients.closed()
     }
 
-    /// Whether the shutdown has begun: connections are to be closed after the exchange that is
-    /// under way.
+    /// Whether the shutdown has begun: connections are closed after the exchange that is under way.
     #[inline]
     pub fn is_draining(&self) -> bool {
         self.shutdown.is_draining()

@@ -22,7 +22,7 @@ pub struct Worker {
     me: Weak<Self>,
     index: usize,
     network: Arc<Network>,
-    // these two are the network's too, and are asked for several times a request
+    // these two belong to the network too, and are read several times a request
     counters: Arc<Counters>,
     clock: Clock,
     wall: Cell<Now>,
@@ -83,8 +83,8 @@ impl Worker {
         &self.counters
     }
 
-    /// The time. The wall clock counts whole seconds, so the machine's is asked only when 10 ms
-    /// have passed.
+    /// The time. The wall clock counts whole seconds, so the system's is read only when 10 ms have
+    /// passed.
     #[inline]
     pub fn now(&self) -> Now {
         let tick = self.clock.tick();

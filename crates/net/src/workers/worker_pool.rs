@@ -27,7 +27,7 @@ const ORDERS_MAX: usize = 64;
 ///
 /// It is made on the worker's thread, and need not be `Send`.
 pub trait Service: 'static {
-    /// What the service knows of a listener, such as how its connections are to be served.
+    /// What the service needs of a listener, such as how its connections are served.
     type Listener: Clone + Send + 'static;
 
     /// Serves one client connection until it ends; a task of its own on the worker's thread.
@@ -175,7 +175,7 @@ impl<S: Service> WorkerPool<S> {
     pub fn join(&self) {
         let threads = std::mem::take(&mut *self.lock());
         for thread in threads {
-            // a worker that panicked outside of any request has nothing left to tell
+            // a worker that panicked outside of any request has nothing to return
             let _ = thread.join();
         }
     }

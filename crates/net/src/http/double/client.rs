@@ -32,7 +32,7 @@ impl DoubleConnection {
         }
     }
 
-    /// Lets all streams together send so many bytes from now on.
+    /// Permits all streams together to send so many bytes from now on.
     pub fn set_window(&self, bytes: u64) {
         self.window.set(bytes);
         wake(&self.wakers);
@@ -116,7 +116,7 @@ impl DoubleStream {
         state.received_bytes + state.request.len() as u64 - state.consumed_bytes
     }
 
-    /// Lets the stream send so many bytes more.
+    /// Permits the stream to send so many bytes more.
     pub fn grant(&self, bytes: u64) {
         self.0.state.borrow_mut().window += bytes;
         wake(&self.0.wakers);

@@ -53,7 +53,7 @@ impl Framing {
         matches!(self, Self::Chunked(_))
     }
 
-    /// So many bytes of content have left.
+    /// The kernel has accepted so many bytes of content.
     pub(super) fn sent(&mut self, content: usize) {
         if let Self::Chunked(left) = self {
             *left -= content;

@@ -167,7 +167,7 @@ impl<'c> Http1Content<'c> {
         self.content_bytes
     }
 
-    /// The connection, and what was read of it behind the head: it leaves HTTP.
+    /// The connection, and the bytes read behind the head: it is not used for HTTP any more.
     pub(crate) fn release(&mut self) -> (&'c TcpStream, Vec<u8>) {
         (self.socket, std::mem::take(self.unread))
     }

@@ -24,7 +24,7 @@ pub(super) struct Reception {
     /// A head was repaired, the final one or an interim one before it: the connection is not used
     /// again.
     is_repaired: bool,
-    /// The final head lets the connection be used again.
+    /// By the final head the connection can be used again.
     is_persistent: bool,
     limits: HeadLimits,
     /// Reads the content, once there is a final head.
@@ -59,7 +59,7 @@ impl Reception {
             && self.reader.as_ref().is_some_and(is_read)
     }
 
-    /// Bytes that the next hop may send without being asked again.
+    /// Bytes that the next hop may send without a further request.
     pub(super) fn offered_bytes(self, socket: &TcpStream) -> u64 {
         self.flow
             .map_or(0, |mut flow| u64::from(flow.settle(socket)))
@@ -102,7 +102,7 @@ impl Reception {
                 }
                 BodyEvent::End => {
                     read.end = ContentEnd::Whole;
-                    // bytes behind the response belong to nothing that was asked for
+                    // bytes behind the response belong to no request
                     self.bytes.extend_from_slice(rest);
                     return read;
                 }
@@ -115,8 +115,8 @@ impl Reception {
 
 /// Receives one response on an HTTP/1.1 connection.
 ///
-/// Linux tells of a reset once: where a write has heard of it, a read sees a clean end. So once a
-/// write has failed, the end of the connection is not the end of content that has no other end.
+/// Linux reports a reset once: after a failed write, a read sees a clean end. So once a write has
+/// failed, the end of the connection does not complete content that is delimited by it.
 pub struct Http1Reception<'a> {
     half: ReadHalf<'a>,
     state: &'a mut Reception,

@@ -178,7 +178,7 @@ impl<'c> Http1Response<'c> {
         self.is_persistent = false;
         let is_open = self.writer.sent_bytes() > 0 && !self.writer.is_complete();
         if self.writer.framing() == Framing::Close && is_open {
-            // if it cannot be set the client has gone already
+            // if it cannot be set, the client has disconnected already
             let _ = socket2::SockRef::from(self.client.socket).set_linger(Some(Duration::ZERO));
         }
     }

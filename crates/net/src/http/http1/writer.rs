@@ -30,12 +30,12 @@ pub(super) struct MessageWriter {
     framing: Framing,
     /// Heads and framing that precede the next content.
     frame: Vec<u8>,
-    /// Bytes of `frame` that have left.
+    /// Bytes of `frame` that the kernel has accepted.
     frame_sent: usize,
-    /// Where the final head begins in `frame`, until a byte of it has left.
+    /// Where the final head begins in `frame`, until a byte of it is sent.
     head_at: Option<usize>,
     is_begun: bool,
-    /// The end is in `frame`, or has left.
+    /// The end is in `frame`, or sent.
     is_ended: bool,
     sent_bytes: u64,
 }
@@ -83,9 +83,9 @@ impl MessageWriter {
         &self.frame[from..]
     }
 
-    /// Sends what is queued, then of `content` as much as there is room for, then the end if all of
-    /// it has left and `end` has the trailer section. The bytes of `content` that were taken; 0
-    /// when everything queued has left.
+    /// Sends what is queued, then of `content` as much as there is room for, then, if all of it is
+    /// sent, the end with the trailer section `end`. Returns the bytes of `content` that were
+    /// accepted; 0 when everything queued is sent.
     pub(super) fn poll_send(
         &mut self,
         transport: &mut impl Transport,
@@ -177,12 +177,12 @@ impl MessageWriter {
         Poll::Ready(Ok(()))
     }
 
-    /// So many bytes of content left from a file.
+    /// So many bytes of content were sent from a file.
     pub(super) fn sent_by_file(&mut self, bytes: usize) {
         self.sent_bytes += bytes as u64;
     }
 
-    /// Takes the final head back, if nothing of it has left.
+    /// Takes the final head back, if nothing of it was sent.
     pub(super) fn retract(&mut self) -> bool {
         let Some(at) = self.head_at.take() else {
             return false;
@@ -210,7 +210,7 @@ impl MessageWriter {
         self.is_begun
     }
 
-    /// Whether all of it, its end included, has left.
+    /// Whether all of it, its end included, is sent.
     pub(super) fn is_complete(&self) -> bool {
         self.is_ended && self.frame.is_empty()
     }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use std::task::Waker;
 
-    /// A kernel that takes at most `step` bytes a call, and lets `room` bytes of content be sent.
+    /// A kernel that accepts at most `step` bytes a call, and `room` bytes of content.
     struct Kernel {
         step: usize,
         room: usize,

@@ -1,9 +1,10 @@
 //! How many connections to next hops are open, used or idle, to each and in all; and the requests
 //! that wait for one.
 //!
-//! `weir_policy::connections` decides what a request does that finds no idle connection. Here is
-//! the lock around that decision. It is taken when a connection opens or closes and when a wait
-//! begins or ends, not when a connection is reused: one number tells whether any request waits.
+//! `weir_policy::connections` decides what a request does that finds no idle connection. This
+//! module holds the lock around that decision. It is taken when a connection opens or closes and
+//! when a wait begins or ends, not when a connection is reused: one atomic number shows whether any
+//! request waits.
 
 mod waiter;
 
@@ -318,7 +319,7 @@ impl OpenConnections {
         self.total_max.load(Ordering::Relaxed)
     }
 
-    /// One more connection is to be opened in advance; how many are with it.
+    /// Begins one more connection in advance; returns how many there are with it.
     pub(super) fn begin_advance(self: &Arc<Self>, hop: &HopKey) -> (AdvanceCount, usize) {
         let mut table = self.lock();
         let entry = table.hops.entry(hop.clone()).or_default();

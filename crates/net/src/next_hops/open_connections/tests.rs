@@ -115,7 +115,7 @@ async fn waiter_is_woken_when_its_connection_set_up_fails() {
     open.pending_failed(&hop, Some(id), failure());
     assert!(matches!(first.hand_over().await, Some(Err(_))));
     drop(first);
-    // and if the request that asked for it has another one already, the one that took it over
+    // and if the request that it was opened for has another one already, the one that took it over
     let (to_come, first) = race(&open, &hop, &rules);
     let id = first.id;
     let returned = open.hand(idle(busy));

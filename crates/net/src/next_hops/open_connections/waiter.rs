@@ -50,7 +50,7 @@ impl Drop for Waiter {
     }
 }
 
-/// Counts a request that is to be woken when a place is free.
+/// Counts a request that must be woken when a place is free.
 pub(crate) struct Waiting(Arc<OpenConnections>);
 
 impl Waiting {
