@@ -87,7 +87,7 @@ pub(crate) fn describe_cache(config: &Config) -> String {
     let newcomer_max_bytes = weir_proxy::newcomer_max_bytes(config);
     let larger = if config.disk.enabled && config.disk.largest_response.bytes() > newcomer_max_bytes
     {
-        ", larger ones on disk"
+        ", larger ones only on disk"
     } else {
         ", larger ones are not stored"
     };

@@ -16,7 +16,7 @@ use weir_workload::toml_text;
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 a check said no, 2 bad usage or config, 3 the outside failed"
+    after_help = "Exit codes: 0 done, 1 a check failed, 2 bad usage or config, 3 a file, a port or another resource failed"
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -32,26 +32,26 @@ pub(crate) enum Command {
     /// Without flags: a forward proxy on 127.0.0.1:3128 for this machine alone, admin on
     /// 127.0.0.1:3129.
     ///
-    /// SIGHUP reads the config file again; a bad one is refused whole.
+    /// SIGHUP reads the config file again; one with a mistake changes nothing.
     Serve(ServeFlags),
-    /// Say whether a config file is good and what it names can be used here, and what it means
+    /// Check a config file: its settings, and whether this user can use the paths it names
     Check(CheckFlags),
-    /// Make a running proxy forget the stored responses of URLs, or all
+    /// Drop the stored responses of URLs, or all of them, in a running proxy
     Purge(PurgeFlags),
-    /// Make a running proxy read its config file again; a bad one is refused whole
+    /// Apply the config file to a running proxy; one with a mistake changes nothing
     Reload(ReloadFlags),
     /// Print every setting of a config file: form, default, range and reason (Markdown)
     Settings,
-    /// Look into a store on disk that no process uses; nothing is ever written to it
+    /// Read a store on disk that no process uses; never writes to it
     #[command(subcommand)]
     Store(StoreCommand),
     /// Measure a caching proxy, this one or another, by its address
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Make traces of what was asked of caches, and say what is in them
+    /// Make, import, describe and compare traces of requests
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Say what would happen on a trace, with other caches, connections, links and rules
+    /// Simulate a trace with other caches, connections, links and rules
     #[command(subcommand)]
     Sim(SimCommand),
 }

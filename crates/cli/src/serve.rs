@@ -276,7 +276,7 @@ mod tests {
             "",
             "  forward  http://127.0.0.1:3128
   admin    http://127.0.0.1:3129
-  cache    256MiB in memory, s3-fifo, rfc9111, responses up to 25MiB, larger ones on disk
+  cache    256MiB in memory, s3-fifo, rfc9111, responses up to 25MiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
 ",
@@ -300,7 +300,7 @@ mod tests {
             "#,
             "  gateway  http://0.0.0.0:8080
   admin    http://0.0.0.0:3129
-  cache    64MiB in memory, s3-fifo, rfc9111, responses up to 6553KiB, larger ones on disk
+  cache    64MiB in memory, s3-fifo, rfc9111, responses up to 6553KiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -H 'Host: www.example.com' http://127.0.0.1:8080/static
 note: the admin interface on 0.0.0.0:3129 can be reached from other machines: they can read metrics and config, and with the token purge and reload

@@ -14,23 +14,23 @@ use clap::Subcommand;
 /// The commands of `weir sim`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimCommand {
-    /// Say how many requests of a trace would be hits, of a cache of some sizes and policies
+    /// Count how many requests of a trace would be hits, by size and policy of the cache
     Hits(hits::HitsFlags),
     /// Draw miss-ratio curves: how many requests would miss, at which size
     ///
     /// Exact for lru, by simulation for other policies; or from a sample of the keys, with its
     /// error.
     Mrc(mrc::MrcFlags),
-    /// Simulate every point of a grid, on all cores; a run that is in the file already is not made
-    /// again
+    /// Simulate every point of a grid, on all cores; a run that is in the file already is not
+    /// repeated
     Sweep(sweep::SweepFlags),
-    /// Simulate a proxy on a trace: cache, connections, links and aborts together, beside no proxy
-    /// and a proxy without caches
+    /// Simulate a proxy on a trace: cache, connections, links and aborts together; also without a
+    /// proxy, and with one that stores nothing
     ///
-    /// Every decision about caching is taken by the code that `weir serve` runs. docs/sim.md says
-    /// what the network is like.
+    /// The code of `weir serve` takes every decision about caching. docs/sim.md describes the
+    /// network.
     Run(Box<run::RunFlags>),
-    /// Make the tables and figures of a paper again, beside its own numbers
+    /// Repeat the tables and figures of a paper, beside the published numbers
     #[command(subcommand)]
     Paper(paper::PaperCommand),
 }

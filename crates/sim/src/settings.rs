@@ -164,7 +164,7 @@ pub struct Settings {
     pub admission: Rule,
     /// Which rules of caching hold.
     pub rules: Rules,
-    /// What becomes of a fetch without readers.
+    /// Handling of a fetch without readers.
     pub abort: AbortPolicy,
     /// How far a fetch runs ahead.
     pub read_ahead: ReadAhead,

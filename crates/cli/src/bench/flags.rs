@@ -14,14 +14,14 @@ use weir_proxy::config::ByteSize;
 pub(crate) enum BenchCommand {
     /// Measure one proxy or several, one after the other: clients and origin in this process
     ///
-    /// Prints a table for each, and writes a record (JSON) of each and one report (HTML). A proxy
-    /// that does not answer, or that refuses the first request, ends it before its run.
+    /// Prints a table and writes a record (JSON) for each proxy, and one report (HTML). A proxy
+    /// that does not respond, or that refuses the first request, ends the command before its run.
     ///
-    /// The clients verify every byte of every response, and the origin's marks tell what was a hit.
-    /// Client and origin counts must agree: else the run is not valid, and the exit code is 1.
+    /// The clients verify every byte of every response; by the origin's marks they recognise hits.
+    /// Client and origin counts must agree: otherwise the run is not valid, and the exit code is 1.
     Run(RunFlags),
-    /// Measure with origin and clients on other machines: wait for them, start together, gather one
-    /// record
+    /// Measure with origin and clients on other machines: wait for them, start them together, write
+    /// one record
     Master(MasterFlags),
     /// Serve as origin for a master
     Origin(OriginFlags),
@@ -35,7 +35,7 @@ pub(crate) enum BenchCommand {
     ///
     /// Prints the columns of the paper's tables 5 and 6 for every proxy.
     Modem(ModemFlags),
-    /// Draw records: one HTML file that needs no network, and each figure as SVG
+    /// Draw records: one HTML file that loads nothing from the network, and each figure as SVG
     Report(ReportFlags),
     /// List the scenarios that are built in, or print one
     Scenarios(ScenariosFlags),
@@ -55,11 +55,11 @@ pub(crate) struct ScenarioFlags {
 /// How the scenario is changed.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ChangeFlags {
-    /// Seed of request streams and content: the same seed asks the same
+    /// Seed of requests and content: the same seed makes the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// A shorter version: so much of the scenario, such as 0.05; the record says so
+    /// Run this share of the scenario, such as 0.05; the record has it
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) scale: f64,
 
@@ -86,8 +86,7 @@ pub(crate) struct ProxyFlags {
 
     /// The proxy is a gateway: origin-form, and every path begins with /s and the server's number
     ///
-    /// All servers are then at one address; --origin-listen says which, for the gateway's
-    /// configuration.
+    /// All servers then have one address, that of --origin-listen, for the gateway's configuration.
     #[arg(long, conflicts_with = "direct")]
     pub(crate) gateway: bool,
 
@@ -102,8 +101,8 @@ pub(crate) struct ProxyFlags {
 /// What is measured, in one process.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProxiesFlags {
-    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and
-    /// ,gateway if it is one; may be repeated
+    /// Address and port of a proxy, or NAME=ADDR; with ,pid=PID for its process on this machine,
+    /// and ,gateway if it is a gateway; may be repeated
     #[arg(
         long,
         value_name = "[NAME=]ADDR[,pid=PID][,gateway]",
@@ -113,8 +112,7 @@ pub(crate) struct ProxiesFlags {
 
     /// All proxies are gateways: origin-form, and every path begins with /s and the server's number
     ///
-    /// All servers are then at one address; --origin-listen says which, for the gateway's
-    /// configuration.
+    /// All servers then have one address, that of --origin-listen, for the gateway's configuration.
     #[arg(long, conflicts_with = "direct")]
     pub(crate) gateway: bool,
 
@@ -141,7 +139,7 @@ pub(crate) struct AboutFlags {
     #[arg(long)]
     pub(crate) uncached: bool,
 
-    /// The size of its cache, such as 75MiB: a rule of WPB asks for four times as much traffic
+    /// The size of its cache, such as 75MiB: WPB requires four times as much traffic
     #[arg(long, value_name = "SIZE")]
     pub(crate) cache_bytes: Option<ByteSize>,
 
@@ -171,8 +169,8 @@ pub(crate) struct ThreadFlags {
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = super::plan::listen_address)]
     pub(crate) origin_listen: Option<SocketAddr>,
 
-    /// What shapes links: `user`, the clients themselves, or `namespace`, the kernel (root; the
-    /// proxy on this machine, at all addresses)
+    /// What emulates links: `user`, the clients themselves, or `namespace`, the kernel (needs root,
+    /// and the proxy on this machine at all addresses)
     #[arg(long, value_name = "BY", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
     pub(crate) shape: Shaping,
 }
@@ -184,7 +182,7 @@ pub(crate) struct SampleFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) samples: Option<PathBuf>,
 
-    /// Of so many requests one is written
+    /// Write one of so many requests
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), requires = "samples")]
     pub(crate) sample_every: u32,
 }
@@ -195,7 +193,7 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) scenario: ScenarioFlags,
 
-    /// So many clients, and as many servers for each as the scenario has
+    /// Number of clients; each has as many servers as in the scenario
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
 
@@ -223,7 +221,7 @@ pub(crate) struct MasterFlags {
     #[command(flatten)]
     pub(crate) scenario: ScenarioFlags,
 
-    /// So many clients, and as many servers for each as the scenario has
+    /// Number of clients; each has as many servers as in the scenario
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
 
@@ -294,8 +292,8 @@ pub(crate) struct ClientsFlags {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 
-    /// What shapes links: `user`, the clients themselves, or `namespace`, the kernel (root; the
-    /// proxy on this machine, at all addresses)
+    /// What emulates links: `user`, the clients themselves, or `namespace`, the kernel (needs root,
+    /// and the proxy on this machine at all addresses)
     #[arg(long, value_name = "BY", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
     pub(crate) shape: Shaping,
 
@@ -313,8 +311,8 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "RANGE", default_value = "8..96:8")]
     pub(crate) clients: Range,
 
-    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and
-    /// ,gateway if it is one; may be repeated
+    /// Address and port of a proxy, or NAME=ADDR; with ,pid=PID for its process on this machine,
+    /// and ,gateway if it is a gateway; may be repeated
     #[arg(long, value_name = "[NAME=]ADDR[,pid=PID][,gateway]", required = true)]
     pub(crate) proxy: Vec<GivenProxy>,
 
@@ -353,8 +351,8 @@ pub(crate) struct SweepFlags {
 /// The flags of `weir bench modem`.
 #[derive(Debug, Args)]
 pub(crate) struct ModemFlags {
-    /// A proxy: NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one;
-    /// may be repeated
+    /// A proxy: NAME=ADDR; with ,pid=PID for its process on this machine, and ,gateway if it is a
+    /// gateway; may be repeated
     #[arg(long, value_name = "NAME=ADDR[,pid=PID][,gateway]", required = true)]
     pub(crate) proxy: Vec<NamedProxy>,
 
@@ -396,7 +394,7 @@ pub(crate) struct ReportFlags {
 /// The flags of `weir bench scenarios`.
 #[derive(Debug, Args)]
 pub(crate) struct ScenariosFlags {
-    /// Print this one, with its comments: to read, or to change in a file of one's own
+    /// Print this scenario with its comments, as a file to change
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 }

@@ -9,8 +9,8 @@ use weir_measure::record::Mode;
 /// How often everything is measured.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RepeatFlags {
-    /// Measure everything so many times, each into a record of its own; the report has medians, and
-    /// from where to where they went
+    /// Repeat each measurement so many times, with a record of each; the report has medians with
+    /// minimum and maximum
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
 

@@ -21,7 +21,7 @@ pub(crate) use running::{RunFile, Running};
 pub(crate) struct PurgeFlags {
     #[arg(
         value_name = "URL",
-        help = "URLs whose stored responses are to be forgotten, such as http://www.example.com/page"
+        help = "URLs whose stored responses are dropped, such as http://www.example.com/page"
     )]
     urls: Vec<String>,
 

@@ -25,7 +25,7 @@ pub(crate) struct ServeFlags {
     ///
     /// The addresses of --listen are then gateways. Without --listen, the file's gateways are kept.
     ///
-    /// Without either, there is one on 127.0.0.1:8080.
+    /// If neither names a gateway, it listens on 127.0.0.1:8080.
     #[arg(long, value_name = "URL")]
     pub(crate) origin: Vec<NextHopUrl>,
 
@@ -33,7 +33,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "ADDR|off")]
     pub(crate) admin: Option<AdminAddress>,
 
-    /// Network a forward proxy may reach although denied by default; may be repeated
+    /// Network that clients of a forward proxy may reach although it is refused by default; may be
+    /// repeated
     #[arg(long, value_name = "CIDR")]
     pub(crate) allow_destination: Vec<Cidr>,
 
@@ -43,7 +44,7 @@ pub(crate) struct ServeFlags {
 
     /// Disk for the cache, such as 10GiB, instead of the file's; or off
     ///
-    /// It is under the user's cache directory, or where --disk-dir says.
+    /// Without --disk-dir it is in the user's cache directory: ~/.cache/weir.
     #[arg(long, value_name = "SIZE|off")]
     pub(crate) disk: Option<DiskSize>,
 
@@ -55,7 +56,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<u16>,
 
-    /// Where the access log goes: - (stdout), a path, or off
+    /// Destination of the access log: - (stdout), a path, or off
     #[arg(long, value_name = "PATH|-|off")]
     pub(crate) access_log: Option<LogTarget>,
 

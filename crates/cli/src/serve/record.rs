@@ -22,27 +22,26 @@ use weir_proxy::record::Recorder;
 /// The flags about recording.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RecordFlags {
-    /// Write every request into traces named after this one: t.parquet means
+    /// Record every request in traces named after this file: t.parquet gives
     /// t-20261121T234255Z-1.parquet and so on
     ///
-    /// Clients, servers and URLs become keyed hashes before anything is written. A request never
-    /// waits for it: what comes faster than it can be written is dropped and counted.
-    /// docs/trace-record.md says what the columns mean.
+    /// Clients, servers and URLs become keyed hashes before anything is written. No request waits
+    /// for the recorder: rows that it cannot write in time are dropped and counted.
+    /// docs/trace-record.md explains the columns.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Begin another file after so many bytes, or so long; may be given once for each [default:
-    /// 256MiB and 1h]
+    /// Begin another file after so many bytes, or so much time; may be given once for each
+    /// [default: 256MiB and 1h]
     #[arg(long, value_name = "SIZE|TIME", requires = "record")]
     record_rotate: Vec<Rotate>,
 
-    /// Hide nothing in what is recorded: keep targets readable, and hash clients and servers
-    /// without a key
+    /// Record names: keep targets readable, and hash clients and servers without a key
     #[arg(long, requires = "record", conflicts_with = "record_key_file")]
     record_names: bool,
 
-    /// The key that recorded names are hashed with, made if it is not there [default: one that is
-    /// forgotten]
+    /// File with the key of the hashes, made if it does not exist [default: a new key that is not
+    /// kept]
     #[arg(long, value_name = "FILE", requires = "record")]
     record_key_file: Option<PathBuf>,
 }

@@ -30,11 +30,11 @@ pub(crate) struct MrcFlags {
     #[command(flatten)]
     cache: CacheFlags,
 
-    /// Look at this share of the keys only, such as 0.01, and say how far that may be off
+    /// Sample this share of the keys, such as 0.01, and print the error of that
     #[arg(long, value_name = "SHARE", conflicts_with = "sample_keys")]
     sample: Option<f64>,
 
-    /// Look at so many keys only, whatever the trace; lru only, and sizes in bytes
+    /// Sample so many keys of any trace; lru only, and sizes in bytes
     #[arg(long, value_name = "N")]
     sample_keys: Option<u32>,
 
@@ -44,8 +44,8 @@ pub(crate) struct MrcFlags {
 
     /// Leave out the line that no cache can be under
     ///
-    /// It is Belady's optimum where all responses have one size, and needs 8 bytes a request; else
-    /// the bound PFOO-L.
+    /// If all responses have one size, it is Belady's optimum, and needs 8 bytes a request;
+    /// otherwise the bound PFOO-L.
     #[arg(long)]
     no_bound: bool,
 

@@ -17,8 +17,9 @@ pub(crate) enum PaperCommand {
     /// PROXIM (INFOCOM 1999): connections, data, cookies and aborts at a proxy for modems, and at
     /// one of a research network
     ///
-    /// Prints every number of the paper's tables beside ours, and draws its figures 4 to 9 on a
-    /// page. Its traces are made up (`weir trace make`); docs/proxim.md says what differs, and why.
+    /// Prints every number of the paper's tables beside the simulated one, and draws its figures 4
+    /// to 9 on a page. The traces are synthetic (`weir trace make`); docs/proxim.md explains the
+    /// differences.
     Proxim(ProximFlags),
 }
 

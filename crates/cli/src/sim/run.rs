@@ -33,13 +33,13 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "NAME", default_value = "modem", value_parser = network)]
     network: Network,
 
-    /// What may be stored: rfc9111, or http-1998 (nothing with a cookie, a query, cgi-bin or cache
-    /// control)
+    /// Rules of storing: rfc9111, or http-1998, as proxies of 1998 (nothing with a cookie, a query,
+    /// cgi-bin or cache control)
     #[arg(long, value_name = "NAME", default_value_t)]
     profile: Profile,
 
-    /// Whether there is a cache: off (every request goes around it), on (by the rules of the
-    /// profile), ignoring-cookies (as if no message had a cookie)
+    /// Caching: off (every request bypasses the cache), on (by the rules of the profile),
+    /// ignoring-cookies (as if no message had a cookie)
     #[arg(long, value_name = "WORD", default_value_t = Caching::On)]
     caching: Caching,
 
@@ -55,12 +55,12 @@ pub(crate) struct RunFlags {
     )]
     eviction: EvictionKind,
 
-    /// What is stored at all: always, second-request, or a largest content, 64KiB for one
+    /// Rule of admission: always, second-request, or a largest content such as 64KiB
     #[arg(long, value_name = "RULE", default_value = "always", value_parser = admission)]
     admission: Rule,
 
-    /// Which connections between client and proxy are kept open: never, as-in-trace (those that
-    /// were kept in the trace), always (all whose response came to its end)
+    /// Which connections between client and proxy are kept open: never, as-in-trace (as in the
+    /// trace), always (after every complete response)
     #[arg(long, value_name = "WORD", default_value_t = Keep::Always)]
     client_connections: Keep,
 
@@ -72,7 +72,7 @@ pub(crate) struct RunFlags {
         long,
         value_name = "NAME",
         default_value_t = AbortKind::Value,
-        help = choices("What becomes of a fetch without readers", AbortKind::WORDS)
+        help = choices("Handling of a fetch without readers", AbortKind::WORDS)
     )]
     abort: AbortKind,
 
@@ -84,7 +84,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = size)]
     background_rate: Size,
 
-    /// What a hit takes beside the network: 5ms, or a law, exp(5ms)
+    /// Time of a hit beside the network: 5ms, or a distribution, exp(5ms)
     #[arg(long, value_name = "LAW")]
     hit_overhead: Option<Law>,
 
@@ -96,16 +96,15 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// How long a response is fresh where the source of the trace knew no heads, as logs do not:
-    /// 1h, or none
+    /// Freshness lifetime of responses where the trace has no heads, as those of logs: 1h, or none
     #[arg(long, value_name = "TIME|none", default_value_t = Lifetime(Some(ASSUMED_LIFETIME_S)), value_parser = lifetime)]
     assume_lifetime: Lifetime,
 
     /// Write the requests of the trace, each as the simulated proxy handled it: verdict, times and
     /// bytes
     ///
-    /// A trace of its own, for `weir trace compare` and `weir trace stats`. One that is there is
-    /// replaced when the new one is whole.
+    /// This is a trace, for `weir trace compare` and `weir trace stats`. An existing file is
+    /// replaced when the new one is complete.
     #[arg(long, value_name = "FILE")]
     rows: Option<PathBuf>,
 
@@ -153,7 +152,7 @@ struct LinkFlags {
     #[arg(long, value_name = "RATE", value_parser = bits_s)]
     internet_rate: Option<u64>,
 
-    /// Round trip to servers where the trace does not tell
+    /// Round trip to servers where the trace has none
     #[arg(long, value_name = "TIME")]
     server_rtt: Option<Span>,
 

@@ -22,10 +22,10 @@ pub(crate) struct SweepFlags {
     /// An axis of the grid with its values, such as size=1%,10% or policy=lru,s3-fifo; may be
     /// repeated
     ///
-    /// Of hits the axes are size (10%), policy (s3-fifo) and admission (always); one that is not
-    /// named has the value in brackets.
+    /// Axes of `hits`: size (10%), policy (s3-fifo) and admission (always); an axis that is not
+    /// given has the value in brackets.
     ///
-    /// Of runs: network (modem), profile (rfc9111), caching (on), size (unlimited), policy
+    /// Axes of `run`: network (modem), profile (rfc9111), caching (on), size (unlimited), policy
     /// (s3-fifo), admission (always), client-connections (always), server-connections (always),
     /// abort (value), read-ahead (64KiB), background-rate (1MiB), hit-overhead (0s), miss-overhead
     /// (0s), seed (1), path (proxy; or direct), and the numbers of the network: client-rate,
@@ -33,7 +33,7 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     axis: Vec<String>,
 
-    /// Where the rows go (Parquet); runs that are there already are not made again
+    /// File for the rows (Parquet); runs that are in it already are not repeated
     #[arg(long, value_name = "FILE", default_value = "sweep.parquet")]
     out: PathBuf,
 

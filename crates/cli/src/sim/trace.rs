@@ -19,7 +19,7 @@ use weir_workload::Law;
 pub(super) struct TraceFlags {
     /// The trace: Parquet, as `weir trace` makes it, or libCacheSim's oracleGeneral
     ///
-    /// Of a Parquet trace those rows count that are answers to GET with status 200 and content.
+    /// Of a Parquet trace, the rows count whose response to GET has status 200 and content.
     #[arg(
         value_name = "TRACE",
         required_unless_present = "zipf",
@@ -27,11 +27,11 @@ pub(super) struct TraceFlags {
     )]
     trace: Option<PathBuf>,
 
-    /// What the file is; without it, its first bytes say so, or its name
+    /// Format of the file; without it, by its first bytes or its name
     #[arg(long, value_name = "FORMAT", requires = "trace")]
     format: Option<Format>,
 
-    /// Instead of a trace: so many requests, drawn one by one with Zipf-like popularity
+    /// Instead of a trace: so many independent requests with Zipf-like popularity
     #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u64).range(1..))]
     zipf: Option<u64>,
 
@@ -51,7 +51,7 @@ pub(super) struct TraceFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     zipf_seed: u64,
 
-    /// Whether a response that comes with another size is the same one (first-size) or another one
+    /// Whether a target with another size is the same response (first-size) or another one
     /// (size-in-key)
     #[arg(long, value_name = "RULE", default_value_t)]
     key: KeyRule,
@@ -148,7 +148,7 @@ pub(super) struct CacheFlags {
     #[arg(long, value_name = "RULE", default_value = "always", value_parser = admission_from_word)]
     pub(super) admission: Rule,
 
-    /// Threads beside the one that reads; without it, one a core
+    /// Threads beside the reading one; without it, one a core
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }

@@ -10,16 +10,16 @@ pub(crate) enum StoreCommand {
     /// List the stored responses, one a line
     ///
     /// Columns: key, generation, segment:offset, bytes of content, status (rules: what a target
-    /// varies on), content type. Keys are keyed digests: a URL cannot be told from one.
+    /// varies on), content type. Keys are keyed digests: they do not disclose the URL.
     Ls(LsFlags),
-    /// Read every byte and check it; exit 1 and a line for each thing that is wrong
+    /// Read and verify every byte; exit 1 and a line for each fault
     Verify(Directories),
-    /// Say how much is stored, what of it is live, and what state the files are in
+    /// Show how much is stored, how much of it is live, and the state of the files
     Stats(Directories),
     /// Write a stored response: head, empty line, content, every byte verified
     ///
-    /// The head is as it is stored: fields that are made for each use (Age, Cache-Status,
-    /// Connection) are not in it.
+    /// The head is the stored one, without fields that are made for each use (Age, Cache-Status,
+    /// Connection).
     Export(ExportFlags),
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct LsFlags {
     #[command(flatten)]
     pub(crate) directories: Directories,
 
-    /// Also what is dead: purged, superseded, or doubtful since the purge journal is damaged; in a
-    /// last column
+    /// Also dead records, with the reason in a last column: purged, superseded, or doubtful because
+    /// the purge journal is damaged
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) struct ExportFlags {
     #[command(flatten)]
     pub(crate) directories: Directories,
 
-    /// The URL as it was asked for: scheme, host, path and query
+    /// The URL as it was requested: scheme, host, path and query
     #[arg(
         value_name = "URL",
         required_unless_present = "key",
@@ -65,11 +65,11 @@ pub(crate) struct ExportFlags {
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 
-    /// Kind of the listener that stored it: forward or gateway; without it, whichever has it
+    /// Kind of the listener that stored it, forward or gateway; without it, either
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
 
-    /// Write to this file instead of stdout; it is removed again if the content is damaged
+    /// Write to this file instead of stdout; the file is removed again if the content is damaged
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -21,7 +21,7 @@ pub(crate) struct CompareFlags {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// What must be equal, apart from the requests themselves
+    /// What must be equal beside the requests
     #[arg(
         long,
         value_name = "WHAT",

@@ -24,11 +24,11 @@ pub(crate) struct ImportFlags {
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<PathBuf>,
 
-    /// The trace to write; one that is there is replaced when the new one is whole
+    /// The trace to write; an existing file is replaced when the new one is complete
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
 
-    /// What the inputs are, if their content does not tell: squid, common (or combined), har,
+    /// Format of the inputs, if their content does not show it: squid, common (or combined), har,
     /// oracle-general, webcachesim, pcap, pcapng
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -38,16 +38,16 @@ pub(crate) struct ImportFlags {
     on_damage: OnDamage,
 
     /// Where a size is missing, skip the transaction and count it, or assume so many bytes, such as
-    /// 8KiB [default: as the format says]
+    /// 8KiB [default: by format]
     #[arg(long, value_name = "skip|SIZE", value_parser = missing_size)]
     missing_size: Option<MissingSize>,
 
-    /// Whose log it is, for paths without a host: `https://www.example.org`
+    /// Site of the log, for paths without a host: `https://www.example.org`
     #[arg(long, value_name = "URL")]
     site: Option<Site>,
 
-    /// Where a proxy took requests, for captures of both of its sides: 192.0.2.1:3128. What it
-    /// asked itself becomes columns of what it was asked, and no row
+    /// Address at which a proxy received requests, for captures of both of its sides:
+    /// 192.0.2.1:3128. The requests it sent become columns of those it received, not rows
     #[arg(long, value_name = "ADDRESS")]
     proxy: Option<SocketAddr>,
 
@@ -55,8 +55,8 @@ pub(crate) struct ImportFlags {
     #[arg(long, conflicts_with = "key_file")]
     names: bool,
 
-    /// The key that names are hashed with, made if it is not there: traces with one key can be
-    /// compared [default: one that is forgotten]
+    /// File with the key of the hashes, made if it does not exist; traces with the same key can be
+    /// compared [default: a new key that is not kept]
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 

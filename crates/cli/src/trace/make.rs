@@ -26,7 +26,7 @@ pub(crate) struct MakeFlags {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// End with exit code 1 if a number is not as published
+    /// Exit with 1 if a number differs from the published one
     #[arg(long)]
     check: bool,
 }

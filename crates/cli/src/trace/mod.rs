@@ -13,11 +13,11 @@ use weir_trace::{Fault, TraceError};
 /// The commands of `weir trace`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say what is in a trace: uncachable causes, aborts, persistence, sizes, popularity,
-    /// infinite-cache hit ratios, round trips
+    /// Describe a trace: uncachable causes, aborts, persistence, sizes, popularity, infinite-cache
+    /// hit ratios, round trips
     ///
-    /// What the source of the trace did not say is shown as "not in this trace", never as 0.
-    /// docs/trace.md says what counts.
+    /// Values that the source of the trace did not have are shown as "not in this trace", never as
+    /// 0. docs/trace.md says what counts.
     Stats(stats::StatsFlags),
     /// Compare two traces of the same requests: where verdicts, bytes and response times differ
     ///
@@ -26,15 +26,15 @@ pub(crate) enum TraceCommand {
     /// others, the n-th request of a target in A and in B. Exit code 0: equal; 1: a difference was
     /// found.
     Compare(compare::CompareFlags),
-    /// Make a trace of logs, HARs, captures or traces of others; gzip and zstd are read as they are
+    /// Make a trace of logs, HARs, packet captures or other traces; reads gzip and zstd files
     ///
-    /// Clients, servers and URLs become keyed hashes before anything is written. Prints what was
-    /// imported, and what was left out and why.
+    /// Clients, servers and URLs become keyed hashes before anything is written. Prints how much
+    /// was imported, and how much was left out and why.
     Import(import::ImportFlags),
-    /// Make up a trace that is like a published one, and say how like
+    /// Make a synthetic trace like a published one, and compare it with the published numbers
     ///
     /// The same profile, length and seed make the same trace on every machine. Each published
-    /// number is printed beside the one that is counted in the trace.
+    /// number is printed beside that of the trace.
     Make(make::MakeFlags),
 }
 

@@ -90,7 +90,7 @@ fn transfers() -> Vec<Parameter> {
         ),
         axis!(
             "abort",
-            "what becomes of a fetch that nobody reads: value, stop, finish or squid",
+            "handling of a fetch without readers: value, stop, finish or squid",
             AbortKind::Value.as_str()
         ),
         axis!(
