@@ -174,15 +174,15 @@ columns! {
         has_cgi_bin: Option<bool>, "",
             "Whether the target's path has `cgi-bin`.";
         request_directives: Option<u32>, "bits",
-            "What the request says about caching: a set of request bits, see below.";
+            "Cache directives of the request: a set of request bits, see below.";
         request_max_age_s: Option<u32>, "s",
             "The request's `max-age`.";
         range_first: Option<u64>, "bytes",
-            "First byte of the single range that is asked for.";
+            "First byte of the requested single range.";
         range_last: Option<u64>, "bytes",
-            "Last byte of the single range that is asked for; null with a first: to the end.";
+            "Last byte of the requested single range; null with a first byte: to the end.";
         variant: Option<u64>, "hash",
-            "Hash of the request fields that the response's Vary names, each with what the request says in it; two rows with the same `vary` and the same hash ask for one variant.";
+            "Hash of the request fields that the response's Vary names, with their values in the request; two rows with the same `vary` and the same hash are for one variant.";
     }
     "response" {
         status: Option<u16>, "",
@@ -190,7 +190,7 @@ columns! {
         has_set_cookie: Option<bool>, "",
             "Whether the response has a Set-Cookie field.";
         response_directives: Option<u32>, "bits",
-            "What the response says about caching: a set of response bits, see below.";
+            "Cache directives of the response: a set of response bits, see below.";
         max_age_s: Option<u32>, "s",
             "`max-age`.";
         s_maxage_s: Option<u32>, "s",
@@ -220,11 +220,11 @@ columns! {
         declared_bytes: Option<u64>, "bytes",
             "Content-Length of the response.";
         complete_bytes: Option<u64>, "bytes",
-            "Length of the whole that a 206 is a part of, as its Content-Range says.";
+            "Complete length of the representation of a 206, from its Content-Range.";
         received_bytes: Option<u64>, "bytes",
             "Content that the client received, as it was transferred (without chunk framing).";
         next_hop_bytes: Option<u64>, "bytes",
-            "Content that came from the next hop for this transaction.";
+            "Content fetched from the next hop for this transaction.";
         request_head_bytes: Option<u32>, "bytes",
             "The request head.";
         response_head_bytes: Option<u32>, "bytes",
@@ -240,7 +240,7 @@ columns! {
         is_persistent_server: Option<bool>, "",
             "Whether the next hop's connection could carry another request afterwards.";
         verdict: Option<String>, "",
-            "How the cache that was traced handled it, in the words of its own `Cache-Status`, or of the log it was read from.";
+            "How the traced cache handled it, in the words of its `Cache-Status`, or of its log.";
         next_access: Option<i64>, "row",
             "Place in the trace, from 0, of the next row with the same target; -1: there is none.";
     }

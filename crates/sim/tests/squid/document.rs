@@ -19,7 +19,7 @@ fn check(mark: &str, expected: &str) {
     );
 }
 
-/// What the origin says in each class.
+/// Field lines of the origin, by class.
 const CLASSES: [(&str, &str); 23] = [
     ("s", "`max-age=3600`, ETag, Last-Modified"),
     ("b", "`max-age=3600`, ETag; 1 MB, half of them aborted"),
@@ -61,7 +61,7 @@ fn documented_table_of_classes_matches_the_comparison() {
         }
     }
     let mut text = String::from(
-        "| class | the origin says | requests | hits of Squid | hits of Weir | alike |\n| --- | --- | --: | --: | --: | --: |\n",
+        "| class | field lines of the origin | requests | hits of Squid | hits of Weir | alike |\n| --- | --- | --: | --: | --: | --: |\n",
     );
     for (class, says) in CLASSES {
         let [requests, squid, weir, alike] = counts.remove(class).unwrap_or_default();

@@ -28,7 +28,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "hit",
         requests: 66,
         section: "RFC 9111 §4.2.2",
-        why: "Squid's default rules give a target with `cgi-bin` no heuristic lifetime. The text lets a cache look at Last-Modified, and ours does; an origin that wants each use forwarded has `no-cache`.",
+        why: "Squid's default rules give a target with `cgi-bin` no heuristic lifetime. The text permits a lifetime from Last-Modified, which Weir uses; an origin that needs each use validated can send `no-cache`.",
     },
     Explained {
         classes: &["qn"],
@@ -37,7 +37,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "hit",
         requests: 72,
         section: "RFC 9111 §4.2.2",
-        why: "The same for a query. RFC 2616 §13.9 forbade a heuristic there; the text of today names that and allows it.",
+        why: "The same for a query. RFC 2616 §13.9 forbade a heuristic there; RFC 9111 permits it.",
     },
     Explained {
         classes: &["u"],
@@ -46,7 +46,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=no-lifetime",
         requests: 148,
         section: "RFC 9111 §3, §4.3.1",
-        why: "Squid stores what has neither lifetime nor validator, and asks about it with its Date in If-Modified-Since; the origin sends all of it again each time. Storing is allowed, never demanded: we do not, as it could answer no request.",
+        why: "Squid stores responses with neither lifetime nor validator, and validates them with their Date in If-Modified-Since; the origin sends all of it again each time. Storing is permitted, never required: Weir does not, as it could answer no request.",
     },
     Explained {
         classes: &["u"],
@@ -55,7 +55,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=method",
         requests: 2,
         section: "RFC 9111 §3, §4.3.1",
-        why: "The same, asked for by HEAD.",
+        why: "The same, requested by HEAD.",
     },
     Explained {
         classes: &["u"],
@@ -73,7 +73,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=request;fwd-status=304",
         requests: 76,
         section: "RFC 9111 §5.2.1.4",
-        why: "The client wants no stored response without successful validation. Squid fetches all of it; we validate, and a 304 is success.",
+        why: "The client accepts no stored response without successful validation. Squid fetches all of it; Weir validates, and a 304 is success.",
     },
     Explained {
         classes: &["e", "k", "sm", "v"],
@@ -82,7 +82,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=request",
         requests: 6,
         section: "RFC 9110 §13.1.3",
-        why: "There is no validator. Squid sends the Date in If-Modified-Since, which a cache may; this origin does not know a date to compare it with and answers in full, as it does to our request without a condition.",
+        why: "There is no validator. Squid sends the Date in If-Modified-Since, which a cache may; this origin has no date to compare it with and responds in full, as it does to Weir's request without a condition.",
     },
     Explained {
         classes: &["m", "s"],
@@ -91,7 +91,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "hit",
         requests: 4,
         section: "RFC 9111 §5.2.1.1",
-        why: "What came less than a second ago has an age of 0, which is not greater than 0. Squid asks for any `max-age=0`.",
+        why: "A response received less than a second ago has an age of 0, which is not greater than 0. Squid forwards any `max-age=0`.",
     },
     Explained {
         classes: &["m"],
@@ -100,7 +100,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "hit",
         requests: 23,
         section: "RFC 9111 §4.2.3",
-        why: "Age is counted in whole seconds, and of two seconds one is in doubt. Squid subtracts the Date from its clock, so that a response is stale up to a second early; we count from when it came, by a clock that knows milliseconds.",
+        why: "Age is counted in whole seconds, and of two seconds one is in doubt. Squid subtracts the Date from its clock, so that a response is stale up to a second early; Weir counts from its receipt, by a clock of milliseconds.",
     },
     Explained {
         classes: &["m"],
@@ -118,7 +118,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=set-cookie",
         requests: 50,
         section: "RFC 9111 §7.3",
-        why: "Set-Cookie does not forbid storing. Where an origin says neither `public` nor `s-maxage` we do not trust it to have meant that, and do not share the cookie; Squid serves the response by its heuristic, to any client.",
+        why: "Set-Cookie does not forbid storing. Where an origin sends neither `public` nor `s-maxage`, Weir does not assume that it meant the cookie to be shared; Squid serves the response by its heuristic, to any client.",
     },
     Explained {
         classes: &["kn"],
@@ -145,7 +145,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=vary-star",
         requests: 18,
         section: "RFC 9111 §4.1",
-        why: "`Vary: *` fails to match every request, so that a stored response is of use to none. Squid stores it and asks about it each time.",
+        why: "`Vary: *` fails to match every request, so that a stored response is of no use. Squid stores it and validates it each time.",
     },
     Explained {
         classes: &["b"],
@@ -154,7 +154,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=partial",
         requests: 5,
         section: "RFC 9111 §3.3, §3.4",
-        why: "An earlier client left before the end. Squid drops what came; we keep it, as the entity tag is a strong one, and fetch the rest.",
+        why: "An earlier client disconnected before the end. Squid drops the part received; Weir stores it, as the entity tag is a strong one, and fetches the rest.",
     },
     Explained {
         classes: &["b"],
@@ -163,7 +163,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=partial",
         requests: 5,
         section: "RFC 9111 §3.3, §3.4",
-        why: "The same; this client left as well.",
+        why: "The same; this client disconnected as well.",
     },
     Explained {
         classes: &["v"],
@@ -172,7 +172,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=vary-miss",
         requests: 2,
         section: "RFC 9111 §4.4",
-        why: "Both come after a POST to the target, which invalidates all that is stored for it. Squid lets go of one variant and goes on to serve the other.",
+        why: "Both come after a POST to the target, which invalidates all that is stored for it. Squid drops one variant and continues to serve the other.",
     },
     Explained {
         classes: &["k"],
@@ -181,6 +181,6 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "hit",
         requests: 1,
         section: "RFC 9111 §4.3.5",
-        why: "It comes after a HEAD with `no-cache`, whose response says nothing else than the stored one and leaves it as it is. Squid drops it.",
+        why: "It comes after a HEAD with `no-cache`, whose response agrees with the stored one and does not change it. Squid drops the stored one.",
     },
 ];
