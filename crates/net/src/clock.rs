@@ -14,7 +14,7 @@ pub enum Clock {
         /// What ticks are counted from.
         zero: Instant,
     },
-    /// Stands still until it is moved.
+    /// A clock that advances only by calls.
     Manual(Arc<ManualClock>),
 }
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The peer that is to move bytes next.
+/// The peer that must send or receive next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// The client.
@@ -63,7 +63,7 @@ impl Deadline {
         }
     }
 
-    /// Bytes have moved: the next wait is a new one.
+    /// Bytes were sent or received: the next wait is a new one.
     pub fn moved(&mut self) {
         self.waits_for = None;
     }

@@ -146,7 +146,7 @@ impl Settings {
         self.config.cache.name.as_str()
     }
 
-    /// How far a fetch of this target may run ahead: what its route says, else what holds for all.
+    /// The read-ahead of a fetch of this target: that of its route, else the general one.
     ///
     /// `path` may have a query; `*` is the whole server.
     pub(crate) fn read_ahead_for(&self, mode: Mode, host: &str, path: &str) -> ReadAhead {

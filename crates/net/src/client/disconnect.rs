@@ -20,7 +20,7 @@ enum Presence {
     Here,
     /// It has sent a FIN: it may still read.
     HalfClosed,
-    /// It has sent its next request, which hides what comes behind.
+    /// It has sent its next request, which hides a FIN behind it.
     Pipelined,
     /// It has reset the connection.
     Gone,

@@ -18,12 +18,12 @@ use tokio::time::sleep;
 pub enum DisconnectCause {
     /// It broke the connection, or the path to it is dead.
     Reset,
-    /// It closed its sending side, and nothing has moved since for the time that is allowed.
+    /// It closed its sending side, and made no progress since for the permitted time.
     HalfClosed,
 }
 
-/// Ready when the client has disconnected. `moved` changes whenever a byte of the response has
-/// moved; a client that has closed its sending side is served for `half_closed` while it does not
+/// Ready when the client has disconnected. `moved` changes with every byte of the response that is
+/// sent; a client that has closed its sending side is served for `half_closed` while it does not
 /// change.
 pub async fn disconnected(
     client: &TcpStream,

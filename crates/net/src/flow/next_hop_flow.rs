@@ -1,4 +1,4 @@
-//! The receive window: how much the kernel takes from a next hop that is not read yet.
+//! The receive window: how many unread bytes the kernel accepts from a next hop.
 //!
 //! What bounds it is the memory of the receive buffer (`SO_RCVBUF`, never tuned by the kernel), not
 //! `TCP_WINDOW_CLAMP`: a clamp only says how much may be sent before it is acknowledged, and the
@@ -167,15 +167,15 @@ impl NextHopFlow {
     }
 
     /// The clamp first: from now on less is offered. The memory follows as what was offered before
-    /// is used up. The next hop fills whatever is free, so the memory goes ahead of the read that
-    /// is about to free it; meanwhile what was offered still fits, but for these few microseconds.
+    /// is used up. The next hop fills all free memory, so the memory shrinks just before the read
+    /// that frees it; the bytes already offered still fit, except for these few microseconds.
     fn shrink(&mut self, socket: &impl AsFd, wanted: u32) {
         if self.clamp > wanted {
             self.set_clamp(socket, wanted);
         }
         let least = self.memory_for(wanted);
         let memory = match offered(socket) {
-            // nothing is on its way: what is held already stays, whatever the memory
+            // nothing is on its way: bytes held already stay, whatever the memory
             Some(0) => least,
             Some(offered) => {
                 let used = held(socket).unwrap_or(self.memory);

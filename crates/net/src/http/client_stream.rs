@@ -42,7 +42,7 @@ pub struct Http1Client<'c> {
     pub is_persistent: bool,
     /// The limit on waits of the connection.
     pub deadline: &'c mut Deadline,
-    /// The next hops that requests of the connection went to.
+    /// The next hops that requests of the connection were sent to.
     pub next_hops: &'c Cell<DistinctPeers>,
 }
 
@@ -87,8 +87,8 @@ impl<'c> ClientStream<'c> {
         }
     }
 
-    /// Enters `hop` among the next hops that requests of the connection went to; whether it is a
-    /// new one.
+    /// Enters `hop` among the next hops of the connection's requests; returns whether it is a new
+    /// one.
     pub fn is_new_next_hop(&self, hop: &HopKey) -> bool {
         let mut next_hops = self.next_hops.take();
         let is_new = next_hops.insert_hop(hop);

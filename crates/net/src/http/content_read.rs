@@ -1,4 +1,4 @@
-//! What receiving the content of a response comes to.
+//! The result of receiving content of a response.
 
 /// The result of receiving content once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,7 +87,7 @@ impl Governor {
         client.set_unsent_limit(self.pace.unsent());
     }
 
-    /// The client was offered content, and this came of it.
+    /// Content was offered to the client, with the result `sent`.
     pub fn sent(&mut self, sent: &Poll<io::Result<usize>>) {
         match sent {
             Poll::Pending => self.waited = true,

@@ -1,4 +1,4 @@
-//! What receiving the content of a request comes to.
+//! The result of receiving content of a request.
 
 use std::fmt;
 use weir_wire::BodyError;

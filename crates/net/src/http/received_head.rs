@@ -6,12 +6,12 @@ use weir_wire::{
     ResponseHead, Version, parse_response_leniently, response_body,
 };
 
-/// What was received of a response and is not used yet: a head that is perhaps whole, and what came
+/// Bytes of a response that are received and not used yet: a head, complete or not, and the bytes
 /// behind it.
 #[derive(Debug, Default)]
 pub struct ReceivedBytes(pub(super) Vec<u8>);
 
-/// A head, and what came behind it.
+/// A head, and the bytes received behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedHead<'s, 'a> {
     /// The head.
@@ -20,7 +20,7 @@ pub struct ReceivedHead<'s, 'a> {
     pub has_mixed_line_ends: bool,
     /// How long the content is, and how its end is found.
     pub length: Result<BodyLength, FramingError>,
-    /// What of the content came with it.
+    /// The content that was received with it.
     pub buffered: BufferedContent<'a>,
     /// Whether the next hop accepts another request on the connection (RFC 9112 §9.3), as far as
     /// the head shows.
@@ -97,7 +97,7 @@ impl ReceivedHead<'_, '_> {
     }
 }
 
-/// Content that came with the head.
+/// Content that was received with the head.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferedContent<'a> {
     bytes: &'a [u8],
@@ -106,19 +106,19 @@ pub struct BufferedContent<'a> {
 }
 
 impl BufferedContent<'_> {
-    /// Bytes that came behind the head, framing included.
+    /// Bytes received behind the head, framing included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing came behind the head.
+    /// Whether nothing was received behind the head.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Whether all of the content came with the head.
+    /// Whether all of the content was received with the head.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         match self.length {
@@ -129,7 +129,7 @@ impl BufferedContent<'_> {
         }
     }
 
-    /// Bytes of content that came with the head, framing excluded.
+    /// Bytes of content received with the head, framing excluded.
     #[must_use]
     pub fn content_bytes(&self) -> u64 {
         self.read().0

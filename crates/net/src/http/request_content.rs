@@ -1,4 +1,4 @@
-//! The content of a request, as it comes from the client.
+//! The content of a request, as it is received from the client.
 
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleContent;
@@ -23,8 +23,8 @@ impl RequestContent<'_> {
         of_kind!(self, content => content.length())
     }
 
-    /// Checks what came together with the request head, and keeps it: a next hop need not see any
-    /// of a request whose content is refused.
+    /// Checks the content received with the request head, and keeps it: so nothing of a request
+    /// with invalid content is sent to a next hop.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A response as it comes from the next hop.
+//! A response as it is received from the next hop.
 
 use super::content_read::{ContentCut, ContentRead};
 #[cfg(feature = "multiplexed-double")]
@@ -20,8 +20,8 @@ pub enum ResponseReceiver<'a> {
 }
 
 impl ResponseReceiver<'_> {
-    /// Receives once, while there is no final head; `scratch` is memory to read into. The bytes
-    /// that came, 0 at the end of the connection.
+    /// Receives once, while there is no final head; `scratch` is memory to read into. Returns the
+    /// bytes received, 0 at the end of the connection.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl ResponseReceiver<'_> {
         of_kind!(self, response => response.return_received(received, accepted));
     }
 
-    /// Bytes that came with the head and are not used, framing included.
+    /// Bytes received with the head and not used, framing included.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         of_kind!(self, response => response.buffered_bytes())

@@ -102,8 +102,8 @@ impl<'c> ResponseSender<'c> {
         of_kind!(self, response => response.unacknowledged_bytes())
     }
 
-    /// The client is to send no request behind this one on the connection. Says so in the head, if
-    /// there is none yet. Other streams of the connection are none of its business.
+    /// This is the last request of the client on the connection; the head says so, if it is not
+    /// sent yet. Other streams of the connection are not affected.
     pub fn close_after(&mut self) {
         match self {
             Self::Http1(response) => response.close_after(),

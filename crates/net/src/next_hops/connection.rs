@@ -22,7 +22,7 @@ pub struct Connection {
     pub reused: bool,
     /// Its place among the open connections.
     pub permit: Permit,
-    /// What it was used for; in a box, since a connection is moved with every request.
+    /// Its uses; boxed, since a connection is moved with every request.
     pub uses: Box<Uses>,
 }
 

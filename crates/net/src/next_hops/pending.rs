@@ -84,8 +84,8 @@ async fn run(
     }
 }
 
-/// A request may rely on the connection: it learns if the connection does not come, whatever the
-/// reason, a panic included.
+/// A request may rely on the connection: it is woken if the connection fails, for whatever reason,
+/// a panic included.
 struct PendingGuard {
     open: Arc<OpenConnections>,
     hop: HopKey,

@@ -48,7 +48,7 @@ struct HopRecord {
     id: HopId,
     /// How long a connection to it is busy with one exchange.
     busy: Mean,
-    /// When a request last went there; noted only where connections are opened in advance.
+    /// When a request was last sent to it; noted only where connections are opened in advance.
     used: Option<Tick>,
     /// When opening a connection in advance last failed.
     advance_failed: Option<Tick>,
@@ -367,7 +367,7 @@ pub(super) fn busy_us(worker: &Worker, hop: &HopKey) -> Option<u64> {
     })
 }
 
-/// A request went to a next hop to which connections are opened in advance.
+/// A request was sent to a next hop to which connections are opened in advance.
 pub(super) fn note_used(worker: &Worker, hop: &HopKey) {
     let now = worker.now().tick;
     own(worker).note(hop, |known| known.used = Some(now));

@@ -72,7 +72,7 @@ enum WaitResult {
     Retry,
 }
 
-/// What came first during a wait.
+/// The event that ended a wait.
 enum WaitEvent {
     HandOver(Option<HandOver>),
     PlaceFreed,

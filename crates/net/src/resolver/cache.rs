@@ -18,7 +18,7 @@ const FAILURE_TTL: Duration = Duration::from_secs(1);
 
 pub(super) struct Cache {
     entries: HashMap<Arc<str>, Entry>,
-    /// Names in order of arrival: the hand of a clock goes round it when room is needed.
+    /// Names in order of arrival: the clock hand advances over it when room is needed.
     order: VecDeque<Arc<str>>,
     entries_max: usize,
     ttl_min: Duration,

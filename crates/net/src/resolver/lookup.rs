@@ -24,7 +24,7 @@ use super::{LookupResult, ResolveError, ResolverConfig, Shared};
 const TRIES: u32 = 3;
 
 /// How long an answer for one family waits for the other. RFC 8305 §3 suggests 50 ms before
-/// connecting; our answer is also kept, so we wait a little longer for it to be whole.
+/// connecting; our answer is also cached, so we wait a little longer for both families.
 const OTHER_FAMILY_GRACE: Duration = Duration::from_millis(250);
 
 /// Name servers with the options to use on them, or why there are none.

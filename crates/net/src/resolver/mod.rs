@@ -1,4 +1,4 @@
-//! Names to addresses, so that a dead name server stops nothing but the names that need it.
+//! Resolves names to addresses; a failed name server affects only the names that need it.
 //!
 //! The library (`hickory-resolver`) runs on a thread and runtime of its own; workers talk to it
 //! through a bounded queue. Around it stands what it lacks: a hard time limit, one lookup in flight
@@ -109,7 +109,7 @@ pub type Addresses = Arc<[IpAddr]>;
 /// The answer to a question.
 pub type Answer = Result<Addresses, ResolveError>;
 
-/// Where the cache takes the time from; tests move it by hand.
+/// The clock of the cache; tests advance it by calls.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// A handle on the resolver thread; clones share it, and the thread ends with the last one.
@@ -238,7 +238,8 @@ impl Resolver {
     /// Waits for a lookup. Past the limit (the resolver thread is stuck) the failure is recorded
     /// from here.
     async fn wait(&self, name: &str, mut lookup: Pending, joined: bool) -> Resolution {
-        // the resolver thread applies the same limit, and knows about stale answers: it goes first
+        // the resolver thread applies the same limit, and has the stale answers: its result comes
+        // first
         let limit = self.shared.config.time_limit + CALLER_GRACE;
         let published = match tokio::time::timeout(limit, lookup.wait_for(Option::is_some)).await {
             Ok(Ok(published)) => published.clone(),
@@ -265,7 +266,7 @@ enum Step {
     Wait(Pending, bool),
 }
 
-/// An answer, and how it came about.
+/// An answer, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Resolution {
     outcome: DnsOutcome,

@@ -105,7 +105,7 @@ fn answer_all(
     }
 }
 
-/// A clock that stands until it is moved.
+/// A clock that advances only by calls.
 #[derive(Clone)]
 struct Hand(Arc<Mutex<Instant>>);
 

@@ -46,7 +46,7 @@ pub enum Side {
 pub enum TunnelEnd {
     /// Both sides finished sending.
     Closed,
-    /// Nothing moved in either direction for the idle limit.
+    /// No byte was relayed in either direction for the idle limit.
     IdleLimit,
     /// The connection with this side failed; the other was reset.
     Error(Side, io::ErrorKind),
@@ -82,8 +82,7 @@ pub struct TunnelReport {
 /// Relays until both sides have finished, one fails, no byte moves for `idle_limit`, or `drain` is
 /// ready.
 ///
-/// The `first` bytes go out before any other in their direction. Both sockets are the caller's to
-/// close.
+/// The `first` bytes are sent before any other in their direction. The caller closes both sockets.
 pub async fn relay(
     client: &TcpStream,
     next_hop: &TcpStream,
@@ -173,8 +172,8 @@ impl Activity {
         self.last.set(Instant::now());
     }
 
-    /// Ready when nothing moved for `limit`. The timer is set again once per limit, not once per
-    /// move.
+    /// Ready when no byte was relayed for `limit`. The timer is set again once per limit, not once
+    /// per move.
     async fn idle_for(&self, limit: Duration) {
         loop {
             let until = self.last.get() + limit;

@@ -37,7 +37,7 @@ struct Ends {
     write: OwnedFd,
 }
 
-/// A pipe on loan; it goes back to the pool when dropped empty, and is closed otherwise.
+/// A borrowed pipe; it returns to the pool when dropped empty, and is closed otherwise.
 pub(super) struct Pipe {
     ends: Option<Ends>,
     held: usize,

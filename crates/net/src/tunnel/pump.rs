@@ -27,7 +27,7 @@ pub(super) struct Fault {
 }
 
 impl Pump<'_> {
-    /// Moves bytes until the end of `from` has been passed on to `to`.
+    /// Relays bytes until the end of `from` has been signalled to `to`.
     pub(super) async fn run(&self, mut means: Means) -> Result<(), Fault> {
         self.send_first().await?;
         loop {

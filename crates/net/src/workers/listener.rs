@@ -23,7 +23,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 ///
-/// The address cannot be had.
+/// The address cannot be bound.
 fn probe(address: SocketAddr) -> io::Result<()> {
     let socket = Socket::new(
         Domain::for_address(address),
@@ -42,7 +42,7 @@ fn probe(address: SocketAddr) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The address cannot be had.
+/// The address cannot be bound.
 fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
@@ -68,12 +68,12 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Binds `address` once for each of `workers`; port 0 becomes one that is free. `shares` says
-    /// that this process listens there already, and is to do so beside.
+    /// Binds `address` once for each of `workers`; port 0 becomes one that is free. With `shares`,
+    /// this process listens there already, and adds sockets.
     ///
     /// # Errors
     ///
-    /// The address cannot be had: it is not of this machine, not allowed, or another process
+    /// The address cannot be bound: it is not of this machine, not allowed, or another process
     /// listens there.
     pub fn bind(address: SocketAddr, workers: usize, shares: bool) -> io::Result<Self> {
         if !shares {

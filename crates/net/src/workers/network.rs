@@ -22,7 +22,7 @@ use weir_policy::destination::{Denial, OwnAddresses};
 pub struct NetworkSettings {
     /// Worker threads, at least 1.
     pub workers: usize,
-    /// Where the time comes from.
+    /// The source of the time.
     pub clock: Clock,
     /// How names are resolved.
     pub resolver: ResolverConfig,
@@ -177,7 +177,7 @@ impl Network {
         self.shutdown.is_draining()
     }
 
-    /// Moves the shutdown on to `stage`; never back.
+    /// Advances the shutdown to `stage`; never back.
     pub fn advance(&self, stage: Stage) {
         self.shutdown.advance(stage);
     }

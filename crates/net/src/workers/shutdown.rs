@@ -37,7 +37,7 @@ impl Shutdown {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Moves on to `stage`; never back.
+    /// Advances to `stage`; never back.
     pub(super) fn advance(&self, stage: Stage) {
         self.draining
             .store(stage > Stage::Serving, Ordering::Relaxed);

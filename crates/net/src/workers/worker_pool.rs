@@ -50,7 +50,7 @@ pub struct Accepted<L> {
     pub peer: SocketAddr,
     /// The listener that accepted it.
     pub listener: Rc<L>,
-    /// Its place among the client connections, to be kept as long as it is open.
+    /// Its place among the client connections, held as long as it is open.
     pub place: ClientPlace,
 }
 

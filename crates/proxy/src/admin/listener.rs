@@ -106,7 +106,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Passes `result` on if something moved; fails if nothing did for too long, or if another
+    /// Returns `result` if bytes moved; fails if none did for too long, or if another connection
     /// needs the place.
     fn watch<T>(
         &mut self,

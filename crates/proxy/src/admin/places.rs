@@ -103,8 +103,7 @@ impl Place {
         Working(self.clone())
     }
 
-    /// Whether the connection is to end for the sake of another; if not, its driver is woken when
-    /// it is.
+    /// Whether the connection must close for another one; if not, its driver is woken when it must.
     pub(super) fn gives_way(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if !state.gives_way {
@@ -124,7 +123,7 @@ impl Place {
         state.since = Instant::now();
     }
 
-    /// What was written is with the kernel.
+    /// The kernel has accepted what was written.
     pub(super) fn flushed(&self) {
         let mut state = self.lock();
         if state.stage == Stage::Answer {

@@ -33,7 +33,7 @@ impl AdminSocket {
     ///
     /// # Errors
     ///
-    /// The address cannot be had.
+    /// The address cannot be bound.
     pub fn bind(address: &AdminAddress) -> io::Result<Option<Self>> {
         Ok(match address {
             AdminAddress::Off => None,

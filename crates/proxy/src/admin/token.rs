@@ -37,7 +37,7 @@ pub enum TokenError {
     Short(usize),
     /// It holds more.
     Long,
-    /// It holds something else than the characters of a token (RFC 6750 §2.1).
+    /// It has characters that are not those of a token (RFC 6750 §2.1).
     Text,
 }
 

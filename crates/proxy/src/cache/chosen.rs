@@ -11,6 +11,6 @@ use weir_store::{ExpectedResponse, StoredResponse};
 #[derive(Debug)]
 pub(crate) struct ChosenResponse {
     pub(crate) response: Arc<StoredResponse>,
-    /// What the answer may bring into the store, since the choice.
+    /// The response that may be stored, expected since the choice.
     pub(crate) expected: ExpectedResponse,
 }

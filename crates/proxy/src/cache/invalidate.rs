@@ -48,16 +48,16 @@ pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredR
     store.purge_one(exchange.key, stored, selecting)
 }
 
-/// The store first: a request that comes between the two finds neither.
+/// The store first: a request between the two finds neither.
 fn forget(worker: &Worker, key: Digest) -> Purge {
     let purge = worker.shared.store.purge(key);
     worker.shared.collapsed.forget(key);
     purge
 }
 
-/// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most. If they might not, they are
-/// in force nevertheless, and the store on disk is emptied before it is used again: the request was
-/// carried out, and its answer is the client's.
+/// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most. If they might not survive
+/// one, they are in force nevertheless, and the store on disk is emptied before it is used again.
+/// The response is sent in any case, as the request was carried out.
 pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
     let until = Instant::now() + DURABLE_WAIT;
     for purge in purges {

@@ -14,8 +14,7 @@ use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Digest, Transaction};
 use weir_store::StoredResponse;
 
-/// Starts one, unless one for this target is under way, or the last one came to nothing a short
-/// while ago.
+/// Starts one, unless one for this target is under way, or the last one failed a short while ago.
 pub(crate) fn spawn(exchange: &RequestState, chosen: ChosenResponse) {
     let worker = &exchange.worker;
     let (now, facts) = (worker.now(), chosen.response.facts);

@@ -58,7 +58,7 @@ pub(crate) struct ClientConnection {
     deadline: Deadline,
     /// Requests taken on this connection.
     requests: u32,
-    /// Next hops its requests went to.
+    /// Next hops that its requests were sent to.
     next_hops: Cell<DistinctPeers>,
     /// The connection ends once `outgoing` is sent.
     closing: bool,
@@ -127,7 +127,7 @@ pub(crate) fn serve(
 }
 
 impl ClientConnection {
-    /// What is known of it, for the request at hand.
+    /// Its facts, for the current request.
     pub(crate) fn facts(&self) -> ClientFacts<'_> {
         ClientFacts {
             listener: &self.listener,

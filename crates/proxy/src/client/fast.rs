@@ -57,7 +57,7 @@ pub(crate) struct Input<'a> {
     pub(crate) at: usize,
 }
 
-/// Where a request head came from, and what it is judged by.
+/// The source of a request head, and the settings it is judged by.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiver<'a> {
     pub(crate) worker: &'a Rc<Worker>,
@@ -99,8 +99,8 @@ impl Receiver<'_> {
         ))
     }
 
-    /// Judges a head, whatever the version of HTTP that it came by. Part of the way of every hit: a
-    /// call, which copies what it returns, would cost 2 % of one.
+    /// Judges a head of any version of HTTP. It is part of every hit: without inlining, the copy of
+    /// its result would cost 2 % of one.
     #[inline(always)]
     fn judge<'h>(&self, head: &RequestHead<'h, '_>) -> Result<ReceivedRequest<'h>, Answer> {
         let ClientFacts { listener, peer, .. } = self.client;
@@ -244,7 +244,7 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
     plan
 }
 
-/// Takes a request whose head came by a stream that shares its connection.
+/// Takes a request of a stream that shares its connection.
 ///
 /// # Errors
 ///
@@ -397,8 +397,7 @@ fn covers(
     }
 }
 
-/// An OPTIONS that goes no further: Max-Forwards says so, or it is for the forward proxy as a
-/// whole.
+/// An OPTIONS that is not forwarded: Max-Forwards is 0, or it is for the forward proxy as a whole.
 fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &ReceivedRequest<'_>) -> bool {
     request.method == Method::Options
         && (max_forwards::remaining(head.fields) == Some(0)

@@ -25,7 +25,7 @@ impl Outgoing {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes until everything is with the kernel. Memory that is no longer needed is given back
+    /// Writes until the kernel has accepted everything. Memory that is not needed any more is freed
     /// at once.
     pub(crate) fn poll_send(
         &mut self,

@@ -26,8 +26,8 @@ impl Attempts {
         }
     }
 
-    /// A stream for the next one: to the next hop, or to another one of its route if this one
-    /// cannot be had.
+    /// A stream for the next attempt: to the next hop, or to another one of its route if this one
+    /// has no connection.
     ///
     /// # Errors
     ///

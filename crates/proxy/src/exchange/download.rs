@@ -120,7 +120,7 @@ struct RelayPlan {
     store_writer: Option<Box<StoreWriter>>,
 }
 
-/// What came of passing an interim response on.
+/// The result of forwarding an interim response.
 #[derive(PartialEq, Eq)]
 enum InterimResult {
     Sent,
@@ -130,7 +130,7 @@ enum InterimResult {
     Stuck,
 }
 
-/// What reading once came to.
+/// The result of one read.
 enum ReadResult {
     Bytes,
     /// Nothing yet: meanwhile all content of the request was sent.
@@ -201,7 +201,8 @@ impl Download<'_, '_> {
                 if self.poll_not_awaited(cx).is_ready() {
                     return Poll::Ready(ReadResult::NotAwaited);
                 }
-                // while content goes up its own limits hold; the answer is due from its end on
+                // while request content is sent, its own limits hold; the response is due from its
+                // end on
                 if self.parties.sending.get() == Sending::UnderWay {
                     self.parties.deadline.set(self.silence);
                 }
@@ -448,7 +449,7 @@ impl Download<'_, '_> {
             exchange.expected = None;
             exchange.release_followers(worker, says_about_target(response.head.status));
             if to_client.is_none() && !is_there {
-                // neither a client nor the store takes it
+                // there is neither a client nor room in the store
                 arrival::discard(exchange, response);
                 report::count_storing(worker.counters(), exchange.tx.verdict());
                 return Step::Final(ResponseOutcome::ClientLeft);
@@ -477,7 +478,7 @@ impl Download<'_, '_> {
         match tokio::time::timeout(silence, sending).await {
             Ok(Ok(_)) => InterimResult::Sent,
             Ok(Err(_)) => {
-                // nothing more goes there
+                // nothing more can be sent to it
                 self.parties.to_client = None;
                 InterimResult::ClientClosed
             }

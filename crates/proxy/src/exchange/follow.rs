@@ -29,7 +29,7 @@ use weir_policy::transaction::JoinKind;
 use weir_policy::{Command, Event, Forwarding};
 use weir_store::{LookupResult, VaryRule};
 
-/// What a request that must be forwarded is to do.
+/// How a request that must be forwarded is handled.
 pub(crate) enum FollowResult {
     /// Forward the request; as a leader, for its followers too.
     Forward(Option<Leader>),
@@ -179,7 +179,7 @@ impl Drop for AwaitingFollower {
     }
 }
 
-/// A request that waits, as it is counted.
+/// Counts a request as waiting as long as it lives.
 struct Waiting<'a>(&'a Worker);
 
 impl<'a> Waiting<'a> {

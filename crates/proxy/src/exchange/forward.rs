@@ -212,7 +212,7 @@ fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
 
 /// Result of a request without a client.
 pub(crate) enum BackgroundResult {
-    /// The next hop's answer, and the stream it came on.
+    /// The outcome, and the stream of the response.
     Answered(NextHopStream, ResponseOutcome),
     /// Nothing was sent: the stored response was dropped meanwhile.
     Forgotten,

@@ -55,8 +55,8 @@ pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -
     out
 }
 
-/// The head as it is stored: a status line and end-to-end fields, each with CRLF, ready for use but
-/// for the fields made each time and the length.
+/// The head as it is stored: a status line and end-to-end fields, each with CRLF, complete except
+/// for the length and the fields that are made for each use.
 pub(crate) fn stored_head(
     settings: &Settings,
     head: &ResponseHead<'_, '_>,

@@ -1,4 +1,4 @@
-//! Sending a response: its head, content that is at hand, and an answer of our own.
+//! Sends a response: its head, content that is available, and responses of the proxy itself.
 
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
@@ -121,15 +121,15 @@ async fn discard(stream: &mut ClientStream<'_>, exchange: &RequestState) -> bool
 /// How sending ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendEnd {
-    /// The client's kernel has everything.
+    /// All of it was sent.
     Whole,
-    /// The client went away, or stopped reading.
+    /// The client disconnected, or stopped reading.
     ClientLeft,
     /// The rest of the content cannot be read from disk.
     Unreadable,
 }
 
-/// Content that is at hand.
+/// Content that is available.
 pub(crate) enum Content<'a> {
     /// In memory.
     Bytes(&'a [u8]),

@@ -11,9 +11,9 @@ use weir_wire::BodyError;
 
 /// The outcome of receiving a response: what the client and the store have of it.
 pub(crate) enum ResponseOutcome {
-    /// The response went to the client, whole or as far as it came.
+    /// The response was relayed to the client, complete or as far as it was received.
     Relayed,
-    /// 304 to our validators: the store has what it is to have.
+    /// 304 to our validators: the store is up to date.
     Merged {
         /// What the client gets.
         response: Arc<StoredResponse>,
@@ -27,8 +27,8 @@ pub(crate) enum ResponseOutcome {
     /// The stored representation has changed, or the next hop does not send the missing range: send
     /// the request again as the client sent it.
     AskAgain,
-    /// The missing range of an in-flight response came, and may not be stored: other clients may
-    /// not have it.
+    /// The missing range of an in-flight response was received, and may not be stored: it is for
+    /// this client alone.
     NotShared,
     /// An error in whose place the stale response may be served.
     ServeStale(Serving),
@@ -47,7 +47,7 @@ pub(crate) enum ResponseOutcome {
 
 /// The start of a fetch whose response head was received.
 pub(crate) struct FetchStart {
-    /// Where its content goes.
+    /// The target of its content.
     pub(crate) target: FetchTarget,
     /// What the request that started it is sent.
     pub(crate) answer: arrival::InitiatorResponse,

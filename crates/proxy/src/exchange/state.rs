@@ -32,7 +32,7 @@ pub(crate) enum Plan {
         response: Arc<StoredResponse>,
         /// How.
         serving: Serving,
-        /// RFC 5861 §3: what the answer may bring into the store.
+        /// RFC 5861 §3: the response that may be stored.
         refresh: Option<ExpectedResponse>,
     },
     /// Forward it.
@@ -51,7 +51,7 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Whether it says where the response comes from.
+    /// Whether it shows the source of the response.
     pub(crate) const fn is_final(&self) -> bool {
         !matches!(self, Self::Judge | Self::DiskLookup(_))
     }
@@ -65,7 +65,7 @@ pub(crate) struct RequestState {
     pub(crate) client: RequestClient,
     /// The request. It does not change.
     pub(crate) request: Request,
-    /// The settings in force when it came.
+    /// The settings in force when it was received.
     pub(crate) settings: Arc<Settings>,
     /// What it did and cost.
     pub(crate) log: RequestLog,
@@ -81,7 +81,7 @@ pub(crate) struct RequestState {
     pub(crate) missing: Option<MissingRange>,
     /// Set while it leads collapsed requests.
     pub(crate) leader: Option<Leader>,
-    /// The response, before it comes: a purge from here on is one of it too.
+    /// The expected response: a purge from now on covers it too.
     pub(crate) expected: Option<ExpectedResponse>,
     /// What the disk has of other variants.
     pub(crate) disk_variants: Option<DiskVariants>,
@@ -184,8 +184,7 @@ impl RequestState {
         ServedForm::of(self.tx.request(), &self.request.fields(), response, now)
     }
 
-    /// What was chosen is held, with what the answer may bring into the store: it is expected from
-    /// the choice on.
+    /// Holds the chosen response, and the expected one, from the choice on.
     pub(crate) fn hold(&mut self, chosen: Option<ChosenResponse>) -> Option<Arc<StoredResponse>> {
         let (response, expected) = chosen.map(|it| (it.response, it.expected)).unzip();
         self.expected = expected;

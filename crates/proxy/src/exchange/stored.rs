@@ -28,8 +28,8 @@ pub(crate) async fn ready(
     Ok(ready)
 }
 
-/// Sends a stored response, whatever its size. There is nothing else to send: if it cannot be read,
-/// that is said.
+/// Sends a stored response, whatever its size. There is no other response: if it cannot be read,
+/// the client gets an error.
 pub(crate) async fn serve(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,

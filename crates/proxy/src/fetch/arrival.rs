@@ -23,11 +23,11 @@ use weir_wire::{BodyLength, ResponseHead};
 
 use crate::exchange::download::FetchStart;
 
-/// A final response head with what came behind it.
+/// A final response head with the bytes received behind it.
 pub(crate) struct Response<'a> {
     pub(crate) head: &'a ResponseHead<'a, 'a>,
     pub(crate) body: BodyLength,
-    /// What of the content came with the head.
+    /// The content that was received with the head.
     pub(crate) buffered: BufferedContent<'a>,
 }
 
@@ -184,7 +184,7 @@ fn complete(
     let now = worker.now();
     let (mut fresh, vary) = merging.parts(worker, exchange);
     if known.is_none() && complete_length.is_some() {
-        // what came in chunks is framed by its length from now on
+        // chunked content is framed by its length from now on
         fresh.body = InFlightContent::new(complete_length, Some(&stored.body)).finish();
         fresh.add_content_length();
     }

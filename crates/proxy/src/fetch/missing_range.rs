@@ -41,8 +41,8 @@ pub(crate) struct MissingRange {
 }
 
 impl MissingRange {
-    /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of
-    /// storing has a say in it.
+    /// Whether it is for one client alone: nothing of it is stored, so that no rule of storing
+    /// applies.
     pub(crate) fn is_for_one(&self) -> bool {
         self.into
             .as_ref()

@@ -30,12 +30,12 @@ pub(crate) enum ReadEnd {
     Whole,
     /// The fetch was cut: the client has received less than the head promised.
     Cut,
-    /// What was there could not be read from disk, nor fetched: the same.
+    /// Content that was stored could not be read from disk, nor fetched: the response is cut, too.
     Unreadable,
     /// Content that is not stored was dropped before the reader reached it, and could not be
     /// fetched: the response is cut, too.
     ContentDropped,
-    /// The client went away, or stopped reading.
+    /// The client disconnected, or stopped reading.
     ClientLeft,
 }
 
@@ -66,7 +66,7 @@ struct Reader<'a, 'c> {
     handle: ReaderHandle,
     /// When the round trip was looked at.
     looked: Option<Tick>,
-    /// Next byte the client is to get.
+    /// The next byte to send to the client.
     at: u64,
     /// One past the last byte of its span.
     to: u64,
@@ -217,8 +217,8 @@ impl Reader<'_, '_> {
             .read(now, handle.id, self.at, cx.waker(), &mut copied);
         match reading {
             ReaderAction::Wait => return Next::Wait,
-            // whatever this request brings is for its own client: another reader begins the fetch
-            // that is for all
+            // the response to this request is for its own client: another reader begins the fetch
+            // for all
             ReaderAction::Fetch(fetch, _) if !handle.completes => {
                 let worker = &self.exchange.worker;
                 handle.in_flight.end(worker, fetch, FetchEnd::Stopped, &[]);

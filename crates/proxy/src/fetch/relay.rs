@@ -74,20 +74,21 @@ pub(crate) enum RelayEnd {
     /// The next hop cut it, or broke the framing; the word says how. The client can see that the
     /// content is incomplete.
     Cut(&'static str),
-    /// The client went away or stopped reading; or there is none, and the store does not take it.
+    /// The client disconnected or stopped reading; or there is none, and the store refuses the
+    /// content.
     ClientLeft,
 }
 
-/// What a relay moved.
+/// The bytes that a relay moved, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelayResult {
     pub(crate) end: RelayEnd,
     pub(crate) from_hop_bytes: u64,
-    /// Content bytes that came.
+    /// Content bytes that were received.
     pub(crate) body_bytes: u64,
     /// Content bytes among them that the client's kernel took.
     pub(crate) delivered_bytes: u64,
-    /// All else that came: framing, trailers, bytes behind the response.
+    /// Other bytes that were received: framing, trailers, bytes behind the response.
     pub(crate) overhead_bytes: u64,
     /// The store did not take it, and why.
     pub(crate) refused: Option<Refusal>,
@@ -168,7 +169,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Relays until the end, beginning with what came with the head.
+    /// Relays until the end, beginning with the content received with the head.
     pub(crate) async fn run(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
@@ -297,7 +298,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Reads once from the next hop and passes on what came.
+    /// Reads once from the next hop and forwards the content.
     fn poll_content(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
@@ -389,7 +390,7 @@ impl<'a> Relay<'a> {
         governor.read_max()
     }
 
-    /// Takes the content that came with the head.
+    /// Takes the content that was received with the head.
     fn take_buffered(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
@@ -466,7 +467,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Passes content on: in place if it is worth it, else behind what waits.
+    /// Forwards content: in place if it is large enough, else behind the content that waits.
     fn emit(
         &mut self,
         data: &[u8],

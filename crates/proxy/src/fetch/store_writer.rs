@@ -17,7 +17,8 @@ pub(crate) struct StoreWriter {
     head: StorableHead,
     /// The head says the length already, where the origin put it.
     has_length: bool,
-    /// Leads the waiting requests: they are decided here, whatever the client of this request does.
+    /// Leads the waiting requests: they are decided here, also if the client of this request
+    /// disconnects.
     leader: Option<Leader>,
     key: Digest,
 }
@@ -82,8 +83,8 @@ impl StoreWriter {
             .commit(now, vary, self.head.with_body(body));
         if let Some(leader) = self.leader.take() {
             match stored {
-                // forgotten while it came: the waiting requests look it up, miss, and one of them
-                // leads
+                // dropped while it was received: the waiting requests look it up, miss, and one of
+                // them leads
                 Ok(()) | Err(Refusal::NotResident) => leader.stored(),
                 Err(_) => leader.refused(now, None),
             }

@@ -48,10 +48,10 @@ struct Fetch {
     background: Allowance,
 }
 
-/// A transfer that has begun, with what came with the head; to be spawned.
+/// A transfer that has begun, with the content received with the head; the caller spawns it.
 pub(crate) struct Ready(Box<Fetch>);
 
-/// Begins the transfer: what came with the head is there for readers when this returns.
+/// Begins the transfer: readers can read the content received with the head when this returns.
 pub(crate) fn begin(
     worker: &Rc<Worker>,
     settings: &Arc<Settings>,
@@ -80,7 +80,7 @@ pub(crate) fn begin(
 }
 
 impl Ready {
-    /// Whether the next hop broke its response in the very bytes that came with its head.
+    /// Whether the bytes received with the head break the framing of the response.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.end == Some(FetchEnd::Cut)
     }
@@ -178,7 +178,7 @@ impl Fetch {
         }
     }
 
-    /// Takes the content that came with the head.
+    /// Takes the content that was received with the head.
     fn take_buffered(&mut self) {
         let (in_flight, worker, id) = (&self.in_flight, &self.worker, self.id);
         let Some(hop) = &mut self.hop else { return };
@@ -218,7 +218,7 @@ impl Fetch {
         if matches!(verdict, AbortDecision::Stop(_))
             && !self.in_flight.end_unread(&self.worker, self.id)
         {
-            // a reader came while it was judged
+            // a reader was attached while it was judged
             return;
         }
         if let Some(fate) = Aborted::from_word(verdict.as_str()) {

@@ -10,7 +10,7 @@ use weir_policy::fetch::{FetchId, ReaderId};
 /// What a fetch waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
-    /// A reader that moves on, or comes to need it.
+    /// A reader that advances, or begins to need it.
     Readers,
     /// Bytes of the next hop; it must also learn when it has no reader any more.
     NextHop,
@@ -54,7 +54,7 @@ impl Waiting {
         woken.0.extend(fetches.map(|(.., waker)| waker));
     }
 
-    /// A reader has moved on, which changes nothing for a fetch that was not waiting for one.
+    /// A reader has advanced, which changes nothing for a fetch that was not waiting for one.
     pub(crate) fn take_held_back(&mut self, woken: &mut WakeList) {
         let held_back = |(_, waits_for, _): &mut _| *waits_for == WaitsFor::Readers;
         let fetches = self.fetches.extract_if(.., held_back);

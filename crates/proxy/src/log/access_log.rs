@@ -172,8 +172,8 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Waits until every line logged so far is written or dropped, at most `limit`. Whether that
-    /// came about.
+    /// Waits until every line logged so far is written or dropped, at most `limit`; returns whether
+    /// they are.
     pub(crate) fn flush(&self, limit: Duration) -> bool {
         self.running
             .as_ref()

@@ -137,7 +137,7 @@ impl Record {
         tally.unrecorded(Unrecorded::QueueFull, 1);
     }
 
-    /// What came was no request.
+    /// The bytes received were no request.
     pub(crate) fn skip(&self) {
         self.tally().unrecorded(Unrecorded::NotHttp, 1);
     }
@@ -165,7 +165,7 @@ impl Drop for Record {
     }
 }
 
-/// Gives `recorder` what comes, until it is over.
+/// Passes the queued requests to `recorder`, until the queue is closed.
 fn run(
     mut recorder: Box<dyn Recorder>,
     inbox: &Receiver<Option<Finished>>,

@@ -144,7 +144,8 @@ pub(crate) fn count_phases_at_once(counters: &Counters) {
     counters.inc(Metric::PhaseReached(RequestPhase::Done));
 }
 
-/// Counts what a request cost the next hop; all there is to count of one without a client.
+/// Counts the bytes of a request at the next hop; nothing else is counted of a request without a
+/// client.
 pub(crate) fn count_next_hop(counters: &Counters, log: &RequestLog) {
     let bytes = log.from_next_hop_bytes - log.tunnel_bytes;
     for (metric, bytes) in [

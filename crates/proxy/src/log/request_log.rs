@@ -12,7 +12,7 @@ use weir_net::http::NextHopFacts;
 use weir_policy::{Phase, Phases};
 use weir_store::StoredResponse;
 
-/// Where content that was sent to a client came from.
+/// The source of content that was sent to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentSource {
     /// Read from the next hop for this client first.
@@ -62,22 +62,23 @@ pub(crate) struct RequestLog {
     pub(super) response_bytes: u64,
     /// Content bytes among them.
     pub(super) body_bytes: u64,
-    /// Content bytes among them that came from the store.
+    /// Content bytes among them from the store.
     pub(super) store_bytes: u64,
     /// Content bytes among these that were kept as a part of a response.
     pub(super) recovered_bytes: u64,
     /// Content bytes among them that are our own.
     pub(super) own_bytes: u64,
-    /// Bytes read from the next hop, up to the head of an in-flight response and what came with it.
+    /// Bytes read from the next hop, up to the head of an in-flight response and the content
+    /// received with it.
     pub(super) from_next_hop_bytes: u64,
     /// Content that the fetch which this request began brought behind that, until it or the client
     /// ended. The fetch itself adds it to the counters: it is for the log line alone.
     pub(super) fetched_bytes: u64,
     /// Content bytes among `from_next_hop_bytes`.
     pub(super) next_hop_content_bytes: u64,
-    /// Heads, framing and all else among `from_next_hop_bytes`.
+    /// Heads, framing and other bytes that are no content among `from_next_hop_bytes`.
     pub(super) next_hop_overhead_bytes: u64,
-    /// Bytes among `from_next_hop_bytes` that went through a tunnel.
+    /// Bytes among `from_next_hop_bytes` that were tunnelled.
     pub(super) tunnel_bytes: u64,
     /// Content bytes read from the next hop that reached no client.
     pub(super) wasted_bytes: u64,
@@ -197,7 +198,7 @@ impl RequestLog {
 
     // ---- the next hop
 
-    /// The request goes to `next_hop`.
+    /// The request is sent to `next_hop`.
     pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {
         self.next_hop = Some(next_hop.address);
         self.next_hop_reused = next_hop.reused;
@@ -215,14 +216,14 @@ impl RequestLog {
         self.detail(RecordDetails::request_head_sent);
     }
 
-    /// So many bytes came from the next hop; they count as overhead until they turn out to be
-    /// content.
+    /// So many bytes were received from the next hop; they count as overhead until they are found
+    /// to be content.
     pub(crate) fn received(&mut self, bytes: u64) {
         self.from_next_hop_bytes += bytes;
         self.next_hop_overhead_bytes += bytes;
     }
 
-    /// So many of the bytes that came are counted by a relay or a fetch: they are no overhead.
+    /// So many of the received bytes are counted by a relay or a fetch: they are no overhead.
     pub(crate) fn handed_on(&mut self, bytes: u64) {
         self.next_hop_overhead_bytes -= bytes;
     }
@@ -244,7 +245,7 @@ impl RequestLog {
         self.wasted_bytes += content_bytes;
     }
 
-    /// Content that came among `received` bytes reaches no client.
+    /// The content among `received` bytes reaches no client.
     pub(crate) fn waste_received(&mut self, content_bytes: u64) {
         self.handed_on(content_bytes);
         self.waste(content_bytes);
@@ -298,12 +299,12 @@ impl RequestLog {
         &self.content_type
     }
 
-    /// So many bytes went to the client, head and framing included.
+    /// So many bytes were sent to the client, head and framing included.
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.response_bytes += bytes;
     }
 
-    /// So many bytes of content went to the client.
+    /// So many bytes of content were sent to the client.
     pub(crate) fn sent_content(&mut self, bytes: u64, source: ContentSource) {
         self.body_bytes += bytes;
         match source {
@@ -332,7 +333,7 @@ impl RequestLog {
         self.error = Some(word);
     }
 
-    /// Whether the response went to the client, and ended as it should.
+    /// Whether the response was sent to the client, to its end.
     pub(crate) fn is_whole(&self) -> bool {
         self.status > 0 && self.end == End::Whole
     }

@@ -72,7 +72,7 @@ pub(crate) const fn phase_label(phase: Phase) -> RequestPhase {
     }
 }
 
-/// Where the response came from.
+/// The source of the response.
 pub(crate) fn source(verdict: &Verdict) -> Source {
     match verdict.handling {
         Handling::Hit(_) => Source::Store,
@@ -84,7 +84,7 @@ pub(crate) fn source(verdict: &Verdict) -> Source {
     }
 }
 
-/// How the request came to share another's response, if it did.
+/// How the request shares the response to another one, if it does.
 pub(crate) fn joined(verdict: &Verdict) -> Option<Joined> {
     match verdict.handling {
         Handling::Collapsed(_) => Some(Joined::Collapsed),

@@ -1,4 +1,5 @@
-//! Answers of our own: short, plain, and with the reason in a field a machine can read.
+//! Responses of the proxy itself: short, plain, and with the reason in a field that a program can
+//! read.
 //!
 //! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body
 //! says in a sentence what happened and, where there is one, what to do.

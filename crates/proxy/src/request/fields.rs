@@ -4,8 +4,8 @@ use weir_semantics::FieldLine;
 
 /// Field lines in the order received, names and values as received.
 ///
-/// Names and values stand one behind the other in two allocations, whatever carried them: bytes of
-/// HTTP/1.1, or a compressed field section.
+/// Names and values are stored in two allocations, whether they were received as bytes of HTTP/1.1
+/// or as a compressed field section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSection {
     names: Box<str>,

@@ -147,7 +147,7 @@ fn check_form(
             405,
             AnswerReason::denied("this is a gateway; CONNECT is for forward proxies"),
         )),
-        // what it gets here came over a connection that proves nothing of the host (RFC 9110 §7.4,
+        // requests here arrive on a connection that proves nothing of the host (RFC 9110 §7.4,
         // §15.5.20)
         (Mode::Gateway, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
             421,

@@ -1,5 +1,5 @@
-//! How far an OPTIONS may go (RFC 9110 §7.6.2). TRACE, the other method with this field, goes
-//! nowhere here.
+//! How far an OPTIONS is forwarded (RFC 9110 §7.6.2). TRACE, the other method with this field, is
+//! refused.
 
 use weir_semantics::{FieldLine, lines_named};
 

@@ -121,9 +121,9 @@ impl Control {
             .collect()
     }
 
-    /// Opens what `config` has and is not open, closes what is open and it has not. Nothing changes
-    /// if one address cannot be had, or a next hop is this proxy itself. What is about to be opened
-    /// is no destination from before it is.
+    /// Opens the listeners of `config` that are not open, and closes the open ones that it does not
+    /// have. Nothing changes if one address cannot be bound, or a next hop is this proxy itself.
+    /// The new addresses are refused as destinations before they are opened.
     pub(crate) fn open_listeners(&self, config: &Config) -> Result<(), StartError> {
         let mut state = self.state();
         let before = self.shared.network.own_addresses();
@@ -312,7 +312,7 @@ impl Control {
         let shared = &self.shared;
         let purges = [Mode::Forward, Mode::Gateway].map(|mode| {
             let key = key_of(mode, &target, shared.store.secret());
-            // the store first: a request that comes between the two finds neither
+            // the store first: a request between the two finds neither
             let purge = shared.store.purge(key);
             shared.collapsed.forget(key);
             purge

@@ -20,7 +20,7 @@ const DEFAULT_BYTES_MAX: u64 = 10 << 30;
 /// And at most one part in so many of what is free.
 const DEFAULT_SHARE: u64 = 10;
 
-/// The disk tier of a proxy, as it is said at its start.
+/// The disk tier of a proxy, as printed at its start.
 #[derive(Clone, Debug, Default)]
 pub struct DiskTier {
     /// Where it is, and how much it may take; none if there is none.

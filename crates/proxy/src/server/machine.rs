@@ -30,8 +30,8 @@ struct Machine {
     open_files_max: Option<u64>,
 }
 
-/// Refuses sizes and numbers that this machine cannot have, whatever else it does: each alone,
-/// since how much the rest takes is not known before it is taken.
+/// Refuses sizes and numbers that exceed this machine: each by itself, since the use of the others
+/// is not known in advance.
 ///
 /// # Errors
 ///
@@ -75,8 +75,7 @@ impl Machine {
     }
 }
 
-/// Refuses directories that are to hold more than their file system does; those on one file system
-/// together.
+/// Refuses directories that are larger than their file system; those on one file system together.
 fn check_disks(config: &Config) -> Result<(), Invalid> {
     if !config.disk.enabled || !config.cache.enabled {
         return Ok(());
@@ -109,7 +108,7 @@ fn check_disks(config: &Config) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// A file system that has less room than the store is to take.
+/// A file system with less free space than the store may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrowdedDisk {
     /// The last directory of the configuration on it.
@@ -438,7 +437,7 @@ mod tests {
             crowded_disks(&config)
         };
         assert_eq!(crowded(free / 4, free / 4), []);
-        // each alone would have room, both together have not, whatever others free meanwhile
+        // each alone has room, both together have not, also if other files are removed meanwhile
         let both = crowded(free / 4 * 3, free / 4 * 3);
         assert_eq!(both.len(), 1, "{both:?}");
         assert!(both[0].path.ends_with("b"), "{both:?}");

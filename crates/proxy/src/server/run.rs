@@ -102,8 +102,8 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// An address that cannot be had, a log or a store that cannot be opened, a thread that cannot
-    /// be started.
+    /// An address that cannot be bound, a log or a store that cannot be opened, a thread that
+    /// cannot be started.
     pub fn start(config: Config, options: Options) -> Result<Self, StartError> {
         Self::begin(config, options, None)
     }

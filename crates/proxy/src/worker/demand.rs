@@ -75,7 +75,7 @@ impl Background {
         }
     }
 
-    /// So many bytes came that could not be waited for, as they came with a response head.
+    /// So many bytes were received with a response head, without waiting for the budget.
     pub(crate) fn came(&self, now: Now, bytes: u64) {
         lock(&self.0).take(now, bytes);
     }
@@ -117,12 +117,12 @@ impl Allowance {
         Poll::Ready(self.bytes)
     }
 
-    /// So many bytes came.
+    /// So many bytes were received.
     pub(crate) fn spend(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Nothing more comes: others may have the rest.
+    /// The transfer has ended: others may use the rest.
     pub(crate) fn end(&mut self, budget: &Background) {
         budget.give_back(std::mem::take(&mut self.bytes));
     }

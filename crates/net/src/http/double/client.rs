@@ -141,7 +141,7 @@ impl DoubleStream {
         .await
     }
 
-    /// Interim heads that came.
+    /// Interim heads that were received.
     #[must_use]
     pub fn interim(&self) -> String {
         String::from_utf8_lossy(&self.0.state.borrow().interim).into_owned()

@@ -48,8 +48,8 @@ impl Reception {
         }
     }
 
-    /// Whether the response is whole, nothing came behind it, and the next hop keeps the connection
-    /// open. After a repair its end may be another for the next hop.
+    /// Whether the response is complete, nothing was received behind it, and the next hop keeps the
+    /// connection open. After a repair its end may be another for the next hop.
     pub(super) fn is_clean(&self) -> bool {
         let is_read = |reader: &BodyReader| reader.is_ended() && !reader.is_repaired();
         self.is_persistent

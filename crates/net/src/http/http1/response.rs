@@ -189,8 +189,8 @@ impl<'c> Http1Response<'c> {
 }
 
 impl Drop for Http1Response<'_> {
-    /// The next response on the connection has bounds of its own. A response that is not whole must
-    /// not look so, however it ends.
+    /// The next response on the connection has bounds of its own. An incomplete response must not
+    /// look complete, however it ends.
     fn drop(&mut self) {
         self.abort();
         self.client.flow.release(self.client.socket);

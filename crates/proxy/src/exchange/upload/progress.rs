@@ -5,16 +5,16 @@ use weir_wire::BodyError;
 /// How sending content ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum UploadEnd {
-    /// All of it is with the next hop.
+    /// All of it was sent.
     Whole,
-    /// It was still going on when the answer was complete.
+    /// It was not complete when the response was.
     #[default]
     Unfinished,
-    /// The client stopped in the middle.
+    /// The client disconnected or was silent for too long before its end.
     Client,
-    /// The client sent something that is no content.
+    /// The client's content is not framed correctly.
     Invalid(BodyError),
-    /// The next hop takes no more; its answer may still come.
+    /// The next hop takes no more; its response may still be received.
     NextHop,
 }
 
@@ -23,9 +23,9 @@ pub(crate) enum UploadEnd {
 pub(crate) enum Sending {
     /// Nothing was sent.
     NotBegun,
-    /// Something was: the answer is not due yet.
+    /// Some was sent: the response is not due yet.
     UnderWay,
-    /// It stopped before its end: the answer is due.
+    /// It stopped before its end: the response is due.
     Stopped,
     /// The client broke it off, or sent invalid content: no response is due to this request.
     ClientStopped,

@@ -37,7 +37,7 @@ struct Shard {
     slots: Slots,
 }
 
-/// What a request that must be forwarded is to do.
+/// How a request that must be forwarded is handled.
 pub(crate) enum Decision {
     /// Forward the request, for its followers too.
     Lead(Leader),

@@ -22,7 +22,7 @@ pub(super) struct Slots {
 
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// What the request is to do; it has not taken notice yet.
+    /// The command for the request, which has not read it yet.
     pub(super) command: Option<Command<Arc<InFlightResponse>>>,
     pub(super) waker: Option<Waker>,
 }

@@ -41,7 +41,7 @@ pub(crate) struct InFlightResponse {
     has_length: bool,
     /// The stored part that it completes.
     part: Option<Arc<StoredResponse>>,
-    /// What of it has come is stored if no more comes.
+    /// The part received is stored if no more is received.
     keeps_part: bool,
     /// It is for one client only.
     for_one: bool,
@@ -104,7 +104,7 @@ pub(crate) struct InFlightParams {
     pub(crate) complete_length: Option<u64>,
     /// The stored part that it completes.
     pub(crate) part: Option<Arc<StoredResponse>>,
-    /// What of it has come is stored if no more comes.
+    /// The part received is stored if no more is received.
     pub(crate) keeps_part: bool,
     /// What the first fetch brings.
     pub(crate) span: ByteSpan,
@@ -251,8 +251,8 @@ impl InFlightResponse {
 
     /// Content that `fetch` received. If there is no room to store it, it stays for its present
     /// readers only, and no new reader may join. Returns the bytes that were taken: none beyond
-    /// those that the fetch is to bring, whatever its framing has (RFC 9110 §14.4: `Content-Range`
-    /// says which they are).
+    /// those that the fetch is for, whatever its framing has (RFC 9110 §14.4: `Content-Range` says
+    /// which they are).
     pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) -> usize {
         let inner = &mut *self.lock();
         let position = inner.positions.iter().find(|(known, _)| *known == fetch);
@@ -336,7 +336,7 @@ impl InFlightResponse {
         }
     }
 
-    /// Whether what comes is stored, as things are.
+    /// Whether received content is stored at present.
     pub(crate) fn is_kept(&self) -> bool {
         !self.lock().is_closed()
     }

@@ -14,7 +14,7 @@ use weir_store::{Block, InFlightPiece, Reservation};
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
 pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
 
-/// What a reader is to do.
+/// The command for a reader.
 pub(crate) enum ReaderAction {
     /// Send these bytes, a whole block's or a part of it.
     Block {

@@ -52,7 +52,7 @@ impl InFlightResponse {
         worker.shared.note_read_ahead(inner.read_ahead_max());
     }
 
-    /// Stores it; its room comes back if what there is of it is of no use.
+    /// Stores it; its room is freed if the part received is of no use.
     fn store(
         &self,
         inner: &mut Inner,

@@ -10,8 +10,8 @@ use weir_wire::RequestHead;
 
 /// One request, from its first byte to the last of its response.
 ///
-/// Text that comes from outside may hold anything: it is escaped, and cut at 8 KiB (target) or 1
-/// KiB (the rest). Which of it the JSON format shows, and under what names, is in `fields`.
+/// Text from clients and next hops may hold any bytes: it is escaped, and cut at 8 KiB (target) or
+/// 1 KiB (the rest). Which of it the JSON format shows, and under what names, is in `fields`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     /// When the response ended, milliseconds since 1970 UTC.
@@ -34,7 +34,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) total_us: u64,
 }
 
-/// The words of a request; all empty if what came was none.
+/// The words of a request; all empty if the bytes received were none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestLine<'a> {
     /// Request method, as received.

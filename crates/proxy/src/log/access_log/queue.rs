@@ -40,7 +40,7 @@ struct State {
     closing: bool,
 }
 
-/// What the writer is to do next.
+/// The next step of the writer.
 pub(super) enum Work {
     /// Write the batch, to this file from now on if there is one.
     Write(Option<File>),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use weir_semantics::TargetedFields;
 
-/// A request that has ended, and its response, as far as they came.
+/// A request that has ended, and its response, as far as they were received.
 ///
 /// Times are microseconds from [`Finished::arrival_us`]. What is `None` did not take place, or is
 /// not known.
@@ -17,8 +17,8 @@ pub struct Finished {
     pub connection: u64,
     /// Which request of its connection it is, from 1.
     pub sequence: u32,
-    /// When its first byte was read, microseconds since 1970. Of one that was sent behind another:
-    /// when its turn came.
+    /// When its first byte was read, microseconds since 1970. For a pipelined request: when the
+    /// response before it had ended.
     pub arrival_us: i64,
     /// When it reached its phases.
     pub reached: PhaseTimes,
@@ -33,7 +33,7 @@ pub struct Finished {
     /// Content of the response that the kernel took for the client, without framing; through a
     /// tunnel, all bytes.
     pub received_bytes: u64,
-    /// Content that came from next hops for this request while it lasted; through a tunnel, all
+    /// Content received from next hops for this request while it lasted; through a tunnel, all
     /// bytes.
     pub next_hop_bytes: u64,
     /// Content of the request that was read, without framing; through a tunnel, all bytes. Not
@@ -88,7 +88,7 @@ pub struct NextHop {
 /// How a response ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// It was whole, whatever it said.
+    /// It was complete, whatever its status.
     #[default]
     Whole,
     /// The client disconnected, or received nothing more.

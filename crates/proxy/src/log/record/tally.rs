@@ -38,7 +38,7 @@ impl Tally {
         self.unrecorded[why.index()].load(Relaxed)
     }
 
-    /// Something of `bytes` is to wait; `false` if there are too many bytes of such.
+    /// Adds `bytes` to those that wait; `false` if there are too many.
     pub(super) fn enter(&self, bytes: usize) -> bool {
         let before = self.queued_bytes.fetch_add(bytes, Relaxed);
         if before + bytes > QUEUE_BYTES_MAX {
