@@ -9,15 +9,15 @@ use std::net::SocketAddr;
 table! {
     /// The `[admin]` table.
     pub struct Admin in "admin" {
-        /// Where `/healthz`, `/metrics`, `/config`, purge and reload are served; `"off"` for
-        /// nowhere. An address apart from the listeners, and loopback, since by default it asks for
-        /// no token. A Unix socket (`"unix:/run/weir/admin.sock"`) is for the user that runs the
-        /// proxy alone. No request through this proxy ever reaches it.
+        /// Address of the admin interface: `/healthz`, `/metrics`, `/config`, purge and reload;
+        /// `"off"` for none. It differs from the listeners' addresses, and is loopback, since by
+        /// default no token is required. A Unix socket (`"unix:/run/weir/admin.sock"`) is for the
+        /// user that runs the proxy alone. No request through this proxy ever reaches it.
         address: AdminAddress = AdminAddress::At(SocketAddr::from(([127, 0, 0, 1], 3129)));
-        /// File with the token that purge, reload and whatever else changes the state ask for
+        /// File with the token that purge, reload and any other change of the state require
         /// (`Authorization: Bearer`), one line of at least 16 characters; only its owner may read
-        /// it (mode 0600). Read again on reload. `"off"` is allowed while only this machine reaches
-        /// the address: every user and program on it can purge then.
+        /// it (mode 0600). Read again on reload. `"off"` is permitted while only this machine
+        /// reaches the address: then every user and program on it can purge.
         token_file: TokenFile = TokenFile::Off;
     }
 }

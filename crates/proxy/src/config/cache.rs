@@ -14,13 +14,11 @@ use weir_semantics::TARGETED_FIELDS_MAX;
 table! {
     /// The `[cache]` table.
     pub struct Cache in "cache" {
-        /// Whether responses are stored and served again at all. Without, Weir forwards every
-        /// request by itself and opens no disk store: for comparison, or where its links alone are
-        /// wanted.
+        /// Whether responses are stored at all. If not, Weir forwards every request and opens no
+        /// disk store: for comparison, or where only its handling of links is needed.
         enabled: bool = true;
-        /// Bytes of the memory tier, everything counted: heads, content, index and overhead of the
-        /// allocator. 256 MiB hold a useful working set on any machine and leave room on a small
-        /// one.
+        /// Bytes of the memory tier, including heads, content, index and overhead of the allocator.
+        /// 256 MiB hold a useful working set on any machine and leave room on a small one.
         memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);
         /// Which entry is evicted when the budget is full. With S3-FIFO, responses that are
         /// requested once do not evict the others, and most web traces are full of them; the other
@@ -50,12 +48,12 @@ table! {
         /// at most a day.
         heuristic_max: Span = Span::from_days(1), from Span::ZERO, to Span::from_days(365);
         /// Response fields that decide about storing on gateway listeners, in place of
-        /// Cache-Control and Expires; the first that is present wins (RFC 9213). An origin can so
-        /// tell the caches in front of it something else than browsers. A field that is not a valid
-        /// Structured Field is ignored. At most 8. Cache-Status names the field that decided,
-        /// behind the `detail` of the response that was fetched; hits repeat the field itself, and
-        /// their `ttl` comes from it. A reload does not change what is in memory; a response that
-        /// is read from disk and breaks the field that decides now is dropped.
+        /// Cache-Control and Expires; the first that is present wins (RFC 9213). So an origin can
+        /// give its gateways other directives than browsers. A field that is not a valid Structured
+        /// Field is ignored. At most 8. Cache-Status names the field that decided, behind the
+        /// `detail` of the response that was fetched; hits repeat the field itself, and their `ttl`
+        /// comes from it. A reload does not change responses in memory; a response that is read
+        /// from disk and violates the field that decides now is dropped.
         gateway_targeted_fields: Vec<FieldName> = cdn();
         /// The same for forward listeners. None by default: a forward proxy works for its clients,
         /// and CDN-Cache-Control is not meant for such caches.

@@ -17,24 +17,24 @@ table! {
         enabled: bool = true;
         /// Which responses are written: all, those stored for a second time, or small ones. All is
         /// the default, since a response that was not written is lost with the next restart; the
-        /// others spare a device that wears out.
+        /// other values reduce the wear of a device.
         admission: Admission = Admission::Always;
         /// The largest response that `admission = "small"` writes, content.
         admission_largest: ByteSize = ByteSize::from_mib(1), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
         /// The largest response on disk, content. The only limit is the size of the store: a
         /// response is written while it arrives and needs no more memory than a small one.
         largest_response: ByteSize = ByteSize::from_gib(4096), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
-        /// When bytes are verified by their checksums: when they come from the device, or whenever
-        /// they are used. Bytes that were verified and stayed in memory are as safe as other
-        /// memory; `always` also guards against errors there.
+        /// When bytes are verified by their checksums: when they are read from the device, or at
+        /// every use. Bytes that were verified and stayed in memory are as safe as other memory;
+        /// `always` also guards against errors there.
         verify: Verify = Verify::Device;
         /// Bytes a second, for each directory, that are read and verified in the background, or
-        /// `off`. The default is off: what is sent is verified in any case, and a device that
-        /// sleeps is not woken.
+        /// `off`. The default is off: content is verified before it is sent in any case, and a
+        /// sleeping device is not woken.
         scrub: Scrub = Scrub::Off;
-        /// Where, and how much: normally one directory a device. None stands for one under the
-        /// user's cache directory, `$XDG_CACHE_HOME/weir` or `~/.cache/weir`, with 10GiB or a tenth
-        /// of the free space, whichever is less.
+        /// Directories and their sizes, normally one a device. The default is one under the user's
+        /// cache directory, `$XDG_CACHE_HOME/weir` or `~/.cache/weir`, with 10GiB or a tenth of the
+        /// free space, whichever is less.
         directories: Vec<Directory> = Vec::new();
     }
 }
@@ -43,7 +43,7 @@ table! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directory {
-    /// Where it is; created if it is not there.
+    /// Its path; created if it does not exist.
     pub path: PathBuf,
     /// Bytes that its files may take; left out: 10GiB or a tenth of the free space, whichever is
     /// less.
@@ -75,9 +75,9 @@ choice! {
 choice! {
     /// When bytes on disk are verified.
     pub enum Verify {
-        /// When they come from the device.
+        /// When they are read from the device.
         Device = "device",
-        /// Whenever they are used.
+        /// At every use.
         Always = "always",
     }
 }

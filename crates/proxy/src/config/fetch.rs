@@ -16,33 +16,33 @@ table! {
         /// trip at the client's rate does not. Content that a client never reads is then not
         /// fetched. A route may have its own value.
         read_ahead: ReadAhead = ReadAhead::DEFAULT;
-        /// What happens to a fetch when its last reader leaves. `stop` ends it, `finish` completes
-        /// it. `squid` decides by `squid_min`, `squid_max` and `squid_pct`. `value` goes on if that
-        /// is expected to save more bytes than it costs, by how often the response is requested and
-        /// how much of it is missing.
+        /// Handling of a fetch without a reader, when the last client has disconnected. `stop` ends
+        /// it, `finish` completes it. `squid` decides by `squid_min`, `squid_max` and `squid_pct`.
+        /// `value` continues it if that is expected to save more bytes than it costs, by how often
+        /// the response is requested and how much of it is missing.
         abort: AbortKind = AbortKind::Value;
-        /// With `abort = "value"`: a fetch that lacks no more than this goes on in any case. It is
-        /// Squid's number, and a quarter of the default `read_ahead`: as much may be on its way
-        /// when the client leaves.
+        /// With `abort = "value"`: a fetch that lacks no more than this continues in any case. It
+        /// is Squid's number, and a quarter of the default `read_ahead`: as much may be on its way
+        /// when the client disconnects.
         abort_little: ByteSize = ByteSize::from_kib(16), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
-        /// With `abort = "squid"`: a fetch that lacks less than this goes on. Squid's
+        /// With `abort = "squid"`: a fetch that lacks less than this continues. Squid's
         /// `quick_abort_min`.
         squid_min: ByteSize = ByteSize::from_kib(16), from ByteSize::from_bytes(0), to ByteSize::from_gib(4096);
         /// With `abort = "squid"`: a fetch that lacks more than this stops, unless `squid_min` kept
         /// it. Squid's `quick_abort_max`.
         squid_max: ByteSize = ByteSize::from_kib(16), from ByteSize::from_bytes(0), to ByteSize::from_gib(4096);
-        /// With `abort = "squid"`: a fetch of which more than this percentage has come goes on,
-        /// unless `squid_max` stopped it. Squid's `quick_abort_pct`.
+        /// With `abort = "squid"`: a fetch of which more than this percentage was received
+        /// continues, unless `squid_max` stopped it. Squid's `quick_abort_pct`.
         squid_pct: u8 = 95, from 0, to 100;
-        /// Bytes a second for fetches that no client reads, all together: fetches that go on
-        /// without a reader, and new content that validations in the background bring
+        /// Bytes a second for fetches that no client reads, all together: fetches that continue
+        /// without a reader, and new content of validations in the background
         /// (`stale-while-revalidate`). 1 MiB/s is a twelfth of a line of 100 Mbit/s, which clients
-        /// do not notice. On a thin link use a tenth of the link. With 0 no fetch goes on without a
-        /// reader, and a validation in the background brings a 304 or what comes with the response
-        /// head.
+        /// do not notice. On a slow link use a tenth of its rate. With 0 no fetch continues without
+        /// a reader, and a validation in the background receives a 304 or the bytes that arrive
+        /// with the response head.
         background_rate: ByteSize = ByteSize::from_mib(1), from ByteSize::from_bytes(0), to ByteSize::from_gib(4);
-        /// Time that a client which has closed its sending side is served while nothing moves; then
-        /// it counts as disconnected. Closing one side is allowed (RFC 9112 §9.6) and rare; a
+        /// Time for which a client that has closed its sending side is served without progress;
+        /// then it counts as disconnected. Closing one side is allowed (RFC 9112 §9.6) and rare; a
         /// program that has ended looks the same until the next byte is sent to it.
         half_closed: Span = Span::from_secs(5), from Span::ZERO, to Span::from_hours(1);
         /// Fetches that may fill one response at once, for readers at positions far apart. A player
@@ -52,15 +52,14 @@ table! {
         /// There are as many TCP ports, so no usual crowd of clients reaches the limit. With 0 no
         /// fetch is shared.
         followers_max: u32 = 65536, from 0, to 1 << 20;
-        /// Time that a request waits for the response head which another request fetches; then it
-        /// is forwarded itself. Without a limit one request that the next hop never answers would
-        /// hold up all others for its target. nginx's `proxy_cache_lock_timeout` is as long. Where
-        /// pages take longer to make, use a longer time, or each waiting request is forwarded, too.
-        /// With 0 no request waits.
+        /// Time that a request waits for the response head of another request; then it is forwarded
+        /// itself. Without a limit, one request that the next hop never answers would block all
+        /// others for its target. nginx's `proxy_cache_lock_timeout` is as long. If the origin
+        /// takes longer for its pages, use a longer time; otherwise each waiting request is
+        /// forwarded, too. With 0 no request waits.
         follower_wait: Span = Span::from_secs(5), from Span::ZERO, to Span::from_hours(1);
-        /// Time that a target is remembered whose response could not be shared, so that its
-        /// requests do not wait for each other in vain. Varnish's hit-for-miss is as long. With 0
-        /// none is remembered.
+        /// Time for which requests for a target do not wait for each other, after its response
+        /// could not be shared. Varnish's hit-for-miss is as long. With 0 none is remembered.
         uncollapsible_for: Span = Span::from_mins(2), from Span::ZERO, to Span::from_days(1);
     }
 }

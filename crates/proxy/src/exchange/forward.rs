@@ -118,17 +118,17 @@ async fn ask(
                 }
             }
             _ => match answer(stream, exchange, hop, outcome, stored.take()).await {
-                AnswerResult::Sent => return,
+                AnswerResult::Ended => return,
                 AnswerResult::NotReadable => forwarding = AS_SENT,
             },
         }
     }
 }
 
-/// Whether a response was sent to the client.
+/// Whether the exchange is over.
 enum AnswerResult {
-    /// As much of it as can be.
-    Sent,
+    /// A response was sent, or the client has disconnected.
+    Ended,
     /// A stored response would be the answer, and cannot be read. It is dropped, nothing of it was
     /// sent, and the whole response must be requested.
     NotReadable,
@@ -198,7 +198,7 @@ async fn answer(
             fail(stream, exchange, stored, reason).await;
         }
     }
-    AnswerResult::Sent
+    AnswerResult::Ended
 }
 
 /// Drops a stored response that cannot be read when it should be sent.

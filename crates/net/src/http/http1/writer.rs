@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 /// takes 1024 (IOV_MAX), but a large write keeps other connections waiting.
 const PIECES_MAX: usize = 16;
 
-/// Pieces of content of which a short array of slices is made.
-const FEW_PIECES: usize = 2;
+/// Pieces of content up to which a short array of slices is used, as most writes have one or two.
+const SHORT_PIECES_MAX: usize = 2;
 
 /// The sending half of a connection.
 pub(super) trait Transport {
@@ -132,8 +132,8 @@ impl MessageWriter {
         let frame = &self.frame[self.frame_sent..];
         let frame_bytes = frame.len();
         // most often there is a head, or content of one piece: the long array costs more than that
-        let sent = if content.len() <= FEW_PIECES {
-            let mut slices = [IoSlice::new(&[]); FEW_PIECES + 2];
+        let sent = if content.len() <= SHORT_PIECES_MAX {
+            let mut slices = [IoSlice::new(&[]); SHORT_PIECES_MAX + 2];
             let count = gather(&mut slices, frame, content, allowed, tail);
             transport.poll_write(cx, &slices[..count])
         } else {
