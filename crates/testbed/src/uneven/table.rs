@@ -51,7 +51,7 @@ pub(crate) fn experiments(record: &Record) -> String {
     let contenders = &figures.contenders[..];
     let rows = Vec::new();
     let mut rows = Rows { contenders, rows };
-    let name = "a client leaves a 20 MB download after 0.26 MB: fetched";
+    let name = "a client disconnects in a 20 MB download after 0.26 MB: fetched";
     rows.add(name, &figures.aborts, |abort| {
         Some(bytes(abort.fetched_bytes))
     });
@@ -214,7 +214,7 @@ pub(super) fn troubles(record: &Record) -> Vec<String> {
     }
     let figures = &record.figures;
     let mut entries = markdown::left_out(record);
-    entries.extend(of(&figures.aborts, "a client leaves"));
+    entries.extend(of(&figures.aborts, "a client disconnects"));
     entries.extend(of(&figures.seconds, "a second client"));
     entries.extend(of(&figures.leads, "read-ahead"));
     entries.extend(of(&figures.joins, "a fast reader joins"));

@@ -45,7 +45,7 @@ fn abort(record: &Record) -> Vec<Target> {
         return Vec::new();
     };
     let more = abort.fetched_bytes.saturating_sub(abort.read_bytes);
-    let what = "fetched beyond what the client that left had read";
+    let what = "fetched beyond what the disconnected client had read";
     let mut targets = vec![at_most(what, more, ABORT_BYTES_MAX, "")];
     if let Some(second) = of_weir(&record.figures.seconds).next() {
         let both = abort.fetched_bytes + second.fetched_bytes;
