@@ -33,17 +33,17 @@
 //! ├─ Response 301, 404  ── Relay | Relay + Drop | Relay + Store
 //! ├─ Response 503       ── Relay | Relay + Store | Serve
 //! ├─ Update 200         ── Relay | Relay + Drop | Relay + Freshen
-//! └─ Update 304         ── Drop + AskAgain | Drop + ServeMerged | Freshen + ServeMerged
+//! └─ Update 304         ── Drop + ForwardAgain | Drop + ServeMerged | Freshen + ServeMerged
 //!
 //! Forward{complete}
 //! ├─ Failed                  ── Answer
 //! ├─ Response 200, 301, 404  ── Relay | Relay + Drop | Relay + Drop + Store
 //! ├─ Response 304            ── Relay
-//! ├─ Response 416            ── AskAgain | Drop + AskAgain
+//! ├─ Response 416            ── ForwardAgain | Drop + ForwardAgain
 //! ├─ Response 503            ── Relay | Relay + Store
-//! └─ Update 206              ── AskAgain | Drop + AskAgain | Relay + Combine
+//! └─ Update 206              ── ForwardAgain | Drop + ForwardAgain | Relay + Combine
 //!
-//! AskAgain
+//! ForwardAgain
 //! ├─ Failed                  ── Answer
 //! ├─ Response 200, 301, 404  ── Relay | Relay + Drop | Relay + Store
 //! ├─ Response 206, 503       ── Relay | Relay + Store
@@ -106,7 +106,7 @@ pub struct Transaction {
     stored: Option<StoredFacts>,
     /// `stored` is a part that lacks some of what the request wants: it cannot answer.
     lacking: bool,
-    asked: ForwardedQuestion,
+    form: ForwardedForm,
     bypassing: bool,
     /// It validates in the background what a client was served stale.
     is_refresh: bool,
@@ -116,15 +116,15 @@ pub struct Transaction {
     verdict: Verdict,
 }
 
-/// What the next hop was asked.
+/// The form in which the request was sent to the next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ForwardedQuestion {
-    /// What the client asked.
+enum ForwardedForm {
+    /// As the client sent it.
     AsSent,
-    /// Whether the stored response is still the right one.
+    /// With our validators: whether the stored response is still current.
     Validation,
-    /// For what the stored part lacks.
-    Rest,
+    /// With Range, for the missing range of the stored part.
+    MissingRange,
 }
 
 impl Transaction {
@@ -135,7 +135,7 @@ impl Transaction {
             request,
             stored: None,
             lacking: false,
-            asked: ForwardedQuestion::AsSent,
+            form: ForwardedForm::AsSent,
             bypassing: false,
             is_refresh: false,
             keeps_part: false,
@@ -154,9 +154,9 @@ impl Transaction {
         let mut transaction = Self::new(request.for_whole(), now);
         transaction.is_refresh = true;
         transaction.stored = Some(*stored);
-        transaction.asked = ForwardedQuestion::validation(stored);
+        transaction.form = ForwardedForm::validation(stored);
         transaction.verdict.handling = Handling::Forward(Fwd::Stale);
-        (transaction, transaction.asked.forwarding())
+        (transaction, transaction.form.forwarding())
     }
 
     /// The exchange became a tunnel.
@@ -170,8 +170,8 @@ impl Transaction {
         self.verdict.from_disk = true;
     }
 
-    /// What was found on disk could not be read after all: as if nothing had been found, and
-    /// nothing asked about it.
+    /// What was found on disk could not be read after all: as if nothing had been found, and not
+    /// validated.
     pub fn lost(&mut self, now: Now) -> Commands {
         self.verdict = Verdict::new();
         self.stored = None;
@@ -223,11 +223,11 @@ impl Transaction {
     fn begin(&mut self, now: Now, rules: &Rules, unshared: bool) -> Commands {
         if !matches!(self.request.method, Method::Get | Method::Head) {
             self.bypassing = true;
-            return self.forward(now, Fwd::Method, ForwardedQuestion::AsSent);
+            return self.forward(now, Fwd::Method, ForwardedForm::AsSent);
         }
         if unshared || rules.profile.bypass(&self.request).is_some() {
             self.bypassing = true;
-            return self.forward(now, Fwd::Bypass, ForwardedQuestion::AsSent);
+            return self.forward(now, Fwd::Bypass, ForwardedForm::AsSent);
         }
         Commands::one(Command::LookUp)
     }
@@ -243,7 +243,7 @@ impl Transaction {
                     serve
                 }
             }
-            Judgement::Ask(fwd) => self.forward(now, fwd, ForwardedQuestion::validation(stored)),
+            Judgement::Forward(fwd) => self.forward(now, fwd, ForwardedForm::validation(stored)),
         }
     }
 
@@ -264,17 +264,17 @@ impl Transaction {
             Missing::Target => Fwd::UriMiss,
             Missing::Variant => Fwd::VaryMiss,
         };
-        self.forward(now, fwd, ForwardedQuestion::AsSent)
+        self.forward(now, fwd, ForwardedForm::AsSent)
     }
 
-    fn forward(&mut self, now: Now, fwd: Fwd, asked: ForwardedQuestion) -> Commands {
+    fn forward(&mut self, now: Now, fwd: Fwd, form: ForwardedForm) -> Commands {
         if self.request.directives.only_if_cached && !self.bypassing {
             return self.refuse(RefuseReason::OnlyIfCached);
         }
         self.request_time = now.wall;
-        self.asked = asked;
+        self.form = form;
         self.verdict.handling = Handling::Forward(fwd);
-        Commands::one(Command::Forward(asked.forwarding()))
+        Commands::one(Command::Forward(form.forwarding()))
     }
 
     /// Ends the transaction with an answer of our own.
@@ -290,7 +290,7 @@ impl Transaction {
 
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {
         self.verdict.fwd_status = Some(response.status);
-        if self.asked == ForwardedQuestion::Rest && matches!(response.status, 206 | 416) {
+        if self.form == ForwardedForm::MissingRange && matches!(response.status, 206 | 416) {
             return self.outdated_unless_spared(now, response);
         }
         if let Some(stored) = self.servable()
@@ -317,12 +317,12 @@ impl Transaction {
                 self.keeps_part =
                     facts.can_be_part() && !self.is_refresh && !self.has_usable_whole(now);
                 // a whole one stays until the new one is there; a part of it is of no use any more
-                let relay = if self.asked == ForwardedQuestion::Rest && self.replaces(now, response)
-                {
-                    relay.with(Command::Drop)
-                } else {
-                    relay
-                };
+                let relay =
+                    if self.form == ForwardedForm::MissingRange && self.replaces(now, response) {
+                        relay.with(Command::Drop)
+                    } else {
+                        relay
+                    };
                 relay.with(Command::Store(facts))
             }
             Err(_) if self.replaces(now, response) => relay.with(Command::Drop),
@@ -382,7 +382,7 @@ impl Transaction {
     }
 }
 
-impl ForwardedQuestion {
+impl ForwardedForm {
     /// With a validator of `stored`, if it has one (RFC 9111 §4.3.1).
     const fn validation(stored: &StoredFacts) -> Self {
         if stored.has_validator {
@@ -395,7 +395,7 @@ impl ForwardedQuestion {
     const fn forwarding(self) -> Forwarding {
         Forwarding {
             validate: matches!(self, Self::Validation),
-            complete: matches!(self, Self::Rest),
+            complete: matches!(self, Self::MissingRange),
         }
     }
 }

@@ -15,30 +15,30 @@ pub enum Judgement {
     /// It may be served at once.
     Use(Hit),
     /// The next hop must be asked.
-    Ask(Fwd),
+    Forward(Fwd),
 }
 
 /// Judges `stored` for a request with `directives`.
 #[must_use]
 pub fn judge(now: Now, directives: &RequestDirectives, stored: &StoredFacts) -> Judgement {
     if directives.no_cache {
-        return Judgement::Ask(Fwd::Request);
+        return Judgement::Forward(Fwd::Request);
     }
     if stored.no_cache {
-        return Judgement::Ask(Fwd::Stale);
+        return Judgement::Forward(Fwd::Stale);
     }
     let age = stored.current_age(now);
     let ttl = stored.ttl(now);
     // also beside `max-stale`: that allows staleness, and an older response must not pass where a
     // younger does not
     if directives.max_age.is_some_and(|max_age| age > max_age) {
-        return Judgement::Ask(if ttl > 0 { Fwd::Request } else { Fwd::Stale });
+        return Judgement::Forward(if ttl > 0 { Fwd::Request } else { Fwd::Stale });
     }
     if let Some(min_fresh) = directives.min_fresh
         && ttl > 0
         && ttl < i64::from(min_fresh.0)
     {
-        return Judgement::Ask(Fwd::Request);
+        return Judgement::Forward(Fwd::Request);
     }
     if ttl > 0 {
         return Judgement::Use(Hit::Fresh);
@@ -48,7 +48,7 @@ pub fn judge(now: Now, directives: &RequestDirectives, stored: &StoredFacts) -> 
 
 fn judge_stale(directives: &RequestDirectives, stored: &StoredFacts, ttl: i64) -> Judgement {
     if directives.min_fresh.is_some() {
-        return Judgement::Ask(Fwd::Stale);
+        return Judgement::Forward(Fwd::Stale);
     }
     if !stored.must_revalidate && stale_is_welcome(directives, ttl) {
         return Judgement::Use(Hit::MaxStale);
@@ -60,7 +60,7 @@ fn judge_stale(directives: &RequestDirectives, stored: &StoredFacts, ttl: i64) -
     {
         return Judgement::Use(Hit::WhileRevalidate);
     }
-    Judgement::Ask(Fwd::Stale)
+    Judgement::Forward(Fwd::Stale)
 }
 
 /// `max-stale` covers how stale it is (RFC 9111 §5.2.1.2).

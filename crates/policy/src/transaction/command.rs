@@ -23,7 +23,7 @@ pub enum Command {
     Store(StoredFacts),
     /// Join what is relayed with the stored part (RFC 9111 §3.4), and update the stored fields by
     /// those of the 206 just received. These are the facts of the merged response. The client gets
-    /// the answer in the form it asked for, with the stored bytes and those that come.
+    /// the response in the form that it requested, with the stored bytes and the received ones.
     Combine(StoredFacts),
     /// Keep what has arrived of the response that was being stored, as a part, if it is a byte or
     /// more. Where this is not said after `Incomplete`, nothing of it may stay.
@@ -31,7 +31,7 @@ pub enum Command {
     /// Let go of the response just received, unread and unseen by the client, and send the request
     /// once more as the client sent it: nothing replaced, nothing added. What comes is told as
     /// `Response`.
-    AskAgain,
+    ForwardAgain,
     /// Put the merged response in the place of the stored one (RFC 9111 §3.2, §4.3.4, §4.3.5);
     /// these are its facts.
     Freshen(StoredFacts),

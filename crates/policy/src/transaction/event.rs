@@ -24,7 +24,7 @@ pub enum Event<'a> {
     /// The final response head of the next hop.
     Response(&'a ResponseFacts),
     /// A final response head that may update the stored response, merged into that: whether it may
-    /// is asked by `Transaction::may_update`.
+    /// is decided by `Transaction::may_update`.
     Update(Update<'a>),
     /// The next hop could not give a response head.
     Failed(Failure),

@@ -2,9 +2,9 @@
 //!
 //! Where the text is silent:
 //! * A part that is fresh and lacks something is forwarded for `partial` (RFC 9211 §2.2); one that
-//!   could not be used for another reason, for that reason. Either way only the rest is asked for:
-//!   the 206 to an `If-Range` says that the representation is the same, which is all a validation
-//!   would say.
+//!   could not be used for another reason, for that reason. Either way only the missing range is
+//!   requested: the 206 to an `If-Range` says that the representation is the same, which is all a
+//!   validation would say.
 //! * A request for several ranges is forwarded as it came, also for `partial`: that is what the RFC
 //!   calls it when not all of the requested ranges are there. `bypass` would say that the cache was
 //!   not asked.
@@ -14,7 +14,7 @@
 //!   leave out fields (RFC 9110 §15.3.7). The request is sent once more, as the client sent it. So
 //!   is one whose answer may not be stored, as it can only be joined in the store: see `update.rs`.
 
-use super::{Commands, ForwardedQuestion, Transaction};
+use super::{Commands, ForwardedForm, Transaction};
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
@@ -27,16 +27,16 @@ impl Transaction {
         self.lacking = true;
         let fwd = match judge(now, &self.request.directives, stored) {
             Judgement::Use(_) => Fwd::Partial,
-            Judgement::Ask(fwd) => fwd,
+            Judgement::Forward(fwd) => fwd,
         };
         let can_be_joined = stored.can_be_part()
             && self.request.range != RangeKind::Many
             && !self.request.directives.no_store;
-        let asked = if can_be_joined {
-            ForwardedQuestion::Rest
+        let form = if can_be_joined {
+            ForwardedForm::MissingRange
         } else {
-            ForwardedQuestion::AsSent
+            ForwardedForm::AsSent
         };
-        self.forward(now, fwd, asked)
+        self.forward(now, fwd, form)
     }
 }

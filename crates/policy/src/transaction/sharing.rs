@@ -5,7 +5,7 @@
 //! stored already, and by no other. So a response that must be validated before each use, or is
 //! stale as it comes, serves the request it was fetched for alone.
 
-use super::{Commands, ForwardedQuestion, Transaction};
+use super::{Commands, ForwardedForm, Transaction};
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
@@ -39,8 +39,8 @@ impl StoredFacts {
 }
 
 impl Transaction {
-    /// Whether this request may wait for the response to another's; asked once the look-up has
-    /// found nothing to answer it with.
+    /// Whether this request may wait for the response to another one; to be called once the look-up
+    /// has found nothing to answer it with.
     ///
     /// Only a GET: a HEAD asks for little. Not with `no-cache`, which wants an answer of its own;
     /// not with `only-if-cached`, which does not want to wait; not for several ranges, which only a
@@ -56,15 +56,15 @@ impl Transaction {
             && !matches!(self.request.range, RangeKind::Many)
     }
 
-    /// Whether others may wait for the response to this request; asked after `Forward`. False where
-    /// the request alone makes it unlikely that its response can be stored: they would wait for
-    /// nothing.
+    /// Whether others may wait for the response to this request; to be called after `Forward`.
+    /// False where the request alone makes it unlikely that its response can be stored: they would
+    /// wait for nothing.
     #[must_use]
     pub const fn leads(&self) -> bool {
         let request = &self.request;
-        let own_question = match self.asked {
-            ForwardedQuestion::Validation | ForwardedQuestion::Rest => true,
-            ForwardedQuestion::AsSent => {
+        let own_question = match self.form {
+            ForwardedForm::Validation | ForwardedForm::MissingRange => true,
+            ForwardedForm::AsSent => {
                 !request.preconditions
                     && match request.range {
                         RangeKind::None => true,
@@ -99,9 +99,9 @@ impl Transaction {
     pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: JoinKind) -> Commands {
         let hit = match judge(now, &self.request.directives, stored) {
             Judgement::Use(hit) => hit,
-            Judgement::Ask(fwd) => {
+            Judgement::Forward(fwd) => {
                 self.stored = None;
-                return self.forward(now, fwd, ForwardedQuestion::AsSent);
+                return self.forward(now, fwd, ForwardedForm::AsSent);
             }
         };
         self.verdict.handling = match (joined, hit) {

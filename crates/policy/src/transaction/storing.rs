@@ -1,7 +1,7 @@
 //! Whether a response is kept: what the RFC allows, then what the profile does, then what we
 //! choose.
 
-use super::{Command, Commands, ForwardedQuestion, Rules, Transaction, is_error, may_excuse};
+use super::{Command, Commands, ForwardedForm, Rules, Transaction, is_error, may_excuse};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{Handling, NotStored, Storing};
@@ -80,13 +80,12 @@ impl Transaction {
         Ok(facts)
     }
 
-    /// The request as the next hop saw it: which ranges it asked for decides whether a 206 is
-    /// storable.
+    /// The request as it was sent to the next hop: its ranges decide whether a 206 is storable.
     const fn request_sent(&self) -> RequestFacts {
-        match self.asked {
-            ForwardedQuestion::AsSent => self.request,
-            ForwardedQuestion::Validation => self.request.for_whole(),
-            ForwardedQuestion::Rest => self.request.for_part(),
+        match self.form {
+            ForwardedForm::AsSent => self.request,
+            ForwardedForm::Validation => self.request.for_whole(),
+            ForwardedForm::MissingRange => self.request.for_part(),
         }
     }
 
@@ -111,7 +110,7 @@ impl Transaction {
             response.status >= 400 || is_redirect && !response.has_explicit_lifetime();
         let is_bypassed = self.verdict.handling == Handling::Forward(Fwd::Request);
         let is_fresh = |stored: StoredFacts| !stored.no_cache && stored.ttl(now) > 0;
-        // no client asked for a refresh, and all are served the stored response meanwhile
+        // no client waits for a refresh, and all are served the stored response meanwhile
         let is_served_meanwhile =
             |stored: StoredFacts| may_excuse(now, &stored, stored.stale_while_revalidate);
         let is_failed_refresh = self.is_refresh && is_error(response.status);

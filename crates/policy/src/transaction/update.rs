@@ -21,7 +21,7 @@
 //! * An update that changes the nominated fields is not stored: the stored response was keyed by
 //!   the old ones, and what its request said in the new ones is not known any more.
 
-use super::{Command, Commands, ForwardedQuestion, Rules, Serving, Transaction};
+use super::{Command, Commands, ForwardedForm, Rules, Serving, Transaction};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{NotStored, Storing};
@@ -48,8 +48,8 @@ impl Transaction {
     #[must_use]
     pub fn may_update(&self, status: u16) -> bool {
         match status {
-            304 => self.asked == ForwardedQuestion::Validation && self.servable().is_some(),
-            206 => self.asked == ForwardedQuestion::Rest,
+            304 => self.form == ForwardedForm::Validation && self.servable().is_some(),
+            206 => self.form == ForwardedForm::MissingRange,
             200 => self.request.method == Method::Head && self.servable().is_some(),
             _ => false,
         }
@@ -98,7 +98,7 @@ impl Transaction {
         let facts = match self.storing_merged(now, rules, update) {
             Ok(facts) => facts,
             // what is stored may be joined for another request
-            Err(why) if is_of_the_request(why) => return Commands::one(self.ask_again(now)),
+            Err(why) if is_of_the_request(why) => return Commands::one(self.forward_again(now)),
             Err(_) => return self.outdated(now),
         };
         self.verdict.storing = Some(Storing::Stored);
@@ -184,7 +184,7 @@ impl Transaction {
     /// The stored response is of a representation that the origin does not have any more.
     pub(super) fn outdated(&mut self, now: Now) -> Commands {
         self.stored = None;
-        Commands::one(Command::Drop).with(self.ask_again(now))
+        Commands::one(Command::Drop).with(self.forward_again(now))
     }
 
     /// As `outdated`; but what this client wanted to go around stays where the answer is an error.
@@ -194,18 +194,18 @@ impl Transaction {
         response: &ResponseFacts,
     ) -> Commands {
         if self.spares_stored(now, response) {
-            return Commands::one(self.ask_again(now));
+            return Commands::one(self.forward_again(now));
         }
         self.outdated(now)
     }
 
-    /// Once at most: afterwards nothing is asked for that the client did not ask for.
-    fn ask_again(&mut self, now: Now) -> Command {
-        self.asked = ForwardedQuestion::AsSent;
+    /// Once at most: from then on the request is sent only as the client sent it.
+    fn forward_again(&mut self, now: Now) -> Command {
+        self.form = ForwardedForm::AsSent;
         self.verdict.fwd_status = None;
         self.verdict.decided_by = DecidedBy::CacheControl;
         self.request_time = now.wall;
-        Command::AskAgain
+        Command::ForwardAgain
     }
 }
 

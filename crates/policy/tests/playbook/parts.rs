@@ -232,7 +232,7 @@ fn mismatched_206_or_416_drops_the_part_and_repeats_the_request() {
                 "GET / | {request}
                  0 request => look-up
                  0 found-part lacking {STORED} => forward complete
-                 0 {event} => drop, ask-again
+                 0 {event} => drop, forward-again
                  = partial",
             ));
         }
@@ -241,7 +241,7 @@ fn mismatched_206_or_416_drops_the_part_and_repeats_the_request() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 update other {REST} => drop, ask-again
+         0 update other {REST} => drop, forward-again
          9 response 200 | Cache-Control: max-age=70 | ETag: \"b\" => relay, store lifetime=70 age=9
          = partial fwd-status=200 stored",
     ));
@@ -250,7 +250,7 @@ fn mismatched_206_or_416_drops_the_part_and_repeats_the_request() {
         "GET / | Range: bytes=0-3
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         5 update other {REST} => drop, ask-again
+         5 update other {REST} => drop, forward-again
          9 response {PART} => relay, store lifetime=60 age=4
          = partial fwd-status=206 stored",
     ));
@@ -267,7 +267,7 @@ fn completion_is_retried_only_once() {
             "GET /
              0 request => look-up
              0 found-part lacking {STORED} => forward complete
-             0 update other {REST} => drop, ask-again
+             0 update other {REST} => drop, forward-again
              0 {event} => relay
              = partial fwd-status=206 not-stored=partial-content",
         ));
@@ -276,7 +276,7 @@ fn completion_is_retried_only_once() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 update other {REST} => drop, ask-again
+         0 update other {REST} => drop, forward-again
          0 response 416 => relay
          = partial fwd-status=416 not-stored=no-explicit-lifetime",
     ));
@@ -284,7 +284,7 @@ fn completion_is_retried_only_once() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 update other {REST} => drop, ask-again
+         0 update other {REST} => drop, forward-again
          0 failed disconnected => answer next-hop
          = refused next-hop",
     ));
@@ -303,11 +303,17 @@ fn part_that_may_not_be_stored_is_not_combined() {
         ));
     };
     for (directives, why) in [("no-store", "response-no-store"), ("private", "private")] {
-        refused("Accept: */*", directives, "drop, ask-again", "relay", why);
+        refused(
+            "Accept: */*",
+            directives,
+            "drop, forward-again",
+            "relay",
+            why,
+        );
     }
     // nothing is wrong with the stored part
     let (request, why) = ("Authorization: x", "authorization");
-    refused(request, "max-age=60", "ask-again", "relay, drop", why);
+    refused(request, "max-age=60", "forward-again", "relay, drop", why);
     check(&format!(
         "GET / | Authorization: x
          0 request => look-up
@@ -327,7 +333,7 @@ fn part_with_set_cookie_is_combined_only_if_declared_public() {
              0 update same 206 | Set-Cookie: a=b{directives} | ETag: \"a\" | Content-Range: bytes 4-9/10 => {commands}"
         )
     };
-    let script = sets(" | Cache-Control: max-age=60", "drop, ask-again");
+    let script = sets(" | Cache-Control: max-age=60", "drop, forward-again");
     check(&format!("{script}\n = partial"));
     let script = sets(
         " | Cache-Control: public, max-age=60",

@@ -53,10 +53,15 @@ fn drive(world: &World) -> (Record, Transaction) {
     if let Some(Command::Forward(_)) = next {
         run.now_s += world.steps_s[1];
         let commands = run.answer(&world.answer);
-        if commands.iter().any(|command| command == Command::AskAgain) {
+        if commands
+            .iter()
+            .any(|command| command == Command::ForwardAgain)
+        {
             run.now_s += world.steps_s[2];
             let commands = run.answer(&world.second_answer);
-            let asks = commands.iter().any(|command| command == Command::AskAgain);
+            let asks = commands
+                .iter()
+                .any(|command| command == Command::ForwardAgain);
             assert!(!asks, "asked a third time");
             run.end(commands);
         } else {
@@ -130,11 +135,11 @@ impl Run<'_> {
     /// Whether what was found stays in the place of a part: it is fresh. `None` where it is stale,
     /// and may be used if the next hop fails.
     fn may_spare_stored(&self) -> Option<bool> {
-        let asked_again = |(_, command): &(u64, Command)| *command == Command::AskAgain;
+        let forwarded_again = |(_, command): &(u64, Command)| *command == Command::ForwardAgain;
         let looked_up = |(_, command): &(u64, Command)| *command == Command::LookUp;
         let is_found = self.world.part != Some(Covers::Lacking)
             && self.record.iter().any(looked_up)
-            && !self.record.iter().any(asked_again);
+            && !self.record.iter().any(forwarded_again);
         match self.world.stored.filter(|_| is_found) {
             None => Some(false),
             Some(stored) if stored.no_cache => Some(false),
@@ -181,7 +186,7 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
     );
     let drops = has(|command| *command == Command::Drop);
     assert!(!drops || world.stored.is_some(), "nothing is dropped");
-    let asks_again = has(|command| *command == Command::AskAgain);
+    let asks_again = has(|command| *command == Command::ForwardAgain);
     let completes =
         has(|command| matches!(command, Command::Forward(forwarding) if forwarding.complete));
     assert!(
@@ -209,7 +214,7 @@ fn check_parts(world: &World, record: &Record) {
         "joined what does not fit"
     );
     assert!(
-        !has(|command| *command == Command::AskAgain) || completes || validates,
+        !has(|command| *command == Command::ForwardAgain) || completes || validates,
         "asked again"
     );
     assert!(!(has(is_serve) && lacking), "a part is served for more");
@@ -229,10 +234,10 @@ fn check_serve(world: &World, record: &Record) {
         matches!(&world.answer, Answer::Response(response) if response.status == 304);
     let validated = not_modified && forward.is_some_and(|forwarding| forwarding.validate);
     if forward.is_some() {
-        let asked_again = before
+        let forwarded_again = before
             .iter()
-            .any(|(_, command)| *command == Command::AskAgain);
-        assert!(!(validated && asked_again), "served what is another's");
+            .any(|(_, command)| *command == Command::ForwardAgain);
+        assert!(!(validated && forwarded_again), "served what is another's");
         let excused = match &world.answer {
             Answer::Response(response) => matches!(response.status, 500 | 502 | 503 | 504),
             Answer::Failed(failure) => *failure != Failure::Ours,

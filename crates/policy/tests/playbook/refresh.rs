@@ -110,7 +110,7 @@ fn refresh_by_an_unstorable_304_drops_the_stored_response() {
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
-         70 update other 304 => drop, ask-again
+         70 update other 304 => drop, forward-again
          = stale",
     );
 }

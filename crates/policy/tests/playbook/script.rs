@@ -249,7 +249,7 @@ pub(crate) fn command_text(command: Command) -> String {
         Command::Store(facts) => format!("store {}", facts_text(&facts)),
         Command::Combine(facts) => format!("combine {}", facts_text(&facts)),
         Command::KeepPart => "keep-part".to_owned(),
-        Command::AskAgain => "ask-again".to_owned(),
+        Command::ForwardAgain => "forward-again".to_owned(),
         Command::Freshen(facts) => format!("freshen {}", facts_text(&facts)),
         Command::ServeMerged(serving) => format!("serve-merged age={}", serving.age.0),
         Command::Invalidate => "invalidate".to_owned(),

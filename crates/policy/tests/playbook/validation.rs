@@ -264,7 +264,7 @@ fn mismatched_304_drops_stored_response_and_repeats_the_request() {
             "{method} /
              0 request => look-up
              60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-             61 update other 304 => drop, ask-again
+             61 update other 304 => drop, forward-again
              62 response 304 => relay
              = stale fwd-status=304 not-stored={}",
             if method == "GET" {
@@ -278,7 +278,7 @@ fn mismatched_304_drops_stored_response_and_repeats_the_request() {
         "GET /
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-         61 update other 304 => drop, ask-again
+         61 update other 304 => drop, forward-again
          65 response 200 | Cache-Control: max-age=60 | ETag: \"b\" => relay, store lifetime=60 age=4
          = stale fwd-status=200 stored",
     );
@@ -286,7 +286,7 @@ fn mismatched_304_drops_stored_response_and_repeats_the_request() {
         "GET /
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-         61 update other 304 => drop, ask-again
+         61 update other 304 => drop, forward-again
          62 failed disconnected => answer next-hop
          = refused next-hop",
     );
@@ -351,7 +351,7 @@ fn error_to_client_forced_validation_keeps_a_fresh_stored_response() {
         "GET / | Cache-Control: no-cache
          0 request => look-up
          20 found-part lacking 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward complete
-         20 response 416 => ask-again
+         20 response 416 => forward-again
          20 response 404 => relay
          = request fwd-status=404 not-stored=stored-is-usable",
     );

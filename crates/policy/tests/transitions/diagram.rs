@@ -11,7 +11,7 @@ const STATES: [&str; 8] = [
     "Forward",
     "Forward{validate}",
     "Forward{complete}",
-    "AskAgain",
+    "ForwardAgain",
     "Store",
     "Combine",
 ];

@@ -37,7 +37,7 @@ names!(EVENTS, event_name(Event<'_>): Event {
     Request, Found, FoundPart, Missing, Response, Update, Failed, NotAdmitted, Incomplete,
 });
 names!(COMMANDS, command_name(Command): Command {
-    LookUp, Serve, Forward, RefreshInBackground, Answer, Relay, Store, Combine, KeepPart, AskAgain,
+    LookUp, Serve, Forward, RefreshInBackground, Answer, Relay, Store, Combine, KeepPart, ForwardAgain,
     Freshen, ServeMerged, Invalidate, Drop,
 });
 
@@ -137,7 +137,7 @@ impl Walk {
         for command in commands.iter() {
             match command {
                 Command::LookUp => self.looked_up(transaction),
-                Command::Forward(_) | Command::AskAgain => {
+                Command::Forward(_) | Command::ForwardAgain => {
                     self.forwarded(&full_name(&command), transaction);
                 }
                 Command::RefreshInBackground => self.refreshed(&transaction),

@@ -217,7 +217,7 @@ impl Cache {
                 (Command::Drop, Some((stored, _))) => self.store.forget(stored.number),
                 // it went when the question was asked again
                 (Command::Drop, None) => {}
-                (Command::AskAgain, _) => {
+                (Command::ForwardAgain, _) => {
                     let pending = Pending {
                         forwarding: ALONE,
                         stored: None,

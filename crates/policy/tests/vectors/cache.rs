@@ -157,7 +157,7 @@ impl Cache {
                     let own = kept.for_client(merging, turn.tx.request_time(), turn.now);
                     turn.serve(Some(&own), serving);
                 }
-                (Command::AskAgain, _) => {
+                (Command::ForwardAgain, _) => {
                     turn.ask_as_sent();
                     // without a second answer: that two were asked for is the difference that is
                     // told

@@ -391,13 +391,13 @@ impl Download<'_, '_> {
                         }
                     }
                 }
-                Command::AskAgain => {
+                Command::ForwardAgain => {
                     arrival::discard(exchange, response);
                     let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
                     return Err(if exchange.fills_missing_range() && is_same {
                         ResponseOutcome::NotShared
                     } else {
-                        ResponseOutcome::AskAgain
+                        ResponseOutcome::ForwardAgain
                     });
                 }
                 _ => {}

@@ -103,7 +103,7 @@ async fn ask(
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
         let outcome = talk(stream, exchange, &mut hop, request, stored.as_ref()).await;
         match outcome {
-            ResponseOutcome::AskAgain => {
+            ResponseOutcome::ForwardAgain => {
                 drop(hop);
                 // the next request is another one than the store expects the response to
                 exchange.expected = None;
@@ -182,7 +182,9 @@ async fn answer(
         ResponseOutcome::Switched { head } => {
             Box::pin(switch::run(stream, exchange, hop, (101, &head))).await;
         }
-        ResponseOutcome::ClientLeft | ResponseOutcome::AskAgain | ResponseOutcome::NotShared => {
+        ResponseOutcome::ClientLeft
+        | ResponseOutcome::ForwardAgain
+        | ResponseOutcome::NotShared => {
             if let Some(leader) = exchange.leader.take() {
                 leader.disconnected();
             }

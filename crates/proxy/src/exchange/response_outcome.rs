@@ -26,7 +26,7 @@ pub(crate) enum ResponseOutcome {
     FetchStarted(Box<FetchStart>),
     /// The stored representation has changed, or the next hop does not send the missing range: send
     /// the request again as the client sent it.
-    AskAgain,
+    ForwardAgain,
     /// The missing range of an in-flight response was received, and may not be stored: it is for
     /// this client alone.
     NotShared,

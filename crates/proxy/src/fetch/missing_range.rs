@@ -93,7 +93,7 @@ pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> 
 /// The result of a range request whose response is no part: another representation, or an error.
 pub(crate) fn refused(status: u16) -> ResponseOutcome {
     if status < 400 || matches!(status, 404 | 410) {
-        return ResponseOutcome::AskAgain;
+        return ResponseOutcome::ForwardAgain;
     }
     let reason = AnswerReason::new(
         ProxyError::HttpProtocolError,
@@ -212,7 +212,7 @@ async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwa
             )
             .spawn();
         }
-        Ok(Some(BackgroundResult::Answered(_, ResponseOutcome::AskAgain))) => {
+        Ok(Some(BackgroundResult::Answered(_, ResponseOutcome::ForwardAgain))) => {
             pending.end(FetchEnd::Changed)
         }
         Ok(Some(BackgroundResult::Answered(_, ResponseOutcome::NotShared))) => {

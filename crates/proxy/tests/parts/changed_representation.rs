@@ -20,7 +20,7 @@ fn begin(setup: &PartSetup, what: &Representation, request: &str) -> (RawClient,
 }
 
 /// The request comes again, as the client sent it, and is answered by `message`.
-fn asked_again(
+fn forwarded_again(
     setup: &PartSetup,
     client: &mut RawClient,
     range: Option<&str>,
@@ -139,7 +139,7 @@ fn mismatched_206_is_discarded_and_the_request_repeated_without_range() {
         // it may be closed before it is all sent
         hop.try_send(wrong(&what));
         let next = what.next(LENGTH + 5);
-        let response = asked_again(&setup, &mut client, None, &next.whole());
+        let response = forwarded_again(&setup, &mut client, None, &next.whole());
         next.check_whole(&response);
         assert_eq!(
             response.verdict(),
@@ -160,7 +160,7 @@ fn original_range_is_requested_again_after_a_version_change() {
     hop.try_send(next.part(200_000, 300_000));
     let range = Some("bytes=100000-299999");
     let part = next.part(100_000, 300_000);
-    let response = asked_again(&setup, &mut client, range, &part);
+    let response = forwarded_again(&setup, &mut client, range, &part);
     next.check_part(&response, 100_000, 300_000);
     // it is the new one's part that is stored now
     setup.hit_part(&next, "100000-299999", 100_000, 300_000);
@@ -178,7 +178,7 @@ fn client_request_is_repeated_when_a_missing_range_is_answered_416() {
     let (mut client, mut hop) = begin(&setup, &what, &what.get(""));
     let next = what.next(150_000);
     hop.send(next.unsatisfied_head());
-    let response = asked_again(&setup, &mut client, None, &next.whole());
+    let response = forwarded_again(&setup, &mut client, None, &next.whole());
     next.check_whole(&response);
     setup.hit_whole(&next);
     // of a range it is
@@ -189,7 +189,7 @@ fn client_request_is_repeated_when_a_missing_range_is_answered_416() {
     hop.send(next.unsatisfied_head());
     let range = Some("bytes=400000-499999");
     let none = next.unsatisfied_head();
-    let response = asked_again(&setup, &mut client, range, none.as_bytes());
+    let response = forwarded_again(&setup, &mut client, range, none.as_bytes());
     assert_eq!(response.status(), 416);
     assert_eq!(response.head.field("content-range"), Some("bytes */150000"));
     let mut client = setup.proxy.client();
@@ -498,7 +498,7 @@ fn part_that_sets_a_cookie_is_not_combined_without_public() {
     let own = setting_cookie(&what, "");
     hop.send(own.part(200_000, LENGTH));
     drop(hop);
-    let response = asked_again(&setup, &mut client, None, &own.whole());
+    let response = forwarded_again(&setup, &mut client, None, &own.whole());
     assert_eq!(response.head.field("set-cookie"), Some("user=a"));
     what.check_whole(&response);
     setup.proxy.wait_for(Metric::StoreEntries, 0);
@@ -530,7 +530,7 @@ fn part_that_became_private_is_not_combined() {
         .with_fields("Cache-Control: private, max-age=60\r\nConnection: close\r\n");
     hop.send(private.part(200_000, LENGTH));
     drop(hop);
-    let response = asked_again(&setup, &mut client, None, &private.whole());
+    let response = forwarded_again(&setup, &mut client, None, &private.whole());
     what.check_whole(&response);
     setup.proxy.wait_for(Metric::StoreEntries, 0);
 }

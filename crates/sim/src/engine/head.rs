@@ -59,7 +59,7 @@ impl Simulator {
                     self.serve_stored(id);
                     return;
                 }
-                Command::AskAgain => {
+                Command::ForwardAgain => {
                     self.stop(fetch);
                     if self.exchanges.at(id).is_background {
                         // the next request for it asks

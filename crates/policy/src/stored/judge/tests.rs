@@ -36,7 +36,10 @@ fn check(control: &str, stored: &StoredFacts, at_s: u64, expected: Judgement) {
 
 #[test]
 fn stale_outranks_max_age_and_min_fresh_as_forward_reason() {
-    let (request, stale) = (Judgement::Ask(Fwd::Request), Judgement::Ask(Fwd::Stale));
+    let (request, stale) = (
+        Judgement::Forward(Fwd::Request),
+        Judgement::Forward(Fwd::Stale),
+    );
     check("max-age=9", &STORED, 10, request);
     check("max-age=9", &STORED, 60, stale);
     check("min-fresh=9", &STORED, 52, request);
