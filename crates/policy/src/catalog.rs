@@ -3,8 +3,8 @@
 //! The catalog promises one thing: `used_bytes() + overhead_bytes() + held_bytes() <=
 //! budget_bytes()`, after every call. The first is what the caller says each entry costs (head,
 //! body, and what its allocator adds), the second what the catalog itself holds on the heap and the
-//! caller beside each slot, the third what victims have not given back yet. It knows no bodies and
-//! no keys: the caller keeps its records by [`Slot`], and drops those of the victims it is told.
+//! caller beside each slot, the third what victims have not given back yet. It stores neither
+//! content nor keys: the caller keeps its records by [`Slot`], and drops those of the victims.
 //!
 //! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays
 //! for their capacity.
@@ -26,7 +26,7 @@ pub use in_use::{InUse, SKIPPED_MAX, UNPINNED_CONTENT_BYTES_MAX};
 pub use refusal::Refusal;
 
 /// The place of an entry in the catalog and in arrays kept beside it; used again after the entry
-/// has left.
+/// was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u32);
 
@@ -127,8 +127,7 @@ impl Catalog {
     /// The caller sees to it that a key is resident once: to replace a stored response by another
     /// of the same key, [`Self::resize`] keeps its history, `remove` and `admit` forget it.
     ///
-    /// # Errors
-    /// [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; no entry has left then.
+    /// # Errors [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; no entry is evicted then.
     pub fn admit(
         &mut self,
         key: Digest,
@@ -145,7 +144,7 @@ impl Catalog {
         Ok(slot)
     }
 
-    /// Whether a response of `size_bytes` fits where all others have left.
+    /// Whether a response of `size_bytes` fits into the empty catalog.
     fn check_room_alone(&self, size_bytes: u64) -> Result<(), Refusal> {
         match self.room_alone() {
             Some(room_bytes) if size_bytes <= room_bytes => Ok(()),
@@ -165,7 +164,7 @@ impl Catalog {
     }
 
     /// Whether the eviction algorithm takes in a response of `size_bytes` under `key`, which is not
-    /// resident. To be asked before room is made for it: by [`Self::admit`], or by [`Self::hold`]
+    /// resident. To be called before room is made for it: by [`Self::admit`], or by [`Self::hold`]
     /// while it arrives.
     ///
     /// # Errors
@@ -188,8 +187,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether a response of `size_bytes` under `key` that was asked for, and is stored elsewhere,
-    /// is to be admitted. Remembers `key` if not.
+    /// Whether a response of `size_bytes` under `key` that was requested, and is stored elsewhere,
+    /// should be admitted. Remembers `key` if not.
     pub fn judge_promotion(&mut self, key: Digest, size_bytes: u64) -> PromotionDecision {
         if self.check_newcomer(key, size_bytes).is_err() {
             return PromotionDecision::FirstRequest;
@@ -204,7 +203,7 @@ impl Catalog {
         }
     }
 
-    /// The entry in `slot` was asked for. A vacant slot is left alone: a driver may report hits
+    /// The entry in `slot` was requested. A vacant slot is left alone: a driver may report hits
     /// later, in batches.
     pub fn touch(&mut self, slot: Slot) {
         if self.size_bytes(slot).is_some() {
@@ -215,9 +214,8 @@ impl Catalog {
     /// The entry in `slot` now has `size_bytes`; appends to `victims` those that leave for it,
     /// never itself.
     ///
-    /// # Errors
-    /// [`Refusal::TooLarge`] and [`Refusal::NotResident`]; no entry has left, and this one keeps
-    /// its former size.
+    /// # Errors [`Refusal::TooLarge`] and [`Refusal::NotResident`]; no entry is evicted, and this
+    /// one keeps its former size.
     pub fn resize(
         &mut self,
         slot: Slot,
@@ -236,7 +234,7 @@ impl Catalog {
                 size_max_bytes,
             });
         }
-        // It leaves the sum for the search, so that sums never exceed the budget on the way.
+        // It is not in the sum during the search, so that sums never exceed the budget.
         self.used_bytes -= old_bytes;
         while !self.fits(size_bytes) && self.evict_one(Some(slot), victims) {}
         self.used_bytes += size_bytes;
@@ -245,8 +243,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// The entry in `slot` leaves by the caller's will: invalidated, purged, or replaced. A vacant
-    /// slot stays vacant.
+    /// Removes the entry in `slot`: it was invalidated, purged, or replaced. A vacant slot stays
+    /// vacant.
     pub fn remove(&mut self, slot: Slot) {
         debug_assert!(
             self.size_bytes(slot).is_some(),
@@ -272,8 +270,8 @@ impl Catalog {
         self.evict_to_fit(victims);
     }
 
-    /// A victim has left, but `bytes` of it are still in use: they count until [`Self::release`].
-    /// Appends to `victims` those that leave instead.
+    /// A victim was evicted, but `bytes` of it are still in use: they count until
+    /// [`Self::release`]. Appends to `victims` those that leave instead.
     pub fn hold(&mut self, bytes: u64, victims: &mut Vec<Slot>) {
         self.held_bytes += bytes;
         self.evict_to_fit(victims);

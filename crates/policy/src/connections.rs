@@ -13,9 +13,9 @@
 //! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
 //! * *When is one closed?* Idle for too long, open for too long, or the oldest for room
 //!   ([`CloseReason`]).
-//! * *Is one opened before it is asked for?* [`judge_preconnect`]; off by default.
+//! * *Is one opened before it is needed?* [`judge_preconnect`]; off by default.
 //!
-//! Sockets are not here: the driver opens and closes what it is told to, and calls
+//! This module has no sockets: the driver carries out the commands, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
 
 mod estimate;
@@ -75,7 +75,7 @@ impl Default for IdleLimits {
 }
 
 words! {
-    /// Why an idle connection is to be closed.
+    /// Why an idle connection is closed.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum CloseReason {
         /// Its next hop has as many idle connections as one may have.
@@ -94,14 +94,14 @@ words! {
 pub enum CheckIn {
     /// It is kept.
     Kept,
-    /// It is kept; an older one is to be closed for it.
+    /// It is kept; an older one is closed for it.
     KeptFor {
         /// The one to close.
         close: ConnectionId,
         /// Why.
         why: CloseReason,
     },
-    /// It is to be closed itself: the limits allow none, or its time is over.
+    /// It is closed itself: the limits allow none, or its time is over.
     NotKept {
         /// Why.
         why: CloseReason,
@@ -296,7 +296,7 @@ impl IdleConnections {
         let is_expired = queue.oldest_is_expired(now, self.limits.idle_timeout_ms);
         let oldest = queue.shed()?;
         self.len -= 1;
-        // It would have left anyway: no sign that the limit is too small.
+        // It would have been closed anyway: no sign that the limit is too small.
         let why = if is_expired {
             self.counters.expiries += 1;
             CloseReason::IdleTimeout

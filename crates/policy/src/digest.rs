@@ -27,7 +27,7 @@ impl KeyHasher {
         Self(SipHasher13::new_with_key(&secret.0))
     }
 
-    /// A hasher that goes on from `base`: for variants of one target.
+    /// A hasher that continues from `base`: for variants of one target.
     #[must_use]
     pub fn from_digest(secret: &Secret, base: Digest) -> Self {
         let mut hasher = Self::new(secret);

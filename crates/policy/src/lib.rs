@@ -1,11 +1,11 @@
 #![cfg_attr(not(test), no_std)]
 //! What Weir decides: the life of a request; what to keep, evict, reuse, retry and where to route.
 //!
-//! Everything here is a value that is stepped: it is told the time and what happened, and answers
-//! with what to do. The live proxy, the simulator and the tests drive the same values, so a
-//! decision can be tried on paper before it is trusted with traffic. Deliberately absent: clocks,
-//! sockets, threads, locks, content bytes, text that a client sees. Policies take `&mut self` and
-//! the time; a driver that shares them puts the lock around.
+//! Everything here is a value with a step: its input is the time and an event, its output commands.
+//! The live proxy, the simulator and the tests drive the same values, so a decision can be tried on
+//! paper before it is trusted with traffic. Deliberately absent: clocks, sockets, threads, locks,
+//! content bytes, text that a client sees. Policies take `&mut self` and the time; a driver that
+//! shares them puts the lock around.
 
 extern crate alloc;
 

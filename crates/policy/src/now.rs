@@ -1,4 +1,4 @@
-//! The time a decision is told: never asked for, always given.
+//! The time of a decision: an argument, never read from a clock.
 //!
 //! `Now` is made in the driver only (`net/src/clock.rs`, `sim/src/world.rs`), so that one
 //! decision runs the same live, simulated and under test. RFC 9111 arithmetic uses the wall clock,

@@ -1,6 +1,6 @@
 //! Whether what is stored on disk is read through the page cache or past it.
 //!
-//! Through the page cache, a response that is asked for again costs one copy; one that is not there
+//! Through the page cache, a response that is requested again costs one copy; one that is not there
 //! costs allocating pages and, where memory is full, freeing others, twice what the read itself
 //! does: 20 µs of a core for 12 KB against 8 past it, measured with Linux 6.18. The two are even
 //! where a little more than half of what is read is there.
@@ -13,8 +13,8 @@
 //! if there is room for it by now. While window after window finds next to nothing they become
 //! rarer, down to one in [`LOOK_EVERY_MAX`].
 
-/// Looks into the page cache after which it is judged anew: enough that chance moves their share by
-/// a few percent.
+/// Looks into the page cache after which it is judged again: enough that chance moves their share
+/// by a few percent.
 pub const WINDOW_LOOKS: u32 = 256;
 
 /// One read in so many goes through the page cache while the others go past it: a look that finds
@@ -25,10 +25,10 @@ pub const LOOK_EVERY: u32 = 64;
 /// is, after 131 072 reads for a window.
 pub const LOOK_EVERY_MAX: u32 = 512;
 
-/// Looks become rarer, by half, while fewer than this share of them find what they want, percent.
+/// Looks become rarer, by half, while fewer than this share of them succeed, percent.
 pub const RARER_BELOW_PERCENT: u32 = 10;
 
-/// Reads go past the page cache when fewer than this share of looks find what they want, percent.
+/// Reads go past the page cache when fewer than this share of looks succeed, percent.
 pub const PAST_BELOW_PERCENT: u32 = 40;
 
 /// Reads go through it again when more than this share do, percent. Apart from the other, so that
@@ -67,7 +67,7 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// Nothing is known: reads take `read_path` until looks tell.
+    /// Nothing is known: reads take `read_path` until there were enough looks.
     #[must_use]
     pub const fn new(read_path: ReadPath) -> Self {
         Self {
@@ -85,8 +85,8 @@ impl PageCache {
         self.read_path
     }
 
-    /// The path of the next read. One that goes through the page cache looks first whether it is
-    /// there, and tells [`Self::looked`].
+    /// The path of the next read. A read through the page cache first looks whether the bytes are
+    /// there, and reports the result to [`Self::looked`].
     pub const fn next(&mut self) -> ReadPath {
         if matches!(self.read_path, ReadPath::Past) {
             self.past += 1;
@@ -98,7 +98,7 @@ impl PageCache {
         ReadPath::Through
     }
 
-    /// What a look found; `volumes` is asked once a window.
+    /// What a look found; `volumes` is called once a window.
     pub fn looked(&mut self, was_there: bool, volumes: impl FnOnce() -> Volumes) {
         self.looks += 1;
         self.found += u32::from(was_there);
@@ -140,7 +140,7 @@ mod tests {
         stored_bytes: 10,
     };
 
-    /// A window of looks of which `found` find what they want.
+    /// A window of looks of which `found` succeed.
     fn look(cache: &mut PageCache, found: u32, volumes: Volumes) {
         for nth in 0..WINDOW_LOOKS {
             cache.looked(nth < found, || volumes);

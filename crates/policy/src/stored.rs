@@ -15,8 +15,8 @@ use weir_semantics::{
 /// The facts of one stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFacts {
-    /// Status code, 200..=599; never 206: what a part of a representation leaves in the store is an
-    /// incomplete 200 (RFC 9111 §3.3), and its body says how much of it there is.
+    /// Status code, 200..=599; never 206: a stored part of a representation is an incomplete 200
+    /// (RFC 9111 §3.3), and its body has the present ranges.
     pub status: u16,
     /// Whether an entity tag or a Last-Modified allows validation (RFC 9111 §4.3.1).
     pub has_validator: bool,
@@ -43,7 +43,7 @@ pub struct StoredFacts {
 }
 
 impl StoredFacts {
-    /// The facts of `response`, asked for at `request_time` and received `now`.
+    /// The facts of `response`, requested at `request_time` and received `now`.
     ///
     /// A response without a Date is taken as generated when it was received (RFC 9110 §6.6.1).
     #[must_use]
@@ -109,8 +109,8 @@ impl StoredFacts {
             };
         }
         let resident_s = now.wall.since(received);
-        // as far back as ticks go, so that of two responses the more recent one can be told; the
-        // rest is age
+        // as far back as ticks go, so that the more recent of two responses is known; the rest is
+        // age
         let ticks_s = (now.tick.0 / 1000).min(u64::from(resident_s.0));
         let rest = u64::from(resident_s.0) - ticks_s;
         Self {
@@ -168,9 +168,9 @@ impl StoredFacts {
         i64::from(self.freshness_lifetime.0) - i64::from(self.current_age(now).0)
     }
 
-    /// Whether a part of it is worth keeping (RFC 9111 §3.3): what is missing can be asked for and
-    /// joined later. The RFC lets only an incomplete 200 be stored; that it needs a strong entity
-    /// tag is ours, as without one it could never become whole.
+    /// Whether a part of it is worth keeping (RFC 9111 §3.3): the missing range can be requested
+    /// and joined later. The RFC lets only an incomplete 200 be stored; that it needs a strong
+    /// entity tag is ours, as without one it could never become whole.
     #[must_use]
     pub const fn can_be_part(&self) -> bool {
         self.status == 200 && self.strong_tag

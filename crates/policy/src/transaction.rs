@@ -1,7 +1,7 @@
 //! The life of one request, decided without touching the world.
 //!
-//! `Transaction::handle(now, event) -> commands`: the driver tells what happened, the transaction
-//! says what to do. Heads and lengths go in; content never does. Nothing is allocated and nothing
+//! `Transaction::handle(now, event) -> commands`: the driver reports events, the transaction
+//! returns commands. Heads and lengths go in; content never does. Nothing is allocated and nothing
 //! is formatted. What follows is every state (the command whose outcome the driver tells), its
 //! events, and the commands that each may give; `tests/transitions.rs` makes it. After a command
 //! that no state is named after, the transaction is over.
@@ -39,9 +39,9 @@
 //! ├─ Failed                  ── Answer
 //! ├─ Response 200, 301, 404  ── Relay | Relay + Drop | Relay + Drop + Store
 //! ├─ Response 304            ── Relay
-//! ├─ Response 416            ── ForwardAgain | Drop + ForwardAgain
+//! ├─ Response 416            ── Drop + ForwardAgain | ForwardAgain
 //! ├─ Response 503            ── Relay | Relay + Store
-//! └─ Update 206              ── ForwardAgain | Drop + ForwardAgain | Relay + Combine
+//! └─ Update 206              ── Drop + ForwardAgain | ForwardAgain | Relay + Combine
 //!
 //! ForwardAgain
 //! ├─ Failed                  ── Answer
@@ -104,7 +104,7 @@ pub struct Rules {
 pub struct Transaction {
     request: RequestFacts,
     stored: Option<StoredFacts>,
-    /// `stored` is a part that lacks some of what the request wants: it cannot answer.
+    /// `stored` is a part that lacks some of the request's range: it cannot answer.
     lacking: bool,
     form: ForwardedForm,
     bypassing: bool,
@@ -330,7 +330,7 @@ impl Transaction {
         }
     }
 
-    /// Whether what of a response has come is to be stored as a part if no more comes.
+    /// Whether the received part of a response is stored if it ends early.
     #[must_use]
     pub const fn keeps_part(&self) -> bool {
         self.keeps_part
@@ -346,7 +346,7 @@ impl Transaction {
         self.servable().is_some_and(is_usable)
     }
 
-    /// The stored response, if it holds what the request wants.
+    /// The stored response, if it holds the request's range.
     fn servable(&self) -> Option<StoredFacts> {
         self.stored.filter(|_| !self.lacking)
     }
@@ -369,8 +369,8 @@ impl Transaction {
                 self.verdict.handling = Handling::StaleInstead(excuse);
                 return self.serve(now, &stored);
             }
-            // RFC 9111 §5.2.2.2: 504, so that the client can tell this from an error of the next
-            // hop
+            // RFC 9111 §5.2.2.2: 504, so that the client can distinguish this from an error of the
+            // next hop
             if stored.must_revalidate && failure == Failure::Disconnected {
                 return self.refuse(RefuseReason::MustRevalidate);
             }

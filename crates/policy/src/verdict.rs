@@ -18,7 +18,7 @@ pub const FROM_DISK: (&str, &str) = (
 pub struct Verdict {
     /// How it was answered.
     pub handling: Handling,
-    /// Status the next hop answered with, where one was asked (RFC 9211 §2.3).
+    /// Status of the next hop's response, if the request was forwarded (RFC 9211 §2.3).
     pub fwd_status: Option<u16>,
     /// Which field of the next hop's response decided whether it is stored and for how long (RFC
     /// 9213); `Cache-Status` names a targeted one behind the detail.
@@ -34,13 +34,13 @@ pub struct Verdict {
 /// How a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
-    /// Satisfied by a stored response without asking the next hop.
+    /// Satisfied by a stored response without forwarding.
     Hit(Hit),
     /// Forwarded, for this reason (RFC 9211 §2.2).
     Forward(Fwd),
     /// It waited for the response to another request and was answered by it; alone it would have
-    /// been forwarded, for this reason (RFC 9211 §2.6). It asked nothing of the next hop itself, so
-    /// it is counted apart from those that did.
+    /// been forwarded, for this reason (RFC 9211 §2.6). It was not forwarded itself, so it is
+    /// counted apart from those that were.
     Collapsed(Fwd),
     /// Forwarded, but the stale stored response was served in place of the answer.
     StaleInstead(StaleReason),
@@ -67,7 +67,7 @@ words! {
 }
 
 words! {
-    /// Why a stale response was served although the next hop was asked.
+    /// Why a stale response was served although the request was forwarded.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum StaleReason {
         /// `stale-if-error` allows it for this error (RFC 5861 §4).
@@ -83,7 +83,7 @@ words! {
     pub enum RefuseReason {
         /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
         OnlyIfCached = "only-if-cached",
-        /// `OPTIONS` that asks the proxy itself, or may go no further (RFC 9110 §7.6.2).
+        /// `OPTIONS` for the proxy itself, or with Max-Forwards 0 (RFC 9110 §7.6.2).
         AnsweredHere = "answered-here",
         /// The message of the client breaks the rules of HTTP or a limit.
         BadRequest = "bad-request",
@@ -120,7 +120,7 @@ words! {
         /// `s-maxage`. RFC 9111 §7.3 would allow it; the setting `cache.set_cookie` chooses.
         SetCookie = "set-cookie",
         /// It is an error, or a redirect without a lifetime, and the stored response stays: the
-        /// client wanted to go around one that is fresh, or no client asked
+        /// client bypassed a fresh one, or it was a validation in the background
         /// (`stale-while-revalidate`).
         StoredIsUsable = "stored-is-usable",
         /// It updates a stored response, and would have it vary on other fields than those it is
@@ -250,7 +250,7 @@ impl Handling {
         }
     }
 
-    /// The finer reason, where the word alone does not tell it.
+    /// The finer reason, where the word alone does not show it.
     #[must_use]
     pub const fn detail(self) -> Option<&'static str> {
         match self {

@@ -1,8 +1,8 @@
 //! Whether a response goes to disk at all.
 //!
-//! A disk is written in sequence and wears out; most of what is asked for once is never asked for
-//! again. Asking for a second request before writing halves the writes of a usual mix and costs one
-//! hit each. nginx knows it as `proxy_cache_min_uses`; TinyLFU calls such a table a doorkeeper.
+//! A disk is written in sequence and wears out; most responses that are requested once are never
+//! requested again. Writing only at the second request halves the writes of a usual mix and costs
+//! one hit each. In nginx it is `proxy_cache_min_uses`; TinyLFU calls such a table a doorkeeper.
 //!
 //! What was seen is kept in two generations of a Bloom-like table of fingerprints, so that it takes
 //! a fixed amount of memory and forgets what was seen long ago.
@@ -18,7 +18,7 @@ pub enum Rule {
     /// Everything that may be stored.
     #[default]
     Always,
-    /// What is asked for a second time.
+    /// Responses that are requested a second time.
     SecondRequest,
     /// What has at most so many bytes of content; of unknown length counts as larger.
     Small {
@@ -33,7 +33,7 @@ words! {
     pub enum Admission {
         /// It is written.
         Admitted = "admitted",
-        /// It was asked for the first time.
+        /// It was requested for the first time.
         FirstRequest = "first-request",
         /// It is too large.
         TooLarge = "too-large",
@@ -42,8 +42,8 @@ words! {
     }
 }
 
-/// Keys that are remembered as asked for once, at most; between half of that and all of it at any
-/// time. Two bytes each.
+/// Maximum number of keys that are remembered as requested once; at any time there are between half
+/// of it and all. Two bytes each.
 pub const SEEN_MAX: usize = 1 << 18;
 
 /// Places that a key may stand at.

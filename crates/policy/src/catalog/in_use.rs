@@ -5,8 +5,8 @@ use super::{Catalog, NO_SLOT, Refusal, SLOTS_MAX, Slot};
 use crate::digest::Digest;
 use alloc::vec::Vec;
 
-/// Entries in use that are passed over for one newcomer. Each goes to where the algorithm puts a
-/// newcomer, as if it had been asked for again, so that the next search begins behind it.
+/// Entries in use that are passed over for one newcomer. Each is moved to the place of a new entry,
+/// as if it had been requested again, so that the next search begins behind it.
 pub const SKIPPED_MAX: usize = 64;
 
 /// Content of at most so many bytes in memory is never in use: it is in the account of the
@@ -20,8 +20,7 @@ impl Catalog {
     /// Evicts entries, which are appended to `victims`, until [`Self::hold`] of `size_bytes` evicts
     /// no further one. Entries in use stay.
     ///
-    /// # Errors
-    /// [`Refusal::AllInUse`]; some may have left.
+    /// # Errors [`Refusal::AllInUse`]; some may have been evicted.
     pub fn make_room_to_hold(
         &mut self,
         size_bytes: u64,

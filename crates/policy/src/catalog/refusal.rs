@@ -9,7 +9,7 @@ words! {
     pub enum Refusal {
         /// It would not fit even if everything else were evicted.
         TooLarge {
-            /// The size asked for.
+            /// The requested size.
             size_bytes: u64,
             /// The largest that would fit.
             size_max_bytes: u64,
@@ -17,7 +17,7 @@ words! {
         /// It is larger than the queue that new responses enter: it would evict all of that queue,
         /// and be the next victim.
         TooLargeForSmallQueue {
-            /// The size asked for.
+            /// The requested size.
             size_bytes: u64,
             /// The size of that queue.
             size_max_bytes: u64,
@@ -29,13 +29,13 @@ words! {
         /// The entries that would have to be evicted are being read: evicting them would give no
         /// bytes back.
         AllInUse {
-            /// The size asked for.
+            /// The requested size.
             size_bytes: u64,
         } = "all-in-use",
         /// Responses that are still arriving are never evicted, and they hold all the room that
         /// they may together.
         NoRoomInFlight {
-            /// The bytes asked for, with those it holds already.
+            /// The requested bytes, with those it holds already.
             size_bytes: u64,
             /// The bytes the others leave of the share of those arriving.
             room_bytes: u64,

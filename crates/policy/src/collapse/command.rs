@@ -28,7 +28,7 @@ pub enum Selection<V> {
 /// What a request is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command<P> {
-    /// Ask the next hop, for the group too.
+    /// Forward the request, for the group too.
     Lead(GroupId),
     /// Wait for the next command, and [leave](super::Collapse::leave) after `Read` or by itself.
     Wait(FollowerId),
@@ -37,9 +37,9 @@ pub enum Command<P> {
     /// The response is stored: look it up again. If it does not answer the request, that passes by
     /// this group.
     LookUp(GroupId),
-    /// The leader failed: ask the next hop, for the group too.
+    /// The leader failed: forward the request, for the group too.
     TakeOver(GroupId),
-    /// Ask the next hop, for itself only.
+    /// Forward the request, for itself only.
     Bypass,
     /// To a leader: no other request waits for the response head any more.
     NotAwaited,

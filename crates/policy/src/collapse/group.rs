@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 pub(super) struct Group<K, R, P, V> {
     pub(super) key: K,
     pub(super) stage: Stage<R, P>,
-    /// The variant that the leader wants, if it knows.
+    /// The variant that the leader's request selects, if it is known.
     pub(super) variant: Option<V>,
     /// Requests that have led so far, but for those whose client disconnected.
     pub(super) leaders: u32,
@@ -24,7 +24,7 @@ pub(super) struct Group<K, R, P, V> {
 /// How far the response of a group is, and the owner of the group.
 #[derive(Debug)]
 pub(super) enum Stage<R, P> {
-    /// This request asks the next hop.
+    /// This request is forwarded.
     Asking(R),
     /// There is a response head.
     InFlight(P),
@@ -34,7 +34,7 @@ pub(super) enum Stage<R, P> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Follower<R, V> {
     pub(super) request: R,
-    /// The variant that it wants, if it knows.
+    /// The variant that it selects, if it is known.
     pub(super) variant: Option<V>,
     /// It may take over.
     pub(super) leads: bool,
@@ -60,7 +60,7 @@ impl<K, R: Copy, P, V: Copy + PartialEq> Group<K, R, P, V> {
         FollowerId { group, place }
     }
 
-    /// Whether its response may be the variant that a request wants.
+    /// Whether its response may be the variant that a request selects.
     pub(super) fn may_be(&self, wanted: Option<V>) -> bool {
         self.variant.is_none() || wanted.is_none() || self.variant == wanted
     }

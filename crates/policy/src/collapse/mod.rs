@@ -1,9 +1,9 @@
-//! Which of several requests for one target ask the next hop, and which wait for the response of
-//! another (RFC 9211 §2.6: collapsed requests).
+//! Which of several requests for one target are forwarded, and which wait for the response to
+//! another one (RFC 9211 §2.6: collapsed requests).
 //!
-//! The first request of a target leads a *group*; those that come while it asks follow. Until the
-//! response head they wait; from then on they read the in-flight response, and so do newcomers.
-//! The driver reports events and carries out the commands that they return:
+//! The first request of a target leads a *group*; those that are received while it is forwarded
+//! follow. Until the response head they wait; from then on they read the in-flight response, and so
+//! do newcomers. The driver reports events and carries out the commands that they return:
 //!
 //! ```text
 //! want ─┬─ Lead      (the first)
@@ -29,7 +29,7 @@
 //!
 //! Each group has one owner at a time, its leader or its in-flight response, and lasts until the
 //! owner reports an end. RFC 9111 §4 allows collapsing and says little about it; whether a response
-//! answers a request that did not ask for it is decided by [`Transaction::joined`], and whether a
+//! answers a request that it was not sent for is decided by [`Transaction::joined`], and whether a
 //! request may follow or lead by [`Transaction::follows`] and [`Transaction::leads`].
 //!
 //! [`Transaction::joined`]: crate::Transaction::joined
@@ -50,19 +50,18 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use group::{Follower, Group, Groups, Stage};
 
-/// Requests that ask the next hop for one group: the first, and one more if that fails before a
-/// response head. If both fail, each follower asks for itself: the reason may lie in the fields of
-/// a request, and two such requests must not deny the target to others.
+/// Requests that are forwarded for one group: the first, and one more if that fails before a
+/// response head. If both fail, each follower is forwarded by itself: the reason may be in the
+/// fields of a request, and two such requests must not deny the target to others.
 pub const LEADERS_MAX: u32 = 2;
 
-/// Open groups of one target: one for each variant of its response that is asked for. Beyond it
-/// requests bypass.
+/// Open groups of one target: one for each variant that is requested. Beyond it requests bypass.
 pub const GROUPS_PER_TARGET_MAX: usize = 64;
 
 /// What a request may do with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// It may ask for others too.
+    /// It may lead.
     pub leads: bool,
     /// It may wait: it has not waited for as long as a request may.
     pub waits: bool,
@@ -97,8 +96,8 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
     }
 
     /// `request` must be forwarded, and [follows](crate::Transaction::follows). `passes` are the
-    /// groups it was in; `select` tells whether an in-flight response is the variant for it. It
-    /// does not wait for a group that asks for another variant, as far as both know theirs.
+    /// groups it was in; `select` is true for an in-flight response that is the variant for it. It
+    /// does not wait for a group of another variant, as far as both are known.
     pub fn want(
         &mut self,
         now: Now,
@@ -198,8 +197,8 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
         }
     }
 
-    /// The leader's response is for its own request only; if the same is to be expected of the next
-    /// one, the target is hit-for-miss until `until`.
+    /// The leader's response is for its own request only; if the same is expected of the next one,
+    /// the target is hit-for-miss until `until`.
     pub fn refused(
         &mut self,
         now: Now,
@@ -215,8 +214,9 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
         }
     }
 
-    /// The leader has no response for others, because of the next hop or for want of a word. The
-    /// first follower that may lead takes over, and those before it ask for themselves.
+    /// The leader has no response for others, because the next hop failed, or for an unknown
+    /// reason. The first follower that may lead takes over, and those before it are forwarded by
+    /// themselves.
     pub fn failed(&mut self, id: GroupId, commands: &mut Vec<(R, Command<P>)>) {
         let Some(group) = self.groups.get_mut(id) else {
             return;
@@ -246,9 +246,9 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
         self.failed(id, commands);
     }
 
-    /// A follower waits no longer: it reads the in-flight response, does not want to, or its client
-    /// has disconnected. The in-flight response, if no other follower is about to read it; it may
-    /// have no reader now.
+    /// A follower waits no longer: it reads the in-flight response, is answered otherwise, or its
+    /// client has disconnected. The in-flight response, if no other follower is about to read it;
+    /// it may have no reader now.
     pub fn leave(
         &mut self,
         follower: FollowerId,
@@ -306,8 +306,8 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
         }
     }
 
-    /// The target was purged or invalidated: what was asked for before is for those only that
-    /// follow already.
+    /// The target was purged or invalidated: responses requested before are only for the present
+    /// followers.
     pub fn forget(&mut self, key: K) {
         let mut at = self.first.remove(&key);
         while let Some(group) = at.and_then(|id| self.groups.get_mut(id)) {

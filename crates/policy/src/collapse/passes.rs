@@ -2,8 +2,8 @@
 
 use super::GroupId;
 
-/// Groups that a request may be in before it asks for itself: each that turns out to be for other
-/// requests costs it a wait.
+/// Groups that a request may be in before it is forwarded by itself: each group whose response
+/// cannot answer it costs a wait.
 pub const PASSES_MAX: usize = 3;
 
 /// The groups that had no response for a request, and what it learnt there. `V` names a variant of
@@ -11,7 +11,8 @@ pub const PASSES_MAX: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passes<V> {
     groups: [Option<GroupId>; PASSES_MAX],
-    /// The variant that the request wants, by the `Vary` of the last response that was another one.
+    /// The variant that the request selects, by the `Vary` of the last response that was another
+    /// one.
     pub(super) variant: Option<V>,
 }
 
@@ -25,7 +26,7 @@ impl<V> Default for Passes<V> {
 }
 
 impl<V> Passes<V> {
-    /// A response of the target is another variant than `variant`, which the request wants.
+    /// A response of the target is another variant than `variant`, which the request selects.
     pub fn wants_variant(&mut self, variant: V) {
         self.variant = Some(variant);
     }
@@ -37,7 +38,7 @@ impl<V> Passes<V> {
         }
     }
 
-    /// Whether the request asks for itself now.
+    /// Whether the request is forwarded by itself now.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.groups.iter().all(Option::is_some)

@@ -1,5 +1,5 @@
 //! Targets whose response could not be shared: for a while their requests do not wait for each
-//! other in vain (Varnish: hit-for-miss).
+//! other (Varnish: hit-for-miss).
 
 use crate::now::{Now, Tick};
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -68,8 +68,7 @@ impl WaitConfidence {
         self.0 += (Self::FULL - self.0) / 256;
     }
 
-    /// A time that is expected if all goes well, as it is to be expected with this confidence;
-    /// microseconds.
+    /// The expected time with a margin for this confidence, microseconds.
     #[must_use]
     pub fn expected_us(self, us: u64) -> u64 {
         us.saturating_mul(u64::from(Self::FULL)) / u64::from(self.0.max(1))

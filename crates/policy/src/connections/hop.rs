@@ -88,14 +88,14 @@ pub enum Choice {
     Open(OpenReason),
     /// Open one for the request that waits longest, and wait.
     Race,
-    /// Close an idle connection to make room, then ask again.
+    /// Close an idle connection to make room, then call again.
     Close(Room),
     /// Wait until a busy connection becomes idle, or until there is room to open one.
     Wait {
         /// Why.
         why: WaitReason,
-        /// No longer than this, microseconds, then ask again without patience; none: as long as a
-        /// request may wait at all.
+        /// No longer than this, microseconds, then call again without patience; `None`: as long as
+        /// a request may wait at all.
         at_most_us: Option<u64>,
     },
 }
@@ -141,7 +141,8 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// What a request is to do. Only that: the driver tells with the other methods what it did.
+    /// What a request is to do. Changes nothing: the driver reports by the other methods what it
+    /// did.
     pub fn choose(&mut self, rules: &OpenRules, demand: &Demand) -> Choice {
         if demand.idle > 0 && !demand.fresh {
             return Choice::Reuse;

@@ -68,7 +68,7 @@ impl IdleQueue {
         place.and_then(|place| self.queue.remove(place)).is_some()
     }
 
-    /// Whether the one that was idle longest is to be closed.
+    /// Whether the one that was idle longest should be closed.
     #[must_use]
     pub fn oldest_is_expired(&self, now: Now, idle_timeout_ms: u64) -> bool {
         self.oldest_since()

@@ -80,7 +80,7 @@ words! {
         Unspecified = "unspecified",
         /// `127.0.0.0/8`, `::1`.
         Loopback = "loopback",
-        /// A cloud provider's metadata or host service: credentials for the asking.
+        /// A cloud provider's metadata or host service, which gives credentials to any request.
         Metadata = "metadata",
         /// `169.254.0.0/16`, `fe80::/10`.
         LinkLocal = "link-local",

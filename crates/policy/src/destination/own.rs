@@ -30,9 +30,9 @@ impl OwnAddresses {
         Self::new(self.0.iter().copied().chain(others))
     }
 
-    /// Whether `address`, as resolved and about to be connected to, is another's. `is_local` says
-    /// whether an address is one of this machine; it is asked only if a listener with that port
-    /// listens on all addresses.
+    /// Whether `address`, as resolved and about to be connected to, is another's. `is_local`
+    /// decides whether an address is one of this machine; it is called only if a listener with that
+    /// port listens on all addresses.
     ///
     /// # Errors
     /// [`Denial`] with [`DenialReason::Own`] if it is ours.

@@ -1,4 +1,4 @@
-//! First in, first out: the resident that came first leaves, however often it was asked for.
+//! First in, first out: evicts the oldest resident, however often it was requested.
 //!
 //! The floor of the literature: what any other algorithm must be better than. A hit writes nothing.
 

@@ -1,4 +1,4 @@
-//! Least recently used, exact: the resident not asked for the longest leaves.
+//! Least recently used, exact: evicts the resident whose last request is the oldest.
 //!
 //! The reference of the literature (PROXIM and LARD simulate it). Every hit moves the resident to
 //! the young end, which is why it is not the default: two links are written where S3-FIFO and SIEVE

@@ -1,4 +1,4 @@
-//! Which resident leaves when room is needed: one algorithm a file.
+//! Which resident is evicted when room is needed: one algorithm a file.
 //!
 //! An algorithm knows slots and sizes, never a stored response. Its state lies in dense arrays
 //! indexed by slot, with links of four bytes instead of pointers, so that a resident costs some
@@ -69,8 +69,7 @@ impl EvictionKind {
 
 /// An eviction algorithm over the slots of a catalog.
 ///
-/// `touch`, `resize` and `remove` want a slot that was inserted and has not left since; the catalog
-/// sees to that.
+/// `touch`, `resize` and `remove` require a slot of a resident; the catalog ensures that.
 pub trait Eviction: fmt::Debug + Send + Sync {
     /// Holds memory for the slots `0..slots`, and not more. Never gives any back.
     fn reserve(&mut self, slots: usize);
@@ -87,8 +86,8 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     /// If `slot` was not reserved.
     fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64);
 
-    /// One under `key` was asked for that is not resident: whether it was so lately enough that it
-    /// would be kept if it were. If not, it is remembered as if it had come and gone. An algorithm
+    /// A response under `key` that is not resident was requested: whether its last request is
+    /// recent enough to keep it. If not, it is remembered as if it had been evicted. An algorithm
     /// without a memory of evicted keys keeps all.
     fn would_keep(&mut self, key: Digest) -> bool {
         let _ = key;
@@ -102,7 +101,7 @@ pub trait Eviction: fmt::Debug + Send + Sync {
         capacity_bytes
     }
 
-    /// The resident in `slot` was asked for. Allocates nothing.
+    /// The resident in `slot` was requested. Allocates nothing.
     fn touch(&mut self, slot: Slot);
 
     /// The resident in `slot` has `size_bytes` from now on; it keeps its place.

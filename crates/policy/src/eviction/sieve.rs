@@ -1,10 +1,10 @@
 //! SIEVE: one queue, one bit, one hand.
 //!
 //! Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction
-//! Algorithm for Web Caches", NSDI 2024, algorithm 1. A hit sets the bit. For room the hand goes
-//! from the oldest towards the newest, clears the bits it finds set and takes the first resident
-//! whose bit is not; it stays there, so that what survived sinks to the old end and new arrivals
-//! are examined soon. Past the newest it starts again at the oldest.
+//! Algorithm for Web Caches", NSDI 2024, algorithm 1. A hit sets the bit. To make room, the hand
+//! advances from the oldest towards the newest, clears set bits and evicts the first resident
+//! without one. It stays there, so that new entries are examined soon. Past the newest it starts
+//! again at the oldest.
 
 use super::Eviction;
 use super::list::{Links, NONE, Queue};
@@ -19,7 +19,7 @@ pub struct Sieve {
     links: Links,
     visited: Vec<bool>,
     queue: Queue,
-    /// Where the search goes on; [`NONE`]: at the oldest.
+    /// Where the search continues; [`NONE`]: at the oldest.
     hand: u32,
 }
 

@@ -1,5 +1,5 @@
-//! One queue whose oldest resident leaves: LRU, if a hit moves a resident to the young end, else
-//! FIFO.
+//! One queue whose oldest resident is evicted: LRU, if a hit moves a resident to the young end,
+//! else FIFO.
 
 use super::Eviction;
 use super::list::{Links, NONE, Queue};

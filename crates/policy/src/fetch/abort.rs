@@ -1,9 +1,9 @@
-//! Whether a fetch goes on when its last reader has left.
+//! Whether a fetch continues without a reader.
 //!
 //! PROXIM (INFOCOM 1999) measured both simple answers on a modem pool with 11 % of its transfers
-//! aborted: a proxy that always goes on fetched 18 % *more* than clients without a proxy would
-//! have, more than its cache saved; one that always stops saves, but with HTTP/1.1 has to close the
-//! connection, and connections are worth more than data there. Squid decides by three numbers
+//! aborted: a proxy that always continues fetched 18 % *more* than clients without a proxy, more
+//! than its cache saved. One that always stops saves bytes, but with HTTP/1.1 must close the
+//! connection, and there connections are worth more than data. Squid decides by three numbers
 //! ([`AbortPolicy::Squid`]). [`AbortPolicy::Value`] weighs in bytes:
 //!
 //! ```text
@@ -15,15 +15,15 @@
 //! new connection  what it costs to open the connection that stopping closes: its set-up time x the rate
 //! ```
 //!
-//! So a part that is kept is left as it is, unless it is nearly certain that it is asked for again
-//! or so little is left that the connection is worth more; and one that would be lost is completed
-//! once it is likely enough. Either is within the budget of background bytes, and if little is left
-//! nothing is weighed but that.
+//! So a fetch whose part can be kept stops, unless a further request is nearly certain, or so few
+//! bytes are missing that the connection is worth more. A fetch whose part would be lost is
+//! completed if a further request is likely enough. Either is within the budget of background
+//! bytes, and if little is left nothing is weighed but that.
 
 use super::popularity::Chance;
 use weir_semantics::words;
 
-/// What decides whether a fetch without readers goes on.
+/// The facts that decide whether a fetch without readers continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortPolicy {
     /// Never.
@@ -118,14 +118,14 @@ pub struct UnreadFetch {
     pub complete_length: Option<u64>,
     /// What comes is kept: there is room for it, and its target was not purged meanwhile.
     pub is_kept: bool,
-    /// The chance that it is asked for again.
+    /// The chance that it is requested again.
     pub again: Chance,
     /// If the fetch stops, what is here stays, is served, and can be completed later.
     pub part_is_kept: bool,
     /// What opening a new connection is worth in bytes: its set-up time x the rate; 0 if unknown,
     /// or if stopping does not close one.
     pub new_connection_bytes: u64,
-    /// What the background budget has left now ([`Background::free`](super::Background::free)).
+    /// What the background budget permits now ([`Background::free`](super::Background::free)).
     pub background_free_bytes: u64,
 }
 

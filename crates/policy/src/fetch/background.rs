@@ -16,8 +16,8 @@ pub struct Background {
 }
 
 impl Background {
-    /// A full bucket of `rate_bytes_s` bytes that is filled at the same rate; 0: nothing goes on in
-    /// the background.
+    /// A full bucket of `rate_bytes_s` bytes that is filled at the same rate; 0: no transfer in the
+    /// background.
     #[must_use]
     pub const fn new(rate_bytes_s: u64) -> Self {
         Self {

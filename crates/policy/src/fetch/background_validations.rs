@@ -1,7 +1,7 @@
 //! Which stale responses are validated in the background now (RFC 5861 §3), and which not yet
 //! again.
 //!
-//! Every hit on a stale response asks for its validation. One for a target is enough, and one that
+//! Every hit on a stale response requires its validation. One for a target is enough, and one that
 //! came to nothing (the next hop is down, answers with an error, or has a response that is not
 //! stored) is not tried again at once: the stored response may be served on, and every hit would
 //! cost the next hop a request and us its answer.
@@ -45,7 +45,7 @@ impl<K: Copy + Ord> BackgroundValidations<K> {
     /// Targets that rest at once; for another one that which has rested longest is forgotten.
     pub const RESTING_MAX: usize = 1024;
 
-    /// `stored`, which was served stale, is to be validated; it is under way from now on.
+    /// Begins the validation of `stored`, which was served stale.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl<K: Copy + Ord> BackgroundValidations<K> {
             return Err(NoBackgroundValidation::UnderWay);
         }
         if let Some(at) = self.failed.get(&target)
-            // another one was stored since: the next hop is asked about that for the first time
+            // another one was stored since: this is its first validation
             && stored.response_tick <= *at
             && now.tick < at.plus_ms(Self::REST_MS)
         {

@@ -1,25 +1,25 @@
 //! A client that was sent a part of a response, where the rest is not here any more.
 //!
 //! Content that passed by before a slow reader came to it, or stored content that is damaged or
-//! cannot be read: the next hop may have the rest. It is asked for by `Range` with `If-Range` (RFC
-//! 9110 §13.1.5), for this client alone, so that the client sees one representation or an honest
+//! cannot be read: the next hop may have the rest. It is requested by `Range` with `If-Range` (RFC
+//! 9110 §13.1.5), for this client alone, so that the client gets one representation or a visible
 //! cut.
 
 use super::byte_span::ByteSpan;
 use weir_semantics::words;
 
-/// What is known of the rest that a client was promised.
+/// The facts about the rest of a response whose head a client has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemainingRange {
     /// The next byte the client is to get.
     pub at: u64,
-    /// One past the last byte it was promised; open: to the end of the content.
+    /// One past the last byte by that head; open: to the end of the content.
     pub to: u64,
     /// The complete length of the representation, if it is known.
     pub complete_length: Option<u64>,
     /// The representation has a strong entity tag.
     pub strong_tag: bool,
-    /// The request lets the next hop be asked.
+    /// The request may be forwarded.
     pub forwards: bool,
 }
 
@@ -38,11 +38,11 @@ words! {
     pub enum NoContinuation {
         /// Without a strong entity tag what would come could be of another representation.
         NoStrongTag = "no-strong-tag",
-        /// Without the length it could not be told whether all of it came.
+        /// Without the length the end of the content could not be recognised.
         NoLength = "no-length",
-        /// The request forbids to ask the next hop (`only-if-cached`).
+        /// The request may not be forwarded (`only-if-cached`).
         NotForwarded = "not-forwarded",
-        /// Nothing is left of what was promised.
+        /// No byte is missing.
         BeyondEnd = "beyond-end",
     }
 }

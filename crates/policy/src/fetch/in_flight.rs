@@ -1,16 +1,16 @@
 //! An in-flight response: where each reader reads, which fetches run, and how much each may take.
 //!
 //! The driver keeps the bytes; a `InFlightState` knows their spans. It is one value behind one
-//! lock, told of everything that happens to the response, and asked by each reader what it can do
-//! ([`InFlightState::step`]) and by each fetch how much it may take ([`InFlightState::permit`]).
+//! lock. It receives all events of the response, and decides what each reader does
+//! ([`InFlightState::step`]) and how much each fetch may read ([`InFlightState::permit`]).
 //!
 //! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the
-//!   fetch will bring, that is the one furthest on; the fetch may run ahead of its place by
-//!   [`Pace::ahead`], and never beyond what it wants. A slow or stopped reader appears in no sum:
-//!   it reads later what is here. If the fastest leaves, the next one counts, and the fetch waits
+//!   fetch will receive, that is the most advanced one; the fetch may be ahead of its place by
+//!   [`Pace::ahead`], and never beyond its span. A slow or stopped reader appears in no sum: it
+//!   reads later what is here. If the fastest disconnects, the next one counts, and the fetch waits
 //!   until that one has caught up.
-//! * **No byte is asked for twice.** A fetch ends where content is present or where another fetch
-//!   has its front; if that one ends early, the first goes on beyond.
+//! * **No byte is requested twice.** A fetch ends where content is present or at the front of
+//!   another fetch; if that one ends early, the first continues beyond.
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
 //!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if
@@ -18,9 +18,9 @@
 //!   one that waits for a slow reader, or has no reader, gives way ([`ReadPermit::Yield`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
-//!   that may not be shared; then each reader may still ask for itself alone. A cut of a fetch that
-//!   no reader was waiting for closes nothing if it can be resumed: next hops do lose patience with
-//!   a proxy that makes them wait.
+//!   that may not be shared; then each reader may still fetch for itself alone. A cut of a fetch
+//!   that no reader was waiting for closes nothing if it can be resumed: next hops do lose patience
+//!   with a proxy that makes them wait.
 
 mod byte_counts;
 mod confirm;
@@ -95,13 +95,13 @@ impl InFlightState {
         fetch
     }
 
-    /// A fetch of `span` runs that is only asked for so far.
+    /// A fetch of `span` began, whose head is not received yet.
     fn ask(&mut self, now: Now, span: ByteSpan) -> FetchId {
         self.take_changed = true;
         self.fetches.begin(now, self.rules.read_ahead, span)
     }
 
-    /// A reader for `wants` (open: to the end of the content).
+    /// A reader of the span `wants` (open: to the end of the content).
     ///
     /// # Errors
     /// Why it cannot read here: see [`AttachError`].
@@ -162,8 +162,8 @@ impl InFlightState {
         }
     }
 
-    /// The reader wants the byte `at` next: its kernel has all before. Not back, and not beyond
-    /// what is present.
+    /// The reader needs the byte `at` next: its kernel has accepted all before. Not back, and not
+    /// beyond what is present.
     pub fn moved(&mut self, now: Now, reader: ReaderId, at: u64) {
         let Some(before) = self.readers.get(reader) else {
             return;
@@ -200,7 +200,7 @@ impl InFlightState {
         }
     }
 
-    /// The reader is gone, for whatever reason.
+    /// The reader is detached, for whatever reason.
     pub fn leave(&mut self, reader: ReaderId) {
         if self.readers.leave(reader).is_some() {
             self.take_changed = true;
@@ -264,8 +264,8 @@ impl InFlightState {
         }
     }
 
-    /// It was judged that the fetch goes on without readers: until a reader needs it again, and
-    /// leaves again.
+    /// The decision is that the fetch continues without readers: until a reader needs it again, and
+    /// is detached again.
     pub fn continue_unread(&mut self, fetch: FetchId) {
         if let Some(fetch) = self.fetches.get_mut(fetch) {
             fetch.goes_on = true;
@@ -298,7 +298,7 @@ impl InFlightState {
         self.take_changed = true;
     }
 
-    /// A fetch told how long the content is. Does nothing if that is known.
+    /// The length of the content is known from a fetch. Does nothing if that is known.
     pub fn learn_length(&mut self, complete_length: u64) {
         self.complete_length.get_or_insert(complete_length);
     }
@@ -311,12 +311,12 @@ impl InFlightState {
         }
     }
 
-    /// Whether a fetch should look again at what it may take; asking forgets it.
+    /// Whether a fetch should read its permit again; the call clears it.
     pub fn take_changed(&mut self) -> bool {
         core::mem::take(&mut self.take_changed)
     }
 
-    /// The reader was given `span`. For the counts; it need not be told at once.
+    /// The reader was given `span`. For the counts; it need not be reported at once.
     pub fn delivered(&mut self, span: ByteSpan) -> DeliveryCount {
         self.counts.delivered(span)
     }
@@ -333,8 +333,8 @@ impl InFlightState {
         self.fetches.bringing(missing, &self.present, self.length())
     }
 
-    /// The fastest of those whose next missing byte the fetch will bring: they stand in what it
-    /// will bring, or in the run of present bytes just before its front.
+    /// The fastest of the readers whose next missing byte the fetch will receive: those in its
+    /// remaining span, or in the present bytes just before its front.
     fn fastest(&self, fetch: &Fetch) -> Option<(ReaderId, Reader)> {
         let from = self.present.run_start(fetch.front);
         let reach = fetch.front.saturating_add(self.reach()).saturating_add(1);
@@ -355,9 +355,9 @@ impl InFlightState {
     }
 
     /// Whether a fetch was cut while no reader waited for it, and can be resumed. It must have
-    /// brought something: a next hop that cuts at once is not asked again and again.
+    /// received something: a next hop that cuts at once gets no further request.
     fn was_kept_waiting(&self, fetch: &Fetch, permit: ReadPermit) -> bool {
-        // one whose head was awaited may have brought that alone
+        // a fetch whose head was awaited may have received the head alone
         let is_head_alone = fetch.is_confirmed && fetch.expected_by.is_some();
         let has_brought = fetch.front > fetch.asked.from || is_head_alone;
         match permit {

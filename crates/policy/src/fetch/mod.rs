@@ -5,8 +5,8 @@
 //! response is filled by one fetch or several (one a missing span) and read by any number of
 //! readers, each at its own speed and place; [`InFlightState`] decides which reader reads and which
 //! waits, how much each fetch may take, and which is to be begun. [`Pace`] bounds how far a fetch
-//! runs ahead of its fastest reader, [`judge`] what becomes of it when the last reader leaves, with
-//! the help of [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?);
+//! runs ahead of its fastest reader, [`judge`] decides whether it continues without readers, by
+//! [`Popularity`] (will it be requested again?) and [`Background`] (is there a budget now?);
 //! [`BackgroundValidations`] which stale responses are validated in the background.
 //!
 //! No content is here, and no connection: spans and numbers go in, numbers come out.

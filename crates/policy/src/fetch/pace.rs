@@ -1,7 +1,7 @@
 //! How far a fetch may run ahead of its fastest reader, and where those bytes may lie.
 //!
 //! PROXIM (INFOCOM 1999) found that a proxy that reads as fast as it can, and not as fast as its
-//! client can, fetches more than the cache saves: what was read ahead of a client that leaves is
+//! client can, fetches more than the cache saves: bytes read ahead of a client that disconnects are
 //! lost. It bounds the read-ahead at 64 KiB. A proxy that only bounds its own buffer does not bound
 //! the read-ahead: megabytes lie in the kernel's two buffers. So the read-ahead is divided into
 //! four shares, and each place is given its own:
@@ -86,14 +86,14 @@ impl Pace {
     }
 
     /// The smoothed round trips to the client and to the next hop, in microseconds; at least a
-    /// turn, at most ten seconds. To be told again when they have changed.
+    /// turn, at most ten seconds. To be reported again when they have changed.
     pub fn set_round_trips(&mut self, client_us: u32, next_hop_us: u32) {
         self.client_us = u64::from(client_us).clamp(TURN_US, ROUND_TRIP_MAX_US);
         self.next_hop_us = u64::from(next_hop_us).clamp(TURN_US, ROUND_TRIP_MAX_US);
     }
 
     /// The fastest reader's kernel took `bytes` more; `starving` if that was all there was for it.
-    /// No bytes may be told too, to let the rate of a reader that has stopped fall.
+    /// Zero bytes may be reported, too, so that the rate of a reader that has stopped falls.
     pub fn handed_over(&mut self, now: Now, bytes: u64, starving: bool) {
         self.bytes = self.bytes.saturating_add(bytes);
         if bytes > 0 {

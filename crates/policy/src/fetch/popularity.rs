@@ -1,4 +1,4 @@
-//! How often a target was asked for lately, and the chance that it is asked for again.
+//! How often a target was requested lately, and the chance that it is requested again.
 //!
 //! Counts are kept in a count-min sketch with conservative update, aged by halving (`TinyLFU`,
 //! Einziger, Friedman, Manes 2017): four rows of four-bit counters, of which a key's smallest is
@@ -6,8 +6,8 @@
 //! last aged, up to 15. A digest is a keyed hash already, so its halves index the rows (Kirsch and
 //! Mitzenmacher 2006) and no client can aim at a counter.
 //!
-//! The chance is learnt from the same notes: of all the times a key had been asked for `n` times,
-//! how often was it asked for once more? For each `n` from 1 to 15 that share is estimated as
+//! The chance is learnt from the same counts: of all keys requested `n` times, how many were
+//! requested once more? For each `n` from 1 to 15 that share is estimated as
 //!
 //! ```text
 //! (asked again at n  +  K x share over all n) / (reached n  +  K)                 K = 32 observations
@@ -16,9 +16,9 @@
 //! which is Laplace's rule with the share of all keys in the place of 1/2: a class that was hardly
 //! ever seen answers as the average does. Before anything was seen that average is a third, which
 //! weighs 64 observations: a guess on the low side, soon outweighed. Both tallies are halved with
-//! the sketch, so "again" means: before the sketch has forgotten it. A key that was asked for of
-//! late has not had its time yet and counts as not asked for again: the estimate is a little low,
-//! which is the side that fetches less.
+//! the sketch, so "again" means: before the sketch has forgotten it. A key that was requested
+//! recently counts as not requested again: the estimate is a little low, which is the side that
+//! fetches less.
 //!
 //! This is for the slow path. Hits need not pay for it: a driver that notes misses only should also
 //! note the *first* hit of each stored response, or the learnt share is that of requests which miss
@@ -70,9 +70,9 @@ pub struct Popularity {
     /// Counters a row; a power of two.
     width: u64,
     noted: u64,
-    /// How many times a key came to have been asked for so many times; index 0 is not used.
+    /// How many keys reached so many requests; index 0 is not used.
     reached: [u64; CLASSES],
-    /// How many times a key that had been asked for so many times was asked for once more.
+    /// How many keys with so many requests were requested once more.
     again: [u64; CLASSES],
 }
 
@@ -100,7 +100,7 @@ impl Popularity {
         size_of_val(&*self.words)
     }
 
-    /// `key` was asked for.
+    /// `key` was requested.
     pub fn note(&mut self, key: Digest) {
         let places = self.places(key);
         let asked = self.least(places);
@@ -121,14 +121,13 @@ impl Popularity {
         }
     }
 
-    /// How often `key` was asked for lately, 0 to 15; rather too often than too seldom, since keys
-    /// share counters.
+    /// How often `key` was requested lately, 0 to 15; an upper bound, since keys share counters.
     #[must_use]
     pub fn asked(&self, key: Digest) -> u32 {
         self.least(self.places(key))
     }
 
-    /// The chance that `key` is asked for again. One that was never noted counts as asked for once:
+    /// The chance that `key` is requested again. One that was never noted counts as requested once:
     /// by the present request.
     #[must_use]
     pub fn again(&self, key: Digest) -> Chance {

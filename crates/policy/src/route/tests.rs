@@ -62,7 +62,7 @@ fn most_specific_route_matching_host_and_path_wins() {
     check("www.example.org", "/a/b/c?d", 5);
     check("www.example.org", "/slash/", 6);
     check("www.example.org", "/slash/below", 6);
-    // No route of the exact host is for these paths: the next less specific host is asked.
+    // No route of the exact host is for these paths: the next less specific host is used.
     check("www.example.org", "/ab", 2);
     check("www.example.org", "/slash", 2);
     check("www.example.org", "/deep/down", 3);

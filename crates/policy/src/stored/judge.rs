@@ -1,7 +1,8 @@
-//! May this stored response be used for this request without asking (RFC 9111 §4, §4.2, §5.2.1)?
+//! May this stored response be used for this request without validation (RFC 9111 §4, §4.2,
+//! §5.2.1)?
 //!
-//! Where the text is silent: a request directive that asks for more than the stored response offers
-//! forwards for `request` (RFC 9211 §2.2), a response that is too old by its own terms for `stale`.
+//! Where the text is silent: a request directive that the stored response does not satisfy forwards
+//! for `request` (RFC 9211 §2.2), a response that is too old by its own directives for `stale`.
 //! `no-cache` on the response counts as stale, as it always needs validation.
 
 use crate::now::Now;
@@ -9,12 +10,12 @@ use crate::stored::StoredFacts;
 use crate::verdict::Hit;
 use weir_semantics::{Fwd, RequestDirectives};
 
-/// Use it, or ask the next hop for a reason.
+/// Use it, or forward the request, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// It may be served at once.
     Use(Hit),
-    /// The next hop must be asked.
+    /// The request must be forwarded.
     Forward(Fwd),
 }
 

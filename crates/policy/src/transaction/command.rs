@@ -29,7 +29,7 @@ pub enum Command {
     /// more. Where this is not said after `Incomplete`, nothing of it may stay.
     KeepPart,
     /// Let go of the response just received, unread and unseen by the client, and send the request
-    /// once more as the client sent it: nothing replaced, nothing added. What comes is told as
+    /// once more as the client sent it: nothing replaced, nothing added. The result is reported as
     /// `Response`.
     ForwardAgain,
     /// Put the merged response in the place of the stored one (RFC 9111 §3.2, §4.3.4, §4.3.5);
@@ -60,7 +60,7 @@ pub struct Forwarding {
     pub validate: bool,
     /// Replace the client's preconditions and its Range by a Range for what the stored part lacks
     /// and an If-Range with its entity tag (RFC 9110 §13.1.5). Never together with `validate`. A
-    /// 206 that comes is told as `Part`.
+    /// 206 is reported as `Update`.
     pub complete: bool,
 }
 

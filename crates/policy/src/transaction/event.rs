@@ -1,4 +1,4 @@
-//! What a transaction is told.
+//! The events of a transaction.
 
 use super::update::Update;
 use crate::catalog::Refusal;
@@ -9,7 +9,7 @@ use weir_semantics::ResponseFacts;
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The request is authorised. `unshared` is set where its answer must not be shared for reasons
-    /// outside the facts: it carries content, asks to upgrade, or nothing is to be stored at all.
+    /// outside the facts: it has content, requests an upgrade, or nothing may be stored at all.
     Request {
         /// Go around the cache.
         unshared: bool,
@@ -18,8 +18,8 @@ pub enum Event<'a> {
     Found(&'a StoredFacts),
     /// A stored response was chosen of which only a part is there (RFC 9111 §3.3).
     FoundPart(&'a StoredFacts, Covers),
-    /// No stored response could be chosen. A request that waited for another one's response in vain
-    /// is told so when it stops waiting.
+    /// No stored response could be chosen. A request that waited for a response that cannot answer
+    /// it gets this event when it stops waiting.
     Missing(Missing),
     /// The final response head of the next hop.
     Response(&'a ResponseFacts),
@@ -34,14 +34,14 @@ pub enum Event<'a> {
     Incomplete,
 }
 
-/// Whether a stored part has what the request wants, in the form in which it is to be answered.
+/// Whether a stored part has the request's range, in the form of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covers {
     /// Every byte of the answer is there. So it is for an answer without content: to HEAD, 304 to a
     /// precondition that the stored fields decide, 416 where the complete length is known.
     Wanted,
-    /// Some are not: the request wants the whole, or a range that is not all there, or several
-    /// ranges.
+    /// Some are not: the request is for the whole, for a range that is not all there, or for
+    /// several ranges.
     Lacking,
 }
 

@@ -1,4 +1,5 @@
-//! Only a part of what the request wants is stored: ask for the rest, and join it (RFC 9111 §3.4).
+//! Only a part of the request's range is stored: requests the missing range, and joins it (RFC 9111
+//! §3.4).
 //!
 //! Where the text is silent:
 //! * A part that is fresh and lacks something is forwarded for `partial` (RFC 9211 §2.2); one that
@@ -6,13 +7,13 @@
 //!   requested: the 206 to an `If-Range` says that the representation is the same, which is all a
 //!   validation would say.
 //! * A request for several ranges is forwarded as it came, also for `partial`: that is what the RFC
-//!   calls it when not all of the requested ranges are there. `bypass` would say that the cache was
-//!   not asked.
+//!   calls it when not all of the requested ranges are there. `bypass` would mean that the cache
+//!   was not used.
 //! * So is a request that says `no-store`: what it fetches could not be joined.
-//! * A 206 that does not fit comes from an origin that does not keep its own `If-Range`. It is no
-//!   answer for the client either, even if that asked for a range: it is to another range and may
+//! * A 206 that does not fit comes from an origin that does not keep its own `If-Range`. It does
+//!   not answer the client either, even if its request is for a range: it has another range and may
 //!   leave out fields (RFC 9110 §15.3.7). The request is sent once more, as the client sent it. So
-//!   is one whose answer may not be stored, as it can only be joined in the store: see `update.rs`.
+//!   is one whose response may not be stored, as it can only be joined in the store (`update.rs`).
 
 use super::{Commands, ForwardedForm, Transaction};
 use crate::judge::{Judgement, judge};
@@ -21,7 +22,7 @@ use crate::stored::StoredFacts;
 use weir_semantics::{Fwd, RangeKind};
 
 impl Transaction {
-    /// The stored part lacks some of what is wanted.
+    /// The stored part lacks some of the request's range.
     pub(super) fn lack(&mut self, now: Now, stored: &StoredFacts) -> Commands {
         self.stored = Some(*stored);
         self.lacking = true;

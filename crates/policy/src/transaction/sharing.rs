@@ -21,16 +21,16 @@ pub enum JoinKind {
     InFlight,
 }
 
-/// Whether a response with this status that is not shared says that others to its target will not
-/// be either: not an error, which will pass, and not a part, whose whole may be.
+/// Whether a response with this status that is not shared means that later ones of its target will
+/// not be either: not an error, which is temporary, and not a part, whose whole may be shared.
 #[must_use]
 pub const fn says_about_target(status: u16) -> bool {
     status < 500 && !matches!(status, 206 | 416)
 }
 
 impl StoredFacts {
-    /// Whether this response answers requests that did not ask for it. If not, none is to wait
-    /// for it: each validates for itself, all at the same time.
+    /// Whether this response answers requests that it was not sent for. If not, none is to wait for
+    /// it: each validates for itself, all at the same time.
     #[must_use]
     pub fn answers_others(&self, now: Now) -> bool {
         let plain = RequestDirectives::default();
@@ -42,9 +42,9 @@ impl Transaction {
     /// Whether this request may wait for the response to another one; to be called once the look-up
     /// has found nothing to answer it with.
     ///
-    /// Only a GET: a HEAD asks for little. Not with `no-cache`, which wants an answer of its own;
-    /// not with `only-if-cached`, which does not want to wait; not for several ranges, which only a
-    /// whole response answers. A request with preconditions or with a range may: they are evaluated
+    /// Only a GET: a HEAD costs little. Not with `no-cache`, which requires a response of its own;
+    /// not with `only-if-cached`, which must not wait; not for several ranges, which only a whole
+    /// response answers. A request with preconditions or with a range may: they are evaluated
     /// against the response. So may one with credentials: those forbid to store an answer, not to
     /// be given one (RFC 9111 §3.5).
     #[must_use]
@@ -83,7 +83,7 @@ impl Transaction {
         !self.request.directives.no_store && !self.request.has_authorization
     }
 
-    /// Whether the response to this request may be one to store, as far as the request tells.
+    /// Whether the response to this request may be stored, as far as the request shows.
     #[must_use]
     pub const fn may_store(&self) -> bool {
         self.is_shared_get() && !self.request.directives.no_store
@@ -113,7 +113,8 @@ impl Transaction {
         self.serve(now, stored)
     }
 
-    /// Why this request would have been forwarded: what the look-up said, where the driver told it.
+    /// Why this request would have been forwarded, by the result of the look-up, if the driver
+    /// reported one.
     const fn reason_to_forward(&self) -> Fwd {
         match self.verdict.handling {
             Handling::Forward(fwd) if !matches!(fwd, Fwd::Bypass) => fwd,

@@ -16,8 +16,8 @@ crate::choice! {
         /// more than the hit.
         #[default]
         Permitted = "permitted",
-        /// Nothing beyond what any response must say: RFC 9111 §7.3 leaves it to the origin to mark
-        /// what is not to be shared.
+        /// Nothing beyond what any response must say: By RFC 9111 §7.3 the origin must mark
+        /// responses that may not be shared.
         Rfc9111 = "rfc9111",
     }
 }
@@ -99,11 +99,10 @@ impl Transaction {
             && matches!(response.status, 200..=205 | 300..=303 | 305..=308 | 404 | 410)
     }
 
-    /// Whether the stored response stays as it is, whatever `response` says of itself: it is fresh,
-    /// this client wanted to go around it, and the answer is an error, or a redirect for which the
-    /// origin gives no lifetime. Such an answer may be this request's alone, and an attacker could
-    /// provoke it to spoil the target for all others. A response that is stale by its own terms is
-    /// protected by nothing: its next use would ask the same question.
+    /// Whether the stored response stays as it is, whatever `response` permits: it is fresh, this
+    /// client bypassed it, and the response is an error, or a redirect without a lifetime. Such an
+    /// answer may be this request's alone, and an attacker could provoke it to spoil the target for
+    /// all others. A stale response is not protected: its next use would send the same request.
     pub(super) fn spares_stored(&self, now: Now, response: &ResponseFacts) -> bool {
         let is_redirect = matches!(response.status, 300..=303 | 305..=399);
         let is_no_substitute =

@@ -1,7 +1,7 @@
 //! A response that may update the stored one: a 304 to our validators (RFC 9111 §4.3.4), the 206
 //! that brings the rest of a stored part (§3.4), a 200 to HEAD (§4.3.5).
 //!
-//! The driver merges the fields (`weir_semantics::merge`) and tells what came of it. The rules of
+//! The driver merges the fields (`weir_semantics::merge`) and reports the result. The rules of
 //! storing are applied to the merged response, with the request that brought the update: an update
 //! can make a response private, and it can come for a request whose responses are not stored. If
 //! the rules refuse, the client of this request gets the merged response, and the stored one is
@@ -44,7 +44,7 @@ pub struct Update<'a> {
 
 impl Transaction {
     /// Whether a response with this `status` may update the stored one. Then the driver merges, and
-    /// tells it as `Event::Update`; any other response is told as `Event::Response`.
+    /// reports `Event::Update`; any other response is reported as `Event::Response`.
     #[must_use]
     pub fn may_update(&self, status: u16) -> bool {
         match status {
@@ -106,8 +106,8 @@ impl Transaction {
         Commands::one(Command::Relay).with(Command::Combine(facts))
     }
 
-    /// The stored response is updated, or dropped; left as it is, stale if it is stale, if nothing
-    /// tells whether it is still the one. The client gets what the next hop sent.
+    /// The stored response is updated, or dropped; it stays as it is if no validator shows whether
+    /// it is still current. The client gets what the next hop sent.
     fn head(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
         let relay = Commands::one(Command::Relay);
         // a 200 says of a stored error or redirect that it is over
@@ -187,7 +187,7 @@ impl Transaction {
         Commands::one(Command::Drop).with(self.forward_again(now))
     }
 
-    /// As `outdated`; but what this client wanted to go around stays where the answer is an error.
+    /// As `outdated`; but a response that this client bypassed stays if the new one is an error.
     pub(super) fn outdated_unless_spared(
         &mut self,
         now: Now,

@@ -48,7 +48,7 @@ impl World {
         found.map(|connection| *connection = to).is_some()
     }
 
-    /// A request comes, and what it is told to do is done.
+    /// A request is made, and its command carried out.
     fn ask(&mut self, fresh: bool, patient: bool) -> Result<(), TestCaseError> {
         let demand = Demand {
             idle: self.count(Connection::Idle),

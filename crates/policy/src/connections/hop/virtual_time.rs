@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cost {
     requests: u64,
-    /// From asking for a connection to having one, over all requests.
+    /// Time from the request for a connection to having one, over all requests.
     waited_ms: u64,
     opened: u64,
 }
@@ -44,7 +44,7 @@ struct Run {
     busy: Vec<(u64, u64)>,
     /// Since when each is idle.
     idle: Vec<u64>,
-    /// Since when each asks, why it waits, and until when.
+    /// Since when each waits, why, and until when.
     queue: VecDeque<(u64, WaitReason, u64)>,
     lengths: Dice,
     cost: Cost,

@@ -60,8 +60,8 @@ impl HopAttempts {
         }
     }
 
-    /// No connection to the last one could be had. The next one to try, as the routes `choose` it:
-    /// they are not asked, and take no turn for it, if none may be tried.
+    /// No connection to the last one could be had. The next one to try, as the routes `choose` it;
+    /// `choose` is not called if none may be tried.
     ///
     /// # Errors
     ///

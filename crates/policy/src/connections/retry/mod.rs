@@ -40,7 +40,7 @@ pub enum BodySent {
     Untouched,
     /// Every byte taken from the client is still held and can be sent again.
     Replayable,
-    /// Bytes were sent on and are gone.
+    /// Bytes were forwarded and are not kept.
     Consumed,
 }
 

@@ -3,8 +3,8 @@
 //! A ring of keys in the order of their eviction, and a table from key to place in the ring (open
 //! addressing, linear probing, deletion by shifting back, so that no tombstones gather). Keys are
 //! halves of a keyed digest: a client cannot choose keys that crowd one part of the table, and two
-//! keys meet with a chance of 2^-64. A key taken back leaves its place in the ring empty until its
-//! turn comes: the ghost covers the last *n* evictions.
+//! keys meet with a chance of 2^-64. The place of a key that is taken back stays empty until the
+//! ring reaches it: the ghost covers the last *n* evictions.
 
 use super::super::heap_bytes;
 use alloc::vec;

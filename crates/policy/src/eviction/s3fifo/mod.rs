@@ -1,9 +1,9 @@
 //! S3-FIFO: three queues, nothing moves on a hit.
 //!
 //! Yang, Zhang, Qiu, Yue, Rashmi: "FIFO Queues are All You Need for Cache Eviction", SOSP 2023,
-//! algorithm 1. Arrivals enter a *small* queue (a tenth of the bytes); one that leaves it without
-//! two requests is evicted, and only its key is remembered, in the *ghost* queue; the
-//! others move to the *main* queue, where every hit (up to three are remembered) buys one more
+//! algorithm 1. New entries are inserted into a *small* queue (a tenth of the bytes). At its end,
+//! an entry without two requests is evicted, and only its key is remembered, in the *ghost* queue;
+//! the others move to the *main* queue, where every hit (up to three are remembered) buys one more
 //! round. A key that comes back while the ghost remembers it enters main at once. So one-hit
 //! wonders pass through a tenth of the room.
 //!
@@ -16,8 +16,7 @@
 //!   least nine tenths of the residents, which is what main will come to hold.
 //! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the
 //!   move").
-//! * One that is asked for, lies on disk and is not resident goes through small without having been
-//!   there.
+//! * A response that is requested, is on disk and is not resident counts as evicted from small.
 //! * What does not fit into small is not taken in, however much room there is: else it would drive
 //!   all others out of small, and leave as the next. Only a key that the ghost remembers may come,
 //!   as it enters main. libCacheSim does the same. Small is then a tenth of the capacity.
@@ -66,8 +65,7 @@ impl Section {
     }
 }
 
-/// Which queue a slot is in, and how often it was asked for since it came there: 0 to
-/// [`FREQUENCY_MAX`].
+/// Which queue a slot is in, and how often it was requested since: 0 to [`FREQUENCY_MAX`].
 #[derive(Clone, Copy, Debug, Default)]
 struct State(u8);
 
@@ -279,7 +277,7 @@ const SMALL_IS_ONE_IN: u64 = 10;
 /// Two bits.
 const FREQUENCY_MAX: u8 = 3;
 
-/// Asked for more than once while in small.
+/// Requested more than once while in small.
 const PROMOTED_FROM: u8 = 2;
 
 /// Sizes are kept in four bytes: they only decide which queue is examined, and 256 GiB is enough

@@ -1,9 +1,9 @@
-//! When a reader may be sent its head: once all it was promised is known to be of one
+//! When a reader may be sent its head: once all content by that head is known to be of one
 //! representation.
 //!
-//! What is here, or comes by a fetch whose head has come, is. What has to be fetched yet may turn
-//! out to be of another one (RFC 9110 §13.1.5): as long as the reader was sent nothing, it can ask
-//! for that one instead of being cut.
+//! Content that is here, or of a fetch whose head was received, is. Content that must still be
+//! fetched may be of another one (RFC 9110 §13.1.5): as long as nothing was sent, the request can
+//! be forwarded again instead of cutting the response.
 
 use super::InFlightState;
 use super::fetch::Fetch;

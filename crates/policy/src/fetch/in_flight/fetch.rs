@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) id: FetchId,
-    /// What the next hop was asked for.
+    /// The requested span.
     pub(super) asked: ByteSpan,
     /// The next byte it brings; missing, unless the fetch has met another's bytes.
     pub(super) front: u64,
@@ -80,8 +80,8 @@ impl Fetches {
         self.running.iter_mut()
     }
 
-    /// Where `fetch` has nothing more to bring: at the end of what it asked for, at what is
-    /// present, or at the front of another fetch.
+    /// Where `fetch` ends: at the end of its span, at present content, or at the front of another
+    /// fetch.
     pub(super) fn limit(&self, fetch: &Fetch, present: &ByteSpans, length: u64) -> u64 {
         let mut limit = fetch.asked.to.min(length);
         if let Some(at) = present.next_present(fetch.front) {
@@ -110,7 +110,7 @@ impl Fetches {
         self.unfinished().map(|fetch| fetch.front)
     }
 
-    /// Those that have not brought all they asked for, be it not noticed yet.
+    /// Those that have not received their whole span, even if that is not noticed yet.
     fn unfinished(&self) -> impl Iterator<Item = &Fetch> {
         let is_unfinished = |fetch: &&Fetch| fetch.front < fetch.asked.to;
         self.running.iter().filter(is_unfinished)

@@ -1,4 +1,4 @@
-//! Which gaps are fetched, when, and at whose cost.
+//! Which missing ranges are fetched, when, and for which reader.
 
 use super::InFlightState;
 use super::fetch::Fetch;
@@ -29,8 +29,8 @@ impl InFlightState {
         }
     }
 
-    /// Whether a reader of `wants` would get all of it from what is here and the fetches that run,
-    /// if nothing happens to them.
+    /// Whether a reader of `wants` would get all of it from present content and the running
+    /// fetches, if these complete.
     #[must_use]
     pub fn is_coming(&self, wants: ByteSpan) -> bool {
         let to = wants.to.min(self.length());
@@ -48,7 +48,7 @@ impl InFlightState {
             .filter(|fetch| missing - fetch.front <= NEAR_BYTES)
     }
 
-    /// Whether the byte `missing` is to be fetched now for a reader at `at`.
+    /// Whether the byte `missing` should be fetched now for a reader at `at`.
     pub(super) fn is_to_fetch(&self, at: u64, missing: u64) -> bool {
         // a reader that still has something to read does not take the last places
         let max = self.fetches_max();

@@ -27,8 +27,8 @@ impl InFlightState {
     }
 
     /// Content before this byte is not needed any more where it passes by; readers before it are
-    /// left behind. `has_room`: room for [`PASSING_BEHIND_BYTES`] was taken. Never falls while
-    /// no reader comes or leaves.
+    /// left behind. `has_room`: room for [`PASSING_BEHIND_BYTES`] was taken. Never falls while no
+    /// reader is attached or detached.
     #[must_use]
     pub fn passed(&self, has_room: bool) -> u64 {
         let Some((slowest, fastest)) = self.places() else {
@@ -120,7 +120,7 @@ mod tests {
             turns.min().unwrap_or(Duration::MAX)
         };
         let (small, large) = (shortest(64), shortest(READERS_MAX));
-        // they are told apart by a factor of a thousand
+        // they differ by a factor of a thousand
         assert!(large < 30 * small, "{small:?}, {large:?}");
     }
 }

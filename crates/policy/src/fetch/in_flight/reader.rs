@@ -7,13 +7,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 /// A reader.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
-    /// The next byte it wants.
+    /// The next byte it needs.
     pub(super) at: u64,
-    /// Where it has all it wants; open: at the end of the content.
+    /// The end of its span; open: the end of the content.
     pub(super) to: u64,
 }
 
-/// The readers, also in the order of their places: the fastest is found without asking all.
+/// The readers, also in the order of their places, to find the fastest without a search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     all: BTreeMap<ReaderId, Reader>,
@@ -66,14 +66,14 @@ impl Readers {
         self.all.values().copied()
     }
 
-    /// The places of the slowest and of the fastest, without asking all.
+    /// The places of the slowest and of the fastest, without a search.
     pub(super) fn ends(&self) -> Option<(u64, u64)> {
         let (slowest, _) = self.places.first()?;
         let (fastest, _) = self.places.last()?;
         Some((*slowest, *fastest))
     }
 
-    /// The reader furthest on in `places` that wants more than is there before `beyond`.
+    /// The most advanced reader in `places` that needs more than is present before `beyond`.
     pub(super) fn fastest(&self, places: ByteSpan, beyond: u64) -> Option<(ReaderId, Reader)> {
         let range = (places.from, ReaderId(0))..(places.to, ReaderId(0));
         self.places

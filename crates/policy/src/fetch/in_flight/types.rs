@@ -39,13 +39,11 @@ words! {
     /// it yet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum AttachError {
-        /// A fetch was cut or found another representation, and what the reader wants is not all
-        /// here.
+        /// A fetch was cut or found another representation, and the reader's span is not all here.
         Closed = "closed",
-        /// No fetch is about to bring what it wants, and without a strong validator none can be
-        /// begun.
+        /// No fetch will receive its span, and without a strong validator none can begin.
         CannotRange = "cannot-range",
-        /// It wants nothing this content has.
+        /// Its span has nothing of this content.
         BeyondEnd = "beyond-end",
         /// The content lies in so many pieces already that another would be one too many
         /// ([`SPANS_MAX`]).
@@ -66,11 +64,11 @@ pub enum Step {
     Fetch {
         /// The fetch.
         fetch: FetchId,
-        /// What it is to ask for; open if nothing is here or on its way further on, and the length
-        /// is not known.
+        /// The span to request; open if nothing is here or on its way further on, and the length is
+        /// not known.
         span: ByteSpan,
     },
-    /// It has had all it wanted.
+    /// It has read its whole span.
     Done,
     /// Its next byte will not come. What it has had is right and incomplete.
     Cut(CutReason),
@@ -79,8 +77,7 @@ pub enum Step {
 /// Whether a reader that was sent nothing so far can be sent its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirm {
-    /// All it wants is here, or is being brought by fetches whose response heads were of this
-    /// representation.
+    /// Its whole span is here, or in fetches whose response heads were of this representation.
     Yes,
     /// A fetch that it needs has no response head yet: look again when one has come, or has ended.
     Wait,
@@ -89,10 +86,10 @@ pub enum Confirm {
     Fetch {
         /// The fetch.
         fetch: FetchId,
-        /// What it is to ask for.
+        /// The span to request.
         span: ByteSpan,
     },
-    /// It will not get all of it here, or not for certain: it asks elsewhere.
+    /// It will not get all of it here, or not for certain: its request is forwarded.
     No,
 }
 
@@ -104,7 +101,7 @@ words! {
         NextHop = "next-hop-cut",
         /// What is missing is now another representation's, or was refused.
         Changed = "changed",
-        /// What is missing may not be shared any more: each reader has to ask for its own.
+        /// The missing content may not be shared any more: each reader must fetch its own.
         NotShared = "not-shared",
         /// The fetch was stopped and cannot be resumed without a strong validator.
         Stopped = "stopped",
@@ -135,12 +132,12 @@ pub enum ReadPermit {
     /// [`InFlightState::continue_unread`](super::InFlightState::continue_unread), or stop and
     /// [`FetchEnd::Stopped`].
     Unread,
-    /// It has met what is here already or another fetch brings, or has had all it asked for: end it
-    /// as [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
+    /// It has reached present content or another fetch, or the end of its span: end it as
+    /// [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
     Complete,
-    /// Another reader can only go on if this fetch, which waits or has no reader, makes room:
-    /// stop it and [`FetchEnd::Stopped`]. It will be begun anew where it stopped when its readers
-    /// come so far.
+    /// Another reader can only go on if this fetch, which waits or has no reader, makes room: stop
+    /// it and [`FetchEnd::Stopped`]. It begins again where it stopped when its readers have come so
+    /// far.
     Yield,
 }
 
@@ -148,7 +145,7 @@ pub enum ReadPermit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FetchEnd {
     /// With the last byte of its span, or of the content (whose length is then known), or where it
-    /// was told [`ReadPermit::Complete`]. Before that it counts as cut.
+    /// got [`ReadPermit::Complete`]. Before that it counts as cut.
     Whole,
     /// The connection failed.
     Cut,
@@ -182,6 +179,6 @@ pub const NEAR_BYTES: u64 = 256 * 1024;
 pub const SPANS_MAX: usize = 1024;
 /// Readers of one in-flight response.
 pub const READERS_MAX: usize = 65_536;
-/// If what was delivered lies in so many pieces, a delivery that would make one more is not
-/// remembered as such: wasted bytes may be told too high, never too low.
+/// If the delivered bytes are in so many pieces, a delivery that would make one more is not
+/// counted: wasted bytes may be reported too high, never too low.
 pub(super) const DELIVERED_RUNS_MAX: usize = 4096;

@@ -1,4 +1,4 @@
-//! What can be asked about an in-flight response, and changes nothing.
+//! Reads the state of an in-flight response, without a change.
 
 use super::InFlightState;
 use super::reader::Reader;
@@ -14,7 +14,7 @@ impl InFlightState {
     }
 
     /// What a reader may have unsent; see [`Pace::unsent`](crate::fetch::Pace::unsent). `None` also
-    /// if all it wants is here.
+    /// if its whole span is here.
     #[must_use]
     pub fn unsent(&self, reader: ReaderId) -> Option<u32> {
         let Reader { at, to } = self.readers.get(reader)?;
@@ -26,8 +26,8 @@ impl InFlightState {
         pace.unwrap_or(&self.base).unsent()
     }
 
-    /// The fetch whose bytes the reader needs next and will get: the one its round trip is to be
-    /// told of.
+    /// The fetch whose bytes the reader needs next and will get: the one whose pace gets its round
+    /// trip.
     #[must_use]
     pub fn fetch_of(&self, reader: ReaderId) -> Option<FetchId> {
         let Reader { at, to } = self.readers.get(reader)?;
@@ -37,7 +37,7 @@ impl InFlightState {
     }
 
     /// Whether a reader is there that will come to need what the fetch still has to bring, be it
-    /// far from it now. For a fetch to be judged: it is then certain that it is asked for again.
+    /// far from it now. For the decision on a fetch: a further request is certain then.
     #[must_use]
     pub fn is_awaited(&self, fetch: FetchId) -> bool {
         let wants = |reader: Reader, front| reader.at <= front && reader.to > front;
@@ -115,7 +115,7 @@ impl InFlightState {
         self.counts.fetched
     }
 
-    /// Bytes that came though they were here, or beyond the span that was asked for: not in
+    /// Bytes received that were here already, or beyond the requested span: not in
     /// [`Self::fetched`].
     #[must_use]
     pub const fn fetched_twice(&self) -> u64 {
