@@ -62,7 +62,7 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// A value that is none of its kind, told as one in a file would be.
+    /// A value of the wrong kind, reported as one in a file would be.
     pub(crate) fn read() -> Result<Self, Failure> {
         Self::try_parse().map_err(|error| match error.kind() {
             ErrorKind::ValueValidation => bad_value(&error),

@@ -1,4 +1,4 @@
-//! How a failure is told: what we could not do, why, and what to do about it.
+//! A failure: what could not be done, why, and what to do about it.
 //!
 //! ```text
 //! error: cannot use config `weir.toml`

@@ -28,7 +28,7 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     if flags.print_config {
         return give(&config_text(&effective::load(&flags)?));
     }
-    // The allocator asks for huge pages, and what is in use of one keeps all of it: with 200 KB
+    // The allocator requests huge pages, and a used part of one keeps all of it: with 200 KB
     // responses resident memory was 1.44 times `memory`. A kernel that cannot do without them only
     // costs more.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
@@ -72,7 +72,7 @@ struct RuntimeFile {
 }
 
 impl RuntimeFile {
-    /// Without it they have to be told the address: that is no reason not to serve.
+    /// Without it they need the address as a flag: no reason not to serve.
     fn started(&self, config: &Config, started: &BoundAddresses, path: Option<&Path>) {
         if started.admin == AdminAddress::Off {
             return;
@@ -224,7 +224,7 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     lines
 }
 
-/// Prints the head of a response, in which Cache-Status tells what happened; the second time it may
+/// Prints the head of a response, in which Cache-Status shows what happened; the second time it may
 /// be a hit.
 fn curl_line(config: &Config, listener: &Listener) -> String {
     let address = reachable(listener.address);

@@ -67,10 +67,10 @@ labels! {
     /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6),
     /// and what never reached the cache.
     Verdict {
-        /// Answered from a stored response without asking the next hop first.
+        /// Answered from a stored response without a request to the next hop first.
         Hit = "hit",
-        /// It waited for the response to another request and was answered by it: it asked nothing
-        /// of the next hop itself.
+        /// It waited for the response to another request and was answered by it: it was not
+        /// forwarded itself.
         Collapsed = "collapsed",
         /// Nothing is stored under this target URI.
         UriMiss = "uri-miss",
@@ -82,7 +82,7 @@ labels! {
         Request = "request",
         /// A stored response was stale and had to be validated or replaced.
         Stale = "stale",
-        /// Only a part of what was asked for is stored.
+        /// Only a part of the requested range is stored.
         Partial = "partial",
         /// Configuration or profile kept the request away from the cache.
         Bypass = "bypass",
@@ -154,7 +154,7 @@ labels! {
         /// The status code is not understood and the response demands that it is (§5.2.2.3).
         StatusNotUnderstood = "status-not-understood",
         /// A part that could not be joined with others later: no strong entity tag, no complete
-        /// length, not asked for as one range (§3.3).
+        /// length, not requested as one range (§3.3).
         PartialContent = "partial-content",
         /// Some lines of the head end in LF and some in CRLF (RFC 9112 §11.1).
         LineEnds = "line-ends",
@@ -167,8 +167,8 @@ labels! {
         Conditional = "conditional",
         /// It sets a cookie without permission to share: neither `public` nor `s-maxage`.
         SetCookie = "set-cookie",
-        /// An error, or a redirect without a lifetime, where the client wanted to go around a
-        /// stored response that is fresh.
+        /// An error, or a redirect without a lifetime, where the client bypassed a fresh stored
+        /// response.
         StoredIsUsable = "stored-is-usable",
         /// An update that would have the stored response vary on other fields.
         VaryChanged = "vary-changed",
@@ -199,13 +199,13 @@ labels! {
 
     /// What became of a fetch when its last reader left.
     Aborted {
-        /// It goes on: by configuration.
+        /// It continues: by configuration.
         GoOnAlways = "go-on-always",
-        /// It goes on: little is still to come.
+        /// It continues: few bytes are missing.
         GoOnLittleLeft = "go-on-little-left",
-        /// It goes on: most of it is here (Squid's percentage).
+        /// It continues: most of it is here (Squid's percentage).
         GoOnMostReceived = "go-on-most-received",
-        /// It goes on: what is probably saved exceeds what is still to come.
+        /// It continues: the expected saving exceeds the missing bytes.
         GoOnWorthIt = "go-on-worth-it",
         /// It stops: by configuration.
         StopAlways = "stop-always",
@@ -225,7 +225,7 @@ labels! {
 
     /// The source of a response: the label of the response-time histogram.
     Source {
-        /// A stored response, without asking the next hop first.
+        /// A stored response, without a request to the next hop first.
         Store = "store",
         /// The next hop, forwarded or validated.
         NextHop = "next-hop",
@@ -233,7 +233,7 @@ labels! {
         Proxy = "proxy",
     }
 
-    /// What became of asking the connection cache for an idle next-hop connection.
+    /// The result of a look-up of an idle next-hop connection in the connection cache.
     Reuse {
         /// An idle connection was there and was used.
         Hit = "hit",
@@ -363,7 +363,7 @@ labels! {
     DnsOutcome {
         /// From our own cache, fresh.
         CacheHit = "cache-hit",
-        /// By asking a name server, successfully.
+        /// By a name server, successfully.
         Answered = "answered",
         /// The asker joined a lookup already in flight.
         Collapsed = "collapsed",

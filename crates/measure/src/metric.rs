@@ -179,7 +179,7 @@ table! {
     Stored, Counter, "weir_stored_total", "responses";
     /// Forwarded responses not stored, by reason.
     ResponsesNotStored(reason: NotStored), Counter, "weir_not_stored_total", "responses";
-    /// Parts of responses stored: of those that were cut or given up, and those that were asked for
+    /// Parts of responses stored: of those that were cut or given up, and those that were requested
     /// as parts.
     PartsStored, Counter, "weir_parts_stored_total", "responses";
     /// Stored responses freshened by a 304 (RFC 9111 section 4.3.4).
@@ -198,8 +198,7 @@ table! {
     Evicted, Counter, "weir_evicted_total", "responses";
     /// Bytes the store uses: bodies, heads, index and allocator overhead.
     StoreUsedBytes, Gauge, "weir_store_used_bytes", "bytes";
-    /// Bytes of them that responses hold which have left, or were not taken in, and are still being
-    /// sent.
+    /// Bytes of them of responses that were evicted or refused, and are still being sent.
     StoreLingeringBytes, Gauge, "weir_store_lingering_bytes", "bytes";
     /// Bytes the store may use.
     StoreBudgetBytes, Gauge, "weir_store_budget_bytes", "bytes";
@@ -215,8 +214,7 @@ table! {
     /// Responses whose rest was not here any more while a client was being sent them, and was
     /// fetched for that client alone, by why it was not.
     Continued(reason: Lost), Counter, "weir_continued_responses_total", "responses";
-    /// Responses cut because the rest of what was promised could not be read from disk, and could
-    /// not be fetched either.
+    /// Responses cut because the rest could not be read from disk, and could not be fetched either.
     StoreCuts, Counter, "weir_disk_cut_responses_total", "responses";
     /// Purges and invalidations that might not survive a crash, because the disk failed.
     PurgesNotDurable, Counter, "weir_disk_purges_not_durable_total", "purges";
@@ -309,7 +307,7 @@ table! {
     FetchesUnderWay, Gauge, "weir_fetches_under_way", "fetches";
     /// Requests that wait now for the response head of another one's.
     FollowersWaiting, Gauge, "weir_followers_waiting", "requests";
-    /// Fetches whose last reader left, by what became of them and why.
+    /// Fetches whose last reader disconnected, by their end and its reason.
     FetchesAbandoned(fate: Aborted), Counter, "weir_fetches_abandoned_total", "fetches";
     /// Responses under construction that turned out to have no room in the store: kept for their
     /// readers only, 128 KiB a reader behind the fastest, or 1 MiB where there is room for that.

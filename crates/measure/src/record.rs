@@ -3,7 +3,7 @@
 //! A record is everything that is needed to believe a number and to get it again: the command, the
 //! seed, the whole scenario as text, the tool, the host, the counts of both sides by phase, and
 //! whether the run is valid. It is written as JSON with the names of the fields below; times of
-//! single requests, if they are wanted, are in a Parquet file beside it.
+//! single requests can be in a Parquet file beside it.
 //!
 //! The main choice: nothing that can be computed from the record is in it. Ratios and percentiles
 //! are methods ([`Phase::hit_ratio`], [`Histogram::quantile_us`]), so that a table, a plot and a
@@ -41,6 +41,6 @@ pub use wrong_response::WrongResponse;
 pub const FORMAT: &str = "weir-record";
 
 /// The version of the schema that is written here. A field may be added without a new version; a
-/// reader leaves out what it does not know. A field that changes its meaning or goes away makes a
-/// new version.
+/// reader ignores unknown fields. A field that changes its meaning or goes away makes a new
+/// version.
 pub const VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! HTTP-date, RFC 9110 §5.6.7.
 //!
-//! All three forms are read, in any case (RFC 9111 §4.2 asks caches for that), and nothing else:
+//! All three forms are read, in any case (as RFC 9111 §4.2 requires of caches), and nothing else:
 //! another zone than `GMT`, a missing or a double space make a date invalid, which for `Expires`
 //! means stale. The name of the day must be one, but need not be the right one.
 

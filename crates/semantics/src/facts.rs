@@ -31,7 +31,7 @@ pub struct RequestFacts {
     pub has_cookie: bool,
     /// Is there a `Range` field?
     pub has_range: bool,
-    /// How many ranges it asks for.
+    /// How many ranges it has.
     pub range: RangeKind,
     /// Is there an `If-Range` field?
     pub has_if_range: bool,
@@ -99,7 +99,7 @@ impl RequestFacts {
         facts
     }
 
-    /// The same request without its `Range` and `If-Range`: it asks for the whole.
+    /// The same request without its `Range` and `If-Range`: a request for the whole.
     #[must_use]
     pub const fn for_whole(self) -> Self {
         Self {

@@ -2,17 +2,15 @@
 //! What HTTP says about one request and one response: RFC 9110, 9111, 5861, 9209, 9211 and 9213 as
 //! values and functions.
 //!
-//! Bytes that are already cut into field lines go in, facts come out: which target is asked for,
-//! what `Cache-Control` says, whether a response is storable, how old it is, which precondition
-//! holds. What *we* choose to do with a fact (admit or refuse, serve stale, bound a lifetime) is
-//! not here, that is `weir-policy`; how a message is framed is not here either, that is
-//! `weir-wire`.
+//! The input is field lines, the output facts: the target, the directives of `Cache-Control`,
+//! whether a response is storable, its age, which precondition holds. What *we* choose to do with a
+//! fact (admit or refuse, serve stale, bound a lifetime) is not here, that is `weir-policy`; how a
+//! message is framed is not here either, that is `weir-wire`.
 //!
 //! The main choice: the functions of the hot path borrow and copy, they do not allocate. A request
 //! is read into [`RequestFacts`] and [`Target`] once; no later decision looks for field lines by
-//! name again. Parsers are tolerant where the RFC asks recipients to be, and
-//! where a value can be read in two ways the reading that reuses less is taken. There is no clock
-//! in here: the time is an argument.
+//! name again. Parsers are tolerant where the RFC requires it of recipients; of two readings of a
+//! value they take the one that reuses less. There is no clock in here: the time is an argument.
 
 extern crate alloc;
 

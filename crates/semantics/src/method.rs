@@ -1,6 +1,6 @@
 //! Request methods, RFC 9110 §9 and RFC 5789.
 
-/// A request method as far as a cache tells methods apart.
+/// A request method, as far as a cache distinguishes methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// `GET`, the method a stored response answers.

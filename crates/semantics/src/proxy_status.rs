@@ -97,7 +97,7 @@ proxy_errors! {
     HttpUpgradeFailed = "http_upgrade_failed", Some(502);
     /// The next hop broke HTTP in a way that has no type of its own.
     HttpProtocolError = "http_protocol_error", Some(502);
-    /// We made this response ourselves, without asking the next hop.
+    /// The proxy made this response itself, without a request to the next hop.
     ProxyInternalResponse = "proxy_internal_response", None;
     /// We failed, unrelated to the next hop.
     ProxyInternalError = "proxy_internal_error", Some(500);

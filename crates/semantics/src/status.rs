@@ -9,9 +9,9 @@ pub const fn is_final(status: u16) -> bool {
 /// Do we know the caching requirements of this status and keep them (RFC 9111 §3, §5.2.2.3
 /// `must-understand`)?
 ///
-/// The final codes of RFC 9110 §15, RFC 6585 and RFC 7725. 206 among them: what it requires is
-/// asked before this ([`crate::storable`]), and when parts are joined
-/// ([`crate::combines`]). Not 304: it updates, and is never stored.
+/// The final codes of RFC 9110 §15, RFC 6585 and RFC 7725. 206 among them: its requirements are
+/// checked before this ([`crate::storable`]), and when parts are joined ([`crate::combines`]). Not
+/// 304: it updates, and is never stored.
 #[must_use]
 pub const fn is_understood(status: u16) -> bool {
     matches!(

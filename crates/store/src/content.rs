@@ -257,7 +257,7 @@ impl StoredContent {
         self.is_in_memory
     }
 
-    /// Whether some of it has left the disk: new requests must not rely on it.
+    /// Whether some of it is not on disk any more: new requests must not rely on it.
     #[must_use]
     pub fn is_retired(&self) -> bool {
         !self.is_in_memory && self.extents().any(|extent| extent.is_retired())

@@ -19,8 +19,8 @@ pub struct DiskLookup {
 /// What came of it.
 #[derive(Debug)]
 pub enum DiskLookupResult {
-    /// The response. It is in memory too from now on, if that is worth the room. What is asked for
-    /// to validate or complete it is expected since the look-up began.
+    /// The response. It is in memory too from now on, if that is worth the room. A response that
+    /// validates or completes it is expected since the look-up began.
     Found(Arc<StoredResponse>, ExpectedResponse),
     /// There is none for this request.
     Missing(Missing, Option<DiskVariants>),
@@ -118,7 +118,7 @@ impl DiskLookup {
             return Ok(None);
         };
         let loaded = match self.disk.load(candidate).await {
-            // another key's, or it has left
+            // another key's, or evicted
             Err(ReadError::Gone) => return Ok(None),
             loaded => loaded.map_err(Unusable::Read)?,
         };
@@ -150,7 +150,7 @@ impl DiskLookup {
             return DiskLookupResult::Unusable(Unusable::Corrupt);
         };
         if !body.is_whole() && !record.facts.can_be_part() {
-            // some of it has left the disk
+            // some of it is not on disk any more
             self.disk.forget(loaded.key, loaded.record);
             return DiskLookupResult::Missing(Missing::Target, None);
         }

@@ -16,8 +16,8 @@ use weir_policy::{Digest, Now};
 /// A response that was requested and may come: purges and invalidations from now on cover it too.
 ///
 /// To be taken before the request is sent; for a request that validates or completes a stored
-/// response, when that is chosen. Nothing is stored without it: a response may not undo a purge
-/// that it was asked for before, nor may a stored one that was chosen before.
+/// response, when that is chosen. Nothing is stored without it: a response that was requested
+/// before a purge may not undo it, nor may a stored one that was chosen before.
 #[derive(Debug)]
 pub struct ExpectedResponse {
     pub(crate) store: Arc<MemoryStore>,
@@ -94,7 +94,7 @@ impl ExpectedResponse {
         self
     }
 
-    /// With its URL, if that is to be written down: nothing is found by it.
+    /// With its URL, to write it into the record: nothing is found by it.
     #[must_use]
     pub fn named(mut self, target: impl FnOnce() -> String) -> Self {
         if self.on_disk.is_some() {
@@ -109,7 +109,7 @@ impl ExpectedResponse {
         self
     }
 
-    /// The same for a response that is of use by itself, whatever was asked.
+    /// The same for a response that is of use by itself, without the stored one.
     #[must_use]
     pub fn by_itself(self) -> Self {
         self.rest_on_stored(false);
@@ -123,11 +123,11 @@ impl ExpectedResponse {
     }
 
     /// The request is about to be sent, maybe long after what it rests on was chosen. `false` if
-    /// that was forgotten since: then it is not to be asked about.
+    /// that was dropped since: then it may not be validated.
     ///
-    /// On disk, what was asked for last replaces the others. The new place in that order undoes no
-    /// purge: one that the look after it does not see yet comes to the disk later, as memory
-    /// forgets first.
+    /// On disk, the response that was requested last replaces the others. The new place in that
+    /// order undoes no purge: one that the look after it does not see yet comes to the disk later,
+    /// as memory forgets first.
     #[must_use]
     pub fn renew(&mut self) -> bool {
         if let Some(on_disk) = &mut self.on_disk {
@@ -136,7 +136,8 @@ impl ExpectedResponse {
         !self.is_outdated()
     }
 
-    /// Whether its target, or what it rests on, was purged or invalidated since it was asked for.
+    /// Whether its target, or the stored response that it rests on, was purged or invalidated since
+    /// it was requested.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         let is_outdated = |id| self.store.shard(self.primary).is_outdated(id);
@@ -257,7 +258,7 @@ impl ExpectedResponse {
             let mut shard = self.store.shard(self.primary);
             shard.commit(id, vary.clone(), Arc::clone(response))
         };
-        // forgotten since it was asked for, or older than what there is
+        // dropped since it was requested, or older than the stored one
         if here == Err(Refusal::NotResident) {
             return Err(Refusal::NotResident);
         }
@@ -273,8 +274,8 @@ impl ExpectedResponse {
     }
 
     /// The next hop has said that `old` is still the right one: `new` takes its place, here and on
-    /// disk. `false` if it is not stored: `old` was forgotten since it was chosen, or another one
-    /// has taken its place, or it has left memory and there is no disk.
+    /// disk. `false` if it is not stored: `old` was dropped since it was chosen, or replaced by
+    /// another one, or evicted from memory without a disk.
     pub fn freshen(
         self,
         now: Now,

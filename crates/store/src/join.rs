@@ -4,9 +4,9 @@
 use crate::content::{BLOCK_BYTES, Piece};
 use std::sync::Arc;
 
-/// Spans of a stored response's content that is not whole; the longest are kept. A bound on what
-/// asking for single bytes can make of a response; players and readers of documents that jump about
-/// leave a dozen.
+/// Spans of a stored response's content that is not whole; the longest are kept. It bounds the
+/// fragments that requests for single bytes can make; players and viewers of documents make a
+/// dozen.
 pub const STORED_SPANS_MAX: usize = 64;
 
 /// Copies neighbours in memory together as long as they fit one block: of two that are left the

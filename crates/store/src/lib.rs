@@ -1,9 +1,9 @@
 //! Where the bytes of stored responses live.
 //!
 //! The memory tier: responses with a head ready to send and content in blocks of one size, whole or
-//! in part, under a byte budget that counts heads, index and allocator rounding. What is kept and
-//! what leaves is decided by `weir_policy::catalog`; this crate only does it. Deliberately absent:
-//! HTTP rules, time, sockets.
+//! in part, under a byte budget that counts heads, index and allocator rounding.
+//! `weir_policy::catalog` decides what is kept and what is evicted; this crate carries it out.
+//! Deliberately absent: HTTP rules, time, sockets.
 //!
 //! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is
 //! not in memory is looked for there ([`DiskLookup`]). Small content that was found there is in
@@ -15,8 +15,8 @@
 //!
 //! Sharing: the table is split into shards by digest, each behind one mutex that is held for a
 //! look-up or a list operation (tens of nanoseconds) and never across an await. A mutex and not a
-//! reader-writer lock, because a hit tells the eviction policy about itself, and because both cost
-//! the same one contended cache line.
+//! reader-writer lock, because a hit changes the state of the eviction policy, and because both
+//! cost the same one contended cache line.
 
 mod charge;
 mod content;

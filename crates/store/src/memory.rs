@@ -29,8 +29,7 @@ const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 ///
 /// In-flight responses are never evicted, so that their readers lose nothing. All of them together
 /// may come to [`IN_FLIGHT_PERCENT_MAX`](crate::IN_FLIGHT_PERCENT_MAX) of the budget, the large
-/// ones to an eighth less; a reservation beyond that is refused when it is asked for; that concerns
-/// only its own fetch.
+/// ones to an eighth less; a reservation beyond that is refused, which concerns only its own fetch.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
@@ -50,11 +49,11 @@ pub struct MemoryUse {
     pub used_bytes: u64,
     /// Responses stored.
     pub entries: u64,
-    /// Responses arriving, or asked for.
+    /// Responses in flight, or expected.
     pub in_flight: u64,
-    /// Bytes of `used_bytes` that those arriving hold or have been promised.
+    /// Bytes of `used_bytes` that those in flight hold or have reserved.
     pub in_flight_bytes: u64,
-    /// Bytes of `used_bytes` of responses that have left, or were not taken in, and are still read.
+    /// Bytes of `used_bytes` of responses that were evicted or refused, and are still read.
     pub lingering_bytes: u64,
     /// Responses that left to make room, since start.
     pub evictions: u64,
@@ -101,8 +100,8 @@ impl MemoryStore {
         }
     }
 
-    /// The largest response, head and bookkeeping included, that a shard takes in when it is asked
-    /// for the first time, bytes.
+    /// The largest response, head and bookkeeping included, that a shard admits at its first
+    /// request, bytes.
     #[must_use]
     pub fn newcomer_max_bytes(&self) -> u64 {
         // shards are alike, and no key is remembered by an empty one
@@ -135,7 +134,7 @@ impl MemoryStore {
         disk.is_some_and(|disk| disk.may_hold(primary))
     }
 
-    /// A response for `primary` is asked for, and may have to be stored.
+    /// A response for `primary` is requested, and may have to be stored.
     #[must_use]
     pub fn expect(self: &Arc<Self>, primary: Digest) -> ExpectedResponse {
         ExpectedResponse::new(Arc::clone(self), primary)
@@ -176,7 +175,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// Puts `new` where `old` is stored (RFC 9111 §4.3.4); `false` if `old` has left.
+    /// Puts `new` where `old` is stored (RFC 9111 §4.3.4); `false` if `old` is not stored any more.
     pub fn replace(
         &self,
         primary: Digest,
@@ -203,11 +202,11 @@ impl MemoryStore {
     }
 
     /// Forgets one response that is known to be outdated, here and on disk, as [`Self::purge`]
-    /// does: what was asked for before is not found on disk any more, also after a crash.
+    /// does: responses requested before are not found on disk any more, also after a crash.
     /// `selecting` digests what it varies on in its request.
     ///
-    /// Where another response has taken its place, nothing is forgotten; where nothing tells under
-    /// which key it is on disk, all of the target is.
+    /// If another response has replaced it, nothing is dropped; if its key on disk is not known,
+    /// all of the target is.
     pub fn purge_one(
         &self,
         primary: Digest,
@@ -278,7 +277,7 @@ impl MemoryStore {
         }
     }
 
-    /// Changes the budget; what no longer fits leaves.
+    /// Changes the budget; evicts what does not fit any more.
     pub fn set_budget(&self, budget_bytes: u64) {
         let share = budget_bytes / self.shards.len() as u64;
         for shard in &self.shards {
@@ -329,7 +328,7 @@ impl MemoryStore {
 /// Ready when it survives a crash.
 type Durable = Pin<Box<dyn Future<Output = Result<(), PurgeError>> + Send>>;
 
-/// A purge that is in force. It is to be acknowledged once it is durable.
+/// A purge that is in force. It may be acknowledged once it is durable.
 #[derive(Default)]
 #[must_use]
 pub struct Purge {
@@ -353,8 +352,8 @@ impl Purge {
     }
 }
 
-/// A panic elsewhere while a lock is held leaves the store usable: every operation leaves it
-/// consistent before anything that can fail.
+/// After a panic while a lock is held the store is usable: every operation makes it consistent
+/// before anything that can fail.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

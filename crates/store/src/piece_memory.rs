@@ -2,8 +2,8 @@
 //!
 //! A stored response can be evicted while clients read it. Its blocks are freed when the last
 //! reader drops them; until then they stay in the account of the shard. Dropping them does not lock
-//! the shard: the freed bytes are added up in a counter beside it, and leave the account when room
-//! is wanted next.
+//! the shard: the freed bytes are added up in a counter beside it, and subtracted when room is
+//! needed next.
 //!
 //! Content of up to
 //! [`UNPINNED_CONTENT_BYTES_MAX`](weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX) has none of
@@ -26,7 +26,7 @@ pub(crate) type GivenBack = Arc<AtomicU64>;
 pub(crate) struct PieceMemory {
     /// How much it is.
     pub(crate) bytes: usize,
-    /// Where it is to be given back, once its response has left.
+    /// Where it is given back, once its response was evicted.
     given_back: OnceLock<GivenBack>,
 }
 
@@ -38,7 +38,7 @@ impl PieceMemory {
         }
     }
 
-    /// Its response has left: `given_back` grows by its bytes when the last holder drops them.
+    /// Its response was evicted: `given_back` grows by its bytes when the last holder drops them.
     /// Returns `false` if that was set before.
     pub(crate) fn linger(&self, given_back: &GivenBack) -> bool {
         self.given_back.set(Arc::clone(given_back)).is_ok()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_policy::Digest;
 use weir_policy::catalog::Slot;
 
-/// Variants kept for one target; the oldest leaves for the next. A bound on what one target can
+/// Variants kept for one target; the oldest is dropped for the next. A bound on what one target can
 /// occupy.
 pub const VARIANTS_MAX: usize = 64;
 
@@ -84,7 +84,7 @@ impl Varying {
     }
 
     /// Adds a variant as the newest, and its rule in front; returns the variants that it replaces:
-    /// the one for the same request, those whose rule is no longer looked at, and the oldest of too
+    /// the one for the same request, those whose rule is not used any more, and the oldest of too
     /// many.
     pub(crate) fn put(&mut self, rule: &VaryRule, selecting: Digest, slot: Slot) -> Vec<Slot> {
         let known = self.rules.iter().position(|known| known == rule);

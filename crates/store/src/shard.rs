@@ -72,7 +72,7 @@ pub(crate) struct InFlightId {
 /// An in-flight or expected response.
 #[derive(Clone, Copy, Debug)]
 struct InFlightEntry {
-    /// Bytes it holds or was promised.
+    /// Bytes it holds or has reserved.
     held: u64,
     /// It validates or completes a stored response of its target, and is of no use without that.
     rests_on_stored: bool,
@@ -82,12 +82,12 @@ struct InFlightEntry {
     line: Option<Line>,
 }
 
-/// What was forgotten of a target since a response was asked for.
+/// What was dropped of a target since a response was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Forgotten {
     Nothing,
-    /// One stored response or more, each by itself: which ones is not told apart, as to ask once
-    /// more costs little.
+    /// One stored response or more, each by itself; which ones is not recorded, as a further
+    /// request costs little.
     Single,
     /// All of it.
     Target,
@@ -178,7 +178,7 @@ impl Shard {
             return LookupResult::Missing(Missing::Variant);
         };
         match self.response(slot) {
-            // its content has left the disk
+            // its content is not on disk any more
             Some(response) if response.body.is_retired() => {
                 self.forget(primary, slot);
                 LookupResult::Missing(Missing::Target)
@@ -196,7 +196,7 @@ impl Shard {
         Some(Arc::clone(&entry.response))
     }
 
-    /// A response for `primary` is asked for.
+    /// A response for `primary` is requested.
     pub(crate) fn expect(&mut self, primary: Digest) -> Result<InFlightId, Refusal> {
         let held = IN_FLIGHT_BYTES as u64;
         self.check_share(held, 0)?;
@@ -214,8 +214,8 @@ impl Shard {
         Ok(id)
     }
 
-    /// A response for `primary` is asked for that will validate or complete `stored`, which was
-    /// chosen a moment ago: if that is not stored any more, it may have been forgotten in between.
+    /// A response for `primary` is requested that will validate or complete `stored`, which was
+    /// chosen a moment ago: if that is not stored any more, it may have been purged in between.
     pub(crate) fn expect_for(
         &mut self,
         primary: Digest,
@@ -230,7 +230,7 @@ impl Shard {
         Ok(id)
     }
 
-    /// Whether it is of no use without what was stored when it was asked for.
+    /// Whether it is of no use without the response that was stored when it was requested.
     pub(crate) fn rest_on_stored(&mut self, id: InFlightId, rests: bool) {
         if let Some(entry) = self.in_flight.get_mut(&id) {
             entry.rests_on_stored = rests;
@@ -262,7 +262,7 @@ impl Shard {
     }
 
     /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was
-    /// forgotten: it is still read.
+    /// purged: it is still read.
     pub(crate) fn extend(&mut self, id: InFlightId, held: u64) -> Result<(), Refusal> {
         let former = self.in_flight.get(&id).map_or(0, |known| known.held);
         self.check_share(held, former)?;
@@ -275,23 +275,24 @@ impl Shard {
         Ok(())
     }
 
-    /// Takes more room for one whose content is to stay in memory: where the eviction algorithm
-    /// takes in a response of `held` bytes.
+    /// Takes more room for one whose content will be in memory, if the eviction algorithm admits a
+    /// response of `held` bytes.
     pub(crate) fn extend_newcomer(&mut self, id: InFlightId, held: u64) -> Result<(), Refusal> {
         self.catalog.check_newcomer(id.primary, held)?;
         self.extend(id, held)
     }
 
-    /// Whether its target, or what it rests on, was forgotten since it was asked for.
+    /// Whether its target, or the stored response that it rests on, was dropped since it was
+    /// requested.
     pub(crate) fn is_outdated(&self, id: InFlightId) -> bool {
         self.in_flight
             .get(&id)
             .is_none_or(InFlightEntry::is_outdated)
     }
 
-    /// Whether a stored response that is not here any more was evicted and not forgotten, since
-    /// `id` was asked for, and may be on disk under a known key. In its request `selecting` digests
-    /// what it varies on.
+    /// Whether a stored response that is not here any more was evicted and not dropped since `id`
+    /// was requested, and may be on disk under a known key. In its request `selecting` digests what
+    /// it varies on.
     pub(crate) fn was_evicted(&self, id: InFlightId, selecting: Option<Digest>) -> bool {
         let place = self.place_of_absent(id.primary, selecting);
         !self.is_outdated(id) && matches!(place, DiskPlace::Evicted(_))
@@ -355,8 +356,8 @@ impl Shard {
         }
         let line = vary.as_ref().map(|(_, _, line)| *line);
         let vary = vary.map(|(rule, selecting, _)| (rule, selecting));
-        // one whose content stays on disk takes little, and a variant is told from the others by
-        // what is here
+        // one whose content stays on disk takes little, and a variant is recognised by its entry
+        // here
         let charge = charge_of(vary.as_ref(), &response);
         if vary.is_none()
             && response.body.is_in_memory()
@@ -595,9 +596,9 @@ impl Shard {
         }
     }
 
-    /// Forgets all that is stored for a target; how many responses that were. What is arriving for
-    /// it, or asked for, was asked for before, and is not stored either: a purge would otherwise be
-    /// undone by the end of a download.
+    /// Forgets all that is stored for a target; how many responses that were. In-flight and
+    /// expected responses were requested before, and are not stored either: otherwise the end of a
+    /// download would undo a purge.
     pub(crate) fn remove(&mut self, primary: Digest) -> usize {
         self.outdate_in_flight(primary, Forgotten::Target);
         let Some(resource) = self.index.remove(&primary) else {

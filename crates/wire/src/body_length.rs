@@ -3,14 +3,14 @@
 //! The RFC says which of several contradictory fields wins. We refuse to choose: a recipient on the
 //! other side may choose differently (§11.2). What has one reading only is repaired before, in
 //! responses ([`parse_response_leniently`](crate::parse_response_leniently)). Our readings where
-//! the text leaves a choice:
+//! the text permits several:
 //!
 //! * Content-Length at most once, in at most 19 digits, at most [`CONTENT_LENGTH_MAX`]. Neither a
 //!   second line nor a list of equal values is repaired (§6.3 allows that).
 //! * Transfer-Encoding is one line that says `chunked` and nothing else, in HTTP/1.1 (§6.1), never
 //!   with Content-Length.
-//! * `Content_Length` and `Transfer_Encoding` are refused: some recipients cannot tell them from
-//!   the true names.
+//! * `Content_Length` and `Transfer_Encoding` are refused: some recipients take them for the true
+//!   names.
 //! * A 1xx or 204 response with framing fields is refused, as §6.3 and the fields disagree about
 //!   the bytes that follow; `Content-Length: 0` in a 204 is common and agrees. A 2xx to CONNECT may
 //!   say anything: RFC 9110 §9.3.6 has us ignore it, and what follows is a tunnel.
@@ -227,8 +227,8 @@ fn parse_content_length(value: &[u8]) -> Result<u64, FramingError> {
     }
 }
 
-/// Tells a coding we do not speak (501) from one that leaves the end in doubt (400): RFC 9112 §6.1,
-/// §6.3.
+/// Distinguishes an unknown coding (501) from one that leaves the end in doubt (400): RFC 9112
+/// §6.1, §6.3.
 fn unusable_coding(value: &[u8]) -> FramingError {
     const KNOWN: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];
     let mut codings = value.rsplit(|&byte| byte == b',').map(<[u8]>::trim_ascii);

@@ -1,11 +1,11 @@
 //! Heads: the start line and the header section (RFC 9112 §2 to §5).
 //!
 //! The grammar is read by `httparse`, and what that lets pass is refused here: bare line feeds,
-//! empty lines before a status line, non-ASCII targets. Our readings where the text leaves a
-//! choice:
+//! empty lines before a status line, non-ASCII targets. Our readings where the text permits
+//! several:
 //!
-//! * Empty lines before a request line are skipped (§2.2 asks for at least one) if they are CRLF
-//!   and at most [`EMPTY_LINES_MAX`]; before a status line there are none.
+//! * Empty lines before a request line are skipped (§2.2 requires that of at least one) if they are
+//!   CRLF and at most [`EMPTY_LINES_MAX`]; before a status line there are none.
 //! * HTTP/1.2 to HTTP/1.9 do not exist and are refused; a request without a version is HTTP/0.9 and
 //!   refused.
 //! * In responses some of this is read after all:
@@ -31,8 +31,8 @@ use crate::octet::has_bare_lf;
 
 /// How many empty lines before a request line are skipped.
 ///
-/// RFC 9112 §2.2 asks for at least one; clients of old sent one after a POST. More than a few is no
-/// client.
+/// RFC 9112 §2.2 requires that of at least one; old clients sent one after a POST. More than a few
+/// is no client.
 pub const EMPTY_LINES_MAX: usize = 4;
 
 /// What a header or trailer section may cost.
@@ -135,7 +135,7 @@ pub enum Progress<T> {
         /// Content begins here.
         consumed: usize,
     },
-    /// They do not yet, and nothing is wrong so far. Ask again with the same bytes and more.
+    /// They do not yet, and nothing is wrong so far. Call again with the same bytes and more.
     Partial,
 }
 

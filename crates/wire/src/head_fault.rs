@@ -47,7 +47,7 @@ impl StartLine {
     }
 }
 
-/// The first fault of a head in which `httparse` found `error`; `None` if more bytes must tell.
+/// The first fault of a head in which `httparse` found `error`; `None` if more bytes are needed.
 pub(crate) fn first(
     start: StartLine,
     text: &[u8],

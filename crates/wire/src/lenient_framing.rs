@@ -9,7 +9,7 @@ use crate::body_length::{CONTENT_LENGTH_DIGITS_MAX, is_digits};
 use crate::head::Version;
 use crate::line_buffer::LineBuffer;
 
-/// The most empty elements of a Transfer-Encoding that are ignored. RFC 9110 §5.6.1.2 asks for "a
+/// The most empty elements of a Transfer-Encoding that are ignored. RFC 9110 §5.6.1.2 requires "a
 /// reasonable number".
 const EMPTY_ELEMENTS_MAX: usize = 8;
 

@@ -1,9 +1,9 @@
 //! Response heads that are not as the grammar has them, and that the RFCs say how to read.
 //!
 //! For responses only: a request that two parsers read differently can carry another one past the
-//! first. A response is written anew for the client, in canonical form, so no recipient behind us
-//! sees what was repaired. [`Repairs`] says that the connection must not be used for another
-//! response: a recipient that finds another end of this one would read the next one from there.
+//! first. A response is serialised again for the client, in canonical form, so no recipient sees
+//! the repaired bytes. [`Repairs`] says that the connection must not be used for another response:
+//! a recipient that finds another end of this one would read the next one from there.
 //!
 //! | read | refused |
 //! | --- | --- |
@@ -19,7 +19,7 @@
 //! read them. RFC 9110 §5.5 would also allow to take a LF within a value for a space. So the LF may
 //! be one that a user of the origin put into a value (response splitting, RFC 9112 §11.1): a lone
 //! client is exposed to that without us too, but it must not reach the other clients.
-//! [`Repairs::mixed_line_ends`] tells it, and such a response is not stored.
+//! [`Repairs::mixed_line_ends`] reports it, and such a response is not stored.
 
 use alloc::vec::Vec;
 use core::str;
@@ -40,8 +40,8 @@ use crate::octet::{is_field_byte, is_token};
 pub struct Repairs {
     /// The ends of its lines, a name or the version.
     pub lines: bool,
-    /// Some lines end in LF and some in CRLF: the response must not reach other clients than the
-    /// one that asked.
+    /// Some lines end in LF and some in CRLF: the response must not reach other clients than that
+    /// of its request.
     pub mixed_line_ends: bool,
     /// The fields that frame the content.
     pub framing: bool,

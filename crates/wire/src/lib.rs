@@ -19,8 +19,8 @@
 //! one in the order of the bytes is the one reported, however the bytes were cut into pieces.
 //!
 //! For responses there are [`parse_response_leniently`] and [`BodyReader::lenient`]. They repair
-//! what the RFCs give one reading, and report that they did: the caller writes the response anew
-//! and does not use its connection again.
+//! what the RFCs give one reading, and report that they did: the caller serialises the response
+//! again and does not reuse its connection.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -102,7 +102,7 @@ impl Trailers {
 
 /// Must the field not be merged or passed on when it arrives as a trailer?
 ///
-/// An underscore counts as a hyphen: some recipients cannot tell them apart (`Content_Length`).
+/// An underscore counts as a hyphen: some recipients treat them as equal (`Content_Length`).
 fn is_forbidden(name: &str) -> bool {
     FORBIDDEN.iter().any(|forbidden| {
         name.len() == forbidden.len()
@@ -117,8 +117,8 @@ fn is_forbidden(name: &str) -> bool {
     })
 }
 
-/// What RFC 9110 §6.5.1 excludes: fields that say where the message ends, where it goes, who asks,
-/// how it is to be handled, or how its content is to be read. By then all that has been decided.
+/// What RFC 9110 §6.5.1 excludes: fields for framing, routing, authentication, request modifiers,
+/// or the format of the content. By then all that has been decided.
 const FORBIDDEN: &[&str] = &[
     // framing
     "transfer-encoding",

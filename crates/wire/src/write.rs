@@ -1,8 +1,8 @@
 //! Writing heads and chunks: everything is appended to a buffer, and nothing goes through `fmt`.
 //!
 //! A head is a start line, any number of [`field`]s and [`end_of_head`]. Values are written as they
-//! are: that they hold no CR, LF or NUL is the parser's promise for what was received, and the
-//! caller's for what is made here. Debug builds check it.
+//! are: the parser ensures that received values hold no CR, LF or NUL, and the caller that others
+//! do not. Debug builds check it.
 
 use alloc::vec::Vec;
 

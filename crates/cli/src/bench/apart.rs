@@ -48,7 +48,7 @@ pub(super) fn origin(flags: &OriginFlags) -> Result<(), Failure> {
     Ok(joining(&flags.join, "origin")?.run_origin(&origin, &interrupt)?)
 }
 
-/// Asks until the run is over.
+/// Sends requests until the run is over.
 ///
 /// # Errors
 /// As for the origin.
@@ -75,7 +75,7 @@ fn joining(flags: &JoinFlags, role: &str) -> Result<JoinSettings, Failure> {
     })
 }
 
-/// Where a host has no name, the role and the process tell participants apart.
+/// Where a host has no name, the role and the process distinguish participants.
 fn host_name(role: &str) -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {

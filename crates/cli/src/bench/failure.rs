@@ -1,4 +1,4 @@
-//! Failures of the benchmark as the command line tells them.
+//! Failures of the benchmark as the command line prints them.
 
 use crate::messages::{Exit, Failure};
 use weir_bench::failure::FailureKind;

@@ -25,7 +25,7 @@ pub(crate) enum BenchCommand {
     Master(MasterFlags),
     /// Serve as origin for a master
     Origin(OriginFlags),
-    /// Ask as clients for a master
+    /// Run clients for a master
     Clients(ClientsFlags),
     /// Measure with a growing number of clients, caching on and off, and draw figures 2-11 of the
     /// WPB paper
@@ -90,7 +90,7 @@ pub(crate) struct ProxyFlags {
     #[arg(long, conflicts_with = "direct")]
     pub(crate) gateway: bool,
 
-    /// No proxy: ask the origin itself
+    /// No proxy: send requests to the origin itself
     #[arg(long, conflicts_with = "proxy")]
     pub(crate) direct: bool,
 
@@ -116,7 +116,7 @@ pub(crate) struct ProxiesFlags {
     #[arg(long, conflicts_with = "direct")]
     pub(crate) gateway: bool,
 
-    /// No proxy: ask the origin itself
+    /// No proxy: send requests to the origin itself
     #[arg(long, conflicts_with = "proxy")]
     pub(crate) direct: bool,
 
@@ -135,7 +135,7 @@ pub(crate) struct AboutFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) proxy_version: Option<String>,
 
-    /// It was told to cache nothing; for the record
+    /// Caching is switched off in it; for the record
     #[arg(long)]
     pub(crate) uncached: bool,
 

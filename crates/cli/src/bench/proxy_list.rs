@@ -81,8 +81,8 @@ impl FromStr for GivenProxy {
     }
 }
 
-/// Refuses what several proxies cannot share: each wants a name of its own, and flags about one
-/// proxy do not say which.
+/// Refuses what several proxies cannot share: each needs a name of its own, and flags about one
+/// proxy would be ambiguous.
 pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Failure> {
     let refused = |cause: String| {
         Err(Failure::usage("cannot measure several proxies", cause)

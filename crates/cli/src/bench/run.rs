@@ -64,7 +64,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     outcome::verdict(&records)
 }
 
-/// What is to be run, and where the report goes.
+/// What to run, and the file of the report.
 struct Runs {
     all: Vec<OneRun>,
     report: PathBuf,
@@ -157,7 +157,7 @@ fn beside(record: &Path) -> Result<PathBuf, Failure> {
             "it is a device or a fifo, and a run writes two files, the report beside the record"
         }
         _ if report == record => "the report beside the record would have the same name",
-        // what else is wrong with it is told when it is tried
+        // other faults of it are reported when it is tried
         _ => return Ok(report),
     };
     Err(

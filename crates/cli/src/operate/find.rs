@@ -30,7 +30,7 @@ pub(crate) struct AdminFlags {
 pub(crate) struct AdminEndpoint {
     /// Where it is.
     pub(crate) address: AdminAddress,
-    /// What it is to be given.
+    /// The value that it gets.
     pub(crate) token: Option<Token>,
 }
 

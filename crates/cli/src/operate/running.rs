@@ -147,7 +147,7 @@ pub(crate) fn folder() -> PathBuf {
     }
 }
 
-/// Refuses a folder in which another user could say where the token is to be sent.
+/// Refuses a folder in which another user could choose the address that gets the token.
 fn check_owner(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let is_own = found.uid() == rustix::process::geteuid().as_raw();

@@ -53,7 +53,7 @@ pub(super) struct Recording {
 }
 
 impl RecordFlags {
-    /// Opens the first file, if anything is to be recorded.
+    /// Opens the first file, if a recording is configured.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ pub(crate) struct MrcFlags {
     html: Option<PathBuf>,
 }
 
-/// Prints a line for each size of each curve, and writes what is wanted.
+/// Prints a line for each size of each curve, and writes the files that were requested.
 ///
 /// # Errors
 /// The trace cannot be read, the flags do not go together, or a file cannot be written.

@@ -43,7 +43,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Leaves the line of the terminal.
+    /// Ends the line of the terminal.
     pub(super) fn end(&self) {
         if self.is_terminal {
             tell(&"");

@@ -230,7 +230,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
 }
 
 impl RunFlags {
-    /// Where the rows go, if they are wanted.
+    /// The file of the rows, if there is one.
     fn rows(&self, trace: &Reader) -> Result<Option<SimulatedRows>, Failure> {
         let Some(path) = &self.rows else {
             return Ok(None);

@@ -46,7 +46,7 @@ pub(crate) struct SweepFlags {
     unit_size: bool,
 }
 
-/// What there is to be simulated.
+/// The runs to simulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Of {
     /// How many requests would be hits, as `weir sim hits`

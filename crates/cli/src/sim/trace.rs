@@ -66,8 +66,7 @@ enum Format {
 impl TraceFlags {
     /// The trace.
     ///
-    /// # Errors
-    /// The format of the file cannot be told.
+    /// # Errors The format of the file is not recognised.
     pub(super) fn open(&self) -> Result<Box<dyn Trace>, Failure> {
         if let Some(requests) = self.zipf {
             if !(0.0..=MOST_SKEWED).contains(&self.zipf_exponent) {
@@ -159,7 +158,7 @@ impl CacheFlags {
     }
 }
 
-/// As many as wanted, or one a core.
+/// As many as requested, or one a core.
 pub(super) fn threads(wanted: Option<NonZero<usize>>) -> NonZero<usize> {
     let here = || std::thread::available_parallelism().ok();
     wanted.or_else(here).unwrap_or(NonZero::<usize>::MIN)

@@ -22,7 +22,7 @@ pub(super) fn open(named: &Directories) -> Result<Vec<Directory>, Failure> {
     paths.iter().map(open).collect()
 }
 
-/// How a store that cannot be read is told.
+/// The failure for a store that cannot be read.
 pub(super) fn failure(error: &OfflineError) -> Failure {
     let hint = match error {
         OfflineError::InUse { .. } => {

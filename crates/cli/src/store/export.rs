@@ -100,8 +100,8 @@ fn responses((stored, what): (IntactRecord, OnDisk)) -> impl Iterator<Item = Rea
     response.into_iter()
 }
 
-/// The variants of a target have keys of their own, which only a request could tell: each response
-/// is compared.
+/// The variants of a target have keys of their own, which depend on a request: each response is
+/// compared.
 fn variants(
     directory: &Directory,
     survey: &Survey,

@@ -44,7 +44,7 @@ pub(crate) struct CompareFlags {
     json: bool,
 }
 
-/// What must be equal, if so wanted.
+/// What must be equal, if anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
     /// How requests were handled

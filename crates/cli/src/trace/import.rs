@@ -142,8 +142,8 @@ fn missing_size(text: &str) -> Result<MissingSize, String> {
 ///
 /// # Errors
 ///
-/// An input cannot be told or is the output (exit 2), cannot be read or is damaged, or the trace
-/// cannot be written (exit 3).
+/// The format of an input is not recognised, or it is the output (exit 2), cannot be read or is
+/// damaged, or the trace cannot be written (exit 3).
 pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     flags.check()?;
     output::try_path(&flags.out).map_err(|error| Failure::output(&flags.out, &error))?;

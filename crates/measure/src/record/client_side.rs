@@ -19,20 +19,20 @@ pub struct ClientSide {
     /// them.
     #[serde(default)]
     pub collapsed: u64,
-    /// Responses from the store that the origin was asked to validate for this request.
+    /// Responses from the store that were validated at the origin for this request.
     pub validated: u64,
     /// Responses that the origin gave to this request.
     pub forwarded: u64,
     /// 304 to a conditional request of ours, from the proxy or the origin.
     pub not_modified: u64,
-    /// Of those, the ones for which the origin was asked. `None` in records of versions that did
-    /// not count them.
+    /// Of those, the ones with a request to the origin. `None` in records of versions that did not
+    /// count them.
     #[serde(default)]
     pub not_modified_forwarded: Option<u64>,
     /// Requests that got no whole response, by kind: `connect`, `reset`, `timeout`, `status-502`
     /// ...
     pub errors: BTreeMap<String, u64>,
-    /// Requests that the client gave up as the scenario wanted.
+    /// Requests that the client aborted, as the scenario requires.
     pub aborted: u64,
     /// Responses that are not what the origin says, by kind: `wrong-byte`, `short-body` ... They
     /// are counted in the lines above too.
@@ -53,8 +53,8 @@ pub struct ClientSide {
     /// Content received by those, bytes.
     #[serde(default)]
     pub could_hit_content_bytes: u64,
-    /// Requests that have ended, by how they were asked: `plain`, `reload` ... Empty in records of
-    /// versions that did not count them.
+    /// Requests that have ended, by their kind: `plain`, `reload` ... Empty in records of versions
+    /// that did not count them.
     #[serde(default)]
     pub by_kind: BTreeMap<String, KindSide>,
     /// Connections to the proxy that were set up.

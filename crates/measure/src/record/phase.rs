@@ -15,8 +15,7 @@ pub struct Phase {
     /// From its first request to its last response, seconds; phases of a closed loop may overlap,
     /// since no client waits for another.
     pub seconds: f64,
-    /// Requests that the schedule wanted (open loop), or that the clients were to send (closed
-    /// loop).
+    /// Requests of the schedule (open loop), or that the clients should send (closed loop).
     pub offered_requests: u64,
     /// What the clients saw.
     pub client: ClientSide,

@@ -27,6 +27,6 @@ pub struct UsageSecond {
     /// Bytes that were written to all disks of the machine in this second.
     pub disk_written_bytes: u64,
     /// The share of this second in which the busiest disk had something to do: 0..1. `None` where
-    /// the kernel does not tell.
+    /// the kernel does not report it.
     pub disk_busy_share: Option<f64>,
 }

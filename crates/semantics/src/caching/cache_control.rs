@@ -1,6 +1,6 @@
 //! `Cache-Control`, RFC 9111 §5.2, RFC 5861 (`stale-*`) and RFC 8246 (`immutable`).
 //!
-//! Our reading where the text leaves room, always towards reusing less:
+//! Our reading where the text permits several, always the one that reuses less:
 //! * Names are compared without regard to case; an argument may be a token or a quoted string
 //!   (§5.2).
 //! * A freshness argument that is not `1*DIGIT` (missing, negative, fraction, single quotes, space
@@ -176,14 +176,14 @@ enum Slot<'a> {
 pub enum Reading<D> {
     /// This directive, with its seconds; 0 where it has none.
     Says(D, DeltaSeconds),
-    /// A directive that is known and whose argument makes it mean nothing.
+    /// A known directive with an argument that makes it invalid.
     Ignored,
     /// A directive that is not known.
     Unknown,
 }
 
 /// Declares the directives of requests or of responses: variant, name, form, and the field of
-/// `$Directives` that keeps it. Of a name that stands here twice the first whose form takes the
+/// `$Directives` that keeps it. If a name is here twice, the first one whose form accepts the
 /// argument counts.
 macro_rules! directives {
     (

@@ -9,8 +9,8 @@ words! {
     /// Why a request was forwarded, RFC 9211 §2.2.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Fwd {
-        /// The cache does not handle this request: it has content or asks for an upgrade, the
-        /// profile keeps it out, or the cache is off.
+        /// The cache does not handle this request: it has content or requests an upgrade, the
+        /// profile excludes it, or the cache is off.
         Bypass = "bypass",
         /// The method has to be forwarded: it is neither GET nor HEAD.
         Method = "method",
@@ -24,7 +24,7 @@ words! {
         Request = "request",
         /// The stored response is stale.
         Stale = "stale",
-        /// Only a part of the wanted response is stored.
+        /// Only a part of the requested response is stored.
         Partial = "partial",
     }
 }

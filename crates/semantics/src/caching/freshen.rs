@@ -137,8 +137,8 @@ impl StoredValidators<'_> {
     /// A strong tag must be the same strongly, as §4.3.4 says; a weak one must be the same weakly.
     /// Of several tags each must be. A value that is no entity tag must be the same byte by byte,
     /// if one is stored: some servers forget the quotation marks. Without a tag the date must be
-    /// the stored one, if there is a date. A 304 with neither is about the response that was asked
-    /// about.
+    /// the stored one, if there is a date. A 304 with neither is about the response that was
+    /// validated.
     #[must_use]
     pub fn validated_by(&self, update: &[FieldLine<'_>], facts: &ResponseFacts) -> Fits {
         let ours = self.entity_tag.and_then(EntityTag::parse);
@@ -159,8 +159,8 @@ impl StoredValidators<'_> {
 
     /// Is a 200 to HEAD with the fields `head` about this stored response? Every validator that it
     /// has must be the stored one, and its `Content-Length`, if it has one, the length of what is
-    /// stored. [`Fits::Unknown`] if it has no validator: an equal length says nothing of a response
-    /// that is made anew for each request.
+    /// stored. [`Fits::Unknown`] if it has no validator: an equal length proves nothing for a
+    /// response that is made for each request.
     #[must_use]
     pub fn fits(&self, head: &[FieldLine<'_>], facts: &ResponseFacts) -> Fits {
         let tags = || lines_named(head, "etag");

@@ -27,9 +27,8 @@ words! {
         RequestNoStore = "request-no-store",
         /// The status is interim or none at all.
         StatusNotFinal = "status-not-final",
-        /// A part of a representation that can neither be told from the whole for sure, nor joined
-        /// with another part later: no strong entity tag, no complete length, not asked for as one
-        /// range.
+        /// A part of a representation that cannot be joined with another part later: no strong
+        /// entity tag, no complete length, or not requested as one range.
         PartialContent = "partial-content",
         /// Some lines of the head end in LF and some in CRLF. A user of the origin may have put a
         /// LF into a value (response splitting, RFC 9112 §11.1): what follows it must not reach
@@ -65,8 +64,8 @@ impl core::error::Error for NotStorable {}
 /// open which; ours are:
 /// * its `Content-Range` names one range and the complete length, so that we know what is missing;
 /// * it has a strong entity tag, without which no other part may ever join it (RFC 9110 §15.3.7.3);
-/// * the request asked for one range, so that the content is not `multipart/byteranges`;
-/// * the request had no `If-Range`: the answer to that leaves out fields the client has (RFC 9110
+/// * the request had one range, so that the content is not `multipart/byteranges`;
+/// * the request had no `If-Range`: its response leaves out fields that the client has (RFC 9110
 ///   §15.3.7), and we have not.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! empty decides in place of `Cache-Control` and `Expires`, which then count as absent (§2.2). One
 //! that is not a valid Dictionary, or an empty one, counts as absent, whole (§2.1).
 //!
-//! Our reading where the text leaves room, always towards reusing less:
+//! Our reading where the text permits several, always the one that reuses less:
 //! * A lifetime of another type than an Integer of at least 0 (a String, a Decimal, a Token, no
 //!   value, less than 0) is 0: stale, as in `Cache-Control`. §2.1 only says not to consume such
 //!   values.
@@ -13,8 +13,8 @@
 //! * Of a directive given twice the last one counts: that is how a Dictionary is read (RFC 9651
 //!   §4.2.2).
 //! * A response whose field is also named in `Connection` is `private`: the field is for us, and
-//!   may not be stored (RFC 9111 §3.1), so that what is stored would be judged without it after an
-//!   update.
+//!   may not be stored (RFC 9111 §3.1), so that after an update the stored response would be judged
+//!   without it.
 //! * Parameters are checked and mean nothing (§2.1).
 
 use alloc::{boxed::Box, vec::Vec};
@@ -67,8 +67,8 @@ impl TargetedFields {
         }
     }
 
-    /// The same list with the number `first` for its first field, so that several lists can be told
-    /// apart.
+    /// The same list with the number `first` for its first field, so that several lists are
+    /// distinct.
     #[must_use]
     pub fn numbered_from(self, first: usize) -> Self {
         Self {

@@ -52,8 +52,8 @@ pub fn nominated<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Ite
 /// §2.1.1). Members keep their order: servers are known to prefer the first of several alike.
 ///
 /// A field that is removed on the way to the next hop (RFC 9110 §7.6.1) counts as absent: the
-/// response was not chosen by it. Else a client that names a field in `Connection` would store the
-/// answer to a request without that field for all who send it.
+/// response was not chosen by it. Otherwise a client that names a field in `Connection` would store
+/// the response to a request without that field for all requests with it.
 pub fn feed_selecting(fields: &[FieldLine<'_>], name: &str, sink: &mut dyn FnMut(&[u8])) {
     let known = identify(name);
     if known.is_some_and(is_for_next_recipient) || ConnectionOptions::gather(fields).names(name) {

@@ -6,7 +6,7 @@
 
 macro_rules! known_fields {
     ($($variant:ident = $name:literal,)*) => {
-        /// A field whose name we know; all others pass through by name.
+        /// A field with a known name; all others are forwarded by name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Known {

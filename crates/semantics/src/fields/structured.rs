@@ -1,5 +1,5 @@
 //! Structured field values, RFC 9651: written (§4.1) as far as we send them, and Dictionaries read
-//! (§4.2.2) as strictly as it asks: what does not parse is no value at all.
+//! (§4.2.2) as strictly as it requires: a value that does not parse is ignored.
 
 use alloc::vec::Vec;
 

@@ -1,9 +1,8 @@
 //! Parts of one representation: which may be joined (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
 //!
-//! Joining takes more than the RFC asks for. The same strong validator is its condition, and we
-//! know one kind of those: entity tags (a strong date needs the origin's clock to be right). That
-//! the lengths agree and that the part is where it was asked for is ours, for origins that do not
-//! keep their own tags.
+//! Joining requires more than the RFC does. The same strong validator is its condition, and we know
+//! one kind of those: entity tags (a strong date needs the origin's clock to be right). Equal
+//! lengths and the requested place are our requirements, for origins that reuse their tags.
 
 use crate::facts::ResponseFacts;
 use crate::fields::field::{FieldLine, line_named, lines_named};
@@ -15,16 +14,15 @@ use crate::validation::entity_tag::EntityTag;
 /// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fits {
-    /// It is of the same representation, and begins where it was asked to.
+    /// It is of the same representation, and begins where requested.
     Same,
     /// Anything else: not a byte of it may be mixed with what is stored.
     Other,
-    /// It has nothing to tell them apart by, and nothing that shows that they are the same. Never
-    /// of a part.
+    /// It has no validator that shows whether they are the same. Never of a part.
     Unknown,
 }
 
-/// What was asked for, and what it is to be joined with.
+/// The requested range, and the stored response to join it with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestedPart<'a> {
     /// The stored entity tag, if there is one: it was sent as `If-Range`.
@@ -33,7 +31,7 @@ pub struct RequestedPart<'a> {
     pub content_encoding: Option<&'a [u8]>,
     /// The length of the whole, if what is stored knows it.
     pub complete_length: Option<u64>,
-    /// The bytes asked for; `last` is `u64::MAX` where the end was left open.
+    /// The requested bytes; `last` is `u64::MAX` where the end was left open.
     pub asked: ByteRange,
 }
 
@@ -42,9 +40,9 @@ pub struct RequestedPart<'a> {
 /// Only if its entity tag and the stored one are the same strongly (each of them, if it has
 /// several), if it is coded as what is stored or does not say how, if it is one part (RFC 9110
 /// §15.3.7.2 has no `Content-Range` beside several), if its `Content-Range` begins with the first
-/// byte asked for and ends not after the last, and if it tells the length of the whole, the same
-/// that is stored. A part that ends early fits: a server may send less than it was asked for (RFC
-/// 9110 §15.3.7), and what is missing is asked for again.
+/// requested byte and ends not after the last, and if it tells the length of the whole, the same
+/// that is stored. A part that ends early fits: a server may send less than the requested range
+/// (RFC 9110 §15.3.7), and the missing range is requested again.
 #[must_use]
 pub fn combines(
     wanted: &RequestedPart<'_>,

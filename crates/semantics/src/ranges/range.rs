@@ -1,4 +1,4 @@
-//! Byte ranges as they are asked for, RFC 9110 §14.1 and §14.2.
+//! Requested byte ranges, RFC 9110 §14.1 and §14.2.
 
 use alloc::vec::Vec;
 
@@ -25,11 +25,11 @@ impl ByteRange {
 /// What a `Range` field selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeOutcome {
-    /// The whole representation: the field is to be ignored (RFC 9110 §14.2).
+    /// The whole representation: the field is ignored (RFC 9110 §14.2).
     Whole,
     /// One part: 206 with `Content-Range`.
     Single(ByteRange),
-    /// Two or more parts that have no byte in common, in the order asked for: 206 with
+    /// Two or more parts that have no byte in common, in the requested order: 206 with
     /// `multipart/byteranges`.
     Multiple(Vec<ByteRange>),
     /// Nothing of what there is: 416.
@@ -82,11 +82,10 @@ fn range_set(value: &[u8]) -> Option<&[u8]> {
     unit.eq_ignore_ascii_case(UNIT).then_some(set)
 }
 
-/// How many ranges a request asks for: what can be said before anything is known about the
-/// representation.
+/// How many ranges a request has, as far as is known without the representation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RangeKind {
-    /// The whole: there is no `Range`, or it is to be ignored, as its unit is not `bytes`, as it is
+    /// The whole: there is no `Range`, or it is ignored, as its unit is not `bytes`, as it is
     /// malformed, or as the method is not `GET` (RFC 9110 §14.2).
     #[default]
     None,
@@ -98,7 +97,7 @@ pub enum RangeKind {
 }
 
 impl RangeKind {
-    /// How many ranges this `Range` value asks for.
+    /// How many ranges this `Range` value has.
     #[must_use]
     pub fn of(range_value: &[u8]) -> Self {
         let Some(set) = range_set(range_value) else {
@@ -116,7 +115,7 @@ impl RangeKind {
     }
 }
 
-/// The one range this `Range` value asks for; `None` unless it is [`RangeKind::One`].
+/// The one range of this `Range` value; `None` unless it is [`RangeKind::One`].
 #[must_use]
 pub fn single_range(range_value: &[u8]) -> Option<RangeSpan> {
     let mut specs = list_elements(range_set(range_value)?);

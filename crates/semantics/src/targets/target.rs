@@ -53,8 +53,8 @@ pub struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Appends host and port as `Host` and an absolute-form want them: without the port if it is
-    /// the scheme's own.
+    /// Appends host and port in the form of `Host` and of an absolute-form: without the port if it
+    /// is the scheme's own.
     pub fn write_authority(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.host.as_bytes());
         if self.port != self.scheme.default_port() {
@@ -67,9 +67,9 @@ impl Target<'_> {
 /// The forms of a request target, RFC 9112 §3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// `/path?query`: as a server or gateway is asked.
+    /// `/path?query`: the form for a server or gateway.
     Origin,
-    /// `http://host/path?query`: as a forward proxy is asked.
+    /// `http://host/path?query`: the form for a forward proxy.
     Absolute,
     /// `host:port`: `CONNECT` only.
     Authority,

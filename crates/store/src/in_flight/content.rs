@@ -262,7 +262,7 @@ impl InFlightContent {
 
     /// All that was brought so far, as stored content that shares the blocks; tiny neighbours are
     /// copied into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) spans the
-    /// longest are in the stored content, and all stay here. What is still open goes on, with a new
+    /// longest are in the stored content, and all stay here. Open positions continue, with a new
     /// block.
     pub fn finish(&mut self) -> StoredContent {
         self.seal_all();

@@ -18,8 +18,8 @@ pub(crate) struct DiskWriter {
     /// What it has of an older record, once its content is known.
     inherited: Option<Vec<Extent>>,
     /// Bytes of memory of the blocks that were handed over and are not known to be written.
-    /// Reckoned here: the writer goes on between two questions, and what it has written counts as
-    /// memory until its place is taken.
+    /// Computed here: the writer continues between two calls, and written blocks count as memory
+    /// until they are replaced.
     handed_bytes: usize,
 }
 

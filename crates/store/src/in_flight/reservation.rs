@@ -15,7 +15,7 @@ use weir_policy::{Digest, Now};
 
 /// Room for an in-flight response. It is returned when this is dropped before `commit`.
 ///
-/// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was
+/// It is pinned: once granted it is not taken away for others. A refusal of more keeps what was
 /// granted. A response that goes to disk as it arrives is charged what it holds in memory beside
 /// that: what waits to be written is the disk's.
 #[derive(Debug)]
@@ -222,8 +222,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Whether the target was purged or invalidated since it was asked for: it will not be stored,
-    /// and new requests must not get it. Its present readers may go on.
+    /// Whether the target was purged or invalidated since the request: it will not be stored, and
+    /// new requests must not get it. Its present readers may go on.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.shard().is_outdated(self.id)

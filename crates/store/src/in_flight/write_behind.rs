@@ -18,7 +18,7 @@ pub(crate) struct WriteBehind(Mutex<Vec<Entry>>);
 #[derive(Debug)]
 struct Entry {
     primary: Digest,
-    /// Not kept alive: once it has left memory, there is nothing to be given back.
+    /// Not kept alive: once it is evicted from memory, there is nothing to give back.
     response: Weak<StoredResponse>,
     pending: PendingRecord,
 }

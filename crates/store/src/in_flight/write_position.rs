@@ -45,7 +45,7 @@ pub(crate) struct PositionState {
 pub(crate) enum Step {
     /// Nothing is left.
     Done,
-    /// So many are not wanted.
+    /// So many are never needed.
     Skip(usize),
     /// Set aside a block of so many bytes.
     Open(usize),

@@ -74,7 +74,7 @@ impl Record {
 }
 
 /// What is written of `response` beside its content; `vary` is what it varies on, and the digest of
-/// these fields in the request it answers; `target` is its URL, for people who look into the store.
+/// these fields in the request it answers; `target` is its URL, for tools that read the store.
 #[must_use]
 pub fn encode(
     response: &StoredResponse,

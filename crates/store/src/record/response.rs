@@ -59,7 +59,7 @@ impl ResponseRecord {
         }
         let has = |bit: u16| bits & bit != 0;
         let status = reader.u16("status")?;
-        // what a part leaves is an incomplete 200 (RFC 9111 §3.3)
+        // a stored part is an incomplete 200 (RFC 9111 §3.3)
         if !(200..600).contains(&status) || status == 206 {
             return Err(reader.wrong("status"));
         }

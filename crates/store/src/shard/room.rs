@@ -39,8 +39,7 @@ impl Shard {
         self.catalog.newcomer_max_bytes(key)
     }
 
-    /// Whether the in-flight responses may hold `wanted` bytes where one of them holds `held`
-    /// already.
+    /// Whether the in-flight responses may hold `wanted` bytes if one of them holds `held` already.
     pub(super) fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
         let others = self.in_flight_bytes() - held;
         check_in_flight(self.catalog.budget_bytes(), others, wanted)

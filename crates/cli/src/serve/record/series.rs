@@ -23,7 +23,7 @@ const GROUP_TEXT_BYTES_MAX: usize = 1 << 20;
 /// instead.
 const REST: Duration = Duration::from_secs(60);
 
-/// Tells the operator something.
+/// Prints a message for the operator.
 pub(super) type Say = Box<dyn Fn(&str) + Send>;
 
 /// Traces of what happens, one after the other.
@@ -42,7 +42,7 @@ pub(super) struct Series {
     rests_until: Option<Instant>,
     /// It was said that nothing can be written, and not yet that it can again.
     is_failing: bool,
-    /// What was told of as not recorded in files so far, by reason.
+    /// Requests that the files so far report as not recorded, by reason.
     told: [u64; Unrecorded::COUNT],
 }
 

@@ -47,7 +47,7 @@ impl Input {
         Self { source, meter }
     }
 
-    /// Tells how much was read, while it is being read.
+    /// Reports how much was read, while it is being read.
     pub(super) fn meter(&self) -> Meter {
         self.meter.clone()
     }

@@ -11,7 +11,7 @@ const ROWS: u64 = 4096;
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Tells how far it is, if stderr is a terminal.
+/// Prints the progress, if stderr is a terminal.
 pub(super) struct Progress {
     is_watched: bool,
     said: Instant,
