@@ -6,10 +6,10 @@ use std::path::PathBuf;
 /// enough that eviction does not come in gulps.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 
-/// Fewest segments a directory is cut into. A segment leaves as a whole, and where the oldest were
-/// short, two leave for one that begins: so at most a 64th of the directory leaves at once. In the
-/// second phase of the Wisconsin benchmark eight segments cost 0.8 points of hit ratio against this
-/// many.
+/// Fewest segments a directory is cut into. A segment is evicted as a whole, and if the oldest were
+/// short, two are evicted for a new one: so at most a 64th of the directory is evicted at once. In
+/// the second phase of the Wisconsin benchmark eight segments cost 0.8 points of hit ratio against
+/// this many.
 pub const SEGMENTS_MIN: u64 = 128;
 
 /// Smallest segment, in bytes: a block of content, which lies in one piece, takes half of it.

@@ -54,15 +54,15 @@ pub(crate) struct Directory {
     pub(crate) page_cache: Mutex<PageCache>,
     /// The file system cannot be read past the page cache.
     is_indirect: AtomicBool,
-    /// Held while one segment's records go into the index, and while one leaves: so that no entry
-    /// outlives its segment.
+    /// Held while one segment's records are inserted into the index, and while one is evicted: so
+    /// that no entry outlives its segment.
     gate: Mutex<()>,
     /// Generations from here on were given out by this process.
     pub(crate) first_generation: u64,
     pub(crate) is_loading: AtomicBool,
     /// Some of what is on the device is not in the index: it may be there after a restart.
     pub(crate) is_incomplete: AtomicBool,
-    /// A segment has left, and its file not yet, or not durably.
+    /// A segment was evicted, and its file is not removed yet, or not durably.
     pub(crate) has_leftovers: AtomicBool,
     /// Everything must be dropped, durably, before anything is found or stored again.
     pub(crate) must_empty: AtomicBool,
@@ -146,7 +146,7 @@ impl Directory {
 
     /// Takes a key out of the index, in this process only.
     pub(crate) fn forget_key(&self, key: Digest) {
-        // remembered first: the loader asks for it before it puts an older record of the key there
+        // remembered first: the loader checks it before it inserts an older record of the key
         self.forgotten.remember(key);
         self.index.remove(key);
     }
@@ -182,7 +182,7 @@ impl Directory {
         self.found_damage(segment, offset);
     }
 
-    /// The error of a read of damaged bytes; of a segment that has left they say nothing.
+    /// The error of a read of damaged bytes; of an evicted segment they prove nothing.
     pub(crate) fn read_damage(
         &self,
         segment: &Segment,
@@ -235,8 +235,8 @@ impl Directory {
         }
     }
 
-    /// From now on nothing of before is found, and nothing that was asked for before will be
-    /// stored. Whether there may be anything on the device that the journal must tell of.
+    /// From now on no earlier record is found, and no response requested before will be stored.
+    /// Whether there may be anything on the device that the journal must list.
     pub(crate) fn put_in_force(&self, what: PurgeScope, generation: u64) -> bool {
         self.purges.note(what, generation, None);
         match what {

@@ -128,7 +128,7 @@ impl Disk {
         all.find(|directory| directory.position == record.directory)
     }
 
-    /// Where the record of `key` may lie. Touches memory only, and notes that it was asked for.
+    /// Where the record of `key` may lie. Touches memory only, and notes the request.
     #[must_use]
     pub fn find(&self, key: Digest) -> Option<Candidate> {
         let directory = self.home(key);
@@ -174,8 +174,8 @@ impl Disk {
         }
     }
 
-    /// Stores a small response: written later by a thread, found from then on. `Ok` is not a
-    /// promise.
+    /// Stores a small response: written later by a thread, found from then on. `Ok` does not
+    /// guarantee that it is written.
     ///
     /// # Errors
     /// Why it is not stored.
@@ -225,7 +225,7 @@ impl Disk {
         Err(why)
     }
 
-    /// Nothing that was asked for until now is found under `key` from the moment this is called;
+    /// From the moment of this call, no response that was requested before is found under `key`;
     /// when the future resolves, that survives a crash. Dropping the future does not undo it.
     pub fn purge(
         &self,

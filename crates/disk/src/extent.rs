@@ -97,10 +97,10 @@ impl Extent {
     /// What `sendfile` may send from offset `at` on, at most `max` bytes: it is in the page cache
     /// and was verified since it came there. `None`: read it.
     ///
-    /// Pages leave and come back without notice, so a chunk counts as verified only until a look
-    /// finds one of its pages gone. Nothing reads ahead in a segment, and what is read is verified;
-    /// what remains is the page at the border of two chunks, if it leaves alone and comes back
-    /// damaged.
+    /// Pages are dropped and read again without notice, so a chunk counts as verified only until a
+    /// look finds one of its pages missing. Nothing reads ahead in a segment, and what is read is
+    /// verified; one risk remains: the page at the border of two chunks, if it alone is dropped and
+    /// read again damaged.
     #[must_use]
     pub fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
         self.source.sendable(at, max)
@@ -196,14 +196,14 @@ impl ExtentSource {
         Ok(bytes[skip.unwrap_or(bytes.len())..].into())
     }
 
-    /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the
-    /// client has acknowledged them, and sends what they hold by then. That is what was verified,
-    /// because nothing is written there any more: a place in a segment is written once, its table
-    /// and trailer behind all content; a segment that leaves is unlinked, not cut or overwritten,
-    /// and the page cache keeps what the kernel holds; its number, and so its name, is not used
-    /// again. Two risks remain: another program writes into our files, or a page leaves memory and
-    /// comes back damaged between this look and the kernel's. [`Verify::Always`] copies and
-    /// verifies everything instead.
+    /// Content sent by `sendfile` is not copied: the kernel holds pages of the page cache until the
+    /// client has acknowledged them, and sends their bytes at that time. These are the verified
+    /// ones, because nothing is written there any more: a place in a segment is written once, its
+    /// table and trailer behind all content; an evicted segment is unlinked, not truncated or
+    /// overwritten, and the page cache keeps the pages that the kernel holds; its number, and so
+    /// its name, is not used again. Two risks remain: another program writes into our files, or a
+    /// page is dropped and read again damaged between this look and the kernel's.
+    /// [`Verify::Always`] copies and verifies everything instead.
     fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
         if self.directory.limits.verify == Verify::Always {
             return None;

@@ -1,4 +1,4 @@
-//! Why the store did not do what was asked.
+//! Why an operation of the store failed.
 
 use std::fmt;
 use std::io;
@@ -103,7 +103,7 @@ pub enum Refused {
     TooLarge,
     /// The directory failed too often and rests.
     Fenced,
-    /// It was asked for before a purge that covers it, or before what is stored.
+    /// It was requested before a purge that covers it, or before the stored record.
     Outdated,
     /// Not all of its bytes could be written.
     Incomplete,

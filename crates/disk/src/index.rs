@@ -2,8 +2,7 @@
 //!
 //! Sixteen bytes an entry ([`entry`]) in shards of open addressing ([`table`]): at most 23 bytes a
 //! stored response with the slack of a large table, whatever its size. An entry knows 64 bits of
-//! the 128 of a key: a look-up may give a place that turns out to be another key's, which the
-//! record there tells.
+//! the 128 of a key: a look-up may return a place of another key, which the record there shows.
 
 mod entry;
 mod table;
@@ -53,7 +52,7 @@ impl Index {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place of `key`; notes that it was asked for.
+    /// The place of `key`; notes the request.
     pub(crate) fn ask(&self, key: Digest) -> Option<Place> {
         let mut shard = self.shard(shard_of(key));
         let entry = shard.get_mut(tag_of(key))?;
@@ -61,7 +60,7 @@ impl Index {
         Some(entry.place())
     }
 
-    /// The place of `key`, and whether it was asked for.
+    /// The place of `key`, and whether it was requested.
     pub(crate) fn peek(&self, key: Digest) -> Option<(Place, bool)> {
         let mut shard = self.shard(shard_of(key));
         let entry = shard.get_mut(tag_of(key))?;

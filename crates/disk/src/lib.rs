@@ -2,9 +2,9 @@
 //!
 //! A log: segment files are written in sequence and never changed, an index in memory says where
 //! the record of a key lies, a journal says what was purged. The store may forget anything at any
-//! time; it never returns a byte that was not stored under the key that is asked for, and never
-//! what was purged. Every byte is covered by a checksum that knows where it belongs, and is
-//! verified when it comes from the device.
+//! time; it never returns a byte that was not stored under the requested key, and never purged
+//! content. Every byte is covered by a checksum that knows where it belongs, and is verified when
+//! it comes from the device.
 //!
 //! Deliberately absent: HTTP (what a record means is its owner's `meta`), sockets, a runtime, the
 //! decision what to store (`weir_policy::admission` and the caller). No call here blocks on the

@@ -1,4 +1,4 @@
-//! Locks that a panic elsewhere does not make unusable: every operation leaves what it guards
+//! Locks that a panic elsewhere does not make unusable: every operation makes the guarded value
 //! consistent before anything that can fail.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

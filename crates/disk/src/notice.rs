@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// One event. Those that can come in floods are told at most once in [`NOTICE_INTERVAL_MS`] a
-/// directory, with a count.
+/// One event. Frequent ones are reported at most once in [`NOTICE_INTERVAL_MS`] a directory, with a
+/// count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

@@ -6,8 +6,8 @@ use crate::index::Place;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// When a response was asked for, in the order of all tickets and purges of the store. WorkBatch
-/// before the request goes to the next hop; a purge takes one too, so a response that was asked for
+/// When a response was requested, in the order of all tickets and purges of the store. Taken before
+/// the request is sent to the next hop; a purge takes one too, so a response that was requested
 /// before a purge is never stored after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
@@ -34,9 +34,9 @@ pub struct BodyBlock {
 pub struct NewRecord {
     /// What it is found by.
     pub key: Digest,
-    /// When it was asked for.
+    /// When it was requested.
     pub ticket: Ticket,
-    /// What its owner wants back: head, facts, validators. Opaque here.
+    /// What its owner needs back: head, facts, validators. Opaque here.
     pub meta: Vec<u8>,
     /// Content in ascending order, without overlaps; gaps make it a part.
     pub body: Vec<BodyBlock>,
@@ -92,7 +92,7 @@ impl Candidate {
 pub struct LoadedRecord {
     /// Its key.
     pub key: Digest,
-    /// When it was asked for.
+    /// When it was requested.
     pub ticket: Ticket,
     /// What its owner stored.
     pub meta: Box<[u8]>,

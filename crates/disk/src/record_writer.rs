@@ -43,7 +43,7 @@ pub(crate) struct Progress(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     written: Vec<Extent>,
-    /// How many of them were asked for.
+    /// How many of them were requested.
     told: usize,
     waiting_bytes: usize,
     failed: Option<Refused>,
@@ -217,7 +217,7 @@ impl RecordWriter {
         self.bytes as usize + self.blocks.len() * JOB_BYTES
     }
 
-    /// What was written since this was last asked; readable from now on.
+    /// Extents written since the last call; readable from now on.
     #[must_use]
     pub fn written(&self) -> Vec<Extent> {
         let mut state = self.progress.lock();
@@ -246,7 +246,7 @@ impl RecordWriter {
     }
 
     /// Writes the record that lists what was pushed and `inherited`: extents of an older record of
-    /// the same key that are still wanted. One that overlaps with what was pushed is left out as a
+    /// the same key that are still needed. One that overlaps with what was pushed is left out as a
     /// whole. Found from the moment it is written.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use crate::format::{
 use std::io;
 use std::sync::Arc;
 
-/// Generations that may be given out while a segment is the newest: after a crash the count goes on
-/// behind them, whatever of the segment was lost. Ten days at 10^5 requests a second.
+/// Generations that may be given out while a segment is the newest: after a crash the count
+/// continues behind them, whatever of the segment was lost. Ten days at 10^5 requests a second.
 pub(crate) const GENERATIONS_MAX: u64 = 1 << 36;
 
 pub(crate) struct Active {
@@ -21,7 +21,7 @@ pub(crate) struct Active {
     pub(crate) table: Vec<TableEntry>,
     /// Generations below may be written here.
     pub(crate) ceiling: u64,
-    /// The newest purge that anything in it tells of.
+    /// The newest purge that anything in it refers to.
     pub(crate) purged: u64,
     pub(crate) unsynced_bytes: u64,
 }
@@ -97,7 +97,7 @@ impl Active {
         // what it describes must not come to the device after it
         file.sync()?;
         write_full(&**file, &[&table, &trailer], self.end)?;
-        // gives back the room that was reserved, and what a failed write may have left behind
+        // frees the reserved room, and the bytes of a failed write
         file.truncate(len)?;
         file.sync()?;
         directory

@@ -23,7 +23,7 @@ impl Counter {
 pub(crate) struct NoticeLimiter(Mutex<Option<(u64, u64)>>);
 
 impl NoticeLimiter {
-    /// Whether to tell it, with the number of those that were not told.
+    /// Whether to report it, with the number of those that were not reported.
     pub(crate) fn allow(&self, now_ms: u64) -> Option<u64> {
         let mut last = lock(&self.0);
         match &mut *last {

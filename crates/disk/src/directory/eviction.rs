@@ -1,4 +1,5 @@
-//! Room: the oldest segment goes, and what was asked for since it was written is carried forward.
+//! Makes room: evicts the oldest segment, and copies forward the records that were requested since
+//! they were written.
 //!
 //! First in, first out with a second chance: one bit an entry, nothing moves on a hit, and the
 //! device is written in sequence only. A record keeps its generation where it moves to, so that its
@@ -58,7 +59,7 @@ impl Writer {
         oldest.filter(|segment| Some(segment.number) != active)
     }
 
-    /// Copies what was asked for, at most `left` bytes of it.
+    /// Copies requested records, at most `left` bytes of them.
     fn carry_from(&mut self, victim: &Arc<Segment>, left: &mut u64) {
         let directory = Arc::clone(&self.directory);
         for resident in directory.index.residents(victim.slot) {

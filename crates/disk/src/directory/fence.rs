@@ -49,7 +49,7 @@ impl Fence {
         rest_ms
     }
 
-    /// The device did what it was asked to.
+    /// The device carried out the operation.
     pub(crate) fn succeeded(&self, is_read: bool) {
         let errors = if is_read { &self.reads } else { &self.writes };
         if errors.load(Ordering::Relaxed) != 0 {

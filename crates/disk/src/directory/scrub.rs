@@ -1,5 +1,5 @@
-//! Reads what is stored, at a rate that does not disturb requests, so that damage is found before a
-//! client asks.
+//! Reads the store, at a rate that does not disturb requests, so that damage is found before a
+//! request finds it.
 
 use crate::directory::Directory;
 use crate::directory::reads::check::{Flaw, verify};
@@ -58,8 +58,8 @@ pub(crate) fn run(directory: &Arc<Directory>, bytes_per_s: u64, is_closing: impl
     }
 }
 
-/// Verifies every record of a segment; `rest` is told how many bytes that took, and says whether to
-/// go on.
+/// Verifies every record of a segment; `rest` is called with how many bytes that took, and returns
+/// whether to continue.
 pub(crate) fn scrub(
     directory: &Directory,
     segment: &super::segment::Segment,

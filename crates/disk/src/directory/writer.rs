@@ -251,7 +251,7 @@ impl Writer {
             }
         }
         if is_durable && self.active.is_none() && !directory.fence.is_up() {
-            // so that something beside the journal tells how far it goes
+            // so that something beside the journal shows how far it goes
             self.roll_or_fail();
         }
     }
@@ -287,7 +287,8 @@ impl Writer {
         })
     }
 
-    /// Does `write`, again for each of the oldest segments that leaves while the device is full.
+    /// Carries out `write`, and again after each eviction of the oldest segment while the device is
+    /// full.
     fn with_room<T>(&mut self, mut write: impl FnMut(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let mut tries = 0;
         loop {
@@ -459,7 +460,7 @@ impl Writer {
         }
     }
 
-    /// Writes what waits, seals, and leaves.
+    /// Writes the waiting records, seals, and ends.
     pub(crate) fn finish(&mut self) {
         self.step();
         self.seal();

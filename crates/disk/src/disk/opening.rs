@@ -123,8 +123,8 @@ fn assemble(
     Ok((Arc::new(disk), stepped))
 }
 
-/// Segments large enough that there are not too many files, and small enough that little leaves
-/// with one.
+/// Segments large enough that there are not too many files, and small enough that an eviction
+/// removes little.
 fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, OpenError> {
     let segments_min = config.segments_min.max(2);
     let least = config.segment_bytes_min.max(2 * PAGE_BYTES as u64);
@@ -135,7 +135,7 @@ fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, Op
             bytes_min: least * segments_min,
         });
     }
-    // half of the files that there may be, as a start leaves one behind that is not full
+    // half of the permitted files, as each start ends one that is not full
     let smallest = directory.bytes / (SEGMENTS_MAX as u64 / 2);
     let wanted = config.segment_bytes.max(smallest).max(least);
     let align = ALIGN_BYTES as u64;
@@ -246,7 +246,7 @@ fn catch_up(opened: &mut [OpenedDirectory]) {
             continue;
         }
         let has_gap = missed.iter().any(|entry| entry.what == PurgeScope::Floor);
-        // one that must be written anew gets them then
+        // one that must be rewritten gets them then
         let is_written = !one.journal.is_good() || one.journal.append(&missed).is_ok();
         if has_gap || !is_written {
             one.directory.must_empty.store(true, Ordering::Release);

@@ -71,7 +71,7 @@ pub(crate) mod tests {
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
-    /// A file system with batches, and what is to be kept while its files are used: the kernel's
+    /// A file system with batches, and what must be kept while its files are used: the kernel's
     /// where it has them for us.
     pub(crate) fn systems() -> Vec<(Arc<dyn Files>, tempfile::TempDir)> {
         let simulated: Arc<dyn Files> = Arc::new(SimulatedFiles::new(1));

@@ -1,4 +1,4 @@
-//! How far a read of a whole range has come: a transfer may bring less than was asked for.
+//! How far a read of a whole range has come: a transfer may read fewer bytes than requested.
 
 use super::DIRECT_BYTES;
 use std::io;
@@ -54,8 +54,8 @@ impl Progress {
         self.done - self.done % self.unit
     }
 
-    /// Takes what came of a transfer; if it was the last one, what came of the read: how many bytes
-    /// are there, fewer than wanted at the end of the file.
+    /// Takes the result of a transfer. After the last one, returns that of the read: how many bytes
+    /// are there, fewer than requested at the end of the file.
     pub fn advance(&mut self, transfer: io::Result<usize>) -> Option<io::Result<usize>> {
         self.transfers += 1;
         match transfer {

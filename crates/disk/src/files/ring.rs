@@ -1,8 +1,8 @@
 //! A batch by the kernel's `io_uring`: all transfers that were begun are handed over in one call,
 //! which waits as well.
 //!
-//! A device that is virtual is told once of all of them, and no thread changes for one. Where the
-//! kernel has it not, or an administrator forbids it (`kernel.io_uring_disabled`, a container's
+//! A virtual device is notified once for all of them, without a change of threads for each. Where
+//! the kernel has it not, or an administrator forbids it (`kernel.io_uring_disabled`, a container's
 //! seccomp filter), reads are done by threads that wait for one each.
 
 use super::batch::{Batch, Interrupter, Transfer, TransferResult};
@@ -46,7 +46,8 @@ impl Ring {
     /// For at most `max` transfers at once; `None` if the kernel has none for us, or an old one.
     pub(super) fn new(max: usize) -> Option<Self> {
         let entries = u32::try_from(max + 1).ok()?.checked_next_power_of_two()?;
-        // what has ended is told when the thread next asks, and does not interrupt it (Linux 5.19)
+        // completions are reported when the thread next enters the kernel, and do not interrupt it
+        // (Linux 5.19)
         let built = IoUring::builder().setup_coop_taskrun().build(entries);
         let ring = built.or_else(|_| IoUring::new(entries)).ok()?;
         // a wait with a limit (Linux 5.11)
@@ -201,8 +202,8 @@ impl Interrupter for Counter {
 mod tests {
     use super::*;
 
-    /// Other tests leave out what there is no ring for: this one tells when it is missing through a
-    /// fault of ours.
+    /// Other tests skip the ring if there is none: this one fails if it is missing through a fault
+    /// of ours.
     #[test]
     fn io_uring_is_used_exactly_when_the_kernel_supports_it() {
         let plain = IoUring::new(2);

@@ -44,8 +44,7 @@ impl SimulatedFiles {
         lock(&self.world)
     }
 
-    /// What will go wrong from now on; replaces what was planned before, and counts operations
-    /// anew.
+    /// What will go wrong from now on; replaces the former plan, and counts operations from 0.
     pub fn plan(&self, plan: Plan) {
         self.world().faults.set(plan);
     }
@@ -289,8 +288,8 @@ impl File for SimulatedFile {
         self.world.device.wait();
         let mut world = self.world()?;
         if let Err(error) = world.faults.next() {
-            // as Linux does: the pages count as clean, and what was to be written is gone with the
-            // next power failure; one that comes before the device was asked leaves what it likes
+            // as Linux does: the pages count as clean, and their bytes are lost with the next power
+            // failure; a failure before the flush may keep any of them
             if !world.faults.has_stopped() {
                 world.file(self.id).lose_unsynced();
             }

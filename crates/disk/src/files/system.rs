@@ -42,8 +42,8 @@ impl Files for SystemFiles {
             .create_new(access == Access::Create)
             .mode(0o600);
         let file = options.open(path)?;
-        // only what is asked for comes from the device: unverified bytes would otherwise lie in the
-        // page cache
+        // only the requested bytes are read from the device: otherwise unverified bytes would be in
+        // the page cache
         match rustix::fs::fadvise(&file, 0, None, Advice::Random) {
             Ok(()) | Err(_) => {}
         }

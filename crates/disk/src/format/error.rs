@@ -66,7 +66,7 @@ pub enum FormatErrorKind {
         /// The largest that is allowed.
         max: u64,
     },
-    /// Intact, but not what was asked for, or at odds with itself.
+    /// Intact, but not the requested one, or inconsistent.
     Contradicts {
         /// The field that shows it.
         field: &'static str,

@@ -1,7 +1,7 @@
 //! The purge journal: what must not come back, entry by entry, in two files that say the same.
 //!
-//! An entry that one copy has lost is in the other at the same offset. Which two copies belong
-//! together their entries tell, by the *edition*: how often the journal was written anew.
+//! An entry that one copy has lost is in the other at the same offset. The *edition* in their
+//! entries, how often the journal was rewritten, shows which two copies belong together.
 
 mod copies;
 
@@ -26,9 +26,9 @@ const MAGIC: [u8; 8] = *b"WEIR-PUR";
 /// What was purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeScope {
-    /// Responses of this key that were asked for before.
+    /// Responses of this key that were requested before.
     Key(Digest),
-    /// All responses that were asked for before.
+    /// All responses that were requested before.
     All,
     /// Nothing: entries up to this one were dropped, as no segment holds anything they concern.
     Floor,
@@ -37,12 +37,12 @@ pub enum PurgeScope {
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeEntry {
-    /// Its place in the order in which responses were asked for.
+    /// Its place in the order in which responses were requested.
     pub generation: u64,
     /// What was purged.
     pub what: PurgeScope,
-    /// The highest number of a segment until then: once all up to it are gone, so is what this
-    /// entry concerns.
+    /// The highest number of a segment until then: once all segments up to it are removed, this
+    /// entry is not needed any more.
     pub segment: u64,
 }
 

@@ -56,8 +56,8 @@ pub const FORMAT_VERSION: u32 = 2;
 /// different.
 pub const FORMAT_VERSION_MIN: u32 = 1;
 
-/// Superblock and segment header take a page each: what a device writes at once, and what
-/// `O_DIRECT` would ask for.
+/// Superblock and segment header take a page each: the unit of a device's writes, and the alignment
+/// that `O_DIRECT` requires.
 pub const PAGE_BYTES: usize = 4096;
 
 /// Records and extents begin at multiples of this: an offset fits in 26 bits in a segment of 1 GiB,

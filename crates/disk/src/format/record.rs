@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct RecordHeader {
     /// Keyed digest of the cache key.
     pub key: Digest,
-    /// Its place in the order in which responses were asked for.
+    /// Its place in the order in which responses were requested.
     pub generation: u64,
     /// Generation of the newest purge in the journal when it was written.
     pub purged: u64,
@@ -64,12 +64,12 @@ pub struct ExtentRef {
     pub body: BodyId,
 }
 
-/// What a record to be written is told about.
+/// The facts of a record to write.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRecord<'a> {
     /// Keyed digest of the cache key.
     pub key: Digest,
-    /// Its place in the order in which responses were asked for.
+    /// Its place in the order in which responses were requested.
     pub generation: u64,
     /// Generation of the newest purge in the journal.
     pub purged: u64,

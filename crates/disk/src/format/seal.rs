@@ -1,9 +1,9 @@
 //! Checksums that know where they belong.
 //!
-//! XXH3-64: a few bytes a cycle, and no two places share a seed. It finds damage, not forgery:
-//! a process that can write to the store's files can also compute it. But content is not trusted,
-//! and a scan for the next intact header runs through content: the store id, which never leaves the
-//! store, makes a header that an origin made up fail there.
+//! XXH3-64: a few bytes a cycle, and no two places share a seed. It finds damage, not forgery: a
+//! process that can write to the store's files can also compute it. But content is not trusted, and
+//! a scan for the next intact header runs through content: because of the store id, which is
+//! secret, a header forged by an origin fails there.
 
 use std::hash::Hasher as _;
 use twox_hash::XxHash3_64;
@@ -58,7 +58,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// That of a superblock, which tells what all others are made from.
+    /// That of a superblock, which has the input of all others.
     pub const UNKEYED: Self = Self { number: 0, seed: 0 };
 
     /// The segment's number.

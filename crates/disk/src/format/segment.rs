@@ -67,7 +67,8 @@ impl SegmentHeader {
             purged: reader.u64()?,
             capacity: reader.u32()?,
         };
-        // by what it says of itself: so that a file under another's name is told from a damaged one
+        // by its own header: so that a file under another's name is distinguished from a damaged
+        // one
         let own: Seal = found.volume.segment(found.number);
         reader.check_sum(PAGE_BYTES, own)?;
         if version > FORMAT_VERSION {

@@ -13,7 +13,7 @@ const CLASS_BITS: u32 = 8;
 const SLOT_AT: u32 = UNIT_BITS;
 const CLASS_AT: u32 = SLOT_AT + SLOT_BITS;
 const ASKED: u64 = 1 << (CLASS_AT + CLASS_BITS);
-/// Tells an entry from an empty place.
+/// Distinguishes an entry from an empty place.
 const LIVE: u64 = ASKED << 1;
 
 /// Where a record lies.

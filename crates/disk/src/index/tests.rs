@@ -79,7 +79,7 @@ fn residents_lists_exactly_the_entries_of_a_segment_in_offset_order() {
     assert_eq!(index.len(), 9990);
 }
 
-/// The promise is 32 bytes a stored response. What there is without any entry (a shard's mutex and
+/// The limit is 32 bytes a stored response. What there is without any entry (a shard's mutex and
 /// header, 2560 bytes in all) is counted apart: it is no more than that of a hundred entries.
 #[test]
 fn index_costs_at_most_32_bytes_per_stored_response_at_any_size() {

@@ -20,7 +20,7 @@ pub struct VerifyReport {
     pub records: u64,
     /// Of these, the live ones.
     pub live: u64,
-    /// Live records some of whose content has left with its segment: eviction, and no damage.
+    /// Live records with some of their content evicted with its segment: no damage.
     pub partly_evicted: u64,
     /// Extents outside of records.
     pub extents: u64,
@@ -29,8 +29,8 @@ pub struct VerifyReport {
 }
 
 impl Directory {
-    /// Reads everything `survey` found and checks every byte; problems are told as they are found,
-    /// those of the survey first.
+    /// Reads everything `survey` found and checks every byte; problems are reported as they are
+    /// found, those of the survey first.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ impl Purges {
         true
     }
 
-    /// Whether a response of `key` that was asked for at `generation` was purged since.
+    /// Whether a response of `key` that was requested at `generation` was purged since.
     #[must_use]
     pub fn covers(&self, key: Digest, generation: u64) -> bool {
         generation <= self.all || self.keys.get(&key).is_some_and(|at| generation <= *at)

@@ -12,7 +12,7 @@ use weir_policy::Digest;
 pub enum RecordState {
     /// It is what the store holds for its key.
     Live,
-    /// Its key, or everything, was purged since it was asked for.
+    /// Its key, or everything, was purged since it was requested.
     Purged,
     /// There is a newer record of the key, or the same one elsewhere.
     Superseded,

@@ -1,10 +1,10 @@
 //! The purge journal on disk: both copies are appended to and synced before a purge is
 //! acknowledged.
 //!
-//! An entry never straddles a sector, so a crash leaves it whole or not at all. What one copy has
-//! lost the other has; an entry that both copies have lost was a purge of an unknown key. Every
-//! segment and record says how far the journal went when it was written: so a journal that lost its
-//! end is noticed too.
+//! An entry never straddles a sector, so after a crash it is there as a whole or not at all. What
+//! one copy has lost the other has; an entry that both copies have lost was a purge of an unknown
+//! key. Every segment and record says how far the journal went when it was written: so a journal
+//! that lost its end is noticed too.
 
 use crate::files::{Access, File, Files, read_bytes, write_full};
 use crate::format::{
@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Entries beyond those in force until the files are written anew.
+/// Entries beyond those in force until the files are rewritten.
 const SUPERFLUOUS_MAX: u64 = 4096;
 
 /// Bytes of a copy that are read: beyond is not one of ours. Twice what
@@ -31,7 +31,7 @@ pub(crate) struct Journal {
     /// Both copies, if they say the same and can be appended to.
     files: Option<[Arc<dyn File>; 2]>,
     end: u64,
-    /// How often it was written anew.
+    /// How often it was rewritten.
     edition: u64,
     /// The highest generation in it.
     pub(crate) last: u64,
@@ -79,7 +79,7 @@ impl Journal {
         self.directory.join(JOURNAL_MIRROR_FILE)
     }
 
-    /// Reads it, to be appended to afterwards; if the copies differ, it must be written anew before
+    /// Reads it, to append afterwards; if the copies differ, it must be rewritten before
     /// ([`Self::is_good`]).
     pub(crate) fn read(&mut self, files: &dyn Files) -> io::Result<JournalState> {
         let copies = [self.path(), self.mirror_path()].map(|path| Copy::read(files, &path));
@@ -124,7 +124,7 @@ impl Journal {
     }
 
     /// Adds entries; when this returns they are on the device, twice. After an error it must be
-    /// written anew.
+    /// rewritten.
     pub(crate) fn append(&mut self, entries: &[PurgeEntry]) -> io::Result<()> {
         let Some(copies) = self.files.take() else {
             return Err(io::ErrorKind::NotFound.into());
@@ -198,7 +198,7 @@ impl Journal {
         self.files.is_some()
     }
 
-    /// Whether it is worth writing anew when `in_force` entries are all that is needed.
+    /// Whether it should be rewritten when only `in_force` entries are needed.
     pub(crate) fn is_bloated(&self, in_force: u64) -> bool {
         let entries = self.end / JOURNAL_ENTRY_BYTES as u64;
         entries > 2 * in_force + SUPERFLUOUS_MAX

@@ -1,9 +1,9 @@
 //! Which purges are in force: the generation rule, in memory.
 //!
-//! A record is alive if it was asked for after the last purge of its key and after the last purge
+//! A record is alive if it was requested after the last purge of its key and after the last purge
 //! of everything. A purge is remembered for as long as a segment is there that may hold what it
 //! concerns: those up to the one that was being written when it was journaled. Later ones cannot,
-//! as the writer asks here before it writes.
+//! as the writer checks here before it writes.
 
 use crate::format::{PurgeEntry, PurgeScope};
 use std::collections::HashMap;
@@ -17,8 +17,8 @@ pub(crate) const PURGES_MAX: usize = 1 << 20;
 /// In the journal, as the segment of a purge of everything: it concerns this directory only.
 pub(crate) const LOCAL: u64 = u64::MAX;
 
-/// The last purge of something, and the last that the journal tells of: what is in force at once
-/// takes a moment to be journaled, and where nothing is on the device it never is.
+/// The last purge, and the last one in the journal: a purge is in force at once and journaled a
+/// moment later, or never if nothing is on the device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     generation: u64,
@@ -77,7 +77,7 @@ impl Purges {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a record of `key` that was asked for at `generation` is purged.
+    /// Whether a record of `key` that was requested at `generation` is purged.
     pub(crate) fn cover(&self, key: Digest, generation: u64) -> bool {
         let known = self.read();
         generation <= known.all.generation
@@ -87,7 +87,7 @@ impl Purges {
                 .is_some_and(|mark| generation <= mark.generation)
     }
 
-    /// Whether a response that was asked for at `generation` may not be stored any more: it is
+    /// Whether a response that was requested at `generation` may not be stored any more: it is
     /// purged, or so old that a purge of it may have been dropped.
     pub(crate) fn refuse(&self, key: Digest, generation: u64) -> bool {
         self.cover(key, generation) || generation <= self.read().floor
@@ -128,8 +128,8 @@ impl Purges {
         }
     }
 
-    /// Everything in this directory is dropped, for a reason of its own. Purges that are not told
-    /// any more count as dropped: another directory must not think that it can learn them here.
+    /// Everything in this directory is dropped, for a reason of its own. Purges that are not listed
+    /// any more count as dropped: another directory cannot learn them here.
     pub(crate) fn empty(&self, generation: u64) {
         let mut known = self.write();
         let journaled = known.keys.values().map(|mark| mark.journaled).max();

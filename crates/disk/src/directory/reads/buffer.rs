@@ -1,9 +1,9 @@
-//! What a read of a record or a chunk works on: memory, what was brought into it, and what is
-//! wanted next.
+//! The state of a read of a record or a chunk: memory, the range read into it, and the range needed
+//! next.
 //!
-//! A read is a function that is called once more when what it wanted has been brought: how many
-//! bytes a record has is known when its header was read. So the function itself never waits, and
-//! one thread can wait for many reads.
+//! A read is a function that is called again when the bytes it needed were read: how many bytes a
+//! record has is known when its header was read. So the function itself never waits, and one thread
+//! can wait for many reads.
 
 use crate::files::{File, Memory, Progress, read_full, read_full_direct};
 use std::cell::RefCell;
@@ -48,7 +48,7 @@ impl Span {
     }
 }
 
-/// What came of a wanted range.
+/// The result of reading a range.
 #[derive(Debug)]
 struct Brought {
     span: Span,
@@ -69,7 +69,7 @@ pub(crate) struct Buffer {
 /// What there is of a range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BufferState {
-    /// So many bytes, fewer than wanted at the end of the file.
+    /// So many bytes, fewer than requested at the end of the file.
     Bytes(usize),
     /// It could not be read.
     Failed,
@@ -89,8 +89,8 @@ impl Buffer {
         self.memory.bytes(there)
     }
 
-    /// What there is of `span`: if nothing, it is what is wanted. `judge` gets the result of a read
-    /// once, and returns the count of usable bytes.
+    /// The present bytes of `span`; if there are none, `span` is the range needed next. `judge`
+    /// gets the result of a read once, and returns the count of usable bytes.
     pub(crate) fn take(
         &mut self,
         span: Span,
@@ -113,7 +113,7 @@ impl Buffer {
         }
     }
 
-    /// What is to be brought, and where to. Then [`Self::bring`] says what came of it.
+    /// The range to read, and its place in memory. Then [`Self::bring`] says what came of it.
     pub(crate) fn wanted(&mut self) -> Option<(Span, Memory)> {
         let wanted = self.wanted.take()?;
         self.brought = None;
@@ -132,7 +132,7 @@ impl Buffer {
         });
     }
 
-    /// Reads what is wanted, and waits for it; false: nothing is.
+    /// Reads the range needed, and waits for it; `false` if there is none.
     fn fetch(&mut self) -> bool {
         let Some((span, mut memory)) = self.wanted() else {
             return false;
@@ -174,8 +174,8 @@ impl Buffer {
         done
     }
 
-    /// Calls `read`, which works on this thread's buffer, until it returns true or wants nothing,
-    /// and waits for what it wants.
+    /// Calls `read`, which works on this thread's buffer, until it returns true or needs nothing,
+    /// and waits for the ranges it needs.
     pub(crate) fn finish(mut read: impl FnMut() -> bool) {
         while !read() && Self::with(Self::fetch) {}
         Self::with(Self::clear);

@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A read that works on [`Buffer::with`]; it returns `true` if it has ended, or no request waits
-/// for it. Else it is called again when the bytes that it wants were read.
+/// for it. Otherwise it is called again when the bytes that it needs were read.
 type Job = Box<dyn FnMut() -> bool + Send>;
 
 /// Reads that may wait for each thread that reads before another one is woken. Measured on an SSD
@@ -56,12 +56,12 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether a thread is to be woken for what waits.
+    /// Whether to wake a thread for the waiting reads.
     fn wants_another(&self) -> bool {
         self.idle > 0 && (self.watching == 0 || self.jobs.len() > self.busy * READS_A_THREAD)
     }
 
-    /// Whether the one thread for all is to be called.
+    /// Whether to wake the one thread for all.
     fn wants_interrupt(&self) -> bool {
         self.is_waiting_in_kernel && self.busy < READS_AT_ONCE_MAX && self.jobs.len() > self.busy
     }

@@ -1,4 +1,4 @@
-//! Reads a record, and decides whether it is what was asked for.
+//! Reads a record, and decides whether it is the requested one.
 
 use crate::ReadError;
 use crate::directory::Directory;
@@ -28,7 +28,7 @@ const INLINE_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) enum ReadMode {
     /// Only what the page cache has.
     PageCache,
-    /// Only what was brought into the buffer; what is not there is asked for.
+    /// Only bytes in the buffer; missing ones are requested.
     Buffered(ReadPath),
     /// It is done by a thread that has nothing else to do, through the page cache.
     Blocking,
@@ -37,7 +37,7 @@ pub(crate) enum ReadMode {
 /// Why a read has no result.
 #[derive(Debug)]
 pub(crate) enum ReadFault {
-    /// The device has to be asked first.
+    /// The device must read first.
     WouldWait,
     /// It failed.
     Failed(ReadError),
@@ -144,8 +144,7 @@ fn brought(
 fn now(file: &dyn File, bytes: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
     match file.read_at_now(bytes, offset) {
         Ok(count) if count == bytes.len() => Some(Ok(count)),
-        // fewer bytes may be the end of the file, or of the cached pages: a blocking read tells
-        // which
+        // fewer bytes may be the end of the file, or of the cached pages: a blocking read decides
         Ok(_) => None,
         Err(error)
             if matches!(

@@ -52,7 +52,7 @@ impl Directory {
         self.page_cache().next()
     }
 
-    /// Notes whether a look into the page cache found what it wanted.
+    /// Notes whether a look into the page cache succeeded.
     fn look<T>(
         &self,
         segment: &Segment,

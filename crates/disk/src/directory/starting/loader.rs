@@ -109,7 +109,7 @@ impl Loader {
             return;
         }
         if directory.forgotten.has_overflowed() {
-            // an older record of a key that was forgotten could not be told from one that is good
+            // an older record of a forgotten key could not be distinguished from a good one
             directory.is_incomplete.store(true, Ordering::Release);
             return;
         }
@@ -150,7 +150,7 @@ pub(crate) fn header(
     Ok(header.map_err(|error| error.to_string()))
 }
 
-/// Renames a segment that cannot be read at all: an operator may want to look at it, we never will.
+/// Renames a segment that cannot be read at all: it is kept for the operator, and not opened again.
 pub(crate) fn set_aside(directory: &Directory, segment: &Path, why: &str) -> io::Result<()> {
     let mut name = segment.as_os_str().to_owned();
     name.push(".aside");

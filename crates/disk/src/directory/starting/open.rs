@@ -254,9 +254,9 @@ fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError>
     Ok((most.map_or(1, |most| most + 1), closed))
 }
 
-/// Generations up to here may have been given out, as far as segments tell: the newest whose header
-/// can be read. What is newer than that one is set aside for good: it may hold generations that
-/// will be given out again, and purges of then would not concern it.
+/// Generations up to here may have been given out, by the segments: the newest whose header can be
+/// read. What is newer than that one is set aside for good: it may hold generations that will be
+/// given out again, and purges of then would not concern it.
 fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError> {
     let mut unreadable: Vec<(u64, String)> = closed
         .into_iter()
@@ -335,7 +335,7 @@ pub(crate) fn start(mut opened: OpenedDirectory) -> (Arc<Directory>, Writer, Loa
     (directory, writer, loader)
 }
 
-/// Puts purges in force, and writes them anew if not both copies of the journal have them.
+/// Puts purges in force, and rewrites the journal if not both copies have them.
 fn mirror(directory: &Directory, journal: &mut Journal, found: &JournalEntries) {
     for entry in &found.entries {
         let segment = Some(entry.segment);

@@ -16,7 +16,7 @@ use crate::record::BodyBlock;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// The key of a record that no request asks for. Like every record it says how far the purge
+/// The key of a record that no request can have. Like every record it says how far the purge
 /// journal goes.
 pub(crate) const MARK: Digest = Digest(0, 0);
 
@@ -166,7 +166,7 @@ impl Writer {
         listed
     }
 
-    /// Tells in the segment how far the journal goes, if nothing else does.
+    /// Records in the segment how far the journal goes, if nothing else does.
     pub(super) fn mark(&mut self) {
         let is_told = self
             .active

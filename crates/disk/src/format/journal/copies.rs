@@ -20,8 +20,8 @@ pub struct JournalDamage {
 pub struct JournalContents {
     /// Its entries, oldest first; those before the first that is lost.
     pub entries: Vec<PurgeEntry>,
-    /// How often it was written anew; 0: by version 1 of the format, which knew no copy. The
-    /// highest that either copy tells of.
+    /// How often it was rewritten; 0: by version 1 of the format, which had no copy. The highest in
+    /// either copy.
     pub edition: u64,
     /// Entries that one copy only has.
     pub recovered: u64,
@@ -49,8 +49,8 @@ impl JournalContents {
                 ..Self::default()
             };
         };
-        // a copy that cannot tell its edition is one that should say the same, unless there was
-        // none in that version
+        // a copy without a readable edition should have the same entries, unless that version had
+        // no copy
         let is_older = editions.map(|it| it.is_some_and(|it| it < edition));
         let mut journal = Self {
             edition,

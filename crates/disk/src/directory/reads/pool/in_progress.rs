@@ -55,8 +55,8 @@ impl ReadsInProgress {
         self.go_on(job, buffer);
     }
 
-    /// Waits until the device has brought something, it was interrupted, or `longest` is over, and
-    /// goes on with what it was for.
+    /// Waits until a read has completed, it was interrupted, or `longest` has passed, and continues
+    /// the completed reads.
     ///
     /// # Errors
     /// The batch gave up, and with it what was under way.
@@ -112,7 +112,7 @@ impl ReadsInProgress {
         self.spare.push(buffer);
     }
 
-    /// Has the device bring what is still wanted.
+    /// Submits the ranges that are still needed.
     fn transfer(&mut self, token: usize, read: ReadInProgress, memory: Memory) {
         let (span, next) = (&read.span, read.progress.next());
         self.batch.begin(Transfer {
