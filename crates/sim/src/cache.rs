@@ -21,7 +21,7 @@ use weir_trace::Row;
 
 pub(crate) use in_use::ContentId;
 
-/// Variants kept for one target; the oldest leaves for the next. As the live store has it.
+/// Variants kept for one target; the oldest is dropped for the next. As the live store has it.
 const VARIANTS_MAX: usize = 64;
 
 /// A stored response.
@@ -42,7 +42,7 @@ pub(crate) struct StoredResponse {
 }
 
 impl StoredResponse {
-    /// Whether all of `wanted` is there.
+    /// Whether all of `wanted` is stored.
     pub(crate) fn covers(&self, wanted: ByteSpan) -> bool {
         match &self.part {
             None => true,
@@ -51,8 +51,8 @@ impl StoredResponse {
     }
 
     /// Whether the 200 to HEAD that `ask` has in its trace is about this response: as
-    /// `weir_semantics::StoredValidators` says it of field lines. What the trace does not tell
-    /// decides nothing.
+    /// `weir_semantics::StoredValidators` says it of field lines. Values that the trace does not
+    /// have decide nothing.
     pub(crate) fn compared_with(&self, ask: &Ask) -> Fits {
         let (ours, theirs) = (self.validators, ask.validators);
         let same_tag = match (ours.etag, theirs.etag) {
@@ -73,7 +73,7 @@ impl StoredResponse {
         match (same_tag && same_date && same_length, has_validator) {
             (true, true) => Fits::Same,
             (true, false) if theirs.are_all => Fits::Unknown,
-            // the trace does not tell what validators it had
+            // the trace does not have its validators
             (true, false) => Fits::Same,
             (false, _) => Fits::Other,
         }
@@ -160,7 +160,7 @@ impl Cache {
         }
     }
 
-    /// The stored response for a request, which counts as asked for.
+    /// The stored response for a request, which counts as requested.
     pub(crate) fn find(&mut self, ask: &Ask) -> Result<Which, Missing> {
         let kept = self.index.get(&ask.target).ok_or(Missing::Target)?;
         let slot = match kept {

@@ -89,7 +89,7 @@ pub struct Simulator {
     tally: Tally,
     /// Each request's verdict, if they are recorded.
     recorded: Option<Vec<(u64, Verdict)>>,
-    /// Takes what each request came to, if it is asked for.
+    /// Receives the result of each request, if there is one.
     results: Option<Box<dyn ResultSink>>,
     /// What happened, if that is recorded.
     journal: Option<Vec<Happening>>,
@@ -97,7 +97,7 @@ pub struct Simulator {
     transfers: u64,
     /// Targets that are validated in the background.
     refreshes: BackgroundValidations<u64>,
-    /// How often a target was invalidated: what was asked for before is not stored.
+    /// How often a target was invalidated: responses requested before are not stored.
     invalidations: ByNumber<u32>,
     /// How often a stored response of a target was forgotten by itself: what rests on one that was
     /// chosen before is not stored.
@@ -107,7 +107,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// What it wants to know of a row: reading more of a trace takes time and changes nothing.
+    /// The columns that it needs of a row: reading more of a trace takes time and changes nothing.
     pub const COLUMNS: Columns = Columns::of(&[
         Column::arrival_us,
         Column::setup_us,
@@ -246,20 +246,20 @@ impl Simulator {
             .unwrap_or_default()
     }
 
-    /// From now on `sink` is told what each request came to. Without a proxy it is told nothing.
+    /// From now on `sink` gets the result of each request. Without a proxy it gets nothing.
     pub fn send_results_to(&mut self, sink: Box<dyn ResultSink>) {
         self.results = Some(sink);
     }
 
     /// From now on everything that happens at the proxy is kept until it is
-    /// [taken](Self::take_journal). To be asked for before the first row; what is otherwise worked
-    /// out at once is then done step by step, to the same end.
+    /// [taken](Self::take_journal). To be called before the first row; transfers that are otherwise
+    /// computed at once are then simulated step by step, with the same result.
     pub fn record_journal(&mut self) {
         self.plain_is_allowed = false;
         self.journal.get_or_insert_default();
     }
 
-    /// What has happened since it was asked last.
+    /// The events since the last call.
     pub fn take_journal(&mut self) -> Vec<Happening> {
         self.journal
             .as_mut()
@@ -290,7 +290,7 @@ impl Simulator {
         self.run_until(Nanos::MAX);
     }
 
-    /// Lets everything that is under way come to its end, and tells what it came to.
+    /// Runs everything under way to its end, and returns the results.
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         self.run_until(Nanos::MAX);
@@ -400,13 +400,13 @@ impl Simulator {
         self.world.now()
     }
 
-    /// Tells the transaction of an exchange what has happened now.
+    /// Reports an event to the transaction of an exchange.
     fn handle(&mut self, id: u32, event: weir_policy::Event<'_>) -> Commands {
         let (now, rules) = (self.now(), self.settings.rules);
         self.exchanges.at_mut(id).tx().handle(now, &rules, event)
     }
 
-    /// The exchange goes on at `at`.
+    /// The exchange continues at `at`.
     fn later(&mut self, id: u32, at: Nanos) {
         self.exchanges.at_mut(id).pending += 1;
         self.world.schedule(at, Event::Step(id));

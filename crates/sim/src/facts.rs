@@ -37,7 +37,7 @@ pub(crate) struct Ask {
     pub(crate) content_bytes: u64,
     /// Length of the whole representation, as far as the trace tells.
     pub(crate) whole_bytes: Option<u64>,
-    /// The client leaves when it has so many bytes of content.
+    /// The client disconnects when it has so many bytes of content.
     pub(crate) leaves_at: Option<u64>,
     /// The server breaks off after so many.
     pub(crate) cut_at: Option<u64>,

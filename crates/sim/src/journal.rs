@@ -18,7 +18,7 @@ pub struct Happening {
 }
 
 /// What happens. Rows are numbered from 0, and so are transfers from servers, in the order in which
-/// they are asked for. Connections have numbers too, of each side its own, which are used again
+/// they are requested. Connections have numbers too, of each side its own, which are used again
 /// after they were closed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
@@ -31,12 +31,12 @@ pub enum What {
         /// It was opened for it.
         is_new: bool,
     },
-    /// It waits for the response head that another one has asked for.
+    /// It waits for the response head of another request.
     Follows {
         /// The request.
         row: u64,
     },
-    /// The next hop is asked.
+    /// It is forwarded.
     Asked {
         /// The request that it is for.
         row: u64,
@@ -77,27 +77,27 @@ pub enum What {
         /// All of it so far, bytes.
         bytes: u64,
     },
-    /// It was judged whether a transfer without readers goes on.
+    /// The decision whether a transfer without readers continues.
     Judged {
         /// Which.
         transfer: u64,
         /// The decision, in the policy's word.
         word: &'static str,
     },
-    /// Nothing more of a transfer is wanted.
+    /// The rest of a transfer is not needed.
     Ended {
         /// Which.
         transfer: u64,
         /// Its connection can be used again.
         is_reusable: bool,
     },
-    /// The world: a client has left.
+    /// The world: a client has disconnected.
     Left {
         /// Which.
         row: u64,
-        /// Before all that it wanted was handed to it.
+        /// Before its whole span was sent to it.
         is_early: bool,
-        /// What it was promised had broken off.
+        /// Its response had been cut.
         is_cut: bool,
     },
     /// A request is over.
@@ -113,10 +113,10 @@ pub enum What {
     },
 }
 
-/// How the next hop is asked.
+/// The form in which it is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// As the client asked.
+    /// As the client sent it.
     AsSent,
     /// Whether what is stored is still right (RFC 9111 §4.3.1).
     Validation,

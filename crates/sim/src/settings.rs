@@ -1,4 +1,4 @@
-//! What a run is told: the network, the cache, the connections, and what becomes of fetches
+//! The settings of a run: the network, the cache, the connections, and the handling of fetches
 //! without readers.
 //!
 //! The defaults of [`Network::MODEM`] and [`Network::RESEARCH`] are PROXIM's (Feldmann et al.,
@@ -79,7 +79,7 @@ pub struct Network {
     pub client_idle_ms: u64,
     /// How long an idle connection to a server stays open, milliseconds.
     pub server_idle_ms: u64,
-    /// Round trip to a server where the trace does not tell, microseconds.
+    /// Round trip to a server where the trace has none, microseconds.
     pub server_rtt_us: u64,
     /// Both ends of every connection.
     pub tcp: Tcp,
@@ -170,8 +170,8 @@ pub struct Settings {
     pub read_ahead: ReadAhead,
     /// Bytes a second that fetches without readers may take.
     pub background_bytes_s: u64,
-    /// Milliseconds for which a request waits for the response head that another one asks for,
-    /// before it asks for itself; `None` has no limit.
+    /// Milliseconds for which a request waits for the response head of another one, before it is
+    /// forwarded itself; `None` has no limit.
     pub follower_wait_ms: Option<u64>,
     /// Milliseconds for which a target whose response could not be shared is remembered.
     pub uncollapsible_ms: u64,
@@ -188,9 +188,9 @@ pub struct Settings {
     pub server_times: Option<Arc<ServerTimes>>,
 }
 
-/// How long a response of a source that knows no heads is taken to be fresh, unless another
-/// lifetime is asked for: a day. Most of what logs have is asked for again within that or never,
-/// and few origins give less to what they let caches keep at all.
+/// Freshness lifetime of responses of a source without heads, unless another one is set: a day.
+/// Most of what logs have is asked for again within that or never, and few origins give less to
+/// what they let caches keep at all.
 pub const ASSUMED_LIFETIME_S: u32 = 86_400;
 
 impl Settings {

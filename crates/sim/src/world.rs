@@ -1,7 +1,7 @@
 //! The virtual clock, and what is going to happen.
 //!
-//! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision cannot
-//! tell the two worlds apart.
+//! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision does
+//! not depend on which world it is in.
 
 mod event_queue;
 pub(crate) mod slab;
@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Acknowledged(u32),
     /// A client has the last byte of its response.
     Received(u32),
-    /// The sender to a client learns that it has left.
+    /// The sender to a client notices the disconnect.
     Left(u32),
     /// Packets of a fetch reach the queue in front of the proxy.
     Queued(u32),
@@ -72,12 +72,12 @@ impl World {
         self.at
     }
 
-    /// The time a decision is told.
+    /// The time of a decision.
     pub(crate) const fn now(&self) -> Now {
         self.now
     }
 
-    /// The time a decision will be told at `at`.
+    /// The time of a decision at `at`.
     pub(crate) const fn now_at(&self, at: Nanos) -> Now {
         now(self.start, at)
     }
@@ -134,8 +134,8 @@ const fn now((start_s, beyond_ns): (i64, Nanos), at: Nanos) -> Now {
 const KIND_BITS: u32 = 3;
 /// Things under way at once: 33 million.
 const WHOM_BITS: u32 = 25;
-/// The rest counts events: after 68 thousand million the count begins anew, and two events of the
-/// same nanosecond may change places.
+/// The rest counts events: after 68 thousand million the count starts again at 0, and two events of
+/// the same nanosecond may change places.
 const MADE_MASK: u64 = (1 << (64 - KIND_BITS - WHOM_BITS)) - 1;
 
 impl Event {

@@ -20,7 +20,7 @@ pub(super) struct InUse {
     /// Its length.
     bytes: u64,
     readers: u32,
-    /// It has left the store, or was not taken in: its bytes are held beside what is stored.
+    /// It was evicted or refused: its bytes are held beside the store.
     lingers: bool,
 }
 
@@ -76,7 +76,7 @@ impl Cache {
         }
     }
 
-    /// A stored response leaves: if it is read, its content counts on.
+    /// A stored response is removed: if it is read, its content still counts.
     pub(super) fn leave(&mut self, content: ContentId) {
         if let Some(in_use) = self.in_use.get_mut(&content.0) {
             in_use.lingers = true;

@@ -218,7 +218,7 @@ impl Simulator {
         self.go(id);
     }
 
-    /// Asks the next hop.
+    /// Forwards the request.
     pub(super) fn go(&mut self, id: u32) {
         let overhead = draw(self.settings.miss_overhead.as_ref(), &mut self.chance);
         self.exchanges.at_mut(id).stage = Stage::Ask;
@@ -240,8 +240,8 @@ impl Simulator {
     }
 }
 
-/// Whether a stored part holds all that is asked for (RFC 9111 §3.3). Without the complete length
-/// no range can be told from another.
+/// Whether a stored part holds the requested range (RFC 9111 §3.3). Without the complete length the
+/// requested range is not known.
 fn covers(exchange: &super::Exchange, stored: &StoredResponse) -> bool {
     let wants = exchange.wants(stored.complete_length);
     exchange.ask().is_bare()
@@ -250,7 +250,7 @@ fn covers(exchange: &super::Exchange, stored: &StoredResponse) -> bool {
 }
 
 /// A hit of so much content does not count as a demand for it: the live proxy answers it in one
-/// pass, and asks for no lock on the way.
+/// pass, without a lock.
 const NOT_NOTED_BYTES: u64 = 16 * 1024;
 
 /// In what form a stored response answers a request: its head, and how much content.

@@ -22,7 +22,7 @@ type Commands = Vec<(u32, collapse::Command<u32>)>;
 enum JoinResult {
     /// The request reads there, or was answered.
     Reads,
-    /// It is not for this request, which asks for itself.
+    /// It is not for this request, which is forwarded by itself.
     Bypass(Forwarding),
     /// What it wants is not to be had there.
     NotThere,
@@ -79,7 +79,7 @@ impl Simulator {
         }
     }
 
-    /// The request waits for the head that another one asks for.
+    /// The request waits for the head of another one's response.
     fn wait(&mut self, id: u32) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);
@@ -94,7 +94,7 @@ impl Simulator {
         self.enter(|| What::Follows { row });
     }
 
-    /// The request has waited for others as long as it may: if it still does, it asks for itself.
+    /// The request has waited for others as long as it may: if it still waits, it is forwarded.
     pub(super) fn waited_long(&mut self, id: u32) {
         let exchange = self.exchanges.at_mut(id);
         exchange.pending -= 1;
@@ -108,7 +108,8 @@ impl Simulator {
     /// The request does not wait in its group any more.
     fn leave_group(&mut self, id: u32) {
         if let Some(follower) = self.exchanges.at_mut(id).follows.take() {
-            // a leader asks to the end, and a response without readers is judged by itself
+            // a leader is forwarded to the end, and whether a response without readers continues is
+            // decided there
             let _ = self.collapse.leave(follower, &mut Commands::new());
         }
     }
@@ -201,8 +202,8 @@ impl Simulator {
         }
     }
 
-    /// The response of a leader is not for others: each asks for itself, and if that is remembered
-    /// so do those that come for a while.
+    /// The response of a leader is not for others: each is forwarded by itself, and if that is
+    /// remembered, so are later ones for a while.
     pub(super) fn refuse_followers(&mut self, id: u32, is_remembered: bool) {
         if let Some(group) = self.exchanges.at_mut(id).leads.take() {
             let now = self.now();

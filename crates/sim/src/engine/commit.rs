@@ -1,4 +1,4 @@
-//! What becomes of an in-flight response in the store, and when it is gone.
+//! How an in-flight response is stored, and when it is dropped.
 
 use super::Simulator;
 use super::exchange::Stage;
@@ -61,7 +61,7 @@ impl Simulator {
         self.refreshes.end(target, storing);
     }
 
-    /// Whether its target was invalidated since it was asked for.
+    /// Whether its target was invalidated since it was requested.
     pub(super) fn is_outdated(&self, id: u32) -> bool {
         let in_flight = self.in_flight.at(id);
         let target = in_flight.stored.target;
@@ -108,7 +108,7 @@ impl Simulator {
         Some(refusal)
     }
 
-    /// What became of it is the verdict of the exchange that asked, if that is still there.
+    /// Its storing is in the verdict of the exchange that began it, if that has not ended.
     pub(super) fn tell_leader(&mut self, id: u32, event: Event<'_>) {
         let (now, rules) = (self.now(), self.settings.rules);
         let in_flight = self.in_flight.at(id);

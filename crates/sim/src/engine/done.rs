@@ -1,4 +1,4 @@
-//! The end of a request: its client has what it wanted, or has left.
+//! The end of a request: its client has the whole response, or has disconnected.
 
 use super::Simulator;
 use super::exchange::{Exchange, Stage};
@@ -24,7 +24,7 @@ impl Simulator {
         self.release(id);
     }
 
-    /// The client has left, and its sender knows.
+    /// The client has disconnected, and its sender has noticed.
     pub(super) fn left(&mut self, id: u32) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);

@@ -21,9 +21,9 @@ pub(super) enum Stage {
     Serve,
     /// It is forwarded: for others too, by another's fetch, or alone.
     Forward,
-    /// The next hop is asked.
+    /// It is forwarded.
     Ask,
-    /// For a response that another one asked for, or for its own.
+    /// For the response to another request, or for its own.
     Waiting,
     /// Something is being sent to its client.
     Sending,
@@ -59,7 +59,7 @@ pub(super) struct Exchange {
     pub(super) uses: Option<ContentId>,
     /// A copy of it while it is validated or completed: it may leave meanwhile.
     pub(super) kept: Option<Box<StoredResponse>>,
-    /// How the next hop is asked.
+    /// The form in which it is forwarded.
     pub(super) forwarding: Forwarding,
     /// The group it leads.
     pub(super) leads: Option<GroupId>,
@@ -69,12 +69,12 @@ pub(super) struct Exchange {
     pub(super) waits_until: Option<Nanos>,
     /// Groups that had no response for it.
     pub(super) passes: Passes<Variant>,
-    /// How often its target had been invalidated when the next hop was asked.
+    /// How often its target had been invalidated when it was forwarded.
     pub(super) epoch: u32,
     /// How often its target had been invalidated, and a stored response of it dropped, when the
     /// copy was taken.
     pub(super) chosen: (u32, u32),
-    /// The next hop is asked once more, as a kept connection failed.
+    /// The request is sent again, as a kept connection failed.
     pub(super) is_retry: bool,
 
     pub(super) sender: Sender,
@@ -87,22 +87,20 @@ pub(super) struct Exchange {
     pub(super) written: u64,
     /// No more is written.
     pub(super) is_all: bool,
-    /// Its client leaves with this byte of the response.
+    /// Its client disconnects with this byte of the response.
     pub(super) leaves_at: Option<u64>,
     /// Content that comes out of the store.
     pub(super) from_store: bool,
     pub(super) reading: Option<Reading>,
-    /// It reads, but its head waits until all that it is promised is known to be of one
-    /// representation.
+    /// It reads, but its head waits until all content is known to be of one representation.
     pub(super) confirming: Option<Confirming>,
     /// Content it was given that did not have to come from a server for it, bytes.
     pub(super) again_bytes: u64,
-    /// What it was promised will not come.
+    /// The rest of its response cannot be fetched.
     pub(super) is_cut: bool,
-    /// Its client has left before the end.
+    /// Its client has disconnected before the end.
     pub(super) has_left: bool,
-    /// When the last byte is with the client, or it has left: events at another time are of no
-    /// meaning any more.
+    /// When the client has the last byte, or has disconnected: events at another time are ignored.
     pub(super) ends_at: Nanos,
     /// Its place was given away.
     pub(super) is_released: bool,
@@ -136,7 +134,7 @@ impl ServerDelay {
 /// The rest of a response, worked out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendForecast {
-    /// When it goes on.
+    /// When it continues.
     pub(super) until: Nanos,
     /// Bytes and packets when all is sent, when the last of them reaches the client, and the window
     /// then.
@@ -242,7 +240,7 @@ impl Exchange {
             .expect("an exchange begins with a request")
     }
 
-    /// The response has this head and so much content, unless its client leaves before.
+    /// The response has this head and so much content, unless its client disconnects before.
     pub(super) fn expect(&mut self, head_bytes: u32, content_bytes: u64) {
         self.head_bytes = u64::from(head_bytes);
         let enough = self
@@ -252,7 +250,7 @@ impl Exchange {
         self.leaves_at = enough.map(|enough| self.head_bytes + enough);
     }
 
-    /// The bytes of a representation of this length that it wants; open where the length is not
+    /// The bytes of its span in a representation of this length; open where the length is not
     /// known.
     pub(super) fn wants(&self, complete_length: Option<u64>) -> ByteSpan {
         let length = complete_length.unwrap_or(ByteSpan::OPEN);
@@ -271,7 +269,8 @@ impl Exchange {
         self.alone.is_some() || self.ahead.is_some()
     }
 
-    /// When its client left, as far as that is known: half a round trip before it is told.
+    /// When its client disconnected, as far as that is known: half a round trip before it is
+    /// noticed.
     pub(super) const fn left_at(&self) -> Nanos {
         self.ends_at - (self.loop_ns - self.after_ns)
     }

@@ -50,7 +50,7 @@ pub(super) struct Fetch {
     pub(super) fails: bool,
     /// Its connection was used before.
     pub(super) is_reused: bool,
-    /// Its head shows that it is not what was asked for.
+    /// Its head shows that it is not the requested response.
     pub(super) refuses: Option<FetchEnd>,
     /// It brings what a reader is missing: the row whose request it is, and which bytes.
     pub(super) gap: Option<(u64, ByteSpan)>,
@@ -60,7 +60,7 @@ pub(super) struct Fetch {
     pub(super) sent: u64,
     pub(super) came: u64,
     pub(super) taken: u64,
-    /// Bytes it may take in the background before it asks again.
+    /// Bytes it may take in the background before the next call.
     pub(super) granted: u64,
     pub(super) is_waiting_for_grant: bool,
     /// It breaks off with what came with its head: that is seen after those that wait for it were
@@ -68,7 +68,7 @@ pub(super) struct Fetch {
     pub(super) breaks_off_next: bool,
     /// No more is sent, and what comes is thrown away.
     pub(super) is_stopped: bool,
-    /// All that was wanted has been taken.
+    /// The whole span was taken.
     pub(super) is_done: bool,
     /// An event works on it.
     pub(super) is_held: bool,
@@ -271,8 +271,8 @@ impl Simulator {
         }
     }
 
-    /// All that was wanted is there: the connection can be used again, if the server keeps it and
-    /// nothing more comes.
+    /// The whole span was received: the connection can be used again, if the server keeps it and
+    /// nothing follows.
     pub(super) fn end_fetch(&mut self, id: u32) {
         let now = self.now();
         let fetch = self.fetches.at_mut(id);

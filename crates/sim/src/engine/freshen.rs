@@ -37,8 +37,8 @@ impl Simulator {
         }
     }
 
-    /// RFC 9111 §4.4: what is stored, and what was asked for so far, for this target is not to be
-    /// used any more.
+    /// RFC 9111 §4.4: responses of this target, stored or requested so far, may not be used any
+    /// more.
     pub(super) fn invalidate(&mut self, target: u64) {
         self.cache.invalidate(target);
         *self.invalidations.entry(target).or_insert(0) += 1;
@@ -56,13 +56,13 @@ impl Simulator {
         self.drops.get(&target).copied().unwrap_or(0)
     }
 
-    /// What tells whether something of a target was forgotten meanwhile.
+    /// Shows whether something of a target was dropped meanwhile.
     pub(super) fn forgotten(&self, target: u64) -> (u32, u32) {
         (self.epoch(target), self.drops(target))
     }
 
-    /// If what was chosen for the request was forgotten since, all goes on as if it had not been
-    /// found.
+    /// If the response chosen for the request was dropped since, the request continues as if it had
+    /// not been found.
     pub(super) fn lose_forgotten(&mut self, id: u32) -> bool {
         let now = self.now();
         let exchange = self.exchanges.at(id);
@@ -145,7 +145,7 @@ impl Simulator {
         }
     }
 
-    /// Serves the stored response that the next hop was asked about.
+    /// Serves the stored response that was validated.
     pub(super) fn serve_stored(&mut self, id: u32) {
         let exchange = self.exchanges.at(id);
         if exchange.is_background {

@@ -15,7 +15,7 @@ use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Event, Failure, StoredFacts};
 use weir_semantics::ResponseFacts;
 
-/// What is to be stored of a response.
+/// What to store of a response.
 #[derive(Clone, Copy, Debug)]
 enum StoreAction {
     New(StoredFacts),
@@ -62,7 +62,7 @@ impl Simulator {
                 Command::ForwardAgain => {
                     self.stop(fetch);
                     if self.exchanges.at(id).is_background {
-                        // the next request for it asks
+                        // the next request for it is forwarded
                         self.end_refresh(id);
                         return;
                     }
@@ -78,7 +78,7 @@ impl Simulator {
         self.relay(id, fetch, &answer, kept);
     }
 
-    /// Passes the response on: by way of the store if it is to be stored.
+    /// Forwards the response: through the store if it is stored.
     fn relay(&mut self, id: u32, fetch: u32, answer: &Answer, kept: Option<StoreAction>) {
         let now = self.now();
         let stored = self.stored_of(id, answer, kept);
@@ -157,7 +157,7 @@ impl Simulator {
         self.over(id);
     }
 
-    /// Takes room for a response that may be stored; the transaction is told if there is none.
+    /// Takes room for a response that may be stored; reports to the transaction if there is none.
     fn take_room(&mut self, id: u32, answer: &Answer, kept: &StoreAction) -> Option<u64> {
         let head_bytes = match (kept, &self.exchanges.at(id).kept) {
             (StoreAction::Part, Some(part)) => part.head_bytes,
@@ -344,7 +344,7 @@ impl Simulator {
         fetch_id
     }
 
-    /// The exchange that asked reads what arrives.
+    /// The exchange that began it reads the content.
     fn read(&mut self, id: u32, in_flight: u32, wants: ByteSpan) {
         let response = self.in_flight.at_mut(in_flight);
         let head_bytes = response.stored.head_bytes;

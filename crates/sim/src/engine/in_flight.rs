@@ -1,8 +1,7 @@
 //! An in-flight response: fetches write it, readers follow it, each as fast as its client takes it.
 //!
-//! `policy::fetch::InFlightState` decides. Here it is asked, in turn, what each fetch
-//! may take of what has come for it, and what each reader may hand to its client's kernel, until
-//! nothing moves.
+//! `policy::fetch::InFlightState` decides. This module asks it in turn how much each fetch may read
+//! and each reader may send, until nothing changes.
 
 use super::Simulator;
 use super::collapse::Variant;
@@ -36,12 +35,12 @@ pub(super) struct InFlightResponse {
     pub(super) is_kept: bool,
     /// Room that it holds there, bytes.
     pub(super) held: u64,
-    /// How often its target had been invalidated when it was asked for.
+    /// How often its target had been invalidated when it was requested.
     pub(super) epoch: u32,
     /// How often a stored response of it had been forgotten when the one was chosen that it
     /// completes.
     pub(super) drops: Option<u32>,
-    /// The exchange that asked for it: its place among the exchanges, and its number.
+    /// The exchange that began it: its place among the exchanges, and its number.
     pub(super) leader: (u32, u64),
     /// The stored part that it completes.
     pub(super) part_of: Option<Which>,
@@ -55,7 +54,7 @@ pub(super) struct InFlightResponse {
     pub(super) is_unpublished: bool,
     /// It has no reader, and its place was given away.
     pub(super) is_gone: bool,
-    /// The transaction of the exchange that asked: it decides whether a part is kept.
+    /// The transaction of the exchange that began it: it decides whether a part is kept.
     pub(super) tx: Transaction,
     pub(super) server: u64,
     /// Connections to the server are kept open.
@@ -72,7 +71,7 @@ pub(super) struct InFlightResponse {
 }
 
 impl InFlightResponse {
-    /// Decides about readers and fetches. It is asked only where there is something to decide.
+    /// Decides about readers and fetches. It is called only where there is something to decide.
     #[expect(
         clippy::expect_used,
         reason = "`drive`, `join` and `leave` see to it before anything else is asked"
@@ -146,7 +145,7 @@ impl Simulator {
         let may = match in_flight.fill().permit(fetch_id) {
             ReadPermit::UpTo(most) => most,
             ReadPermit::Wait => return false,
-            // one that goes on is judged anew when it turns out not to be stored
+            // one that continues is decided on again when it turns out not to be stored
             ReadPermit::Background if !is_for_store_alone && !self.is_wanted(id) => {
                 return self.judge(id, fetch_id, fetch);
             }
@@ -215,7 +214,7 @@ impl Simulator {
             bytes: bytes_so_far,
             readers,
         });
-        // its end is seen with its last byte: before any reader of that goes on
+        // its end is seen with its last byte: before any reader continues
         if self.in_flight.at_mut(id).fill().permit(fetch_id) == ReadPermit::Complete {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
@@ -260,7 +259,7 @@ impl Simulator {
         self.release_fetch(fetch);
     }
 
-    /// A fetch without readers goes on, or not.
+    /// A fetch without readers continues, or stops.
     fn judge(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
         let now = self.now();
         let unread = self.unread(id, fetch_id, now);
@@ -365,7 +364,7 @@ impl Simulator {
                 self.tally.aborts.completed_bytes += delivered.kept;
                 self.enter(|| What::Given { row, bytes: given });
                 let in_flight = self.in_flight.at_mut(id);
-                // a step may begin a fetch: its answer is to be acted upon, whatever it is
+                // a step may begin a fetch: its result must be used in any case
                 match in_flight.fill().step(now, reader) {
                     Step::Done => self.all_written(id, reader, exchange),
                     Step::Fetch { fetch, span } => self.fetch_gap(id, exchange, fetch, span),
@@ -437,7 +436,7 @@ impl Simulator {
         self.in_flight.at_mut(id).detach(reader);
     }
 
-    /// A reader is gone.
+    /// A reader is detached.
     pub(super) fn leave(&mut self, exchange: u32) {
         if let Some(reading) = self.exchanges.at(exchange).reading {
             self.decide_from_now_on(reading.in_flight);
@@ -503,8 +502,8 @@ impl Simulator {
         self.send_more(fetch, first);
     }
 
-    /// The kept connection of a fetch of missing bytes was closed without a byte of an answer: it
-    /// is asked for once more, by a new one.
+    /// The kept connection of a fetch of missing bytes was closed without a byte of a response:
+    /// they are requested again, on a new one.
     pub(super) fn repeat_gap(&mut self, id: u32, fetch_id: FetchId, former: u32) {
         let (now, tcp) = (self.now(), self.settings.network.tcp);
         self.stop(former);
@@ -540,7 +539,7 @@ impl Simulator {
         self.send_more(fetch, first);
     }
 
-    /// Tells the servers how much more may come.
+    /// Sets how much the servers may send.
     fn offer(&mut self, id: u32) {
         let at = self.world.at();
         let mut place = 0;

@@ -1,4 +1,4 @@
-//! What the next hop is asked, and what the trace says that it answers.
+//! The forwarded request, and the response to it by the trace.
 
 use super::Simulator;
 use super::exchange::{Exchange, Stage};
@@ -18,7 +18,7 @@ use weir_semantics::{ByteRange, ContentRange, ResponseFacts};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) facts: ResponseFacts,
-    /// It brings what was asked for of the stored representation.
+    /// It has the requested range of the stored representation.
     pub(super) is_rest: bool,
     /// Which bytes of the representation it has; empty without content.
     pub(super) span: ByteSpan,
@@ -32,7 +32,7 @@ impl Simulator {
     /// Sends the request to the next hop, on an idle connection or a new one.
     pub(super) fn ask(&mut self, id: u32) {
         if self.lose_forgotten(id) && self.exchanges.at(id).is_background {
-            // the next request for it asks
+            // the next request for it is forwarded
             let gone = NotStored::Catalog(Refusal::NotResident);
             let target = self.exchanges.at(id).ask().target;
             self.refreshes.end(target, Some(Storing::NotStored(gone)));
@@ -86,7 +86,7 @@ impl Simulator {
         self.send_more(fetch, first);
     }
 
-    /// A transfer is asked for.
+    /// A transfer is requested.
     pub(super) fn begin_fetch(
         &mut self,
         fetch: Fetch,
@@ -132,7 +132,7 @@ impl Simulator {
     }
 }
 
-/// What the next hop is asked.
+/// The forwarded request.
 fn question(exchange: &Exchange) -> Question {
     match &exchange.kept {
         Some(_) if exchange.forwarding.validate && exchange.is_background => Question::Refresh,
@@ -145,7 +145,7 @@ fn question(exchange: &Exchange) -> Question {
     }
 }
 
-/// What the origin answers to this request in the form in which it is asked.
+/// The response of the origin to this request in its forwarded form.
 fn answer_to(exchange: &Exchange) -> Answer {
     match &exchange.kept {
         Some(stored) if exchange.forwarding.validate => to_validation(exchange, stored),
@@ -175,8 +175,8 @@ fn to_validation(exchange: &Exchange, stored: &StoredResponse) -> Answer {
     whole_unless_traced(exchange, stored)
 }
 
-/// The first gap of a stored part in what the request wants; open where the length of the whole is
-/// not known.
+/// The first missing range of a stored part in the request's span; open where the length of the
+/// whole is not known.
 fn missing(exchange: &Exchange, stored: &StoredResponse) -> Option<ByteSpan> {
     let part = stored.part.as_ref()?;
     if stored.complete_length.is_some() {
@@ -186,7 +186,7 @@ fn missing(exchange: &Exchange, stored: &StoredResponse) -> Option<ByteSpan> {
         let to = last.map_or(ByteSpan::OPEN, |last| last.saturating_add(1));
         part.first_missing(ByteSpan::new(first, to)?)
     });
-    // if all is there the rest tells at least what it is of
+    // if nothing is missing, the response shows at least which representation it is of
     gap.or(ByteSpan::new(part.run_end(0), ByteSpan::OPEN))
 }
 
@@ -227,8 +227,7 @@ fn to_rest(exchange: &Exchange, stored: &StoredResponse) -> Answer {
 }
 
 /// The representation is another one now: the whole of it, as the client's own range and conditions
-/// are not asked for. Where the trace does not tell its length, it is taken to be as long as the
-/// one that is stored.
+/// are not sent. Where the trace does not have its length, that of the stored one is used.
 fn whole_unless_traced(exchange: &Exchange, stored: &StoredResponse) -> Answer {
     let ask = exchange.ask();
     // a validation in the background is a GET, whatever the client's request was

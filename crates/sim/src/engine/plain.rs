@@ -1,10 +1,10 @@
 //! A response whose readers and fetches leave nothing to decide.
 //!
-//! It is asked for once, has one reader, and is so small that no bound on the read-ahead is
-//! reached: whatever comes is taken and handed on at once, as `policy::fetch::InFlightState` would
-//! have it, but without asking. That is most of them. When another reader comes, or its
-//! reader leaves before its end, or it is cut, a `InFlightState` is made of it that knows what was,
-//! and decides from then on; a test holds both ways equal.
+//! It is requested once, has one reader, and is so small that no bound on the read-ahead is
+//! reached: content is taken and sent at once, as `policy::fetch::InFlightState` would decide, but
+//! without a call. That is most of them. When another reader is attached, or its reader disconnects
+//! before its end, or it is cut, an `InFlightState` is made from its history, and decides from then
+//! on; a test checks that both ways are equal.
 
 use super::Simulator;
 use super::exchange::Reading;
@@ -155,7 +155,7 @@ impl Simulator {
 }
 
 impl Plain {
-    /// The `InFlightState` that has been told as much now, its fetch, and its reader.
+    /// The `InFlightState` with the same history, its fetch, and its reader.
     fn told(
         &self,
         now: Now,

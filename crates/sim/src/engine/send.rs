@@ -65,7 +65,7 @@ impl Simulator {
         }
     }
 
-    /// The exchange ends at `at`: its client has all of it, or it is learnt that it has left.
+    /// The exchange ends at `at`: its client has all of it, or is known to have disconnected.
     fn ends(&mut self, id: u32, at: Nanos, is_whole: bool) {
         let exchange = self.exchanges.at_mut(id);
         exchange.ends_at = at;
@@ -78,8 +78,8 @@ impl Simulator {
         self.world.schedule(at, event);
     }
 
-    /// Another response begins on the link of one that was sent in closed form: it goes on
-    /// packet by packet.
+    /// Another response begins on the link of one that was sent in closed form: it continues packet
+    /// by packet.
     fn by_packets(&mut self, id: u32) {
         let at = self.world.at();
         let terms = self.terms(id);
@@ -143,7 +143,7 @@ impl Simulator {
             && self.settings.network.client_link.queue_limit_bytes == 0
     }
 
-    /// Works out the rest, which goes on at `until`; the sender itself stays where it is, in case
+    /// Computes the rest, which continues at `until`; the sender itself stays where it is, in case
     /// another response begins.
     fn go_ahead(&mut self, id: u32, terms: &Terms, until: Nanos) {
         let at = self.world.at();
@@ -173,8 +173,8 @@ impl Simulator {
         self.ends(id, last, true);
     }
 
-    /// Another response begins beside one whose rest was worked out: it is where it would be
-    /// by now, and goes on packet by packet.
+    /// Another response begins beside one whose rest was computed: it is set to its present state,
+    /// and continues packet by packet.
     fn up_to_now(&mut self, id: u32, terms: &Terms) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);
@@ -270,7 +270,7 @@ impl Simulator {
         };
         link.alone = None;
         let (sender, after) = (&mut exchange.sender, exchange.after_ns);
-        // when it is with its client, or that one leaves, was found out at the beginning
+        // when the client has it, or disconnects, was computed at the beginning
         let (packets, departs) = match exchange.leaves_at {
             None => (alone.packets(), sender.last_at - after),
             Some(enough) => {

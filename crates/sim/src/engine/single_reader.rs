@@ -2,10 +2,10 @@
 //! read-ahead.
 //!
 //! What may be taken and handed on is then a matter of two places and of the reader's pace:
-//! `policy::fetch::Pace` is asked as `policy::fetch::InFlightState` would ask it. What happened is
-//! written down; when another reader comes, when the reader leaves, or when the response is
-//! cut, a `InFlightState` is told all of it, each thing at its time, and decides from then on. So
-//! it is the `InFlightState` that it would have been. A test holds both ways equal.
+//! `policy::fetch::Pace` is called as `policy::fetch::InFlightState` would call it. Events are
+//! recorded; when another reader is attached, when the reader disconnects, or when the response is
+//! cut, an `InFlightState` replays them, each at its time, and decides from then on. So it is the
+//! `InFlightState` that it would have been. A test holds both ways equal.
 
 use super::Simulator;
 use super::next_hop::Answer;
@@ -123,7 +123,7 @@ impl SingleReader {
         self.pace.window(Some(self.length - self.front))
     }
 
-    /// The `InFlightState` that has been told the same, its fetch, and its reader.
+    /// The `InFlightState` with the same history, its fetch, and its reader.
     pub(super) fn told(&self) -> (InFlightState, FetchId, Option<ReaderId>) {
         let (mut fill, fetch, reader) =
             one_reader(self.rules, self.begun, self.length, self.round_trips);
@@ -224,7 +224,7 @@ impl Simulator {
         true
     }
 
-    /// Tells the server how much more may come.
+    /// Sets how much the server may send.
     fn offer_paced(&mut self, single_reader: &SingleReader) {
         let receive_window_bytes = self.settings.network.tcp.receive_window_bytes;
         let fetch = self.fetches.at_mut(single_reader.fetch);

@@ -17,7 +17,7 @@ use std::hint::black_box;
 /// One request, as far as hits are concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// What is asked for: any number that stands for the target.
+    /// The target, as any number.
     pub key: u64,
     /// The response's size, bytes.
     pub size_bytes: u64,

@@ -39,7 +39,7 @@ impl LinkRate {
 /// A link at work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Link {
-    /// When the last packet in the queue will have left.
+    /// When the last packet in the queue is sent.
     pub(crate) free_at: Nanos,
     /// Most packets are full, or as long as the one before, and a division takes long itself.
     longest: Took,
@@ -73,7 +73,7 @@ impl LinkTraffic {
 }
 
 impl Link {
-    /// A packet of `bytes` comes to the queue at `at`: when it will have left the link.
+    /// A packet of `bytes` comes to the queue at `at`: returns when it is sent.
     pub(crate) fn carry(
         &mut self,
         rate: LinkRate,

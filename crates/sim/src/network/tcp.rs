@@ -63,7 +63,7 @@ impl Tcp {
     /// Segments that the receive window holds; one at least, or nothing would ever be sent.
     #[must_use]
     pub const fn window_max(&self) -> u32 {
-        // no division where there is no limit: it is asked for with every packet
+        // no division where there is no limit: it is called with every packet
         if self.receive_window_bytes >= self.segment_bytes as u64 * WINDOW_SEGMENTS_MAX as u64 {
             return WINDOW_SEGMENTS_MAX;
         }

@@ -1,8 +1,8 @@
 //! The runs of the paper, and their settings.
 //!
-//! Where the paper says nothing: a proxy stops fetching as soon as its client has left, unless it
-//! is told otherwise, and reads as fast as it can; what answering and forwarding cost the proxy
-//! itself is nothing; receivers offer what hosts of the time did.
+//! Where the paper has nothing: a proxy stops fetching as soon as its client has disconnected,
+//! unless configured otherwise, and reads as fast as it can; what answering and forwarding cost the
+//! proxy itself is nothing; receivers offer what hosts of the time did.
 
 use crate::network::link::LinkRate;
 use crate::settings::{Caching, Keep, Network, Settings};
@@ -88,9 +88,9 @@ pub enum Run {
     /// The same as the paper's validation has it: on the research network the Internet link is
     /// drained at 6 Mbit/s.
     Validation,
-    /// A proxy that stops at once when a client has left.
+    /// A proxy that stops at once when a client has disconnected.
     Proxy(Persistent, Cache),
-    /// A full proxy that goes on fetching.
+    /// A full proxy that continues fetching.
     Continue,
     /// A full proxy behind a link of 1.5 Mbit/s.
     Stop1500,

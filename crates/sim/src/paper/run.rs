@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use weir_trace::generator::{Maker, Profile};
 
-/// What is to be made.
+/// The runs to make.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// Requests of each trace.
@@ -35,9 +35,9 @@ pub struct Order {
 pub struct Progress {
     /// Requests simulated or counted.
     pub done: u64,
-    /// All that are to be.
+    /// All runs.
     pub all: u64,
-    /// What the rest will take, if it goes on as until now.
+    /// The expected time of the rest, at the rate until now.
     pub left: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ pub struct Progress {
 pub enum PaperError {
     /// The settings of a run cannot be used.
     Settings(SettingsError),
-    /// It was asked to stop.
+    /// It was stopped.
     Interrupted,
 }
 
@@ -95,8 +95,8 @@ struct Made {
     outcomes: Vec<(Run, Outcome)>,
 }
 
-/// Makes what is asked for, on so many threads. It ends early once `is_stopped` says so; `report`
-/// hears how far it is.
+/// Makes the runs, on so many threads. It ends early once `is_stopped` says so; `report` hears how
+/// far it is.
 ///
 /// # Errors
 /// [`PaperError`].

@@ -107,7 +107,7 @@ fn aborted_fetches_cost_bandwidth_and_flow_control_reduces_the_loss() {
         saved("continue") < 0.0,
         "a cache costs more bytes than it saves"
     );
-    // what is stopped is not stored, and asked for again
+    // a stopped response is not stored, and requested again
     let again = 1.0;
     assert!(saved("continue") <= saved("stop-45") + again);
     assert!(saved("stop-45") <= saved("stop-1.5") + again);

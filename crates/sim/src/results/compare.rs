@@ -62,8 +62,7 @@ impl Comparing {
         Self::with_results(settings, None)
     }
 
-    /// The same; `results` is told what each request of the run came to, not those of its
-    /// baselines.
+    /// The same; `results` gets the result of each request of the run, not those of its baselines.
     ///
     /// # Errors
     /// Settings that cannot be run.

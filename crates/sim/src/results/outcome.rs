@@ -13,7 +13,7 @@ use weir_policy::{Handling, Hit, Verdict};
 pub struct Outcome {
     /// Where the bytes passed.
     pub path: &'static str,
-    /// What was asked, and how it was answered.
+    /// The request, and how it was answered.
     pub requests: Requests,
     /// Every verdict in the words that Cache-Status and the access log use (`word` or
     /// `word/detail`), and how often it was given.
@@ -54,7 +54,7 @@ pub struct Requests {
     /// Of the hits, those answered with a response that was still arriving for another request.
     pub delayed_hits: u64,
     /// Answered with the response to another request, which they waited for: they are no hits, and
-    /// asked nothing of a server.
+    /// were not forwarded.
     pub collapsed: u64,
     /// Answered with a stored response that the origin confirmed.
     pub validated: u64,

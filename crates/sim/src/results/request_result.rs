@@ -1,4 +1,4 @@
-//! What a simulated request came to, for a caller that wants each of them and not only their sums.
+//! The result of a simulated request, for a caller that needs each of them and not only their sums.
 
 use std::fmt::Debug;
 use weir_policy::{Handling, RefuseReason, Verdict};

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_trace::{AbortedBy, Columns, Fault, Meta, Reader, Row, TraceError, WriteSummary, Writer};
 use weir_workload::output;
 
-/// Rows that are to be written when the run is over.
+/// Rows to write when the run is over.
 #[derive(Debug)]
 pub struct SimulatedRows {
     writer: Writer,
@@ -38,7 +38,7 @@ impl SimulatedRows {
         })
     }
 
-    /// What is to be told of the run's requests.
+    /// The rows of the run's requests.
     #[must_use]
     pub fn sink(&self) -> Box<dyn ResultSink> {
         Box::new(Sink(Arc::clone(&self.results)))

@@ -4,7 +4,7 @@ use super::job::Parameter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// An axis with its values, as it is asked for.
+/// An axis with its values, as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// A name that the job knows.

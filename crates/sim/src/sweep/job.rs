@@ -8,8 +8,8 @@ pub trait Job: Sync {
     /// The axes that it knows, in the order of the file's columns.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// What is the same for all runs and tells this sweep from another: the trace, the seed.
-    /// Becomes columns of words.
+    /// What is the same for all runs and distinguishes this sweep from another: the trace, the
+    /// seed. Becomes columns of words.
     fn about(&self) -> BTreeMap<String, String>;
 
     /// Makes the run of a point: a value for each of its parameters. Each run gives the same

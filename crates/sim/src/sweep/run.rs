@@ -69,12 +69,12 @@ impl From<FileError> for SweepError {
     }
 }
 
-/// The file is written anew after so long, and at the end: so much work is lost at most when the
+/// The file is rewritten after so long, and at the end: at most so much work is lost when the
 /// process is killed.
 const WRITTEN_EACH: Duration = Duration::from_secs(1);
 
 /// Makes the runs that are not in the file at `path` yet. It ends after the runs that are under way
-/// once `is_stopped` says so; `told` hears of every run.
+/// once `is_stopped` says so; `told` is called after every run.
 ///
 /// # Errors
 /// [`SweepError`]; what was made until then is kept.

@@ -27,7 +27,7 @@ fn grid(job: &dyn Job) -> Grid {
 
 const TWO: NonZero<usize> = NonZero::new(2).expect("two");
 
-/// Counts runs, and asks to stop after so many.
+/// Counts runs, and stops after so many.
 struct CountingJob<'j> {
     job: &'j HitsJob<'j>,
     runs: AtomicUsize,

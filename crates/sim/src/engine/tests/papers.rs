@@ -1,5 +1,5 @@
 //! What PROXIM (INFOCOM 1999) says of aborted fetches, on any trace in which nothing is asked for
-//! twice: where something is, a fetch that is given up can bring another request a miss.
+//! twice: where something is, a stopped fetch can cost another request a miss.
 
 use super::world::*;
 use crate::settings::{Network, Settings};

@@ -16,7 +16,7 @@ use weir_trace::Fault;
 pub struct Summary {
     /// Requests.
     pub requests: u64,
-    /// What they ask for, bytes.
+    /// The bytes of their requests.
     pub bytes: u64,
     /// Different keys.
     pub keys: u64,
@@ -58,7 +58,7 @@ impl Summary {
     }
 }
 
-/// Reads the trace and tells `each` of every batch.
+/// Reads the trace and calls `each` with every batch.
 pub(crate) fn walk(
     trace: &dyn Trace,
     mut each: impl FnMut(&[Access]) -> Result<(), TraceError>,
@@ -107,7 +107,7 @@ pub fn survey(trace: &dyn Trace, rule: KeyRule) -> Result<Summary, TraceError> {
     walk_numbered(trace, rule, drop)
 }
 
-/// Something that is told of every request in order.
+/// Something that gets every request in order.
 pub(crate) trait Listener: Send {
     fn hear(&mut self, asked: &[NumberedRequest]);
 }
@@ -118,8 +118,7 @@ impl Listener for Simulation {
     }
 }
 
-/// Reads the trace once for all of the caches, on as many threads as wanted beside the one that
-/// reads.
+/// Reads the trace once for all of the caches, on so many threads beside the one that reads.
 ///
 /// # Errors
 /// As [`survey`].
@@ -169,7 +168,7 @@ pub(crate) fn broadcast(
         walk_numbered(trace, rule, |asked| {
             let asked = Arc::new(asked);
             for way in &ways {
-                // a thread that has gone has panicked, and the scope says so at its end
+                // a thread that has ended has panicked, and the scope reports it at its end
                 let _gone = way.send(Arc::clone(&asked));
             }
         })

@@ -15,7 +15,7 @@ pub struct HitsRecord {
     pub keys_by: String,
     /// Requests.
     pub requests: u64,
-    /// What they ask for, bytes.
+    /// The bytes of their requests.
     pub bytes: u64,
     /// Different keys.
     pub keys: u64,
@@ -25,7 +25,7 @@ pub struct HitsRecord {
     pub infinite_hit_ratio: f64,
     /// Of a cache that never evicts.
     pub infinite_byte_hit_ratio: f64,
-    /// The caches, in the order in which they were asked for.
+    /// The caches, in the order of the flags.
     pub caches: Vec<CacheRecord>,
 }
 

@@ -28,7 +28,7 @@ pub struct Totals {
     pub requests: u64,
     /// Those whose response was in the cache.
     pub hits: u64,
-    /// What was asked for, bytes.
+    /// The requested bytes.
     pub bytes: u64,
     /// What of it was in the cache, bytes.
     pub hit_bytes: u64,

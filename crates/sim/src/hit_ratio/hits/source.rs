@@ -3,7 +3,7 @@
 use crate::hit_ratio::keys::Access;
 pub use weir_trace::TraceError;
 
-/// A trace that can be read from its beginning as often as wanted.
+/// A trace that can be read from its beginning any number of times.
 pub trait Trace: Sync {
     /// Its name for tables and records: a path, or what it was made from.
     fn name(&self) -> String;

@@ -16,7 +16,7 @@ pub(super) struct LruCounts {
     /// Rising.
     capacities: Vec<u64>,
     stack: Stack,
-    /// Keys larger than the smallest size, the one asked for last at the end.
+    /// Keys larger than the smallest size, the one requested last at the end.
     large: Vec<NumberedRequest>,
     /// All requests.
     asked: Weight,

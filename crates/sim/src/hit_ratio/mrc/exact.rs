@@ -88,7 +88,7 @@ fn stack_curve(kind: EvictionKind, counts: &LruCounts, capacities: &[u64]) -> Cu
     }
 }
 
-/// What was asked for and was no hit.
+/// Requested bytes that were no hit.
 pub(super) fn missed(asked: Weight, hits: Weight) -> Weight {
     Weight {
         requests: asked.requests - hits.requests,

@@ -16,7 +16,7 @@ pub struct Curves {
     pub is_by_count: bool,
     /// Requests of the whole trace.
     pub requests: u64,
-    /// What they ask for, bytes.
+    /// The bytes of their requests.
     pub bytes: u64,
     /// Different keys: of the trace, or of the sample.
     pub keys: u64,
@@ -30,7 +30,7 @@ pub struct Curves {
     pub least_miss_ratio: f64,
     /// The same of bytes.
     pub least_byte_miss_ratio: f64,
-    /// In the order in which they were asked for, reference lines last.
+    /// In the order of the flags, reference lines last.
     pub curves: Vec<Curve>,
     /// What a reader has to know.
     pub notes: Vec<String>,

@@ -12,7 +12,7 @@ use std::num::NonZero;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
 
-/// What is wanted.
+/// The curves to make.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// What a response is that comes with another size.
@@ -61,7 +61,7 @@ impl Plan {
 pub enum CurvesError {
     /// The trace cannot be read.
     Trace(TraceError),
-    /// The plan asks for what does not go together.
+    /// The plan has options that contradict each other.
     Plan(String),
 }
 

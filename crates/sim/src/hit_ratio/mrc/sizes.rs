@@ -1,4 +1,4 @@
-//! Sizes of caches as they are asked for: `1%,10%`, `64MiB`, `0.1%..100%:25`.
+//! Sizes of caches as given: `1%,10%`, `64MiB`, `0.1%..100%:25`.
 
 use std::fmt;
 use std::str::FromStr;

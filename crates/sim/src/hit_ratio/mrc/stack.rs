@@ -7,7 +7,7 @@
 //! over places that are given out in the order of requests. When they are used up the keys are
 //! moved together, so memory follows the keys and not the requests: 40 bytes a key.
 
-/// Keys in the order in which they were asked for last, each with its bytes.
+/// Keys in the order of their last request, each with its bytes.
 #[derive(Debug)]
 pub(super) struct Stack {
     /// Fenwick's sums over places, from index 1 on; they wrap.
@@ -16,7 +16,7 @@ pub(super) struct Stack {
     /// By number of key.
     place_of: Vec<u32>,
     bytes_of: Vec<u64>,
-    /// By place; [`NO_KEY`] where the key has gone on.
+    /// By place; [`NO_KEY`] where the key has moved.
     number_at: Vec<u32>,
     live: usize,
 }
@@ -57,7 +57,7 @@ impl Stack {
         self.total_bytes.wrapping_sub(sum)
     }
 
-    /// The key was asked for: it is on top from now on, with so many bytes.
+    /// The key was requested: it is on top from now on, with so many bytes.
     pub(super) fn touch(&mut self, number: u32, bytes: u64) {
         self.remove(number);
         if self.number_at.len() + 1 == self.sums.len() {
@@ -76,7 +76,7 @@ impl Stack {
         self.live += 1;
     }
 
-    /// The key leaves, if it is there.
+    /// Removes the key, if it is there.
     pub(super) fn remove(&mut self, number: u32) {
         let Some(place) = self.place(number) else {
             return;
@@ -131,7 +131,7 @@ mod tests {
         for seed in 0..10 {
             let mut chance = Chance::new(seed, 0);
             let mut stack = Stack::default();
-            // the one asked for last at the end
+            // the one requested last at the end
             let mut list: Vec<(u32, u64)> = Vec::new();
             for step in 0..6000 {
                 let number = u32::try_from(chance.below(80)).unwrap();

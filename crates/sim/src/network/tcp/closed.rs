@@ -41,9 +41,9 @@ impl Alone {
         self.tcp.segments(bytes.min(self.bytes)).max(1)
     }
 
-    /// Packets that are sent altogether if the client leaves with packet number `number` (from 1):
-    /// neither that one nor those behind it are acknowledged, but what was released before is on
-    /// its way.
+    /// Packets that are sent altogether if the client disconnects with packet number `number` (from
+    /// 1): neither that one nor those behind it are acknowledged, but what was released before is
+    /// on its way.
     pub(crate) fn packets_until_left(&self, number: u64) -> u64 {
         let acknowledged = number - 1;
         let window = (u64::from(self.window) + acknowledged).min(u64::from(self.tcp.window_max()));
@@ -63,7 +63,7 @@ impl Alone {
         grown.min(self.tcp.window_max()).max(self.window)
     }
 
-    /// When packet number `number` (from 1) has left the link, nanoseconds.
+    /// When packet number `number` (from 1) is sent, nanoseconds.
     #[must_use]
     pub fn departure_ns(&self, number: u64) -> Nanos {
         let own_bytes = self.bytes_of(number) - self.bytes_of(number - 1);
@@ -103,7 +103,7 @@ impl Alone {
     }
 }
 
-/// When the last byte of a response that is alone on its link has left the link, nanoseconds.
+/// When the last byte of a response that is alone on its link is sent, nanoseconds.
 #[must_use]
 pub fn last_departure_ns(alone: &Alone) -> Nanos {
     alone.departure_ns(alone.packets())

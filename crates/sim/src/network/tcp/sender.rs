@@ -39,7 +39,7 @@ pub(crate) struct Terms {
     pub(crate) written: u64,
     /// No more will be written.
     pub(crate) is_all: bool,
-    /// The client leaves when it has so many bytes.
+    /// The client disconnects when it has so many bytes.
     pub(crate) leaves_at: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ impl Sender {
                 self.left = Some(arrives);
                 outcome.left_at = Some(arrives);
             }
-            // a client that has left acknowledges nothing
+            // a disconnected client acknowledges nothing
             self.under_way.push_back(match self.left {
                 None => departs + terms.loop_ns,
                 Some(_) => Nanos::MAX,
