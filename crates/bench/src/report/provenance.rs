@@ -137,7 +137,7 @@ fn list(record: &Record) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// By how much links were slower than they are called; nothing without links.
+/// By how much links were slower than their nominal rate; nothing without links.
 fn links(generator: &Generator) -> String {
     let Some(slower) = generator.links_slower_share() else {
         return String::new();

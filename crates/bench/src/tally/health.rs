@@ -11,7 +11,7 @@ pub const LATE_US: u64 = 10_000;
 /// The most requests that may be late, as a share.
 pub const LATE_SHARE_MAX: f64 = 0.01;
 
-/// All links together may be slower than they are called by this share: as far as two runs of the
+/// All links together may be slower than their nominal rate by this share: as far as two runs of the
 /// Wisconsin benchmark differed that were otherwise alike (Almeida and Cao 1998, table 1: 0.6 and 2
 /// % without caching). Less is within chance.
 pub const LINK_SLOWER_SHARE_MAX: f64 = 0.02;
@@ -105,7 +105,7 @@ impl Health {
         } = self.links;
         if self.links.late_share() > LINK_SLOWER_SHARE_MAX {
             reasons.push(format!(
-                "The generator was overloaded: the clients' links were {:.1} % slower than they are called; at most {} % may be ({turns} pauses \
+                "The generator was overloaded: the clients' links were {:.1} % slower than their nominal rate; at most {} % may be ({turns} pauses \
                  of {:.1} s together took {:.1} s longer). Use more threads or machines.",
                 100.0 * self.links.late_share(),
                 100.0 * LINK_SLOWER_SHARE_MAX,

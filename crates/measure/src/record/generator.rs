@@ -40,7 +40,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// By how much all clients' links together were slower than they are called: a share; `None`
+    /// By how much all clients' links together were slower than their nominal rate: a share; `None`
     /// without links.
     #[must_use]
     pub fn links_slower_share(&self) -> Option<f64> {
