@@ -4,7 +4,7 @@ use crate::failure::{During, Failure};
 use crate::{command, root};
 use std::process::Stdio;
 
-/// Builds one program in release and asks cargo where it is.
+/// Builds one program in release and returns its path from cargo.
 ///
 /// # Errors
 /// It cannot be built.
@@ -12,7 +12,8 @@ pub fn build(what: &[&str], name: &str) -> Result<String, Failure> {
     build_for_tests(&[&["--release"], what].concat(), name)
 }
 
-/// Builds one program as tests use it, which is quickly built and slow, and asks cargo where it is.
+/// Builds one program as tests use it, which is quick to build and slow, and returns its path from
+/// cargo.
 ///
 /// # Errors
 /// It cannot be built.

@@ -32,7 +32,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The operator asked for something that cannot be.
+    /// The operator's request is impossible.
     pub fn usage(what: impl Into<String>, cause: impl fmt::Display) -> Self {
         Self::new(FailureKind::Usage, what, &cause)
     }

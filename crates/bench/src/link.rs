@@ -27,9 +27,9 @@ pub use namespace::Namespace;
 use weir_workload::whole;
 use weir_workload::{Chance, Link};
 
-/// The receive buffer of a client behind a link, in bytes, as it is asked of the kernel, which
-/// doubles it for its bookkeeping. Its bytes are read from the proxy and not yet "arrived": two
-/// packets, as a modem with a small buffer has.
+/// The receive buffer of a client behind a link, in bytes, as it is set; the kernel doubles it for
+/// its bookkeeping. Its bytes are read from the proxy and not yet "arrived": two packets, as a
+/// modem with a small buffer has.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 4096;
 
 /// The content of a packet, in bytes: Ethernet's 1500 less the heads of IP and TCP.
@@ -42,7 +42,7 @@ const QUANTUM_BYTES_MAX: usize = 65_536;
 /// be a wake-up each.
 const QUANTUM_US: u64 = 2000;
 
-/// The least retransmission timeout above the round trip, in microseconds. RFC 6298 asks for a
+/// The least retransmission timeout above the round trip, in microseconds. RFC 6298 requires a
 /// second; Linux has 200 ms.
 pub(crate) const RETRANSMISSION_US: u64 = 200_000;
 
@@ -149,8 +149,8 @@ impl Line {
         self.may_read_at_us(flow).clamp(earliest_us, now_us)
     }
 
-    /// So many bytes were read now; when the last of them has arrived. `more_follow`: as many were
-    /// there as were asked for.
+    /// So many bytes were read now; when the last of them has arrived. `more_follow`: there were as
+    /// many as requested.
     pub(crate) fn receive(
         &mut self,
         flow: &mut Flow,

@@ -9,9 +9,9 @@
 //!
 //! A stored response keeps the mark it was stored with. So a client knows without the proxy's word
 //! what it got: another request's id is a hit, its own id was forwarded, and its own id with
-//! `validated` in a 200 is stored content that the origin was asked about (a 304 updates the stored
-//! fields, RFC 9111 §3.2). A hit that the origin began after the client's own request was sent is a
-//! collapsed request: it waited for another's fetch.
+//! `validated` in a 200 is stored content that was validated at the origin (a 304 updates the
+//! stored fields, RFC 9111 §3.2). A hit that the origin began after the client's own request was
+//! sent is a collapsed request: it waited for another's fetch.
 //!
 //! Before a run each host of clients sends one request with [`PROBE`] in place of an id. The origin
 //! answers that with 200 and counts nothing.
@@ -41,7 +41,7 @@ pub struct Id {
     pub phase: u8,
     /// Which of the participants sent it, from 0.
     pub share: u32,
-    /// Which of that participant's requests it is, from 0. Numbers may begin anew with each phase.
+    /// Which of that participant's requests it is, from 0. Numbers may start again with each phase.
     pub number: u64,
 }
 

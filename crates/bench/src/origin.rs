@@ -202,7 +202,7 @@ impl OriginHandle {
     fn end(&mut self) {
         let _ended_already = self.stop.send(true);
         for thread in self.threads.drain(..) {
-            // a thread that panicked has nothing left to tell
+            // a thread that panicked has nothing to return
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! How a run is seen while it goes on: one line, rewritten in place on a terminal, a new one now
-//! and then elsewhere.
+//! The progress of a run: one line, rewritten in place on a terminal, a new one now and then
+//! elsewhere.
 //!
 //! ```text
 //! phase-2    1523/s   hit ratio 24.1 %   p99 312 ms   errors 0   1:42 left
@@ -178,7 +178,7 @@ impl<'w> Progress<'w> {
     }
 
     fn write(&mut self, text: &str) {
-        // a terminal that is gone is no failure
+        // a closed terminal is no failure
         let _ = self
             .out
             .write_all(text.as_bytes())

@@ -5,8 +5,8 @@
 //! the process tree of the proxy is summed each second, and the machine's processors and disks
 //! beside it.
 //!
-//! Linux only, as the rest of this crate. Processes come and go while they are read; one that is
-//! gone counts as nothing.
+//! Linux only, as the rest of this crate. Processes start and end while they are read; one that has
+//! ended counts as nothing.
 
 mod machine;
 mod own_threads;

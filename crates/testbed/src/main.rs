@@ -1,5 +1,5 @@
-//! Weir beside other programs: benchmarks that start proxies of several makers side by side and ask
-//! them all the same. They know a proxy by its command line and its address only.
+//! Weir beside other programs: benchmarks that start several proxies side by side and send them the
+//! same requests. They know a proxy by its command line and its address only.
 //!
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
 //! instructions; `uneven` is about links that do not match, `store-bench` about stores on disk,

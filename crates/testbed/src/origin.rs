@@ -60,7 +60,7 @@ impl Origin {
         Ok(Self { server })
     }
 
-    /// These words, and those that tell a proxy where the origin is.
+    /// These arguments, and those with the origin's address for a proxy.
     pub(crate) fn words(&self, words: &Words, host: Ipv4Addr) -> Words {
         let mut words = words.clone();
         let address = SocketAddr::from((host, self.address().port()));

@@ -18,7 +18,7 @@ use std::path::Path;
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 16;
 
-/// Hashes names; one for a whole trace, or for several that are to be compared.
+/// Hashes names; one for a whole trace, or for several to compare.
 #[derive(Clone)]
 pub struct Anonymiser {
     key: [u8; KEY_BYTES],

@@ -1,10 +1,10 @@
 //! Writes a trace in the order of arrival, whatever the order of its source.
 //!
 //! An external merge sort by replacement selection (Knuth, The Art of Computer Programming, volume
-//! 3, section 5.4.1): so many rows are held back, and the earliest of them leaves. A source that is
-//! out of order by no more than that makes one run, which is the trace. One that is further out of
-//! order makes several, in files beside the trace, and they are merged. Rows of one time keep the
-//! order of the source.
+//! 3, section 5.4.1): so many rows are held back, and the earliest of them is written. A source
+//! that is out of order by no more than that makes one run, which is the trace. One that is further
+//! out of order makes several, in files beside the trace, and they are merged. Rows of one time
+//! keep the order of the source.
 
 use super::error::{TraceError, Wrong};
 use super::file::meta::Meta;

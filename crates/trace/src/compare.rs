@@ -133,7 +133,7 @@ pub struct ExampleRow {
     pub response_time_us: Option<u64>,
 }
 
-/// What must be equal, if so wanted.
+/// What must be equal, if anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aspect {
     /// Verdicts.

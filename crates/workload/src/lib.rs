@@ -43,6 +43,6 @@ pub use site::{
 pub use stream::{ClosedAgent, Due, Schedule, Share, Stream, Zipf};
 pub use target::Target;
 
-/// Whole seconds since 1970: the resolution of an HTTP-date, and the time that everything here is
-/// told.
+/// Whole seconds since 1970: the resolution of an HTTP-date, and the time argument of everything
+/// here.
 pub use weir_semantics::Timestamp as UnixSeconds;

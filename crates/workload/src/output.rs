@@ -3,7 +3,7 @@
 //! A regular file, or a name that is free, is written as `PATH.part` and renamed once it is whole.
 //! A symbolic link is followed, and the file it names is the one that is replaced. A device or a
 //! fifo is opened and written to: it is never replaced. A directory or a socket is refused. Files
-//! in which a command goes on (a sweep, a recording in pieces) have their own rules and use
+//! that a command continues (a sweep, a recording in pieces) have their own rules and use
 //! [`replaceable`].
 
 use std::ffi::OsString;

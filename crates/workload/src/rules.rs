@@ -14,7 +14,7 @@ use crate::{Dimension, Law};
 pub struct RuleOutcome {
     /// What is ruled, for example `client machines to server machines`.
     pub rule: String,
-    /// What the rule asks for, with its unit.
+    /// What the rule requires, with its unit.
     pub required: String,
     /// What was found, with its unit.
     pub found: String,
@@ -126,7 +126,7 @@ fn outcome(rule: &str, required: String, found: String, holds: bool) -> RuleOutc
     }
 }
 
-/// As people read it: no more digits than tell it from the rule.
+/// Rounded for display: as many digits as distinguish it from the rule.
 struct Seconds(f64);
 
 impl fmt::Display for Seconds {

@@ -26,7 +26,7 @@ pub use wpb::Wpb;
 
 use serde::Serialize;
 
-/// A scenario, checked: whatever holds one may rely on what the keys' comments promise.
+/// A checked scenario: its values are as the keys' comments say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
     /// The version of the file format: [`Scenario::FORMAT`].
@@ -128,7 +128,7 @@ impl Scenario {
     /// The scenario in so much of its time, with its shape kept; `scale` says so in the result.
     ///
     /// * wpb: so many of the requests. Clients, servers and their latency stay, and so does the
-    ///   latency that misses have. (Benchmarking rules ask for ten minutes and four times the
+    ///   latency that misses have. (Benchmarking rules require ten minutes and four times the
     ///   cache; a scaled run breaks them, and is not a WPB result.)
     /// * polymix: so much of every duration, of the working set's time, of the cache that the fill
     ///   is measured by, and of the life cycles, so that as much has changed when the same point of

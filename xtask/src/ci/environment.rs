@@ -1,7 +1,7 @@
 //! The environment of the steps: without the variables that change what a test does.
 //!
 //! `WEIR_PARITY_SEEDS`, `WEIR_BLESS` and the like are for a single test that is run by hand. Left
-//! over in a shell, they would make this run test less than it says, or write files anew instead of
+//! over in a shell, they would make this run test less than it says, or rewrite files instead of
 //! comparing them.
 
 use std::process::Command;

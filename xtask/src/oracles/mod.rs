@@ -18,7 +18,7 @@ use xtask::failure::{During, Failure};
 use xtask::program;
 use xtask::workplace::Workplace;
 
-/// What is to be compared, and with what.
+/// What is compared, and with what.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     data: PathBuf,

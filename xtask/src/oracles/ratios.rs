@@ -100,7 +100,7 @@ fn simulate(weir: &Path, trace: &Path, requests: &Path, flags: &[&str]) -> Resul
     })
 }
 
-/// Objects that are asked for once, counted in the requests as the simulation takes them: records
+/// Targets that are requested once, counted in the requests as the simulation takes them: records
 /// of oracleGeneral.
 fn asked_once(requests: &[u8], has_size_in_key: bool) -> usize {
     let mut counts: BTreeMap<(&[u8], &[u8]), u64> = BTreeMap::new();

@@ -60,7 +60,7 @@ impl Tree {
         Self(files)
     }
 
-    /// Asks git for the names, so that nothing ignored is read and nothing new is overlooked.
+    /// Reads the names from git, so that nothing ignored is read and nothing new is overlooked.
     pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
         let names = git(&[
             "ls-files",

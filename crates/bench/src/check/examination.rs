@@ -1,10 +1,10 @@
 //! The examination of one response: every byte, status, length, version and validators, against
 //! what the origin would have sent.
 //!
-//! What is right follows from the scenario and the seed, so nothing is asked of the origin and
-//! nothing believed of the proxy but one thing: the mark, which says which request brought this
-//! content and which version it is. A proxy that invents marks is found by the content, which is
-//! another one for every version.
+//! What is right follows from the scenario and the seed, without a request to the origin. Of the
+//! proxy only one thing is trusted: the mark, which has the request that fetched this content, and
+//! its version. A proxy that invents marks is found by the content, which is another one for every
+//! version.
 
 use std::ops::ControlFlow;
 
@@ -29,7 +29,7 @@ pub(crate) struct SentRequest {
     pub(crate) target: Target,
     pub(crate) kind: RequestType,
     pub(crate) method: Method,
-    /// The share of the content after which the client leaves.
+    /// The share of the content after which the client disconnects.
     pub(crate) abort_at: Option<f32>,
     pub(crate) id: Id,
     /// When it was sent.
@@ -71,7 +71,7 @@ pub(crate) struct Examination {
     length: u64,
     declared: Option<u64>,
     pub(crate) received: u64,
-    /// The client leaves when it has so many bytes; all ones: it does not.
+    /// The client disconnects when it has so many bytes; all ones: it does not.
     abort_from: u64,
     mismatch: Option<Mismatch>,
     claim: Option<Claim>,
@@ -471,9 +471,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// How long after a change a response may still be used that was sent before it, in seconds.
-/// `Expires` at the time of the change leaves nothing; `max-age` goes on from when the response was
-/// sent (RFC 9111 §4.2.1), and RFC 5861 beyond that.
+/// How long after a change a response may still be used that was sent before it, in seconds. With
+/// `Expires` at the time of the change there is no lifetime; `max-age` counts from when the
+/// response was sent (RFC 9111 §4.2.1), and RFC 5861 beyond that.
 fn lifetime_beyond_change_s(described: &Representation<'_>) -> u64 {
     let mut directives = ResponseDirectives::default();
     if let Some(line) = described.cache_control {

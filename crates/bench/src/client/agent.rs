@@ -72,7 +72,7 @@ pub(crate) enum Command {
         order: Order,
         /// Open a new connection, and close the one that is there, if any.
         is_fresh: bool,
-        /// Ask that the connection be kept.
+        /// Request that the connection be kept.
         keep: bool,
     },
     /// Nothing: requests are under way, and the next one waits if there is one.

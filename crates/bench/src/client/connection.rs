@@ -42,11 +42,11 @@ pub trait Inspect {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'b> {
-    /// A request is to be made. Only on a connection that is closed or idle.
+    /// A request must be made. Only on a connection that is closed or idle.
     Ask {
         /// Its method decides whether the response has content.
         method: Method,
-        /// Did the request ask that the connection be kept?
+        /// Did the request have keep-alive?
         keep: bool,
     },
     /// The connection is there.
@@ -136,7 +136,7 @@ enum State {
 }
 
 impl Connection {
-    /// A connection whose GET is written already and asked to keep it.
+    /// A connection whose GET is written already, with keep-alive.
     #[must_use]
     pub fn with_get_sent() -> Self {
         let mut connection = Self::new();
@@ -165,9 +165,8 @@ impl Connection {
 
     /// Takes an event.
     ///
-    /// # Panics
-    /// If the driver asks while an exchange is under way, or tells of a connection that was not
-    /// begun: a mistake of ours.
+    /// # Panics If the driver calls it while an exchange is under way, or for a connection that was
+    /// not begun: a mistake of ours.
     pub fn handle(&mut self, event: Event<'_>, inspector: &mut impl Inspect) -> Command {
         match (&self.state, event) {
             (State::Closed, Event::Ask { method, keep }) => {

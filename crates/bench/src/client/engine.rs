@@ -76,8 +76,8 @@ struct Member {
     slots: Vec<usize>,
 }
 
-/// What is still to be done. Kept in a queue and not done at once: a connection that fails as soon
-/// as it is begun would otherwise have its agent begin the next one, and so on, down the stack.
+/// The remaining tasks. Kept in a queue and not done at once: a connection that fails as soon as it
+/// is begun would otherwise have its agent begin the next one, and so on, down the stack.
 #[derive(Debug)]
 enum Task {
     /// The agent of a closed loop sends its next request.
@@ -175,7 +175,7 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Does what is to be done, so many tasks at most.
+    /// Carries out tasks, so many at most.
     pub(super) fn work(&mut self, tasks_max: usize) {
         for _ in 0..tasks_max {
             let Some(task) = self.tasks.pop_front() else {
@@ -197,7 +197,7 @@ impl<'r> Engine<'r> {
     /// The run is over: what is under way or waits ends as unfinished.
     pub(super) fn end(&mut self) {
         let now_us = self.clock.now_us();
-        // what is to be done already is done, and nothing that follows from it is begun
+        // tasks that are due are carried out, and nothing that follows from them is begun
         self.is_over = true;
         while self.has_tasks() {
             self.work(TASKS_A_TURN);

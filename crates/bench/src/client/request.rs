@@ -25,7 +25,7 @@ pub(super) struct Requests {
 pub(super) struct RequestDetails {
     pub(super) id: Id,
     pub(super) agent: u32,
-    /// Ask that the connection be kept.
+    /// Request that the connection be kept.
     pub(super) keep: bool,
     /// `If-Modified-Since`.
     pub(super) modified_since: Option<Timestamp>,
@@ -247,7 +247,7 @@ mod tests {
             "GET",
             "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
         );
-        // what has no date of modification cannot be asked so
+        // a target without a date of modification cannot be requested so
         check(conditional, about(true), "GET", "\r\n");
         let reload = WorkloadRequest {
             kind: RequestType::Reload,

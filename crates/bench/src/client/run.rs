@@ -33,7 +33,7 @@ const SECOND_US: u64 = 1_000_000;
 /// Tasks between two looks at the sockets.
 const TASKS_A_ROUND: usize = 256;
 
-/// Runs one thread of clients to its end, or until `stop`. Blocks its thread, and leaves it in the
+/// Runs one thread of clients to its end, or until `stop`. Blocks its thread, which stays in the
 /// plan's namespace, if there is one. `on_second` is called once a second, between its work: it has
 /// to be quick.
 ///

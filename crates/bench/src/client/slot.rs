@@ -50,7 +50,7 @@ pub(super) struct Slot {
     /// When the pause began, and when it is over.
     pub(super) pause_from_us: u64,
     pub(super) pause_until_us: u64,
-    /// Was there more to read when the link said later? Then the link goes on as soon as it is
+    /// Was there more to read when the link said later? Then the link continues as soon as it is
     /// free, however late we look.
     pub(super) is_backlogged: bool,
     /// When silence is too long.
@@ -60,7 +60,7 @@ pub(super) struct Slot {
     pub(super) is_connecting: bool,
     /// May there be something to read?
     pub(super) is_readable: bool,
-    /// Has the other side closed? Then reading goes on until that shows.
+    /// Has the other side closed? Then reading continues until that is seen.
     pub(super) is_read_closed: bool,
     pub(super) started_us: u64,
     /// When the socket began to connect.
@@ -101,7 +101,7 @@ impl Slot {
         }
     }
 
-    /// When it wants to be woken.
+    /// When it must be woken.
     pub(super) fn wake_us(&self) -> u64 {
         self.pause_until_us.min(self.silent_at_us)
     }

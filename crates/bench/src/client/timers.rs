@@ -1,4 +1,4 @@
-//! What is to be done at which time: a heap, with at most a few entries a connection.
+//! Tasks by their time: a heap, with at most a few entries a connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 /// Never.
 pub(super) const NEVER_US: u64 = u64::MAX;
 
-/// Wake-ups by key. One that is no longer wanted is not taken out: its owner looks whether it was
-/// still waiting.
+/// Wake-ups by key. One that is not needed any more stays in the heap: its owner checks whether it
+/// was still waiting.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(u64, usize)>>,

@@ -41,13 +41,13 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Asks the run to end.
+    /// Whether the end of the run was requested.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 
-    /// Wants the run to end.
+    /// Requests the end of the run.
     pub fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }

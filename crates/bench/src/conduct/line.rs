@@ -70,8 +70,7 @@ impl LineReader {
 impl LineWriter {
     /// Sends one.
     ///
-    /// # Errors
-    /// The other side has gone, or does not read.
+    /// # Errors The other side has disconnected, or does not read.
     pub(super) fn send<M: Serialize>(&self, message: &M) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');

@@ -42,7 +42,7 @@ pub(super) enum ToMaster {
     Ready {
         /// An origin's: the address of every server of the scenario.
         servers: Vec<SocketAddr>,
-        /// What has to be done once more between `go` and the start, microseconds: clients run
+        /// Time of the work that is repeated between `go` and the start, microseconds: clients run
         /// their generators up to the first request.
         takes_us: u64,
     },
@@ -110,7 +110,7 @@ pub(super) struct OriginResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum ToParticipant {
-    /// It is not wanted.
+    /// It is refused.
     Refused {
         /// Why.
         why: String,

@@ -214,7 +214,7 @@ impl MasterSession<'_> {
     /// Reports a failure to the master.
     fn finish(self, done: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = &done {
-            // the master may be gone
+            // the master may have ended
             let _ = self.writer.send(&ToMaster::Failed(failure.clone()));
         }
         done

@@ -57,7 +57,7 @@ impl ParticipantPool {
                 }
                 Ok(_too_many) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // it has gone before it was accepted
+                // it disconnected before it was accepted
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => return Err(error),
             }
@@ -97,7 +97,7 @@ impl ParticipantPool {
         self.members[index].hello = Some(hello);
     }
 
-    /// Says why it is not wanted, and ends the connection.
+    /// Sends the reason of the refusal, and ends the connection.
     pub(super) fn refuse(&mut self, index: usize, why: &str) {
         let why = why.to_owned();
         let member = &mut self.members[index];
@@ -148,7 +148,7 @@ fn listen(mut lines: LineReader, index: usize, sender: &Sender<(usize, PoolEvent
             Ok(message) => (PoolEvent::Said(Box::new(message)), false),
             Err(error) => (PoolEvent::Gone(error.to_string()), true),
         };
-        // the receiver is gone when the run is over
+        // the receiver is dropped when the run is over
         if sender.send((index, heard)).is_err() || is_last {
             return;
         }

@@ -23,10 +23,10 @@ const HEAD_LIMITS: HeadLimits = HeadLimits {
     fields_max: 100,
 };
 
-/// Asks the proxy for the first server's answer to a probe.
+/// Sends a probe to the first server through the proxy.
 ///
-/// # Errors
-/// It does not accept, does not answer, refuses, or answers without asking the origin.
+/// # Errors It does not accept, does not respond, refuses, or responds without a request to the
+/// origin.
 pub(super) fn probe(proxy: SocketAddr, mode: Mode, servers: &[SocketAddr]) -> Result<(), Failure> {
     let request = match (mode, servers.first()) {
         // the origin is in this program's hands
@@ -44,8 +44,8 @@ pub(super) fn probe(proxy: SocketAddr, mode: Mode, servers: &[SocketAddr]) -> Re
     judge(proxy, &head)
 }
 
-/// Asks every proxy of several runs whether it is there, before the first of them: one that is not
-/// would end them after hours. A single proxy is asked by its run.
+/// Sends a probe through every proxy of several runs before the first of them: a missing one would
+/// end them after hours. A single proxy is probed by its run.
 ///
 /// The request is `OPTIONS *`, which needs no origin; any response will do.
 ///

@@ -20,13 +20,13 @@ pub(super) struct Run<'r> {
     pool: ParticipantPool,
     plan: &'r RunPlan,
     interrupt: &'r Interrupt,
-    /// The proxy's, if it is to be watched.
+    /// The proxy's, if it is watched.
     process: Option<ProxyProcess>,
     /// The participants whose result is outstanding.
     outstanding: HashSet<usize>,
     /// When the master sent `stop` to all, if the run is ended early.
     stopped_at: Option<Instant>,
-    /// What has to be done between `go` and the start.
+    /// The work between `go` and the start.
     preparation: Duration,
 }
 
@@ -162,7 +162,7 @@ impl<'r> Run<'r> {
     }
 
     /// Waits until each of them has sent a message that `is_it` accepts. Before the start, a
-    /// participant that leaves ends the run.
+    /// disconnect of a participant ends the run.
     fn until_all(
         &mut self,
         members: &[usize],
@@ -334,7 +334,7 @@ impl<'r> Run<'r> {
             );
             self.lose(member, &why, gathered);
         }
-        // those that are gone as well
+        // disconnected ones as well
         self.outstanding
             .retain(|&member| !self.pool.has_role(member, role));
     }

@@ -55,7 +55,7 @@ impl From<Shaping> for LinkShaping {
 const REACH_MAX: Duration = Duration::from_secs(5);
 
 impl Shaping {
-    /// The namespace, if there is to be one: a scenario without links needs none.
+    /// The namespace, if there is one: a scenario without links needs none.
     ///
     /// # Errors
     /// There is no proxy, it cannot be reached from a namespace, or none can be made.

@@ -137,7 +137,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // devices go with it, as soon as its last thread and socket have gone
+        // its devices are removed with it, as soon as its last thread and socket have ended
         let _ = tool("ip", &["netns", "del", &self.name], "");
     }
 }

@@ -81,7 +81,7 @@ fn lateness_of_reads_is_compensated_up_to_a_limit() {
     let now_us = arrived_us + 250_000;
     let from_us = line.went_on_at_us(flow, now_us);
     assert_eq!(from_us, now_us - MADE_GOOD_US);
-    // one that comes in time goes on then
+    // one that is in time continues then
     assert_eq!(line.went_on_at_us(flow, arrived_us), arrived_us);
 }
 

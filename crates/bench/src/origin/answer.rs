@@ -290,7 +290,7 @@ fn write_cache_control(about: &Representation<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// As long as the site wants it, name and value together.
+/// As long as the site requires, name and value together.
 fn write_cookie(bytes: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Set-Cookie: visit=");
     for _ in (b"visit=".len() as u64)..bytes.min(COOKIE_BYTES_MAX) {

@@ -48,7 +48,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// How a connection ends.
 enum End {
-    /// The peer has closed or gone, or was silent for too long.
+    /// The peer has closed or reset, or was silent for too long.
     Gone,
     /// As [`ConnectionAction`] has it.
     Ours(ConnectionAction),
@@ -188,7 +188,7 @@ impl Connection {
         Poll::Ready(self.consume(&unread, cx))
     }
 
-    /// Some bytes; `None` when the peer has gone or was silent for too long.
+    /// Some bytes; `None` when the peer has disconnected or was silent for too long.
     fn poll_read(&mut self, into: &mut [u8], cx: &mut Context<'_>) -> Poll<Option<usize>> {
         let mut buffer = ReadBuf::new(into);
         match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
@@ -272,7 +272,7 @@ impl Connection {
         }
     }
 
-    /// Tells a peer that waits for it to send the content.
+    /// Sends 100 (Continue) to a peer that waits for it.
     fn invite(&mut self, request: &RequestFacts) -> Option<End> {
         if !request.expects_continue {
             return None;
@@ -377,8 +377,8 @@ impl Connection {
         }
     }
 
-    /// Says that nothing more comes, and lets what the peer has sent pass. A peer that asked to
-    /// close the connection has sent everything.
+    /// Says that nothing more comes, and lets what the peer has sent pass. A peer whose request has
+    /// `Connection: close` has sent everything.
     async fn linger(&mut self) {
         if !self.peer_keeps && self.unread.is_empty() {
             return;

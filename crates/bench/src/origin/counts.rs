@@ -32,8 +32,7 @@ pub struct PhaseCounts {
     pub requests: u64,
     /// Those with an id that was seen for the first time.
     pub distinct: u64,
-    /// Those with an id that was seen before: a proxy tried again, or asked for a part of what it
-    /// has.
+    /// Those with an id that was seen before: a retry of the proxy, or its request for a part.
     pub repeated: u64,
     /// Those without an id, or with one that is outside of the run.
     pub without_id: u64,
@@ -57,9 +56,9 @@ pub struct PhaseCounts {
     pub not_found: u64,
     /// Responses with any other status.
     pub other: u64,
-    /// Responses cut at a random byte, as the scenario's `aborted_share` wants it.
+    /// Responses cut at a random byte, by the scenario's `aborted_share`.
     pub aborted: u64,
-    /// Responses spoilt as the scenario's fault script wants it.
+    /// Responses spoilt by the scenario's fault script.
     pub faulted: FaultCounts,
     /// Responses that the peer did not take to the end.
     pub left: u64,

@@ -1,5 +1,5 @@
-//! Impairments that the scenario asks for: how long a response is delayed, whether it is cut, which
-//! fault is injected.
+//! Impairments of the scenario: how long a response is delayed, whether it is cut, which fault is
+//! injected.
 //!
 //! Everything is drawn from (seed, id), or (seed, target) where a request has no id: a replay has
 //! the same impairments, and so has the same request sent again. Only the spans of time in which

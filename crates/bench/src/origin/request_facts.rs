@@ -1,5 +1,4 @@
-//! What a request asks of the origin, apart from its conditions: read from its head, and nothing
-//! borrowed kept.
+//! The request as the origin needs it, apart from its conditions: owned values, read from its head.
 
 use weir_semantics::{FieldLine, Method, list_elements};
 use weir_wire::{BodyLength, FramingError, RequestHead, Version, request_body};

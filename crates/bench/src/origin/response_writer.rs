@@ -17,7 +17,7 @@ use super::timer::Timer;
 use super::transmission::ConnectionAction;
 use super::worker::Worker;
 
-/// A peer that takes no byte for so long has gone.
+/// A peer that takes no byte for so long counts as disconnected.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// The rest of a response.
@@ -56,7 +56,7 @@ impl ResponseWriter {
     ///
     /// # Errors
     ///
-    /// The peer has gone, or takes nothing.
+    /// The peer has disconnected, or takes nothing.
     pub(super) fn poll(
         &mut self,
         stream: &mut TcpStream,

@@ -120,7 +120,7 @@ impl Worker {
         lock(&self.counts)
     }
 
-    /// `at` as an HTTP-date; made anew when the second is another.
+    /// `at` as an HTTP-date; formatted again for each second.
     pub(super) fn date(&self, at: UnixSeconds) -> [u8; 29] {
         let (made_for, mut text) = self.date.get();
         if made_for != at {

@@ -11,9 +11,9 @@ pub const LATE_US: u64 = 10_000;
 /// The most requests that may be late, as a share.
 pub const LATE_SHARE_MAX: f64 = 0.01;
 
-/// All links together may be slower than their nominal rate by this share: as far as two runs of the
-/// Wisconsin benchmark differed that were otherwise alike (Almeida and Cao 1998, table 1: 0.6 and 2
-/// % without caching). Less is within chance.
+/// All links together may be slower than their nominal rate by this share: the difference between
+/// two equal runs of the Wisconsin benchmark (Almeida and Cao 1998, table 1: 0.6 and 2 % without
+/// caching). Less is within chance.
 pub const LINK_SLOWER_SHARE_MAX: f64 = 0.02;
 
 /// No single link may be slower by more than this share, whatever the others do: its client would

@@ -19,7 +19,7 @@ pub enum Outcome {
     },
     /// Without an answer that could be used.
     Error(ErrorKind),
-    /// By the client itself, as the scenario wants it.
+    /// By the client itself, as the scenario requires.
     Aborted,
 }
 

@@ -17,8 +17,7 @@ pub struct RequestCounts {
     pub client: ClientSide,
     /// 200 to a request whose condition held: allowed, and a waste.
     pub condition_ignored: u64,
-    /// Hits where the request asked that no stored response be used: common, and not what the
-    /// request said.
+    /// Hits where the request forbade a stored response: common, and against the request.
     pub reload_ignored: u64,
     /// Bytes of content sent, by POST.
     pub sent_content_bytes: u64,

@@ -1,4 +1,4 @@
-//! Whether the threads of the generator had the processor they wanted.
+//! Whether the threads of the generator had the processor time that they needed.
 //!
 //! A thread that is busy all the time is late; one that waits for a processor is late as well, and
 //! looks idle. The kernel counts both (`schedstat`).

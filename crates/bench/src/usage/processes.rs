@@ -111,7 +111,7 @@ impl Processes {
         1024 * named_numbers(&text).get("VmRSS").copied().unwrap_or(0)
     }
 
-    /// `None` where we may not look, or the process has gone.
+    /// `None` without the permission to read it, or if the process has ended.
     fn bytes(&self, id: u32) -> Option<ByteCounts> {
         let text = self.read(id, "io")?;
         let numbers = named_numbers(&text);

@@ -66,12 +66,12 @@ pub(crate) fn source_address(number: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, host)
 }
 
-/// Asks once on a new connection.
+/// Sends one request on a new connection.
 pub(crate) fn get_once(to: SocketAddr, path: &str) -> io::Result<Answer> {
     get(&mut connect(to)?, path)
 }
 
-/// Asks on a connection that stays open.
+/// Sends requests on a connection that stays open.
 ///
 /// # Errors
 /// The connection broke, or the response is not framed by `Content-Length` or chunks.

@@ -1,4 +1,4 @@
-//! One client, as fast or as slow as an experiment wants it.
+//! One client, as fast or as slow as an experiment requires.
 
 use super::get::connect_from;
 use super::transfer::Transfer;
@@ -18,7 +18,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Asks for all of a response on a new connection.
+    /// Requests a whole response on a new connection.
     pub(crate) fn ask(
         to: SocketAddr,
         spec: &ResponseSpec,

@@ -17,8 +17,8 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// Asks for all of a response. One without a length is asked for in HTTP/1.0, so that no chunks
-    /// are between its bytes.
+    /// Requests a whole response. One without a length is requested in HTTP/1.0, so that its
+    /// content is not chunked.
     pub(crate) fn ask(mut stream: TcpStream, spec: &ResponseSpec) -> io::Result<Self> {
         let version = if spec.has_length { "1.1" } else { "1.0" };
         let request = format!("GET {spec} HTTP/{version}\r\nHost: origin.example\r\n\r\n");

@@ -76,7 +76,7 @@ impl Run {
     }
 }
 
-/// Asks a few times, so that the response is stored where it will be served from.
+/// Sends a few requests, so that the response is stored where it will be served from.
 ///
 /// # Errors
 /// Says what is wrong with a response.

@@ -115,7 +115,7 @@ impl GuardedProcess {
         self.wait_for(&tree, GRACE);
     }
 
-    /// Tells the child to end; kills what is there of it after `grace`.
+    /// Sends SIGTERM to the child; kills it and its children after `grace`.
     pub(crate) fn end(&mut self, grace: Duration) {
         if self.ended().is_some() {
             return;
@@ -123,7 +123,7 @@ impl GuardedProcess {
         let tree = usage::tree(self.id());
         send(self.id(), Signal::TERM);
         self.wait_for(&tree, grace);
-        // what is left of the tree that was seen before; its numbers cannot have been given away in
+        // the rest of the tree that was read before; its process ids cannot have been reused in
         // this time
         for &id in tree.iter().filter(|&&id| usage::is_running(id)) {
             send(id, Signal::KILL);

@@ -14,8 +14,8 @@ const SET_INTERFACE: Opcode = 0x4004_54ca;
 /// `IFF_TUN | IFF_NO_PI`: bare IP packets.
 const TUN_BARE: u16 = 0x1001;
 
-/// Bytes written to a socket that its peer's kernel has not acknowledged, tcp(7). The socket is to
-/// be open; of another descriptor it is nothing.
+/// Bytes written to a socket that its peer's kernel has not acknowledged, tcp(7). The socket must
+/// be open; for another descriptor it returns nothing.
 #[expect(unsafe_code, reason = "an ioctl; its meaning is in the number")]
 pub(crate) fn bytes_not_acknowledged(socket: RawFd) -> Option<u64> {
     // SAFETY: the origin names only sockets that it has open, for the time of this call; SIOCOUTQ

@@ -128,7 +128,7 @@ fn parse_device(text: &str) -> Option<Traffic> {
     })
 }
 
-/// The most memory that one process has had; 0 if it is gone.
+/// The most memory that one process has had; 0 if it has ended.
 pub(crate) fn peak_rss_kib(id: u32) -> u64 {
     number(id, "status", "VmHWM")
 }

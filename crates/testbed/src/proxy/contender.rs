@@ -142,7 +142,7 @@ pub(crate) fn names(all: &'static [Contender]) -> PossibleValuesParser {
 pub(crate) type Availability = (Vec<&'static Contender>, Vec<(String, String)>);
 
 /// Divides those of these names (all, if there are none) into those that are installed and those
-/// that are left out, with the reason; installs what is missing first when that is wanted.
+/// that are left out, with the reason; installs missing ones first if requested.
 ///
 /// # Errors
 /// A tool without which nothing can be measured is missing.

@@ -133,7 +133,7 @@ impl Server {
         self.guarded.kill();
     }
 
-    /// Tells it to end, and waits for that so long at most.
+    /// Sends SIGTERM, and waits for its end so long at most.
     pub(crate) fn end(&mut self, limit: Duration) {
         self.guarded.end(limit);
     }

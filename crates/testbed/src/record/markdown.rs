@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 use weir_measure::float;
 use weir_measure::quantile::Spread;
 
-/// What is wanted of weir, and whether it is so.
+/// A target of weir, and whether it is met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) what: String,
@@ -108,7 +108,7 @@ pub(crate) fn ratio(of: u64, to: u64) -> f64 {
     float(of) / float(to.max(1))
 }
 
-/// KiB below a megabyte, since read-ahead is promised in them; above, decimal as downloads are.
+/// KiB below a megabyte, as for the read-ahead; above, decimal as for downloads.
 pub(crate) fn bytes(count: u64) -> String {
     match count {
         0 => "0".to_owned(),

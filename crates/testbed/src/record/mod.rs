@@ -53,7 +53,7 @@ pub(crate) struct Record<B: Benchmark> {
     #[serde(default)]
     pub(crate) versions: BTreeMap<String, String>,
     pub(crate) settings: B::Options,
-    /// Whether missing programs are to be installed.
+    /// Whether to install missing programs.
     #[serde(skip)]
     pub(crate) install: bool,
     /// Proxies, and parts of the measurement, that did not take part, with the reason.
@@ -110,7 +110,7 @@ impl<B: Benchmark> Record<B> {
         outcome.map_err(|why| self.leave_out(what, &why)).ok()
     }
 
-    /// Leaves something out, and says so.
+    /// Skips something, with a message.
     fn leave_out(&mut self, what: impl Into<String>, why: &Failure) {
         let what = what.into();
         eprintln!("  {what}: {why}");

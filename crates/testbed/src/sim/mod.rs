@@ -150,7 +150,7 @@ impl Benchmark for Figures {
     }
 }
 
-/// Goes on with the record in `file`, if parts of it were measured before.
+/// Continues the record in `file`, if parts of it were measured before.
 fn resume(record: &mut Record, file: &Path) -> Result<(), Failure> {
     if !file.exists() {
         return Ok(());
@@ -193,7 +193,7 @@ fn packets(options: &Options, speed: &str, trace: &Path) -> Result<Vec<Packets>,
 }
 
 /// A trace of a hundred million requests that is in a file, and one of a tenth beside it: memory
-/// must be the same. Of half the keys, so that nearly all of them are asked for in either.
+/// must be the same. Of half the keys, so that nearly all of them are requested in either.
 fn streamed(options: &Options, weir: &str, place: &Path) -> Result<Vec<StreamedTrace>, Failure> {
     let mut all = Vec::new();
     for requests in [options.streamed / 10, options.streamed] {

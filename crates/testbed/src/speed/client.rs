@@ -66,7 +66,7 @@ impl ClientTotals {
     }
 }
 
-/// Asks the server that is named, and prints what came of it.
+/// Sends requests to the named server, and prints the result.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let scenario = options.site.scenario(options.seconds)?;
     let agents = scenario.agents();

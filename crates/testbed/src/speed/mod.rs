@@ -41,7 +41,7 @@ const SEED: u64 = 1;
 
 const CONNECTIONS: u32 = 64;
 
-/// The least rate that is wanted, as a share of wrk's.
+/// The minimum rate of the target, as a share of wrk's.
 const SHARE_WANTED: f64 = 0.8;
 
 /// The most CPU time that a response of 1 KiB may take the origin, microseconds: a core then

@@ -19,7 +19,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestPlan<'a> {
     pub(crate) to: SocketAddr,
-    /// Begins every path, so that the origin's tally tells experiments apart.
+    /// Begins every path, so that the origin's tally distinguishes experiments.
     pub(crate) prefix: &'a str,
     pub(crate) sizes: Sizes,
     /// Responses there are.
@@ -147,7 +147,7 @@ impl RequestPlan<'_> {
         Ok(received)
     }
 
-    /// One request; a connection that the proxy closed between two is opened anew.
+    /// One request; a connection that the proxy closed between two is opened again.
     fn get(
         &self,
         connection: Option<TcpStream>,

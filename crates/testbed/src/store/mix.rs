@@ -1,10 +1,11 @@
-//! What is asked for: the content types of PolyMix-3 with their sizes, and which response is asked
-//! for next.
+//! The requests: the content types of PolyMix-3 with their sizes, and the choice of the next
+//! response.
 //!
 //! Web Polygraph's third workload (2000): 65 % images, exponential of 4.5 KB in the mean; 15 %
 //! HTML, exponential of 8.5 KB; 0.5 % downloads, log-normal of 300 KB (deviation 300 KB); the rest
-//! log-normal of 25 KB (10 KB). 10.6 KB in the mean. A hot set of 1 % of the working set is asked
-//! for by 10 % of requests, the rest evenly. A response's size is a function of seed and number.
+//! log-normal of 25 KB (10 KB). 10.6 KB in the mean. A hot set of 1 % of the working set gets 10 %
+//! of the requests, the rest is requested evenly. A response's size is a function of seed and
+//! number.
 
 use std::sync::LazyLock;
 use weir_workload::{Chance, Law};

@@ -1,5 +1,6 @@
-//! The schedule of a measurement: each store is filled with misses, then all are asked in turn for
-//! what is in them, round after round, and another store of each is killed and started again.
+//! The schedule of a measurement: each store is filled with misses, then the stored responses of
+//! all are requested in turn, round after round, and another store of each is killed and started
+//! again.
 
 use super::setup::{MeasuredProxy, Setup};
 use super::{Record, restart};

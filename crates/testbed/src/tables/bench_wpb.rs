@@ -1,7 +1,7 @@
 //! The Wisconsin benchmark of all proxies, and the load until they fail: the tables of
 //! `docs/bench.md`.
 //!
-//! A command leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and
+//! A command writes a directory `records/bench-wpb-DATE` with a record for each run; ratios and
 //! means are computed by the schema's own methods.
 
 use super::newest;
@@ -132,7 +132,7 @@ fn table(set: &RunSet, scenario: &str, (name, of_all): (&str, Cell<'_>), cell: C
     out
 }
 
-/// What does not tell the proxies apart: the first phase, and all without caching.
+/// What is equal for all proxies: the first phase, and everything without caching.
 fn spread(set: &RunSet) -> String {
     let runs = set.runs.iter();
     let valid = runs.filter(|run| run.scenario_name == WPB && run.is_valid);

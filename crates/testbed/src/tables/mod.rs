@@ -60,8 +60,7 @@ const TABLES: [(&str, MakeTable); 7] = [
     }),
 ];
 
-/// `cargo xtask tables`: writes the documents anew whose tables are not those of the newest
-/// records.
+/// `cargo xtask tables`: rewrites the documents whose tables are not those of the newest records.
 pub(crate) fn run() -> Result<(), Failure> {
     let mut written = 0;
     for path in documents()? {

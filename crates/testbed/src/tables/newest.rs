@@ -29,7 +29,7 @@ pub(super) fn record<B: Benchmark>(
     })
 }
 
-/// Paths `records/NAME` of the names that are wanted.
+/// Paths `records/NAME` of these names.
 pub(super) fn records(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
     let listed = files::list(&root::directory().join("records"))?;
     let names = listed.iter().filter_map(|path| path.file_name());

@@ -13,7 +13,7 @@ const RATE_BYTES_S: u64 = 2_000_000;
 
 const LEAVES_AFTER_BYTES: u64 = 256 * 1024;
 
-/// When the origin's count is read: a proxy that goes on has all of it by then.
+/// When the origin's count is read: a proxy that continues has all of it by then.
 const COUNT_AFTER: Duration = Duration::from_secs(14);
 
 const CLIENT_MAX: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ pub(crate) struct Second {
     pub(crate) fetches: Vec<Fetch>,
 }
 
-/// The client that leaves.
+/// The client that disconnects.
 pub(crate) fn first(subject: &Subject<'_>) -> Result<Abort, String> {
     let mut reader = ask(subject)?;
     let deadline = Instant::now() + CLIENT_MAX;

@@ -18,8 +18,8 @@ use xtask::workplace::Workplace;
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
 
-/// The origin's `SO_SNDBUF`: what waits in its own kernel is not on its way yet, and is to be
-/// little.
+/// The origin's `SO_SNDBUF`: bytes that wait in its own kernel are not on their way yet, and should
+/// be few.
 const SEND_BUFFER_BYTES: usize = 32 * 1024;
 
 /// The proxies whose memory is measured: weir's, and that of the one with the least.

@@ -17,7 +17,7 @@ const SIZE_BYTES: u64 = 1_000_000;
 const STEP: Duration = Duration::from_millis(250);
 const STEP_BYTES: usize = 900;
 
-/// The client's own buffer is to be small beside what the proxy holds.
+/// The client's own buffer should be small compared with the proxy's bytes.
 const RECEIVE_BUFFER_BYTES: usize = 8 * 1024;
 
 const BEGIN_MAX: Duration = Duration::from_secs(30);

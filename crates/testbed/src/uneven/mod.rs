@@ -1,6 +1,6 @@
 //! `cargo xtask uneven`: weir beside other caching proxies where the links on its two sides are
-//! uneven: a client that leaves, one that is slow or stops, a fast one behind a slow one, thousands
-//! at once, thousands of modems, and a long path.
+//! uneven: a client that disconnects, a slow one, one that stops, a fast one that joins a slow one,
+//! thousands at once, thousands of modems, and a long path.
 //!
 //! Every proxy is a caching gateway before one [`origin`](crate::origin) that counts what is taken
 //! from it; clients are threads of this process and check every byte. The proxies run at the same
@@ -103,7 +103,7 @@ pub(crate) struct Figures {
     path: Option<LongPath>,
 }
 
-/// Connections at once, of the clients: the most that an experiment wants.
+/// Connections at once, of the clients: the maximum of all experiments.
 const CONNECTIONS_MAX: usize = 10_000;
 
 impl Benchmark for Figures {

@@ -8,8 +8,8 @@ use super::read_ahead::ReadAhead;
 use crate::proxy::contender::WEIR;
 use crate::record::markdown::{Target, bytes};
 
-/// Fetched beyond what the client that left had read; and fetched twice when the next one wants it
-/// all, which is what was in the proxy's kernel when the connection was closed.
+/// Fetched beyond what the disconnected client had read; and fetched twice when the next one
+/// requests all of it: the bytes in the proxy's kernel when the connection was closed.
 const ABORT_BYTES_MAX: u64 = 64 * 1024;
 
 /// Taken from the origin and not read by a client's program on loopback, its own buffer included.
@@ -103,7 +103,7 @@ fn memory_and_path(record: &Record) -> Vec<Target> {
             targets.push(Target::new(what, growth <= MEMORY_GROWTH_MAX));
         }
     }
-    // of a connection that was used before no speed is promised: docs/uneven.md says why
+    // there is no target for the speed of a reused connection: docs/uneven.md explains why
     for side in [Side::Client, Side::NextHop] {
         let path = record.figures.path.as_ref();
         if let Some(ratio) = path.and_then(|path| path.speed_ratio(side)) {

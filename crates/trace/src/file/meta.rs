@@ -21,12 +21,12 @@ pub struct Meta {
     pub source: String,
     /// What became of names.
     pub anonymisation: Anonymisation,
-    /// Which key hashed them: two traces with the same one can be compared. It does not tell the
-    /// key.
+    /// Which key hashed them: two traces with the same one can be compared. It does not disclose
+    /// the key.
     pub key_id: Option<String>,
     /// The seed of a trace that was made up.
     pub seed: Option<u64>,
-    /// Whatever else is to be said.
+    /// Other remarks.
     pub note: String,
     /// What the source had and the trace has not: how many lines or packets, by reason.
     pub dropped: BTreeMap<String, u64>,

@@ -53,7 +53,7 @@ fn types(column_type: ColumnType) -> (Physical, Option<LogicalType>) {
     }
 }
 
-/// How it is written. Snappy: every reader has it, and it is pure Rust here; zstd would want a C
+/// How it is written. Snappy: every reader has it, and it is pure Rust here; zstd would need a C
 /// compiler.
 pub(super) fn properties() -> WriterProperties {
     let path = |column: Column| ColumnPath::from(column.name());

@@ -4,7 +4,7 @@
 //! metadata; and over everything in the footer that is used to read the file (lengths, places,
 //! checksums, what the trace says about itself) goes the seal. A reader checks the seal when it
 //! opens the file and each chunk before it decodes it. Another program that rewrites the file
-//! leaves its own name in it, and then there is no seal to check.
+//! writes its own name into it, and then there is no seal to check.
 
 use super::schema::WRITTEN_BY_US;
 use crate::error::Wrong;

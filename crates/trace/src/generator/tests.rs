@@ -154,7 +154,7 @@ fn trace_taken_in_parts_equals_the_whole_trace() {
     let mut maker = Maker::new(&profile("modem-1997"), 4000, 3);
     let mut parts = Vec::new();
     for length in [1, 999, 0, 1234, 4000] {
-        // a copy goes on as the original does
+        // a copy continues as the original does
         let copy: Vec<Row> = maker.clone().take(10).collect();
         let part: Vec<Row> = maker.by_ref().take(length).collect();
         assert_eq!(

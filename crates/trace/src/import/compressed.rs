@@ -23,7 +23,7 @@ pub enum Compression {
     Unread(&'static str),
 }
 
-/// Bytes that tell how a source is compressed.
+/// Bytes by which the compression of a source is recognised.
 pub(crate) const MAGIC_BYTES: usize = 6;
 
 /// Bytes that are uncompressed at a time.

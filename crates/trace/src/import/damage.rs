@@ -37,7 +37,7 @@ pub struct Damage {
     pub place: Place,
     /// What is wrong there, with the value: a fragment.
     pub what: String,
-    /// The kind of damage, one of [`reason`]: what it is counted by if the caller goes on.
+    /// The kind of damage, one of [`reason`]: under which it is counted if the caller continues.
     pub reason: &'static str,
     /// What the caller can pass to go on: a fragment, if there is more than [`Damage::HINT_SKIP`].
     pub hint: Option<String>,
@@ -117,7 +117,7 @@ pub mod reason {
     pub const NO_REQUEST: &str = "no-request";
     /// Answered by the browser's own cache: nothing went over a network.
     pub const BROWSER_CACHE: &str = "browser-cache";
-    /// The size is missing, and such items are not wanted.
+    /// The size is missing, and such items are skipped.
     pub const MISSING_SIZE: &str = "missing-size";
     /// A request of a proxy that none of its clients was waiting for.
     pub const NEXT_HOP: &str = "next-hop-without-client";

@@ -1,8 +1,8 @@
 //! From heads to columns: what the field lines of a request and of its response say, as a trace has
 //! it.
 //!
-//! The readings are those of `weir-semantics`, which the live cache uses too; only what it has no
-//! need to tell apart (which directives were written at all) is read here. A column is set when its
+//! The readings are those of `weir-semantics`, which the live cache uses too; only facts that it
+//! does not need (which directives were written at all) are read here. A column is set when its
 //! head was seen, also to "no": `None` stays for heads that were not seen.
 
 mod directives;

@@ -111,7 +111,7 @@ fn by_lines(text: &[u8], is_all: bool) -> Option<Format> {
     None
 }
 
-/// Bytes that are looked at to tell a format.
+/// Bytes by which a format is recognised.
 const SNIFF_BYTES: usize = 64 * 1024;
 
 /// Lines that are looked at.

@@ -1,9 +1,9 @@
 //! HAR 1.2, the archives that browsers write (<http://www.softwareishard.com/blog/har-12-spec/>),
 //! and 1.1, which lacks a few fields.
 //!
-//! `startedDateTime` is when the browser wanted it: its own queue and the look-up of the name lie
-//! between that and the request. `connect` has the TLS handshake in it, `ssl` says how much. A size
-//! of -1 is not known.
+//! `startedDateTime` is when the browser began with it: its own queue and the look-up of the name
+//! come before the request. `connect` has the TLS handshake in it, `ssl` says how much. A size of
+//! -1 is not known.
 //!
 //! What we read in another way than it is written: `connection` of Firebug and Firefox is the
 //! server's port; the `bodySize` of their 304s is that of what they had stored; a value with line
@@ -150,7 +150,7 @@ impl<R: BufRead> ItemSource for Har<'_, R> {
     }
 }
 
-/// The phases one after the other, in microseconds from when the browser wanted it.
+/// The phases one after the other, in microseconds from that time.
 fn times(row: &mut Row, timings: &Timings, total: Option<f64>) {
     let phase = |ms| us(ms).unwrap_or(0);
     let connect = us(timings.connect).filter(|&us| us > 0);

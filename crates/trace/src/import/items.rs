@@ -11,8 +11,7 @@ pub(crate) trait ItemSource {
 
 /// Why an item makes no row.
 pub(crate) enum NoRow {
-    /// It is well-formed, and no transaction of the kind that is wanted
-    /// ([`reason`](super::reason)).
+    /// It is well-formed, and no transaction of the accepted kind ([`reason`](super::reason)).
     Dropped(&'static str),
     /// It cannot be read.
     Damage(Damage),

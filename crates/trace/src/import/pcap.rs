@@ -24,7 +24,7 @@
 //! * **Responses** without a request become no row, as their target is not known; they are counted.
 //! * **Both sides of a proxy** in one capture give the rows of both, each transaction twice: once
 //!   from the client to the proxy, once from the proxy to the server, whose client is the proxy.
-//!   Told where the proxy is ([`Settings::proxy`]), [`open`](super::open) joins them.
+//!   With the address of the proxy ([`Settings::proxy`]), [`open`](super::open) joins them.
 //!
 //! What is deliberately absent: TLS, HTTP/2, fragments of IP, and TCP headers that PPP has
 //! compressed; each is counted.

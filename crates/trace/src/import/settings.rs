@@ -1,4 +1,4 @@
-//! How a source is to be read.
+//! The settings for reading a source.
 
 use super::hide::Hide;
 use std::fmt;

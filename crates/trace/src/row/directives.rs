@@ -171,7 +171,7 @@ impl ResponseBit {
     }
 
     /// The bits of directives that were read from a targeted field (RFC 9213). Of `private` they do
-    /// not tell whether it named fields.
+    /// not record whether it named fields.
     pub(crate) fn of_targeted(said: ResponseDirectives) -> u32 {
         let is_said = |directive: &&ResponseDirective| {
             **directive != ResponseDirective::PrivateFields && said.get(**directive).is_some()

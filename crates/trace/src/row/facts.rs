@@ -55,8 +55,7 @@ impl Row {
     /// trace does not say counts as absent.
     ///
     /// A trace has no Content-Range: a 206 to a single range counts as the part that was requested.
-    /// Where the trace does not tell the length of the whole, it is known if all from a place on
-    /// was requested.
+    /// Where the trace does not have the complete length, it is known if the range was open-ended.
     #[must_use]
     pub fn response_facts(&self) -> Option<ResponseFacts> {
         Some(self.response_facts_by(self.status?))

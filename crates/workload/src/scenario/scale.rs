@@ -1,5 +1,4 @@
-//! A scenario in less time. What keeps its shape and what does not is promised at
-//! [`Scenario::scaled`].
+//! A scenario in less time. [`Scenario::scaled`] says what keeps its shape and what does not.
 
 use super::{Hits, PolyMix, Scenario, Web, Workload, Wpb};
 use crate::number::whole;

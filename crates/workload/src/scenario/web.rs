@@ -54,7 +54,7 @@ pub struct Web {
     pub cache_control: Vec<CacheControl>,
     /// Seconds of the lifetimes that they give.
     pub lifetime: Law,
-    /// When a target changes, whatever its lifetime promised.
+    /// When a target changes, whatever its lifetime.
     pub life_cycle: LifeCycle,
     /// Which targets have validators.
     pub validators: Validators,

@@ -75,6 +75,6 @@ impl WpbSite {
 /// and not which; the benchmark was written that autumn.
 const MODIFIED: UnixSeconds = UnixSeconds(873_072_000);
 
-/// The longest path, in bytes: with the rest of the line within the 8000 that RFC 9112 §3 asks
-/// recipients for.
+/// The longest path, in bytes: with the rest of the line within the 8000 that RFC 9112 §3
+/// recommends to recipients.
 const PATH_BYTES_MAX: u64 = 4096;

@@ -10,9 +10,10 @@
 //!   that world's working set or to produce the next one, whether the request is special
 //!   (conditional, a reload, another method than GET), and whether it hangs up midway.
 //!
-//! Polygraph's client processes tell each other which ids exist. Here every participant generates
-//! the whole schedule and keeps its own robots, so that all know the same ids, and replays are
-//! alike however the robots are spread. What is kept is 32 bytes a world and a byte a robot.
+//! Polygraph's client processes report to each other which ids exist. Here every participant
+//! generates the whole schedule and keeps its own robots, so that all know the same ids, and
+//! replays are alike however the robots are spread. What is kept is 32 bytes a world and a byte a
+//! robot.
 
 mod fill;
 mod request_mix;

@@ -12,7 +12,7 @@ use crate::tidy::source::rust_text::{Source, is_word_at};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest circle of each crate that has one, modules; none may have more than five. A number
-/// is to be lowered with the circle, and never raised.
+/// must be lowered with the circle, and never raised.
 const LIMITS: [(&str, usize); 12] = [
     ("bench", 3),
     ("cli", 4),

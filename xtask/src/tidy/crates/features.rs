@@ -1,6 +1,6 @@
 //! The program alone is built with the same features of its dependencies as the workspace.
 //!
-//! Cargo unites the features that the chosen packages want. If one member wants more of a
+//! Cargo unites the features of the chosen packages. If one member enables more features of a
 //! dependency than the program does, then `make run` after `cargo build --release` compiles that
 //! dependency, and everything above it, once more.
 

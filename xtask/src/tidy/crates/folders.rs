@@ -4,11 +4,10 @@ use crate::tidy::complaint::Complaint;
 use crate::tidy::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Modules side by side in one folder; more ask for folders by topic. `x.rs` and `x/` are one.
+/// Modules side by side in one folder; more need folders by topic. `x.rs` and `x/` are one.
 const MODULES_MAX: usize = 15;
 
-/// Folders that may have more, for now. A number is to be lowered with the folder, and never
-/// raised.
+/// Folders that may have more, for now. A number must be lowered with the folder, and never raised.
 const LIMITS: [(&str, usize); 1] = [("crates/bench/src/report", 17)];
 
 fn limit(folder: &str) -> usize {

@@ -63,7 +63,7 @@ impl Metadata {
     }
 }
 
-/// Asks cargo, for the platform of this machine only: nothing is downloaded for others.
+/// Runs cargo for the platform of this machine only: nothing is downloaded for others.
 pub(crate) fn read() -> Result<Metadata, Failure> {
     let mut command = root::cargo();
     command.args(["metadata", "--format-version", "1", "--locked"]);

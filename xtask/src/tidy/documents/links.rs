@@ -60,7 +60,7 @@ fn is_relative(target: &str) -> bool {
     !has_scheme && !target.starts_with('/')
 }
 
-/// `path` as seen from the directory of `from`; `None` when it leaves the repository.
+/// `path` as seen from the directory of `from`; `None` when it points outside the repository.
 fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

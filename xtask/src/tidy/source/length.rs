@@ -3,8 +3,8 @@
 use crate::tidy::complaint::Complaint;
 use crate::tidy::tree::File;
 
-/// The guide asks around 500 lines and wants an answer near 1000; this is where an answer has to be
-/// written down.
+/// The guide questions files of 500 lines, and those near 1000 need a reason; beyond this number
+/// the reason must be written down.
 const LINES_MAX: usize = 700;
 
 /// How far down the answer may stand.

@@ -3,7 +3,7 @@
 //!
 //! This is a small scanner and no parser: it knows comments (nested), strings (raw ones too),
 //! characters and lifetimes, and finds the item behind a `#[cfg(test)]` by its braces. That is
-//! enough to tell `std::` in code from `std::` in prose.
+//! enough to distinguish `std::` in code from `std::` in prose.
 
 use crate::tidy::tree::File;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! White space that an editor leaves behind.
+//! White space left by an editor.
 
 use crate::tidy::complaint::Complaint;
 use crate::tidy::tree::File;

@@ -116,7 +116,7 @@ impl Engine<'_> {
         self.tell(key, Event::Connected);
     }
 
-    /// Tells the connection, and does what it says.
+    /// Reports an event to the connection, and carries out its commands.
     pub(super) fn tell(&mut self, key: usize, event: Event<'_>) {
         let slot = &mut self.slots[key];
         if event == Event::Connected {
@@ -154,7 +154,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The exchange is to be ended; until then nothing moves on its connection.
+    /// The exchange must end; until then its connection is not used.
     pub(super) fn end_exchange(&mut self, key: usize, ending: Ending, keep: bool, at_us: u64) {
         self.slots[key].pause(Pause::Arrive { ending, keep }, at_us, NEVER_US);
         self.tasks.push_back(Task::Finish {

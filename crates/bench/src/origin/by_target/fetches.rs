@@ -94,8 +94,8 @@ impl Fetches {
         }
     }
 
-    /// Asks the kernel about a fetch for the last time: its socket carries another response now, or
-    /// is about to be closed.
+    /// Reads the kernel's count of a fetch for the last time: its socket carries another response
+    /// now, or is about to be closed.
     pub(in crate::origin) fn settle(
         &mut self,
         fetch: usize,

@@ -115,8 +115,7 @@ pub(in crate::report) fn usage(comparison: &Comparison<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The load that an open loop wanted, by phase; nothing for a closed loop, which wants what it
-/// gets.
+/// The load of an open loop's schedule, by phase; nothing for a closed loop, which has none.
 fn offered(comparison: &Comparison<'_>) -> Option<Line> {
     let chosen = comparison.chosen();
     let (_, run) = chosen.first()?;

@@ -2,7 +2,7 @@
 //! installed, with one report at the end.
 //!
 //! Proxies live on one core; the clients, the origin and this process on the other. Every run has a
-//! freshly started proxy with an empty store, as the Wisconsin Proxy Benchmark asks for. Where
+//! freshly started proxy with an empty store, as the Wisconsin Proxy Benchmark requires. Where
 //! clients mostly wait (its servers take three seconds, its modems longer) all proxies run at the
 //! same time, each with clients and an origin of its own: the load of all of them is a small part
 //! of a core, and a disturbance of the machine affects all. Scenarios that keep a proxy busy run
@@ -23,7 +23,7 @@ use plan::{PLANS, Plan};
 use std::path::PathBuf;
 use xtask::failure::Failure;
 
-/// What is asked for.
+/// The requests.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// What is run: one of `weir bench scenarios`
@@ -87,9 +87,9 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
         ..Contender::NONE.with(FOLDER)
     },
     Contender {
-        // its store is memory: that on disk is deprecated. It was asked once before there was an
-        // origin, to see that it is up, and would refuse the first requests for that, if it held
-        // that against the origin
+        // its store is memory: that on disk is deprecated. A request was sent through it before
+        // there was an origin, to see that it is up; it would refuse the first requests if that
+        // counted against the origin
         arguments: "-s malloc,@CACHE_MIB@M -p thread_pools=1 -p thread_pool_max=2000 -p vsl_space=8M \
                     -p backend_remote_error_holddown=0 -p backend_local_error_holddown=0",
         ..Contender::VARNISH.with(FOLDER)

@@ -116,7 +116,7 @@ pub(super) struct Creator {
 }
 
 impl Entry {
-    /// When the browser wanted it.
+    /// When the browser began with it.
     pub(super) fn began(&self) -> Option<jiff::Timestamp> {
         self.started_date_time.parse().ok()
     }

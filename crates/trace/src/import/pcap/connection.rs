@@ -409,7 +409,7 @@ impl Connection {
         true
     }
 
-    /// Reads both streams, turn by turn, until neither goes on.
+    /// Reads both streams in turn, until neither has more.
     fn go_on(&mut self, context: &mut ImportContext<'_>, is_impatient: bool) {
         let Some(exchange) = &mut self.exchange else {
             return;

@@ -24,7 +24,7 @@ pub(super) struct ImportContext<'a> {
     pub(super) hide: &'a dyn Hide,
     pub(super) window: Window,
     pub(super) counts: Counts,
-    /// Nothing more comes in time: what waits for something goes on without.
+    /// Nothing more is received in time: transactions that wait continue without it.
     pub(super) is_impatient: bool,
 }
 

@@ -52,6 +52,6 @@ pub const LINGER_S: i64 = 240;
 /// How often connections are looked at for that, seconds.
 pub const SWEEP_S: i64 = 10;
 
-/// The most rows that wait for one that began before them and is not over. Then the first leaves,
-/// and rows that come after it although they began before it are counted as out of order.
+/// The most rows that wait for one that began before them and is not over. Then the first is
+/// written, and later rows that began before it are counted as out of order.
 pub const ROWS_HELD_MAX: usize = 65_536;

@@ -25,7 +25,7 @@ pub(super) struct Transaction {
     pub(super) head_end: u32,
     /// What the request acknowledged of the responses: its own begins there or later.
     pub(super) acknowledgement: Option<u32>,
-    /// It wants another protocol on its connection.
+    /// It requests another protocol on its connection.
     pub(super) upgrades: bool,
     /// It has no version, and the response has no head.
     pub(super) is_http09: bool,
@@ -223,7 +223,7 @@ pub(super) fn is_persistent(version: Version, fields: &[FieldLine<'_>]) -> bool 
     }
 }
 
-/// Whether a request wants another protocol on its connection (RFC 9110 §7.8).
+/// Whether a request is for another protocol on its connection (RFC 9110 §7.8).
 pub(super) fn upgrades(head: &RequestHead<'_, '_>) -> bool {
     ConnectionOptions::gather(head.fields).upgrade && line_named(head.fields, "upgrade").is_some()
 }

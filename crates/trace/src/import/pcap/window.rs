@@ -1,8 +1,8 @@
 //! Rows in order of arrival.
 //!
-//! Transactions end in another order than they begin. A row leaves when no transaction is open that
-//! began before it, or when too many wait ([`ROWS_HELD_MAX`]): one long download does not hold up a
-//! whole trace.
+//! Transactions end in another order than they begin. A row is written when no transaction is open
+//! that began before it, or when too many wait ([`ROWS_HELD_MAX`]): one long download does not
+//! delay a whole trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 

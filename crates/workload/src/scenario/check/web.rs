@@ -93,5 +93,5 @@ fn check_validators(shares: &Validators) -> Checked {
     )
 }
 
-/// Targets that are requested by popularity: more than a run can tell apart.
+/// Targets that are requested by popularity: more than a run can distinguish.
 const TARGETS_MAX: u64 = 1 << 32;

@@ -5,7 +5,7 @@ use crate::request::{Method, RequestType, WorkloadRequest};
 use crate::stream::abort_point;
 use crate::{Chance, PolyMix, Scenario, Target};
 
-/// The shares by which each request is decided anew.
+/// The shares by which each request is decided.
 #[derive(Clone, Debug)]
 pub(super) struct RequestMix {
     /// The kinds that are requested directly, with the sum of the shares up to and with each.

@@ -54,7 +54,7 @@ impl World {
         Some(ids.start + chance.below(ids.end - ids.start))
     }
 
-    /// From now on the working set keeps its size, and its oldest id leaves it when a new one is
+    /// From now on the working set keeps its size, and its oldest id is removed when a new one is
     /// produced.
     pub(super) fn freeze(&mut self, popularity: Popularity, chance: &mut Chance) {
         if self.window.is_none() {
@@ -76,7 +76,7 @@ impl World {
         self.hot_at..self.hot_at + width
     }
 
-    /// The hot set is drawn anew when its first id has left the working set.
+    /// The hot set is chosen again when its first id was removed from the working set.
     fn keep_hot_inside(&mut self, popularity: Popularity, chance: &mut Chance) {
         if self.window.is_some() && self.hot_at < self.working_set().start {
             self.draw_hot(popularity, chance);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn world_takes_at_most_32_bytes() {
-        // the crate's promise: seven million ids take no more room than seven
+        // a guarantee of the crate: seven million ids take no more room than seven
         assert!(size_of::<World>() <= 32);
         assert!(!std::mem::needs_drop::<World>(), "it owns no heap memory");
     }

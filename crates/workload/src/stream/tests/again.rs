@@ -1,4 +1,4 @@
-//! Whether a request is for something that was asked for before.
+//! Whether a request is for a target that was requested before.
 
 use std::collections::BTreeSet;
 

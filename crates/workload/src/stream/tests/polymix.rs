@@ -63,7 +63,7 @@ impl Run {
         }
     }
 
-    /// Of those in the phase, how many were asked for before, by anyone.
+    /// Of those in the phase, how many were requested before, by any client.
     fn repeats(&self, phase: &str) -> usize {
         let phase = self.phase(phase);
         let mut seen = BTreeSet::new();

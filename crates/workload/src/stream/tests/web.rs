@@ -71,7 +71,7 @@ fn counts(all: &[Due]) -> BTreeMap<Target, usize> {
     counts
 }
 
-/// Content delivery traces of the web class: 66 to 72 % of the targets are asked for once, and a
+/// Content delivery traces of the web class: 66 to 72 % of the targets are requested once, and a
 /// target ten to twelve times in the mean.
 #[test]
 fn popularity_has_the_one_hit_share_and_mean_of_real_traces() {

@@ -262,7 +262,7 @@ impl Exchange {
         }
     }
 
-    /// The oldest transaction leaves.
+    /// The oldest transaction is finished.
     pub(super) fn take_front(&mut self) -> Option<Transaction> {
         let front = self.pending.pop_front()?;
         self.pending_bytes -= front.head.len();

@@ -34,7 +34,7 @@ const OPTION_OFFSET: u16 = 14;
 pub(in crate::import::pcap) struct Blocks {
     order: Order,
     interfaces: Vec<Interface>,
-    /// The first block's type was read already, to tell the format.
+    /// The first block's type was read already, to recognise the format.
     at_beginning: bool,
 }
 

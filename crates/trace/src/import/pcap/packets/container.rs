@@ -1,4 +1,4 @@
-//! Capture files: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), told apart
+//! Capture files: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), recognised
 //! by their first bytes.
 //!
 //! Read by hand: two small formats, streamed with one packet in memory, and a fault is named with

@@ -8,7 +8,7 @@ pub(in crate::import::pcap) struct Frame<'a> {
     /// When it was captured, microseconds since 1970; `None` where the block has no time (Simple
     /// Packet Block).
     pub(in crate::import::pcap) time_us: Option<i64>,
-    /// How its first header is to be read.
+    /// The format of its first header.
     pub(in crate::import::pcap) link: Link,
     /// How long it was on the wire, bytes; never less than what was captured.
     pub(in crate::import::pcap) wire_bytes: usize,

@@ -6,7 +6,7 @@
 
 use crate::import::pcap::packets::decode::NotTcp;
 
-/// How the first header of a packet is to be read.
+/// The format of the first header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import::pcap) enum Link {
     /// Ethernet, with any number of VLAN tags (LINKTYPE 1).
