@@ -59,9 +59,8 @@ enum Outcome {
     Shared(StoredResponse),
     /// What was stored is up to date: look again.
     LookAgain,
-    /// It asks for itself.
+    /// It is forwarded by itself, also if the leader failed: in the proxy a follower takes over.
     Alone,
-    Failed(Failure),
 }
 
 const ALONE: Forwarding = Forwarding {
@@ -159,7 +158,7 @@ impl Cache {
             (Some(Command::Answer(RefuseReason::MustRevalidate)), _) => turn.refuse(504),
             _ => turn.refuse(502),
         }
-        Outcome::Failed(failure)
+        Outcome::Alone
     }
 
     fn respond(
@@ -193,10 +192,7 @@ impl Cache {
         for command in commands.iter() {
             match (command, stored) {
                 (Command::Relay, _) => turn.relay(told),
-                (Command::Serve(_), Some((stored, _))) => {
-                    turn.serve(stored);
-                    outcome = Outcome::Failed(Failure::Disconnected);
-                }
+                (Command::Serve(_), Some((stored, _))) => turn.serve(stored),
                 (Command::Store(facts), _) => outcome = self.store(turn, told, facts),
                 (Command::Combine(facts), Some((stored, Some(merging)))) => {
                     let joined = stored.updated(merging, facts, told, &turn.lines, turn.now);
@@ -271,9 +267,6 @@ impl Cache {
     /// A request that waited for another's response has it, or asks for itself.
     fn follow(&mut self, turn: &mut Turn<'_>, pending: &Pending, outcome: Outcome) {
         match outcome {
-            Outcome::Failed(failure) => {
-                self.fail(turn, failure, pending.stored.as_ref());
-            }
             Outcome::Alone => {
                 self.forward(turn, pending);
             }
