@@ -162,9 +162,15 @@ impl Transaction {
         response: &ResponseFacts,
     ) -> Result<(), NotStored> {
         match self.storing_for(&self.request_for_whole(), now, rules, response) {
-            Err(why @ (NotStored::Rule(NotStorable::Authorization) | NotStored::SetCookie)) => {
-                Err(why)
-            }
+            // the field that decides may be one that only the stored response has (RFC 9213)
+            Err(
+                why @ (NotStored::Rule(
+                    NotStorable::ResponseNoStore
+                    | NotStorable::Private
+                    | NotStorable::Authorization,
+                )
+                | NotStored::SetCookie),
+            ) => Err(why),
             _ => Ok(()),
         }
     }
