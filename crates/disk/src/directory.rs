@@ -153,18 +153,23 @@ impl Directory {
 
     /// Takes one record out of the index, in this process only.
     pub(crate) fn forget(&self, key: Digest, record: RecordId) {
-        let Some(segment) = self.segments.numbered(record.segment) else {
-            return;
-        };
-        let place = Place::new(segment.slot, record.offset, 0);
-        if self
-            .index
-            .peek(key)
-            .is_some_and(|(found, _)| found.is_at(place))
-        {
+        if let Some(place) = self.place_in_index(key, record) {
             self.forgotten.remember(key);
             self.index.remove_at(key, place);
         }
+    }
+
+    /// Whether the index has `record` for `key`.
+    pub(crate) fn is_found(&self, key: Digest, record: RecordId) -> bool {
+        self.place_in_index(key, record).is_some()
+    }
+
+    /// The place of `record`, if the index has that for `key`.
+    fn place_in_index(&self, key: Digest, record: RecordId) -> Option<Place> {
+        let segment = self.segments.numbered(record.segment)?;
+        let place = Place::new(segment.slot, record.offset, 0);
+        let (found, _) = self.index.peek(key)?;
+        found.is_at(place).then_some(place)
     }
 
     /// Bytes of `segment` at `offset` did not verify; what they belong to is not found any more.

@@ -174,11 +174,12 @@ impl Disk {
         }
     }
 
-    /// Stores a small response: written later by a thread, found from then on. `Ok` does not
-    /// guarantee that it is written.
+    /// Stores a small response: a thread writes it later, and it is found from then on. `Ok` does
+    /// not guarantee that it is written. If it is not, the older record of its key is forgotten.
     ///
     /// # Errors
-    /// Why it is not stored.
+    /// Why it is not stored. The older record of its key is still found then: see
+    /// [`Self::forget_older`].
     pub fn append(&self, new: NewRecord) -> Result<(), Refused> {
         let directory = self.home(new.key);
         let appended = append(directory, new);
@@ -297,6 +298,28 @@ impl Disk {
     /// may be found again.
     pub fn forget_key(&self, key: Digest) {
         self.home(key).forget_key(key);
+    }
+
+    /// Drops what is stored or waits to be written under `key`, for a newer response that is not
+    /// stored: the older one must not be found in its place. Not durable: after a restart it may be
+    /// found again, as if the process had ended before the newer one came.
+    pub fn forget_older(&self, key: Digest) {
+        let directory = self.home(key);
+        if directory.queue.is_pending(key) {
+            // what waits would be found once it is written: only a purge refuses it
+            drop(self.purge(key));
+        } else if directory.may_hold(key) {
+            directory.forget_key(key);
+        }
+    }
+
+    /// Whether `record` is what is found under `key`, and no other record of that key waits to be
+    /// written.
+    #[must_use]
+    pub fn is_newest(&self, key: Digest, record: RecordId) -> bool {
+        let directory = self.home(key);
+        // the queue first: what leaves it between the two is in the index
+        !directory.queue.is_pending(key) && directory.is_found(key, record)
     }
 
     /// Counters and gauges.

@@ -6,7 +6,7 @@ use crate::record::{Line, Record, ResponseRecord, RulesRecord, variant_key};
 use crate::resource::VaryRule;
 use crate::stored::StoredResponse;
 use std::sync::Arc;
-use weir_disk::{Disk, LoadedRecord, ReadError};
+use weir_disk::{Disk, LoadedRecord, ReadError, RecordId};
 use weir_policy::{Digest, Missing, Now};
 
 /// A look-up on disk: what is purged from now on is not found by it.
@@ -74,7 +74,9 @@ impl DiskLookup {
         };
         match record {
             (Record::Response(record), loaded) => self.found(record, &loaded, None),
-            (Record::Rules(rules), _) => self.choose(now, rules, selecting).await,
+            (Record::Rules(rules), loaded) => {
+                self.choose(now, rules, loaded.record, selecting).await
+            }
         }
     }
 
@@ -83,6 +85,7 @@ impl DiskLookup {
         self,
         now: Now,
         rules: RulesRecord,
+        rules_id: RecordId,
         selecting: &dyn Fn(&VaryRule) -> Digest,
     ) -> DiskLookupResult {
         let secret = self.disk.secret();
@@ -92,7 +95,7 @@ impl DiskLookup {
             match self.load(key, now).await {
                 Ok(Some((Record::Response(record), loaded))) => {
                     let vary = (rule.clone(), selecting, rules.line);
-                    return self.found(record, &loaded, Some(vary));
+                    return self.found(record, &loaded, Some((vary, rules_id)));
                 }
                 Ok(Some((Record::Rules(_), _))) => {
                     return DiskLookupResult::Unusable(Unusable::Corrupt);
@@ -131,12 +134,19 @@ impl DiskLookup {
         }
     }
 
+    /// A response was found; a variant by the rules of the given record.
     fn found(
         self,
         record: ResponseRecord,
         loaded: &LoadedRecord,
-        vary: Option<(VaryRule, Digest, Line)>,
+        vary: Option<((VaryRule, Digest, Line), RecordId)>,
     ) -> DiskLookupResult {
+        let primary = self.expected.primary;
+        let mut read = vec![(loaded.key, loaded.record)];
+        let vary = vary.map(|(vary, rules_id)| {
+            read.push((primary, rules_id));
+            vary
+        });
         let wanted = vary.as_ref().map(|(rule, selecting, _)| (rule, *selecting));
         let written = record.vary.as_ref();
         let written = written.map(|(rule, selecting)| (rule, *selecting));
@@ -155,7 +165,7 @@ impl DiskLookup {
             return DiskLookupResult::Missing(Missing::Target, None);
         }
         let response = Arc::new(record.with_body(body));
-        match self.expected.insert_from_disk(vary, response) {
+        match self.expected.insert_from_disk(vary, response, &read) {
             Some(response) => DiskLookupResult::Found(response, self.expected),
             None => DiskLookupResult::Unusable(Unusable::Outdated),
         }
@@ -173,16 +183,21 @@ fn body_of(record: &ResponseRecord, loaded: &LoadedRecord) -> Option<StoredConte
 }
 
 impl ExpectedResponse {
-    /// Puts in what was found on disk; see
+    /// Puts in what was found on disk in the records `read`; see
     /// [`Shard::insert_from_disk`](crate::shard::Shard::insert_from_disk).
     fn insert_from_disk(
         &self,
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
+        read: &[(Digest, RecordId)],
     ) -> Option<Arc<StoredResponse>> {
         let id = self.id.ok()?;
-        self.store
-            .shard(self.primary)
-            .insert_from_disk(id, vary, response)
+        let disk = self.store.disk()?;
+        let mut shard = self.store.shard(self.primary);
+        // with the shard locked: what is stored afterwards replaces this one
+        let is_newest = read
+            .iter()
+            .all(|(key, record)| disk.is_newest(*key, *record));
+        shard.insert_from_disk(id, vary, response, is_newest)
     }
 }

@@ -8,7 +8,7 @@ use crate::record::{Line, RulesRecord, encode, variant_key};
 use crate::resource::{RULES_MAX, VaryRule};
 use crate::shard::{IN_FLIGHT_BYTES, InFlightId};
 use crate::stored::StoredResponse;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use weir_disk::{BodyBlock, Disk, NewRecord, Refused, Ticket};
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
@@ -24,6 +24,8 @@ pub struct ExpectedResponse {
     pub(crate) primary: Digest,
     /// What it is known by, or why there is no room even to know it.
     pub(crate) id: Result<InFlightId, Refusal>,
+    /// The stored response that it validates or completes, if that is known.
+    stored: Option<Weak<StoredResponse>>,
     pub(crate) done: bool,
     on_disk: Option<OnDisk>,
     /// What it varies on, once that is known.
@@ -44,7 +46,7 @@ struct OnDisk {
 impl ExpectedResponse {
     pub(crate) fn new(store: Arc<MemoryStore>, primary: Digest) -> Self {
         let id = store.shard(primary).expect(primary);
-        Self::known_by(store, primary, id)
+        Self::known_by(store, primary, id, None)
     }
 
     /// Of what will validate or complete `stored`.
@@ -54,10 +56,15 @@ impl ExpectedResponse {
         stored: &Arc<StoredResponse>,
     ) -> Self {
         let id = store.shard(primary).expect_for(primary, stored);
-        Self::known_by(store, primary, id)
+        Self::known_by(store, primary, id, Some(Arc::downgrade(stored)))
     }
 
-    fn known_by(store: Arc<MemoryStore>, primary: Digest, id: Result<InFlightId, Refusal>) -> Self {
+    fn known_by(
+        store: Arc<MemoryStore>,
+        primary: Digest,
+        id: Result<InFlightId, Refusal>,
+        stored: Option<Weak<StoredResponse>>,
+    ) -> Self {
         let on_disk = store.disk().map(|disk| OnDisk {
             disk: Arc::clone(disk),
             ticket: disk.ticket(),
@@ -67,6 +74,7 @@ impl ExpectedResponse {
             store,
             primary,
             id,
+            stored,
             done: false,
             on_disk,
             vary: None,
@@ -80,6 +88,7 @@ impl ExpectedResponse {
     pub fn knowing(mut self, earlier: &Self, rules: &RulesRecord) -> Self {
         if let Some(on_disk) = &mut self.on_disk
             && earlier.primary == self.primary
+            && earlier.id.is_ok()
             && !earlier.is_outdated()
         {
             on_disk.known = Some(rules.clone());
@@ -137,11 +146,19 @@ impl ExpectedResponse {
     }
 
     /// Whether its target, or the stored response that it rests on, was purged or invalidated since
-    /// it was requested.
+    /// it was requested. Purges of one for which there was no room are not recorded: it is outdated
+    /// once the stored response that it rests on has left memory.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        let is_outdated = |id| self.store.shard(self.primary).is_outdated(id);
-        self.id.is_ok_and(is_outdated)
+        let shard = || self.store.shard(self.primary);
+        match (self.id, &self.stored) {
+            (Ok(id), _) => shard().is_outdated(id),
+            (Err(_), Some(stored)) => {
+                let is_stored = |stored| shard().holds(self.primary, &stored);
+                !stored.upgrade().is_some_and(is_stored)
+            }
+            (Err(_), None) => false,
+        }
     }
 
     /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected
@@ -266,11 +283,23 @@ impl ExpectedResponse {
             return here.map(|_| ());
         };
         let written = self.write(now, key, vary.as_ref(), response, disk_writer);
-        if let (Ok(()), Some((rule, _)), Some(line)) = (written, &vary, line) {
-            self.write_rules(line, rule, here.unwrap_or(true));
+        if let (Some((rule, _)), Some(line)) = (&vary, line) {
+            let changed = here.unwrap_or(true);
+            match written {
+                Ok(()) => self.write_rules(line, rule, changed),
+                Err(Refused::Outdated) => {}
+                Err(_) => self.forget_rules(line, changed),
+            }
         }
+        self.forget_older(vary.map(|(_, selecting)| selecting), response);
         here.map(|_| ())
             .or_else(|refusal| written.map_err(|_| refusal))
+    }
+
+    /// Forgets in memory what look-ups found on disk before `response` was handed to the disk.
+    fn forget_older(&self, selecting: Option<Digest>, response: &Arc<StoredResponse>) {
+        let mut shard = self.store.shard(self.primary);
+        shard.forget_older(self.primary, selecting, response);
     }
 
     /// The next hop has said that `old` is still the right one: `new` takes its place, here and on
@@ -297,11 +326,31 @@ impl ExpectedResponse {
         if let (Ok(()), Some((rule, _))) = (written, vary) {
             self.write_rules(self.line(), rule, false);
         }
+        self.forget_older(selecting, new);
         replaced || written.is_ok()
     }
 
-    /// Hands a response to the disk: in one piece, or the end of what went there as it arrived.
+    /// Hands a response to the disk. If the disk refuses it, the older one under its key is
+    /// forgotten there: it would be found again once this one has left memory.
     fn write(
+        &self,
+        now: Now,
+        key: Digest,
+        vary: Option<&(VaryRule, Digest)>,
+        response: &Arc<StoredResponse>,
+        disk_writer: Option<DiskWriter>,
+    ) -> Result<(), Refused> {
+        let written = self.write_record(now, key, vary, response, disk_writer);
+        match (written, &self.on_disk) {
+            // the stored one was requested later
+            (Ok(()) | Err(Refused::Outdated), _) | (_, None) => {}
+            (Err(_), Some(OnDisk { disk, .. })) => disk.forget_older(key),
+        }
+        written
+    }
+
+    /// Writes a response: in one piece, or the end of what went there as it arrived.
+    fn write_record(
         &self,
         now: Now,
         key: Digest,
@@ -372,13 +421,27 @@ impl ExpectedResponse {
         if (is_known || !changed) && on_disk.disk.may_hold(self.primary) {
             return;
         }
-        // refused: the variants are not found, and fetched again
-        let _ = on_disk.disk.append(NewRecord {
+        let appended = on_disk.disk.append(NewRecord {
             key: self.primary,
             ticket: on_disk.ticket,
             meta: RulesRecord { line, rules }.encode(),
             body: Vec::new(),
         });
+        if appended.is_err_and(|why| why != Refused::Outdated) {
+            // the variants are not found, and fetched again
+            on_disk.disk.forget_older(self.primary);
+        }
+    }
+
+    /// The disk refused a variant on `line`: it must not find an older one by other rules or on
+    /// another line.
+    fn forget_rules(&self, line: Line, changed: bool) {
+        let Some(OnDisk { disk, known, .. }) = &self.on_disk else {
+            return;
+        };
+        if changed && known.as_ref().is_none_or(|known| known.line != line) {
+            disk.forget_older(self.primary);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::expected_response::ExpectedResponse;
 use crate::in_flight::write_behind::WriteBehind;
-use crate::record::variant_key;
+use crate::record::{Line, variant_key};
 use crate::resource::VaryRule;
 use crate::shard::{DiskPlace, LookupResult, Shard, shard_bytes_for};
 use crate::stored::StoredResponse;
@@ -190,15 +190,21 @@ impl MemoryStore {
     pub fn drop_one(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
         let dropped = self.shard(primary).drop_one(primary, response);
         if let Some(disk) = &self.disk {
-            let key = match dropped {
-                Some(Some((line, selecting))) => {
-                    variant_key(&self.secret, primary, line, selecting)
-                }
-                Some(None) | None => primary,
-            };
-            disk.forget_key(key);
+            let variant = dropped.flatten();
+            disk.forget_key(self.disk_key(primary, variant));
+            if dropped.is_some() {
+                let selecting = variant.map(|(_, selecting)| selecting);
+                self.shard(primary).outdate_found(primary, selecting);
+            }
         }
         dropped.is_some()
+    }
+
+    /// The key on disk of a response; of a variant by its line there and what it varies on.
+    fn disk_key(&self, primary: Digest, variant: Option<(Line, Digest)>) -> Digest {
+        variant.map_or(primary, |(line, selecting)| {
+            variant_key(&self.secret, primary, line, selecting)
+        })
     }
 
     /// Forgets one response that is known to be outdated, here and on disk, as [`Self::purge`]
@@ -220,9 +226,7 @@ impl MemoryStore {
             DiskPlace::Replaced => return Purge::default(),
             DiskPlace::Unknown => return self.purge(primary),
         };
-        let key = variant.map_or(primary, |(line, selecting)| {
-            variant_key(&self.secret, primary, line, selecting)
-        });
+        let key = self.disk_key(primary, variant);
         let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge(key)));
         if self.disk.is_some() {
             let selecting = variant.map(|(_, selecting)| selecting);

@@ -221,7 +221,7 @@ impl Shard {
         primary: Digest,
         stored: &Arc<StoredResponse>,
     ) -> Result<InFlightId, Refusal> {
-        let is_stored = self.slot_of(primary, stored).is_some();
+        let is_stored = self.holds(primary, stored);
         let id = self.expect(primary)?;
         self.rest_on_stored(id, true);
         if !is_stored && let Some(entry) = self.in_flight.get_mut(&id) {
@@ -300,9 +300,12 @@ impl Shard {
 
     /// The line on which the variant `id` is found on disk: that of the others of its target, of
     /// those that are stored and of those that arrive; else the one that is `known` from disk; else
-    /// another one.
+    /// another one. It stays the same from the first call on: its key on disk is made with it.
     pub(crate) fn line(&mut self, id: InFlightId, known: Option<Line>) -> Line {
         let primary = id.primary;
+        if let Some(line) = self.in_flight.get(&id).and_then(|entry| entry.line) {
+            return line;
+        }
         let of = |number| InFlightId { primary, number };
         let stored = self.index.get(&primary).and_then(Resource::line);
         let others = self.in_flight.range(of(0)..=of(u64::MAX));
@@ -326,13 +329,14 @@ impl Shard {
     }
 
     /// Puts in what was found on disk, unless there is one already: then that is the answer. `None`
-    /// if its target was forgotten since it was looked for, or what there is shows that it is
-    /// outdated.
+    /// if its target was forgotten since it was looked for, or it is outdated: what is stored here
+    /// shows that, or it is not the newest record on disk.
     pub(crate) fn insert_from_disk(
         &mut self,
         id: InFlightId,
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
+        is_newest: bool,
     ) -> Option<Arc<StoredResponse>> {
         if self.is_outdated(id) {
             return None;
@@ -353,6 +357,9 @@ impl Shard {
         };
         if let Some(there) = there.and_then(|slot| self.response(slot)) {
             return Some(there);
+        }
+        if !is_newest {
+            return None;
         }
         let line = vary.as_ref().map(|(_, _, line)| *line);
         let vary = vary.map(|(rule, selecting, _)| (rule, selecting));
@@ -382,15 +389,50 @@ impl Shard {
         let line = self.in_flight.get(&id).and_then(|entry| entry.line);
         let primary = id.primary;
         self.abandon(id);
-        let admitted = if is_outdated || self.is_outdone(primary, vary.as_ref(), &response) {
+        let selecting = vary.as_ref().map(|(_, selecting)| *selecting);
+        let admitted = if is_outdated || self.is_outdone(primary, selecting, &response) {
             Err(Refusal::NotResident)
         } else {
-            self.admit(primary, vary, line, Arc::clone(&response))
+            let admitted = self.admit(primary, vary, line, Arc::clone(&response));
+            if admitted.is_err() {
+                self.forget_older(primary, selecting, &response);
+            }
+            admitted
         };
         if admitted.is_err() {
             self.linger(&response);
         }
         admitted
+    }
+
+    /// Forgets what is stored in the place of `response` and was received before it: only a more
+    /// recent response may be found now (RFC 9111 §4). `selecting` digests what it varies on.
+    pub(crate) fn forget_older(
+        &mut self,
+        primary: Digest,
+        selecting: Option<Digest>,
+        response: &Arc<StoredResponse>,
+    ) {
+        let received = response.facts.response_tick;
+        for slot in self.slots_in_place(primary, selecting) {
+            let is_older = self
+                .response(slot)
+                .is_some_and(|there| there.facts.response_tick < received);
+            if is_older {
+                self.forget(primary, slot);
+            }
+        }
+    }
+
+    /// The slots of what a response takes the place of that varies on what `selecting` digests.
+    fn slots_in_place(&self, primary: Digest, selecting: Option<Digest>) -> Vec<Slot> {
+        match (self.index.get(&primary), selecting) {
+            (None, _) => Vec::new(),
+            (Some(Resource::Varying(varying)), Some(selecting)) => {
+                varying.find(selecting).into_iter().collect()
+            }
+            (Some(resource), _) => resource.slots(),
+        }
     }
 
     fn admit(
@@ -429,16 +471,10 @@ impl Shard {
     fn is_outdone(
         &self,
         primary: Digest,
-        vary: Option<&(VaryRule, Digest)>,
+        selecting: Option<Digest>,
         response: &StoredResponse,
     ) -> bool {
-        let former = match (self.index.get(&primary), vary) {
-            (None, _) => Vec::new(),
-            (Some(Resource::Varying(varying)), Some((_, selecting))) => {
-                varying.find(*selecting).into_iter().collect()
-            }
-            (Some(resource), _) => resource.slots(),
-        };
+        let former = self.slots_in_place(primary, selecting);
         former.into_iter().any(|slot| {
             self.response(slot).is_some_and(|former| {
                 let joins = former.is_part()
@@ -482,8 +518,10 @@ impl Shard {
             }
             None => Box::default(),
         };
-        let changes = varying.rules.first() != Some(rule);
-        varying.line = varying.line.or(line);
+        // on disk the others are not found any more if this one began another line
+        let changes =
+            varying.rules.first() != Some(rule) || line.is_some_and(|_| varying.line != line);
+        varying.line = line.or(varying.line);
         let leaving = varying.put(rule, selecting, slot);
         self.index.insert(primary, Resource::Varying(varying));
         leaving.into_iter().for_each(|old| self.free(old));
@@ -538,7 +576,9 @@ impl Shard {
         response: &Arc<StoredResponse>,
     ) -> Option<Option<(Line, Digest)>> {
         self.outdate_in_flight(primary, Forgotten::Single);
-        let slot = self.slot_of(primary, response)?;
+        let slot = self
+            .slot_of(primary, response)
+            .or_else(|| self.slot_of_copy(primary, response))?;
         self.drop_slot(primary, slot)
     }
 
@@ -558,11 +598,7 @@ impl Shard {
         response: &Arc<StoredResponse>,
         selecting: Option<Digest>,
     ) -> DiskPlace {
-        let dropped = self.drop_one(primary, response).or_else(|| {
-            let slot = self.slot_of_moved(primary, response)?;
-            self.drop_slot(primary, slot)
-        });
-        match dropped {
+        match self.drop_one(primary, response) {
             Some(variant) => DiskPlace::Forgotten(variant),
             None => self.place_of_absent(primary, selecting),
         }
@@ -618,6 +654,12 @@ impl Shard {
         }
     }
 
+    /// Whether `response` is stored.
+    pub(crate) fn holds(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
+        let is_copy = || self.slot_of_copy(primary, response);
+        self.slot_of(primary, response).or_else(is_copy).is_some()
+    }
+
     fn slot_of(&self, primary: Digest, response: &Arc<StoredResponse>) -> Option<Slot> {
         let slots = self.index.get(&primary)?.slots();
         slots.into_iter().find(|slot| {
@@ -626,12 +668,16 @@ impl Shard {
         })
     }
 
-    /// Where `response` is stored with its content on disk, since that was written there.
-    fn slot_of_moved(&self, primary: Digest, response: &StoredResponse) -> Option<Slot> {
+    /// Where another copy of `response` is stored: with its content on disk, since that was written
+    /// there; or read from disk again, which rounds the time of its receipt to a second.
+    fn slot_of_copy(&self, primary: Digest, response: &StoredResponse) -> Option<Slot> {
         let slots = self.index.get(&primary)?.slots();
         slots.into_iter().find(|slot| {
-            self.response(*slot)
-                .is_some_and(|there| there.facts == response.facts && there.head == response.head)
+            self.response(*slot).is_some_and(|there| {
+                there.head == response.head
+                    && there.entity_tag == response.entity_tag
+                    && there.complete_length() == response.complete_length()
+            })
         })
     }
 

@@ -7,6 +7,8 @@ mod support;
 mod concurrent_lookups;
 #[path = "disk/evicted_content.rs"]
 mod evicted_content;
+#[path = "disk/replacement.rs"]
+mod replacement;
 #[path = "disk/unstored_content.rs"]
 mod unstored_content;
 
@@ -625,6 +627,23 @@ fn response_purged_before_its_revalidation_begins_is_not_freshened() {
     assert!(!expected.freshen(NOW, &old, &freshened(&old), None));
     tiers.reopen();
     assert!(tiers.on_disk(1).is_none());
+}
+
+/// A purge leaves no mark on a request for which there was no room among those in flight.
+#[test]
+fn response_purged_during_its_revalidation_is_outdated_though_the_in_flight_share_is_full() {
+    let mut tiers = Tiers::new();
+    let old = tiers.put(1, 10, 1000);
+    let others: Vec<_> = (0..BUDGET / 100)
+        .map(|_| tiers.store.expect(digest(2)))
+        .collect();
+    let mut expected = tiers.store.expect_for(digest(1), &old);
+    let filled = tiers.store.memory_use().in_flight;
+    assert!(filled < others.len() as u64, "there was room for {filled}");
+    assert!(!expected.is_outdated() && expected.renew());
+    drop(tiers.store.purge(digest(1)));
+    assert!(expected.is_outdated() && !expected.renew());
+    drop(others);
 }
 
 #[test]

@@ -203,6 +203,10 @@ impl Writer {
     /// A job that is not done.
     pub(super) fn drop_job(&self, job: Job, why: Refused) {
         let directory = &self.directory;
+        if let Some(key) = job.key().filter(|_| why != Refused::Outdated) {
+            // an older record must not be found in its place
+            directory.forget_key(key);
+        }
         directory.queue.finished(job.charge(), job.key());
         match job {
             Job::Record(_) => directory.counters.lost.add(1),

@@ -74,8 +74,11 @@ struct Known {
     least: u64,
     /// Nor these, which were forgotten. What was on its way then may still come.
     forgotten: HashSet<u64>,
-    /// What was found last, and when.
+    /// The newest that was found or handed over to be written, and when: no older one may be found
+    /// unless it was stored later.
     seen: (u64, u32),
+    /// Generations that wait to be written, and when they were handed over.
+    waiting: Vec<(u64, u32)>,
 }
 
 struct OpenRecord {
@@ -192,6 +195,7 @@ impl SteppedStore {
             known.least = 0;
             known.forgotten.clear();
             known.seen = (0, 0);
+            known.waiting.clear();
         }
     }
 
@@ -336,6 +340,7 @@ impl SteppedStore {
             life: self.life,
         };
         self.known[key].stored.insert(generation, stored);
+        self.known[key].waiting.push((generation, self.time));
     }
 
     fn begin(&mut self, key: u64) {
@@ -409,6 +414,9 @@ impl SteppedStore {
         match poll(self.disk().load(candidate)).unwrap() {
             Ok(loaded) => {
                 self.judge(key, &loaded);
+                let is_newest = self.disk().is_newest(digest(key), loaded.record);
+                let waiting = &self.known[usize::try_from(key).unwrap()].waiting;
+                assert_eq!(is_newest, waiting.is_empty(), "{}", self.context);
                 Some(loaded)
             }
             Err(error) => {
@@ -568,7 +576,12 @@ impl SteppedStore {
         self.step();
         let disk = self.disk();
         let index = usize::try_from(key).unwrap();
-        if self.below(2) == 0 {
+        if self.below(3) == 0 {
+            self.append(key);
+            let before = disk.ticket().number();
+            disk.forget_older(digest(key));
+            self.known[index].least = before;
+        } else if self.below(2) == 0 {
             disk.forget_key(digest(key));
             let known = &mut self.known[index];
             known.forgotten.extend(known.stored.keys());
@@ -584,6 +597,14 @@ impl SteppedStore {
         self.set_clock();
         for directory in &mut self.stepped {
             directory.write();
+        }
+        for known in &mut self.known {
+            // written, or lost: then the older ones are forgotten
+            for (generation, at) in known.waiting.drain(..) {
+                if generation > known.seen.0 {
+                    known.seen = (generation, at);
+                }
+            }
         }
     }
 

@@ -40,7 +40,7 @@ fn insert_from_disk(
 ) -> bool {
     let id = shard.expect(key(number)).unwrap();
     let selecting = vary.as_ref().map(|(_, selecting, _)| *selecting);
-    assert!(shard.insert_from_disk(id, vary, response()).is_some());
+    assert!(shard.insert_from_disk(id, vary, response(), true).is_some());
     shard.abandon(id);
     let selecting = move |_: &VaryRule| selecting.unwrap_or_default();
     let found = shard.find(key(number), &selecting);
@@ -173,7 +173,7 @@ fn response_purged_during_its_disk_lookup_is_not_found() {
         let id = shard.expect(key(1)).unwrap();
         let other = shard.expect(key(2)).unwrap();
         purge(&mut shard);
-        assert!(shard.insert_from_disk(id, None, response()).is_none());
+        assert!(shard.insert_from_disk(id, None, response(), true).is_none());
         shard.abandon(id);
         shard.abandon(other);
         assert_eq!((shard.entries(), shard.in_flight()), (0, 0));
@@ -290,4 +290,56 @@ fn response_not_stored_at_commit_counts_while_it_is_in_use() {
     assert!(shard.lingering_bytes() > LARGE_BYTES as u64);
     drop(large);
     assert_eq!((shard.lingering_bytes(), shard.used_bytes()), (0, 0));
+}
+
+/// The one that is stored was received before: it must not be found in the place of a later one.
+#[test]
+fn response_refused_by_memory_leaves_no_older_one_there() {
+    let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
+    let rule = VaryRule(vec!["accept".into()].into());
+    let selecting = key(3);
+    for vary in [None, Some((rule, selecting))] {
+        let id = shard.expect(key(1)).unwrap();
+        shard.commit(id, vary.clone(), response()).unwrap();
+        let id = shard.expect(key(1)).unwrap();
+        let mut larger = response().with_body(StoredContent::from(&[7; 2 << 20][..]));
+        larger.facts.response_tick = Tick(1);
+        let stored = shard.commit(id, vary, Arc::new(larger));
+        assert!(stored.is_err(), "{stored:?}");
+        let found = shard.find(key(1), &|_| selecting);
+        assert!(matches!(found, LookupResult::Missing(_)), "{found:?}");
+    }
+}
+
+#[test]
+fn outdated_record_found_on_disk_is_not_put_in() {
+    let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
+    let id = shard.expect(key(1)).unwrap();
+    assert!(
+        shard
+            .insert_from_disk(id, None, response(), false)
+            .is_none()
+    );
+    shard.abandon(id);
+    assert_eq!((shard.entries(), shard.in_flight()), (0, 0));
+}
+
+/// Its key on disk is made with the line: another variant that comes meanwhile must not change it.
+#[test]
+fn line_of_an_arriving_variant_stays_and_replaces_that_of_the_others() {
+    let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
+    let rule = VaryRule(vec!["accept".into()].into());
+    let id = shard.expect(key(1)).unwrap();
+    let line = shard.line(id, None);
+    let other = Line::begin();
+    assert!(insert_from_disk(
+        &mut shard,
+        1,
+        Some((rule.clone(), key(3), other))
+    ));
+    assert_eq!(shard.line(id, None), line);
+    let changed = shard.commit(id, Some((rule, key(4))), response());
+    assert_eq!(changed, Ok(true), "the rules on disk name the other line");
+    let dropped = shard.outdate(key(1), &response(), None);
+    assert!(matches!(dropped, DiskPlace::Forgotten(Some((found, _))) if found == line));
 }

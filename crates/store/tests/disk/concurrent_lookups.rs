@@ -9,7 +9,7 @@ use weir_store::{DiskLookup, MemoryStore, Purge, StoredResponse};
 
 /// Threads that look up, more than this machine may have processors: one is interrupted anywhere.
 const THREADS: usize = 3;
-const ROUNDS: u64 = 300;
+const ROUNDS: u64 = 200;
 const KEY: u64 = 1;
 const LENGTH: u64 = 1000;
 

@@ -100,8 +100,9 @@ impl Batch {
         for Item { entry, effect } in self.take().items {
             match effect {
                 Effect::Stored { charge, large } => {
-                    // it may be on the device all the same
-                    directory.forgotten.remember(entry.key);
+                    // it may be on the device all the same; the older record must not be found in
+                    // its place
+                    directory.forget_key(entry.key);
                     directory.queue.finished(charge, Some(entry.key));
                     directory.counters.lost.add(1);
                     if let Some((progress, _)) = large {

@@ -111,8 +111,11 @@ impl Writer {
         // its extents are on their way, or failed
         self.flush();
         let generation = job.ticket.0;
-        if job.progress.is_dead() || self.is_outdated(job.key, generation) {
+        if self.is_outdated(job.key, generation) {
             return self.drop_job(Job::Commit(job), Refused::Outdated);
+        }
+        if job.progress.is_dead() {
+            return self.drop_job(Job::Commit(job), Refused::Incomplete);
         }
         let listed = self.listed(&job);
         let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
@@ -276,8 +279,11 @@ impl Writer {
         let mut buffer = Buffer::default();
         match reader::record(directory, &segment, offset, guess, mode, &mut buffer) {
             Ok(found) => found.header.key == key && found.header.generation > generation,
-            // which of the two is newer is not known: the one that comes late is not stored
-            Err(_) => true,
+            // which of the two is newer is not known: neither may be found
+            Err(_) => {
+                directory.forget_key(key);
+                true
+            }
         }
     }
 }
