@@ -33,7 +33,7 @@
 //! ├─ Response 301, 404  ── Relay | Relay + Drop | Relay + Store
 //! ├─ Response 503       ── Relay | Relay + Store | Serve
 //! ├─ Update 200         ── Relay | Relay + Drop | Relay + Freshen
-//! └─ Update 304         ── Drop + ForwardAgain | Drop + ServeMerged | Freshen + ServeMerged
+//! └─ Update 304         ── Drop + ForwardAgain | Drop + ServeMerged | Freshen + ServeMerged | ServeMerged
 //!
 //! Forward{complete}
 //! ├─ Failed                  ── Answer

@@ -12,3 +12,5 @@ mod key;
 mod own_addresses;
 #[path = "safety/targeted.rs"]
 mod targeted;
+#[path = "safety/updates.rs"]
+mod updates;

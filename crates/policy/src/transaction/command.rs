@@ -83,6 +83,10 @@ impl Commands {
         self
     }
 
+    pub(super) fn and(self, others: Self) -> Self {
+        others.iter().fold(self, Self::with)
+    }
+
     pub(super) fn one(command: Command) -> Self {
         Self::default().with(command)
     }

@@ -5,7 +5,8 @@
 //! storing are applied to the merged response, with the request that brought the update: an update
 //! can make a response private, and it can come for a request whose responses are not stored. If
 //! the rules refuse, the client of this request gets the merged response, and the stored one is
-//! dropped.
+//! dropped. If they refuse because of the request (`no-store`, credentials), it stays as it is: any
+//! client can send such a request.
 //!
 //! Where the text is silent:
 //! * An update that is about another response says that the stored one is not the present one. It
@@ -14,10 +15,10 @@
 //! * A 304 may set a cookie for its client beside what is stored. A 206, or a 200 to HEAD, is a
 //!   response of its own: if it would not be shared with its cookie, nothing of it is shared
 //!   without.
-//! * The permission to share the response to a request with `Authorization` (§3.5), or one with a
-//!   cookie, is inherited from the stored response by a 304 and a 206, which leave out what is
-//!   known (RFC 9110 §15.4.5, §15.3.7). A 200 to HEAD has all fields of a response to GET, and must
-//!   say so itself.
+//! * A response to a request with `Authorization` (§3.5) must itself permit to share it: a 304 and
+//!   a 206 have the Cache-Control of a 200 (RFC 9110 §15.4.5, §15.3.7), and a 200 to HEAD has all
+//!   fields of a response to GET. The permission to share a response with a cookie is inherited by
+//!   a 206, but not by a 200 to HEAD.
 //! * An update that changes the nominated fields is not stored: the stored response was keyed by
 //!   the old ones, and what its request said in the new ones is not known any more.
 
@@ -73,19 +74,19 @@ impl Transaction {
             return self.outdated(now);
         }
         self.verdict.decided_by = update.merged.decided_by;
-        let (facts, command) = match self.storing_merged(now, rules, update) {
+        let (facts, change) = match self.storing_merged(now, rules, update) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
-                (facts, Command::Freshen(facts))
+                (facts, Commands::one(Command::Freshen(facts)))
             }
             Err(why) => {
-                let _ = self.not_stored(why);
-                (self.merged_facts(now, rules, update), Command::Drop)
+                let facts = self.merged_facts(now, rules, update);
+                (facts, self.not_updated(why))
             }
         };
         self.stored = Some(facts);
         self.verdict.ttl = Some(facts.ttl(now));
-        Commands::one(command).with(Command::ServeMerged(Serving {
+        change.with(Command::ServeMerged(Serving {
             age: facts.current_age(now),
         }))
     }
@@ -98,7 +99,9 @@ impl Transaction {
         let facts = match self.storing_merged(now, rules, update) {
             Ok(facts) => facts,
             // what is stored may be joined for another request
-            Err(why) if is_of_the_request(why) => return Commands::one(self.forward_again(now)),
+            Err(why) if self.is_of_the_request(why) => {
+                return Commands::one(self.forward_again(now));
+            }
             Err(_) => return self.outdated(now),
         };
         self.verdict.storing = Some(Storing::Stored);
@@ -113,24 +116,29 @@ impl Transaction {
         // a 200 says of a stored error or redirect that it is over
         let is_other_status = update.merged.status != update.response.status;
         if update.fits == Fits::Other || is_other_status {
-            let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
-            return relay.with(Command::Drop);
+            return relay.and(self.not_updated(NotStored::Rule(NotStorable::Method)));
         }
         if update.fits == Fits::Unknown {
             let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
             return relay;
         }
         self.verdict.decided_by = update.merged.decided_by;
-        let permitted = self.permits_sharing(now, rules, update.response);
-        match permitted.and_then(|()| self.storing_merged(now, rules, update)) {
+        match self.storing_merged(now, rules, update) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
                 relay.with(Command::Freshen(facts))
             }
-            Err(why) => {
-                let _ = self.not_stored(why);
-                relay.with(Command::Drop)
-            }
+            Err(why) => relay.and(self.not_updated(why)),
+        }
+    }
+
+    /// What becomes of a stored response that the merged one does not replace, because of `why`.
+    fn not_updated(&mut self, why: NotStored) -> Commands {
+        let _ = self.not_stored(why);
+        if self.is_of_the_request(why) {
+            Commands::default()
+        } else {
+            Commands::one(Command::Drop)
         }
     }
 
@@ -145,6 +153,10 @@ impl Transaction {
         if update.changes_vary {
             return Err(NotStored::VaryChanged);
         }
+        let is_head = self.request.method == Method::Head && update.response.status == 200;
+        if is_head || self.request.has_authorization {
+            self.permits_sharing(now, rules, update)?;
+        }
         let sets_cookie = update.response.has_set_cookie && update.response.status != 304;
         let merged = ResponseFacts {
             has_set_cookie: update.merged.has_set_cookie || sets_cookie,
@@ -154,14 +166,22 @@ impl Transaction {
         self.storing_for(&self.request_for_whole(), now, rules, &merged)
     }
 
-    /// Whether `response` itself permits to share it, where that must be said.
+    /// Whether the response itself permits to share it, where that must be said.
     fn permits_sharing(
         &self,
         now: Now,
         rules: &Rules,
-        response: &ResponseFacts,
+        update: &Update<'_>,
     ) -> Result<(), NotStored> {
-        match self.storing_for(&self.request_for_whole(), now, rules, response) {
+        // as a response with the stored content would have them
+        let response = ResponseFacts {
+            status: update.merged.status,
+            has_content_range: false,
+            // the cookies of a 304 are not stored
+            has_set_cookie: update.response.has_set_cookie && update.response.status != 304,
+            ..*update.response
+        };
+        match self.storing_for(&self.request_for_whole(), now, rules, &response) {
             // the field that decides may be one that only the stored response has (RFC 9213)
             Err(
                 why @ (NotStored::Rule(
@@ -205,6 +225,16 @@ impl Transaction {
         self.outdated(now)
     }
 
+    /// Whether it is refused because of the request: what a request with credentials brings is for
+    /// its user, and says nothing of what is stored for all.
+    const fn is_of_the_request(&self, why: NotStored) -> bool {
+        let is_refused = matches!(
+            why,
+            NotStored::Bypass | NotStored::Rule(NotStorable::RequestNoStore)
+        );
+        is_refused || self.request.has_authorization
+    }
+
     /// Once at most: from then on the request is sent only as the client sent it.
     fn forward_again(&mut self, now: Now) -> Command {
         self.form = ForwardedForm::AsSent;
@@ -213,13 +243,4 @@ impl Transaction {
         self.request_time = now.wall;
         Command::ForwardAgain
     }
-}
-
-/// Whether it is refused because of the request alone.
-const fn is_of_the_request(why: NotStored) -> bool {
-    matches!(
-        why,
-        NotStored::Bypass
-            | NotStored::Rule(NotStorable::RequestNoStore | NotStorable::Authorization)
-    )
 }

@@ -314,6 +314,14 @@ fn part_that_may_not_be_stored_is_not_combined() {
     // nothing is wrong with the stored part
     let (request, why) = ("Authorization: x", "authorization");
     refused(request, "max-age=60", "forward-again", "relay, drop", why);
+    // what is stored may be shared, and the 206 does not say so of itself
+    check(
+        "GET / | Authorization: x
+         0 request => look-up
+         0 found-part lacking 200 | Cache-Control: public, max-age=60 | ETag: \"a\" => forward complete
+         0 update same 206 | ETag: \"a\" | Content-Range: bytes 4-9/10 => forward-again
+         = partial",
+    );
     check(&format!(
         "GET / | Authorization: x
          0 request => look-up

@@ -100,11 +100,11 @@ fn refresh_by_an_unstorable_304_drops_the_stored_response() {
             if update.starts_with("Vary") { 60 } else { 0 },
         ));
     }
-    // the request's credentials are those of one client
+    // the request's credentials are those of one client: it says nothing of what is stored for all
     check(
         "GET / | Authorization: x
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
-         70 update same 304 => drop, serve-merged age=0
+         70 update same 304 => serve-merged age=0
          = stale fwd-status=304 not-stored=authorization ttl=60",
     );
     check(

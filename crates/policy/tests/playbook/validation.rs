@@ -57,25 +57,6 @@ fn response_made_unstorable_by_a_304_is_served_and_dropped() {
             ));
         }
     }
-    for (request, why) in [
-        ("Authorization: x", "authorization"),
-        ("Cache-Control: no-store", "request-no-store"),
-    ] {
-        check(&format!(
-            "GET / | {request}
-             0 request => look-up
-             60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-             60 update same 304 => drop, serve-merged age=0
-             = stale fwd-status=304 not-stored={why} ttl=60",
-        ));
-    }
-    check(
-        "GET / | Authorization: x
-         0 request => look-up
-         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-         60 update same 304 | Cache-Control: public, max-age=70 => freshen lifetime=70 age=0, serve-merged age=0
-         = stale fwd-status=304 stored ttl=70",
-    );
     check(
         "profile http-1998
          GET /
@@ -84,6 +65,82 @@ fn response_made_unstorable_by_a_304_is_served_and_dropped() {
          60 update same 304 | Cache-Control: public, max-age=70 => drop, serve-merged age=0
          = stale fwd-status=304 not-stored=1998-server-cache-control ttl=70",
     );
+}
+
+/// Any client can send such a request, and would empty the store for the others.
+#[test]
+fn update_refused_because_of_its_request_leaves_the_stored_response_as_it_is() {
+    let stored = "200 | Cache-Control: public, max-age=60 | ETag: \"a\"";
+    for (at, handling, request) in [(60, "stale", ""), (20, "request", ", no-cache")] {
+        for (request, why) in [
+            (
+                format!("Authorization: x | Cache-Control: x{request}"),
+                "authorization",
+            ),
+            (
+                format!("Cache-Control: no-store{request}"),
+                "request-no-store",
+            ),
+        ] {
+            check(&format!(
+                "GET / | {request}
+                 0 request => look-up
+                 {at} found {stored} => forward validate
+                 {at} update same 304 => serve-merged age=0
+                 = {handling} fwd-status=304 not-stored={why} ttl=60",
+            ));
+            check(&format!(
+                "HEAD / | {request}
+                 0 request => look-up
+                 {at} found {stored} => forward validate
+                 {at} update same 200 | ETag: \"a\" => relay
+                 = {handling} fwd-status=200 not-stored={why}",
+            ));
+        }
+    }
+    // what a user gets, others may not
+    for (update, why) in [
+        ("304 | Cache-Control: private, max-age=9", "private"),
+        (
+            "304 | Cache-Control: no-store, max-age=9",
+            "response-no-store",
+        ),
+        ("304 | Vary: *", "vary-changed"),
+    ] {
+        check(&format!(
+            "GET / | Authorization: x
+             0 request => look-up
+             60 found {stored} => forward validate
+             60 update same {update} => serve-merged age=0
+             = stale fwd-status=304 not-stored={why} ttl={}",
+            if why == "vary-changed" { 60 } else { 9 },
+        ));
+    }
+    check(
+        "HEAD / | Authorization: x
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         60 update other 200 | ETag: \"b\" => relay
+         = stale fwd-status=200 not-stored=method",
+    );
+}
+
+/// It has the Cache-Control of a 200 (RFC 9110 §15.4.5): what it does not say is not inherited.
+#[test]
+fn response_to_credentials_updates_only_by_its_own_permission() {
+    for (permission, lifetime) in [
+        ("public, max-age=70", 70),
+        ("s-maxage=70", 70),
+        ("must-revalidate, max-age=70", 70),
+    ] {
+        check(&format!(
+            "GET / | Authorization: x
+             0 request => look-up
+             60 found 200 | Cache-Control: public, max-age=60 | ETag: \"a\" => forward validate
+             60 update same 304 | Cache-Control: {permission} => freshen lifetime={lifetime} age=0, serve-merged age=0
+             = stale fwd-status=304 stored ttl={lifetime}",
+        ));
+    }
 }
 
 #[test]
@@ -221,18 +278,23 @@ fn head_response_freshens_or_drops_the_stored_response() {
 
 /// A response to GET would say so, too (RFC 9110 §9.3.2): only what a 304 leaves out is inherited.
 #[test]
-fn head_response_without_own_permission_to_share_drops_the_stored_response() {
+fn head_response_without_own_permission_to_share_updates_nothing() {
     for permission in ["public", "s-maxage=60"] {
         let stored = format!("200 | Cache-Control: max-age=60, {permission} | ETag: \"a\"");
-        for (request, update, why) in [
-            ("HEAD / | Authorization: x", "ETag: \"a\"", "authorization"),
-            ("HEAD /", "Set-Cookie: a=b", "set-cookie"),
+        for (request, update, commands, why) in [
+            (
+                "HEAD / | Authorization: x",
+                "ETag: \"a\"",
+                "relay",
+                "authorization",
+            ),
+            ("HEAD /", "Set-Cookie: a=b", "relay, drop", "set-cookie"),
         ] {
             check(&format!(
                 "{request}
                  0 request => look-up
                  60 found {stored} => forward validate
-                 60 update same 200 | {update} => relay, drop
+                 60 update same 200 | {update} => {commands}
                  = stale fwd-status=200 not-stored={why}",
             ));
             check(&format!(

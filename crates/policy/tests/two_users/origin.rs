@@ -221,10 +221,9 @@ impl Origin {
             says.any(|say| matches!(say, Say::Public | Say::SMaxAge(_)))
         };
         let permits = |told: &OriginExchange| told.has(Say::MustRevalidate) || names_shared(told);
-        // what was permitted for what is stored is still permitted after a 304 or 206 that says
-        // nothing of it
+        // a cookie that was permitted for what is stored is still permitted after a 304 or 206 that
+        // says nothing of it
         let inherits = matches!(told.status, 304 | 206) && !told.has_directives();
-        let permitted = permits(told) || inherits && self.told.iter().any(permits);
         let cookie_is_public = names_shared(told) || inherits && self.told.iter().any(names_shared);
         told.method == Verb::Post
             || request.has(Ask::NoStore)
@@ -232,7 +231,7 @@ impl Origin {
             || has(Say::NoStore)
             || has(Say::VaryStar)
             || has(Say::VaryCookie) && request.has(Ask::Cookie)
-            || request.has(Ask::Authorization) && !permitted
+            || request.has(Ask::Authorization) && !permits(told)
             || told.status != 304 && has(Say::SetCookie) && !cookie_is_public
     }
 }

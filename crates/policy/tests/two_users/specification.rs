@@ -160,7 +160,8 @@ fn sharing(view: &View<'_>) -> Option<&'static str> {
     for told in view.stored() {
         let (request, directives) = (&told.request, view.directives(told));
         let says = |say| directives.contains(&say);
-        let permits = says(Say::Public) || says(Say::MustRevalidate) || has_s_maxage(directives);
+        let permits =
+            told.has(Say::Public) || told.has(Say::MustRevalidate) || has_s_maxage(&told.says);
         if told.method == Verb::Post {
             return Some("only responses to GET are shared");
         }
@@ -174,7 +175,7 @@ fn sharing(view: &View<'_>) -> Option<&'static str> {
             return Some("`Vary: *` is not shared");
         }
         if request.has(Ask::Authorization) && !permits {
-            return Some("what answers Authorization is shared only by permission");
+            return Some("what answers Authorization is shared only by its own permission");
         }
         let explicit = lifetime(directives).is_some();
         if told.status >= 400 && !matches!(told.status, 404 | 410) && !explicit {

@@ -77,11 +77,12 @@ impl<'a> Merging<'a> {
         exchange: &mut RequestState,
     ) -> Arc<StoredResponse> {
         let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
-        worker.counters().inc(Metric::Freshened);
         let now = worker.now();
         if let Some(expected) = exchange.expected.take() {
             let vary = StorableHead::vary_of(worker, exchange, &self.merged.stored);
-            expected.freshen(now, self.stored, &fresh, vary.as_ref());
+            if expected.freshen(now, self.stored, &fresh, vary.as_ref()) {
+                worker.counters().inc(Metric::Freshened);
+            }
         }
         fresh
     }
