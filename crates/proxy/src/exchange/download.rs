@@ -70,6 +70,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
             .as_ref()
             .map(|client| client.disconnect(half_closed)),
         purges: Vec::new(),
+        has_client_closed: false,
         parties,
     };
     loop {
@@ -85,7 +86,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
             Step::Interim { head } => {
                 let passed = download.pass_interim(&head).await;
                 if passed == InterimResult::Stuck
-                    || passed == InterimResult::ClientClosed && !download.is_awaited()
+                    || passed == InterimResult::ClientClosed && !download.continues_without_client()
                 {
                     return ResponseOutcome::ClientLeft;
                 }
@@ -104,6 +105,8 @@ struct Download<'a, 'c> {
     disconnect: Option<Disconnect<'c>>,
     /// What the response invalidates: it is passed on once that is durable.
     purges: Vec<Purge>,
+    /// The client had closed its connection when an interim response was sent.
+    has_client_closed: bool,
 }
 
 enum Step {
@@ -203,7 +206,7 @@ impl Download<'_, '_> {
                 }
                 // while request content is sent, its own limits hold; the response is due from its
                 // end on
-                if self.parties.sending.get() == Sending::UnderWay {
+                if self.parties.sending.get().is_under_way() {
                     self.parties.deadline.set(self.silence);
                 }
                 self.parties
@@ -458,10 +461,12 @@ impl Download<'_, '_> {
         Step::Relay(relay_plan(exchange, response, store_writer))
     }
 
-    /// Whether others wait for the answer.
-    fn is_awaited(&self) -> bool {
-        let leader = self.parties.exchange.leader.as_ref();
-        leader.is_some_and(Leader::is_awaited)
+    /// Whether the fetch continues though the client has disconnected: other requests wait for the
+    /// response, or it is to be finished for the store.
+    fn continues_without_client(&self) -> bool {
+        let exchange = &self.parties.exchange;
+        let is_awaited = exchange.leader.as_ref().is_some_and(Leader::is_awaited);
+        is_awaited || exchange.settings.abort == AbortPolicy::Finish
     }
 
     /// Passes an interim response on.
@@ -480,6 +485,7 @@ impl Download<'_, '_> {
             Ok(Err(_)) => {
                 // nothing more can be sent to it
                 self.parties.to_client = None;
+                self.has_client_closed = true;
                 InterimResult::ClientClosed
             }
             Err(_) => InterimResult::Stuck,
@@ -488,6 +494,7 @@ impl Download<'_, '_> {
 
     async fn relay(&mut self, plan: RelayPlan) -> ResponseOutcome {
         let Parties {
+            sending,
             from_hop,
             to_client,
             exchange,
@@ -503,19 +510,23 @@ impl Download<'_, '_> {
         }
         let mut relay = Relay::new(
             worker,
-            deadline,
+            (sending, deadline),
             Terms::of(exchange),
             (plan.body, plan.form),
             plan.store_writer,
             exchange.log.content_times(),
         );
         exchange.log.handed_on(from_hop.buffered_bytes() as u64);
-        let ended = relay.run(from_hop, to_client.as_deref_mut()).await;
+        let mut ended = relay.run(from_hop, to_client.as_deref_mut()).await;
         let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
             && match to_client {
                 Some(client) => client.retract(),
                 None => ended.body_bytes == 0,
             };
+        if self.has_client_closed && ended.end == RelayEnd::Whole {
+            // it was received for the store alone
+            ended.end = RelayEnd::ClientLeft;
+        }
         settle(exchange, worker, &ended, is_taken_back);
         if let RelayEnd::Cut(word) = ended.end
             && is_taken_back

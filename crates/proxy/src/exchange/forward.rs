@@ -324,10 +324,12 @@ async fn talk(
         return ResponseOutcome::Failed(failure);
     }
     let limits = upload::Limits::of(exchange);
-    let sending = Cell::new(if has_content {
-        Sending::NotBegun
-    } else {
+    let sending = Cell::new(if !has_content {
         Sending::Done
+    } else if exchange.tx.request().expects_continue {
+        Sending::Expected
+    } else {
+        Sending::NotBegun
     });
     let parties = download::Parties {
         sending: &sending,
@@ -386,15 +388,17 @@ async fn send_and_receive(
     ));
     let mut down = pin!(download::run(parties));
     let mut reset = pin!(client.reset());
-    let mut uploaded = None;
+    let (mut uploaded, mut is_reset) = (None, false);
     let outcome = loop {
         tokio::select! {
             biased;
             outcome = &mut down => break outcome,
             ended = &mut up, if uploaded.is_none() => uploaded = Some(ended),
-            // nothing is read from the client while the next hop takes no content
-            () = &mut reset, if uploaded.is_none() => {
-                uploaded = Some(UploadEnd::Client);
+            // nothing is read from the client while the next hop takes no content, nor if it takes
+            // no more
+            () = &mut reset, if !is_reset && sending.get() != Sending::Done => {
+                is_reset = true;
+                uploaded.get_or_insert(UploadEnd::Client);
                 sending.set(Sending::ClientStopped);
             }
         }

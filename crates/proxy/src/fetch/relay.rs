@@ -8,6 +8,7 @@
 //! costs nothing more. While the next hop is silent the client is watched.
 
 use crate::exchange::state::RequestState;
+use crate::exchange::upload::progress::Sending;
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::ContentTimes;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
@@ -101,6 +102,8 @@ pub(crate) struct RelayResult {
 /// A response under way.
 pub(crate) struct Relay<'a> {
     worker: &'a Worker,
+    /// How far the content of the request is on its way.
+    sending: &'a Cell<Sending>,
     deadline: &'a mut Deadline,
     terms: Terms,
     /// How long the content is, if that is known.
@@ -124,7 +127,7 @@ pub(crate) struct Relay<'a> {
 impl<'a> Relay<'a> {
     pub(crate) fn new(
         worker: &'a Worker,
-        deadline: &'a mut Deadline,
+        (sending, deadline): (&'a Cell<Sending>, &'a mut Deadline),
         terms: Terms,
         (body, form): (BodyLength, ContentForm),
         store_writer: Option<Box<StoreWriter>>,
@@ -141,6 +144,7 @@ impl<'a> Relay<'a> {
         };
         Self {
             worker,
+            sending,
             deadline,
             terms,
             length,
@@ -318,8 +322,13 @@ impl<'a> Relay<'a> {
         });
         match read {
             Poll::Pending => {
-                self.deadline
-                    .wait_for(Party::NextHop, self.terms.hop_silence);
+                if self.sending.get().is_under_way() {
+                    // what is sent has limits of its own
+                    self.deadline.set(self.terms.hop_silence);
+                } else {
+                    self.deadline
+                        .wait_for(Party::NextHop, self.terms.hop_silence);
+                }
                 Poll::Pending
             }
             Poll::Ready(Err(ContentCut::Reset)) => {

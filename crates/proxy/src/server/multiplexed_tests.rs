@@ -157,6 +157,11 @@ impl Service for Harness {
 
 /// Runs `scenario` on a worker.
 pub(super) fn check(scenario: Scenario) {
+    check_with(|_| {}, scenario);
+}
+
+/// Runs `scenario` on a worker with other settings.
+fn check_with(change: fn(&mut Config), scenario: Scenario) {
     let mut config = Config {
         workers: 1,
         ..Config::default()
@@ -170,6 +175,7 @@ pub(super) fn check(scenario: Scenario) {
     config.fetch.follower_wait = "1h".parse().expect("a time");
     config.limits.client_silence = "1h".parse().expect("a time");
     config.limits.next_hop_silence = "1h".parse().expect("a time");
+    change(&mut config);
     let shared = share(
         &config,
         Clock::system(),
@@ -493,6 +499,45 @@ fn reset_client_stops_its_own_stream_of_a_next_hop_alone() {
             respond(stays_request, "no-store", b"whole".to_vec()).await;
             let (content, end) = stays.read_all().await;
             assert_eq!((&content[..], end), (&b"whole"[..], DoubleEnd::Whole));
+        })
+    });
+}
+
+#[test]
+fn reset_is_noticed_after_the_next_hop_has_refused_the_rest_of_the_content() {
+    check(|connection| {
+        Box::pin(async move {
+            let (next_hop, _) = connection.double_next_hop();
+            let target = (SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), "/");
+            let stream = connection.request("POST", target, BodyLength::Exact(100), WIDE);
+            stream.send(b"begin", false);
+            let request = next_hop.accept().await;
+            until(|| stream.unconsumed_bytes() == 0).await;
+            request.refuse_content();
+            stream.send(b"more", false);
+            until(|| stream.unconsumed_bytes() > 0).await;
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert!(!request.is_cancelled(), "its response is awaited");
+            stream.reset();
+            until(|| request.is_cancelled()).await;
+        })
+    });
+}
+
+#[test]
+fn next_hop_that_takes_no_request_head_is_reported_as_a_timeout() {
+    let change = |config: &mut Config| {
+        config.limits.next_hop_silence = "100ms".parse().expect("a time");
+    };
+    check_with(change, |connection| {
+        Box::pin(async move {
+            let (next_hop, get) = connection.double_next_hop();
+            next_hop.stall();
+            let head = get("/", WIDE).head().await;
+            assert!(head.starts_with("HTTP/1.1 504 "), "{head}");
+            assert!(head.contains("error=connection_write_timeout"), "{head}");
         })
     });
 }

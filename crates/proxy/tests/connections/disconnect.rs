@@ -168,3 +168,32 @@ fn first_log_line(proxy: Running, path: &Path) -> Value {
     let line = text.lines().next().expect("a line");
     serde_json::from_str(line).expect("JSON")
 }
+
+/// Others wait for the response; it is not sent to this client.
+#[test]
+fn client_that_closed_before_an_interim_response_is_logged_as_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let origin = ScriptedOrigin::new();
+    let proxy = gateway_with_log(&origin, &path);
+    let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut client = proxy.client();
+    client.send(get);
+    let mut hop = origin.accept();
+    hop.read_head();
+    let mut follower = proxy.client();
+    follower.send(get);
+    proxy.wait_for(Metric::RequestsInFlight, 2);
+    client.into_peer().reset();
+    // until the next hop's bytes cannot be sent to it any more
+    for _ in 0..3 {
+        hop.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+    }
+    hop.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok");
+    assert_eq!(follower.read_response().text(), "ok");
+    proxy.wait_for(Metric::ClientAborts, 1);
+    drop(proxy);
+    let text = std::fs::read_to_string(path).expect("a log");
+    let left = text.lines().filter(|line| line.contains("client-left"));
+    assert_eq!(left.count(), 1, "{text}");
+}

@@ -118,6 +118,69 @@ fn slow_request_content_does_not_count_as_next_hop_silence() {
     });
 }
 
+/// A next hop may answer early, and send the rest of its response once it has all of the request.
+#[test]
+fn response_that_begins_early_is_not_cut_while_request_content_is_sent() {
+    Setup::each(|setup| {
+        let silence = Duration::from_millis(250);
+        setup
+            .proxy
+            .reload(|config| config.limits.next_hop_silence = span("250ms"));
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", "Transfer-Encoding: chunked\r\n"));
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        hop.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbe");
+        client.read_head();
+        client.expect("be");
+        let start = Instant::now();
+        while start.elapsed() < 3 * silence {
+            client.send("1\r\nx\r\n");
+            hop.expect("1\r\nx\r\n");
+        }
+        client.send("0\r\n\r\n");
+        hop.expect("0\r\n\r\n");
+        hop.send("gin");
+        client.expect("gin");
+    });
+}
+
+/// Unless the client waits for 100: then the next hop is to call for the content.
+#[test]
+fn request_content_that_begins_late_does_not_count_as_next_hop_silence() {
+    Setup::each(|setup| {
+        let silence = Duration::from_millis(250);
+        setup
+            .proxy
+            .reload(|config| config.limits.next_hop_silence = span("250ms"));
+        for expects in [false, true] {
+            let mut client = setup.proxy.client();
+            let fields = if expects {
+                "Expect: 100-continue\r\n"
+            } else {
+                ""
+            };
+            let fields = format!("Content-Length: 2\r\n{fields}");
+            client.send(setup.head("POST", "/", "1.1", &fields));
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            if expects {
+                assert_eq!(client.read_response().status(), 504);
+                continue;
+            }
+            let start = Instant::now();
+            let options = setup.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n");
+            while start.elapsed() < 3 * silence {
+                assert_eq!(setup.proxy.client().ask(&options).status(), 200);
+            }
+            client.send("ok");
+            hop.expect("ok");
+            hop.send("HTTP/1.1 204 No Content\r\n\r\n");
+            assert_eq!(client.read_response().status(), 204);
+        }
+    });
+}
+
 #[test]
 fn client_that_stops_reading_is_disconnected_and_its_fetch_aborted() {
     Setup::each(|setup| {

@@ -4,7 +4,7 @@ use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::next_hop_facts::NextHopFacts;
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
 use crate::next_hops::{HopKey, Uses};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
@@ -25,6 +25,8 @@ struct Connection {
     address: SocketAddr,
     opened: RefCell<VecDeque<Rc<Exchange>>>,
     wakers: RefCell<Vec<Waker>>,
+    /// It takes nothing that is sent to it.
+    is_stalled: Cell<bool>,
 }
 
 struct Exchange {
@@ -40,6 +42,8 @@ struct State {
     request_content: Vec<u8>,
     request_ended: bool,
     request_sent_bytes: u64,
+    /// The next hop takes no more content.
+    refuses_content: bool,
     head: Vec<u8>,
     content: VecDeque<u8>,
     ended: bool,
@@ -57,7 +61,13 @@ impl DoubleNextHop {
             address,
             opened: RefCell::default(),
             wakers: RefCell::default(),
+            is_stalled: Cell::default(),
         }))
+    }
+
+    /// From now on it takes nothing that is sent to it.
+    pub fn stall(&self) {
+        self.0.is_stalled.set(true);
     }
 
     /// Has the requests of this thread to its address go there.
@@ -134,6 +144,12 @@ impl DoubleRequest {
         state.head = head.as_bytes().to_vec();
         state.head.extend_from_slice(b"\r\n");
         drop(state);
+        self.0.connection.wake();
+    }
+
+    /// Takes no more content of the request: what is sent from now on is refused.
+    pub fn refuse_content(&self) {
+        self.0.state.borrow_mut().refuses_content = true;
         self.0.connection.wake();
     }
 
@@ -234,11 +250,18 @@ impl DoubleExchange {
 
     pub(in crate::http) fn poll_send(
         &self,
-        _cx: &Context<'_>,
+        cx: &Context<'_>,
         content: &[&[u8]],
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
+        if self.exchange.connection.is_stalled.get() {
+            self.exchange.connection.wait(cx);
+            return Poll::Pending;
+        }
         let mut state = self.exchange.state.borrow_mut();
+        if state.refuses_content {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         let content = content.concat();
         let moves = !state.request_line.is_empty() || !content.is_empty();
         if !state.request_line.is_empty() {

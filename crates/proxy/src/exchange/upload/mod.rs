@@ -3,6 +3,7 @@
 
 pub(crate) mod progress;
 
+use crate::config::Span;
 use crate::exchange::response_outcome::HopFailure;
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
@@ -40,37 +41,51 @@ pub(crate) async fn send_head(
     head: Vec<u8>,
     exchange: &mut RequestState,
 ) -> Result<(), HopFailure> {
-    let silence = exchange
-        .settings
-        .config
-        .limits
-        .next_hop_silence
-        .as_duration();
+    let silence = exchange.settings.config.limits.next_hop_silence;
     exchange.tx.sent(exchange.worker.now());
     let request = &exchange.request;
     to_hop.begin(head, request.body, request.upgrade);
     let end = (!request.has_content()).then_some(&[][..]);
     let mut deadline = None;
-    let written = poll_fn(|cx| match to_hop.poll_send(cx, &[], end) {
-        Poll::Ready(sent) => Poll::Ready(sent.is_ok()),
-        Poll::Pending => {
-            let deadline = deadline.get_or_insert_with(|| Deadline::new(silence));
-            deadline.poll_passed(cx).map(|()| false)
+    let written = poll_fn(|cx| {
+        let before = to_hop.sent_bytes();
+        let polled = to_hop.poll_send(cx, &[], end);
+        // at once: the request may be given up before the head is sent
+        let sent = to_hop.sent_bytes() - before;
+        exchange.log.sent_to_next_hop(sent);
+        let counters = exchange.worker.counters();
+        counters.add(Metric::BytesToNextHops, sent);
+        match polled {
+            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(closed())),
+            Poll::Pending => {
+                let deadline = deadline.get_or_insert_with(|| Deadline::new(silence.as_duration()));
+                deadline
+                    .poll_passed(cx)
+                    .map(|()| Err(takes_nothing(silence)))
+            }
         }
     })
     .await;
-    let sent = to_hop.sent_bytes();
-    exchange.log.sent_to_next_hop(sent);
-    let counters = exchange.worker.counters();
-    counters.add(Metric::BytesToNextHops, sent);
-    if written {
+    if written.is_ok() {
         exchange.log.request_head_sent();
-        return Ok(());
     }
-    Err(HopFailure::Unanswered(AnswerReason::new(
+    written
+}
+
+/// The request may be repeated: the next hop has not had all of its head.
+fn closed() -> HopFailure {
+    HopFailure::Unanswered(AnswerReason::new(
         ProxyError::ConnectionTerminated,
         "the next hop closed the connection while the request was sent",
-    )))
+    ))
+}
+
+fn takes_nothing(limit: Span) -> HopFailure {
+    HopFailure::Broken(AnswerReason::new(
+        ProxyError::ConnectionWriteTimeout,
+        format!("the next hop took no more of the request for {limit}"),
+    ))
 }
 
 /// Sends the content of a request.

@@ -21,8 +21,11 @@ pub(crate) enum UploadEnd {
 /// How far the content of a request is on its way, for the task that receives the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// Nothing was sent.
+    /// Nothing was sent: the response is not due yet.
     NotBegun,
+    /// Nothing was sent, as the client waits for 100 (RFC 9110 §10.1.1): that or the response is
+    /// due.
+    Expected,
     /// Some was sent: the response is not due yet.
     UnderWay,
     /// It stopped before its end: the response is due.
@@ -31,4 +34,11 @@ pub(crate) enum Sending {
     ClientStopped,
     /// All of it was, or there is none.
     Done,
+}
+
+impl Sending {
+    /// Whether content may still be sent: no response, and no more of one, is due meanwhile.
+    pub(crate) const fn is_under_way(self) -> bool {
+        matches!(self, Self::NotBegun | Self::UnderWay)
+    }
 }
