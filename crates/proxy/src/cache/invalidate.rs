@@ -48,7 +48,8 @@ pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredR
     store.purge_one(exchange.key, stored, selecting)
 }
 
-/// The store first: a request between the two finds neither.
+/// The store first: a request that comes between the two and finds the response in flight sees that
+/// it is outdated there.
 fn forget(worker: &Worker, key: Digest) -> Purge {
     let purge = worker.shared.store.purge(key);
     worker.shared.collapsed.forget(key);

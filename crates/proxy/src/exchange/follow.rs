@@ -269,6 +269,10 @@ async fn join(
     };
     let form = form_of(exchange, in_flight, now.wall);
     let Some(span) = form.span(&in_flight.response) else {
+        if follower.is_none() && in_flight.is_outdated() {
+            exchange.tx = before;
+            return None;
+        }
         drop(follower);
         let response = Arc::clone(&in_flight.response);
         stored::serve(stream, exchange, &response, serving).await;

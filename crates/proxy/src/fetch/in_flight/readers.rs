@@ -192,6 +192,12 @@ impl InFlightResponse {
         self.lock().trailers.clone()
     }
 
+    /// Whether it was purged while it arrived: then it answers no request that comes from now on. A
+    /// purge reaches the store first, and the table of what may be joined a moment later.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.lock().is_outdated()
+    }
+
     /// The most a fetch was ahead of all readers so far, bytes.
     pub(crate) fn read_ahead_max(&self) -> u64 {
         self.lock().read_ahead_max()
@@ -203,18 +209,18 @@ impl Inner {
         let has_place = terms.followers_max > 0 && self.fill.readers() <= terms.followers_max;
         // nothing is added to what is settled
         let can_fetch = terms.completes && self.outcome.is_none();
-        // checked here too, as newcomers find it before that is looked at
-        let is_outdated = || {
-            self.reservation
-                .as_ref()
-                .is_some_and(Reservation::is_outdated)
-        };
-        let is_purged = terms.is_newcomer && is_outdated();
+        let is_purged = terms.is_newcomer && self.is_outdated();
         // of content that is not stored, some may have been dropped
         !is_purged
             && has_place
             && !self.has_passed(span.from)
             && (can_fetch || self.fill.is_coming(span))
+    }
+
+    /// Whether it was purged while it arrived.
+    fn is_outdated(&self) -> bool {
+        let reservation = self.reservation.as_ref();
+        reservation.is_some_and(Reservation::is_outdated)
     }
 
     fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> ReaderAction {
