@@ -11,7 +11,6 @@ extern crate alloc;
 
 pub mod catalog;
 pub mod choice;
-pub mod collapse;
 pub mod connections;
 pub mod destination;
 pub mod digest;
@@ -28,6 +27,7 @@ pub mod verdict;
 pub use catalog::admission;
 pub use connections::retry;
 pub use digest::{Digest, KeyHasher, Secret};
+pub use fetch::collapse;
 pub use now::{Now, Tick};
 pub use profile::Profile;
 pub use stored::{StoredFacts, judge};

@@ -17,7 +17,7 @@ use weir_policy::Phase;
 /// The diagram's place in a document: behind this line, up to the end of the fence.
 const DOCUMENT_BEGIN: &str = "<!-- transitions: made by a test of crates/policy -->\n\n```text\n";
 const COLLAPSE_BEGIN: &str =
-    "<!-- collapsed requests: from crates/policy/src/collapse -->\n\n```text\n";
+    "<!-- collapsed requests: from crates/policy/src/fetch/collapse -->\n\n```text\n";
 const PHASES_BEGIN: &str = "| phase | reached when |\n| --- | --- |\n";
 const CODE_BEGIN: &str = "//! ```text\n";
 
@@ -44,7 +44,7 @@ fn page_shows_every_phase_in_order() {
 
 #[test]
 fn page_shows_the_diagram_of_collapsed_requests() {
-    let code = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/collapse/mod.rs");
+    let code = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/fetch/collapse/mod.rs");
     let code = std::fs::read_to_string(code).expect("the code is there");
     let diagram: String = code
         .lines()

@@ -15,6 +15,7 @@ mod abort;
 mod background;
 mod background_validations;
 mod byte_span;
+pub mod collapse;
 mod continuation;
 mod in_flight;
 mod pace;
