@@ -15,6 +15,7 @@ pub mod connections;
 pub mod destination;
 pub mod digest;
 pub mod eviction;
+pub mod extension;
 pub mod fetch;
 pub mod now;
 pub mod page_cache;

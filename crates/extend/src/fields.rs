@@ -1,0 +1,321 @@
+//! The field lines of a head, as a module sees and changes them.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use weir_semantics::{Known, identify, is_hop_by_hop, is_token};
+
+/// Most field lines of a head that modules have changed.
+pub const FIELDS_MAX: usize = 128;
+
+/// Most bytes of all names and values of a head that modules have changed.
+pub const SECTION_BYTES_MAX: usize = 64 * 1024;
+
+/// Field lines in their order. Names are compared without regard to case, and keep their spelling.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    lines: Vec<(String, Box<[u8]>)>,
+    is_changed: bool,
+}
+
+/// Why a field is not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldError {
+    /// The name is no token (RFC 9110 §5.6.2).
+    BadName,
+    /// The value has a CR, LF or NUL (RFC 9110 §5.5), or a space or tab at one of its ends.
+    BadValue,
+    /// The field frames the message, is for one connection, or says which way the message took: the
+    /// proxy writes it itself.
+    Reserved,
+    /// The head would have more than [`FIELDS_MAX`] lines or [`SECTION_BYTES_MAX`] bytes.
+    TooLarge,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadName => f.write_str("the field name is not a token (RFC 9110 section 5.6.2)"),
+            Self::BadValue => f.write_str(
+                "the field value has a CR, LF or NUL, or begins or ends with a space or tab",
+            ),
+            Self::Reserved => f.write_str("the proxy writes this field itself"),
+            Self::TooLarge => write!(
+                f,
+                "the head would have more than {FIELDS_MAX} field lines or {SECTION_BYTES_MAX} bytes"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for FieldError {}
+
+impl Fields {
+    /// The lines of a head that was received, or is about to be sent.
+    pub fn received<'a>(lines: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let lines = lines.into_iter();
+        Self {
+            lines: lines
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            is_changed: false,
+        }
+    }
+
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.lines
+            .iter()
+            .map(|(name, value)| (name.as_str(), &**value))
+    }
+
+    /// The value of the first line with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let mut lines = self.iter();
+        lines
+            .find(|line| line.0.eq_ignore_ascii_case(name))
+            .map(|line| line.1)
+    }
+
+    /// The values of all lines with this name.
+    pub fn all<'s, 'n>(&'s self, name: &'n str) -> impl Iterator<Item = &'s [u8]> + use<'s, 'n> {
+        let lines = self
+            .iter()
+            .filter(move |line| line.0.eq_ignore_ascii_case(name));
+        lines.map(|line| line.1)
+    }
+
+    /// Adds a line behind the others.
+    ///
+    /// # Errors
+    ///
+    /// It is not added.
+    pub fn add(&mut self, name: &str, value: &[u8]) -> Result<(), FieldError> {
+        check(name, value)?;
+        self.check_room(name.len() + value.len())?;
+        self.lines.push((name.into(), value.into()));
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Puts one line in the place of all with this name; behind the others if there was none.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is changed.
+    pub fn set(&mut self, name: &str, value: &[u8]) -> Result<(), FieldError> {
+        check(name, value)?;
+        let Some(at) = self.place(name) else {
+            return self.add(name, value);
+        };
+        if self.get(name) == Some(value) && self.all(name).nth(1).is_none() {
+            return Ok(());
+        }
+        self.check_room(value.len())?;
+        self.lines[at].1 = value.into();
+        let mut place = 0;
+        self.lines.retain(|line| {
+            place += 1;
+            place - 1 <= at || !line.0.eq_ignore_ascii_case(name)
+        });
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Removes all lines with this name; whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The proxy writes the field itself.
+    pub fn remove(&mut self, name: &str) -> Result<bool, FieldError> {
+        check(name, b"")?;
+        let before = self.lines.len();
+        self.lines.retain(|line| !line.0.eq_ignore_ascii_case(name));
+        let is_removed = self.lines.len() < before;
+        self.is_changed |= is_removed;
+        Ok(is_removed)
+    }
+
+    /// Whether a line was added, set or removed.
+    #[must_use]
+    pub const fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let mut lines = self.lines.iter();
+        lines.position(|line| line.0.eq_ignore_ascii_case(name))
+    }
+
+    fn check_room(&self, more: usize) -> Result<(), FieldError> {
+        let bytes: usize = self.iter().map(|line| line.0.len() + line.1.len()).sum();
+        if self.lines.len() >= FIELDS_MAX || bytes + more > SECTION_BYTES_MAX {
+            return Err(FieldError::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a module may write this field with this value.
+pub(crate) fn check(name: &str, value: &[u8]) -> Result<(), FieldError> {
+    if !is_token(name.as_bytes()) {
+        return Err(FieldError::BadName);
+    }
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    if value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
+        || is_blank(value.first())
+        || is_blank(value.last())
+    {
+        return Err(FieldError::BadValue);
+    }
+    if identify(name).is_some_and(is_reserved) {
+        return Err(FieldError::Reserved);
+    }
+    Ok(())
+}
+
+/// Whether the proxy alone writes this field.
+const fn is_reserved(known: Known) -> bool {
+    is_hop_by_hop(known)
+        || matches!(
+            known,
+            Known::Age
+                | Known::CacheStatus
+                | Known::CdnLoop
+                | Known::ContentLength
+                | Known::ContentRange
+                | Known::Expect
+                | Known::Host
+                | Known::MaxForwards
+                | Known::Trailer
+                | Known::Via
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fields() -> Fields {
+        Fields::received([
+            ("Host", &b"a"[..]),
+            ("X-One", b"1"),
+            ("accept", b"*/*"),
+            ("x-one", b"2"),
+        ])
+    }
+
+    fn lines(fields: &Fields) -> Vec<(&str, &[u8])> {
+        fields.iter().collect()
+    }
+
+    #[test]
+    fn fields_are_found_whatever_their_case() {
+        let fields = fields();
+        assert_eq!(fields.get("X-ONE"), Some(&b"1"[..]));
+        assert_eq!(fields.all("x-one").count(), 2);
+        assert_eq!(fields.get("missing"), None);
+        assert!(!fields.is_changed());
+    }
+
+    #[test]
+    fn set_field_replaces_all_lines_with_its_name() {
+        let mut set = fields();
+        assert_eq!(set.set("x-ONE", b"3"), Ok(()));
+        assert_eq!(
+            lines(&set),
+            [("Host", &b"a"[..]), ("X-One", b"3"), ("accept", b"*/*"),]
+        );
+        assert!(set.is_changed());
+        let mut set = fields();
+        assert_eq!(set.set("X-New", b"4"), Ok(()));
+        assert_eq!(lines(&set)[4], ("X-New", &b"4"[..]));
+    }
+
+    #[test]
+    fn field_set_to_what_it_is_leaves_the_head_unchanged() {
+        let mut set = fields();
+        assert_eq!(set.set("Accept", b"*/*"), Ok(()));
+        assert!(!set.is_changed());
+    }
+
+    #[test]
+    fn removed_field_is_gone_in_every_spelling() {
+        let mut set = fields();
+        assert_eq!(set.remove("X-one"), Ok(true));
+        assert_eq!(lines(&set), [("Host", &b"a"[..]), ("accept", b"*/*")]);
+        assert_eq!(set.remove("X-one"), Ok(false));
+    }
+
+    #[test]
+    fn fields_that_frame_a_message_or_name_its_way_are_refused() {
+        for name in [
+            "Content-Length",
+            "transfer-encoding",
+            "Connection",
+            "TE",
+            "Trailer",
+            "Upgrade",
+            "Keep-Alive",
+            "Host",
+            "Via",
+            "Cache-Status",
+            "Age",
+            "Content-Range",
+            "Expect",
+            "Max-Forwards",
+            "CDN-Loop",
+        ] {
+            let mut set = fields();
+            assert_eq!(set.add(name, b"1"), Err(FieldError::Reserved), "{name}");
+            assert_eq!(set.set(name, b"1"), Err(FieldError::Reserved), "{name}");
+            assert_eq!(set.remove(name), Err(FieldError::Reserved), "{name}");
+            assert_eq!(set, fields(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_and_values_that_could_end_a_line_are_refused() {
+        let mut set = fields();
+        for name in ["", "a b", "a:", "a\r\nb", "a\n", "ä", "a\0"] {
+            assert_eq!(set.add(name, b"1"), Err(FieldError::BadName), "{name:?}");
+        }
+        for value in [&b"a\r\nb: c"[..], b"a\nb", b"a\rb", b"a\0b", b" a", b"a\t"] {
+            assert_eq!(set.add("X", value), Err(FieldError::BadValue), "{value:?}");
+            assert_eq!(
+                set.set("X-One", value),
+                Err(FieldError::BadValue),
+                "{value:?}"
+            );
+        }
+        assert_eq!(set, fields());
+    }
+
+    #[test]
+    fn head_does_not_grow_beyond_its_limits() {
+        let mut many = Fields::default();
+        let added = (0..10_000)
+            .take_while(|_| many.add("X", b"1").is_ok())
+            .count();
+        assert_eq!(added, FIELDS_MAX);
+        let mut large = Fields::default();
+        assert_eq!(large.add("X", &[b'a'; SECTION_BYTES_MAX - 1]), Ok(()));
+        assert_eq!(large.add("Y", b""), Err(FieldError::TooLarge));
+        assert_eq!(large.set("X", &[b'b'; 2]), Err(FieldError::TooLarge));
+    }
+
+    proptest! {
+        #[test]
+        fn no_accepted_field_ends_its_line(name in ".{0,8}", value in proptest::collection::vec(any::<u8>(), 0..8)) {
+            let mut set = Fields::default();
+            if set.add(&name, &value).is_ok() {
+                let ends_line = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+                prop_assert!(!value.iter().any(ends_line));
+                prop_assert!(is_token(name.as_bytes()));
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The heads of a request and of a response, as a module sees and changes them.
+
+use crate::fields::Fields;
+use alloc::string::String;
+use core::fmt;
+
+/// Most bytes of a target that a module sets.
+const TARGET_BYTES_MAX: usize = 16 * 1024;
+
+/// The head of a request.
+///
+/// Its method and version stay what they are. At [`Hook::RequestReceived`] the target may be
+/// changed: the proxy then judges the request anew, with its rules of access and its key.
+///
+/// [`Hook::RequestReceived`]: crate::Hook::RequestReceived
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHead {
+    method: String,
+    authority: String,
+    path_and_query: String,
+    target_is_changed: bool,
+    /// The field lines.
+    pub fields: Fields,
+}
+
+/// Why a target is not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetError;
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a path begins with `/`, a target has printable ASCII only, no `#`, and at most \
+             {TARGET_BYTES_MAX} bytes"
+        )
+    }
+}
+
+impl core::error::Error for TargetError {}
+
+impl RequestHead {
+    /// The head of a request for `path_and_query` of `authority`, a host with its port if that is
+    /// not the default one.
+    #[must_use]
+    pub fn new(method: &str, authority: &str, path_and_query: &str, fields: Fields) -> Self {
+        Self {
+            method: method.into(),
+            authority: authority.into(),
+            path_and_query: path_and_query.into(),
+            target_is_changed: false,
+            fields,
+        }
+    }
+
+    /// The method, such as `GET`.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The host of the canonical target (RFC 9110 §7.1), with its port if that is not the default
+    /// one.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Path and query of the canonical target.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        &self.path_and_query
+    }
+
+    /// Sends the request to another host. The proxy's rules for destinations hold for that.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is changed.
+    pub fn set_authority(&mut self, authority: &str) -> Result<(), TargetError> {
+        let is_delimiter = |byte| matches!(byte, b'/' | b'?' | b'#' | b'@' | b'\\' | b',');
+        if authority.is_empty() || !is_plain(authority) || authority.bytes().any(is_delimiter) {
+            return Err(TargetError);
+        }
+        if self.authority != authority {
+            self.authority = authority.into();
+            self.target_is_changed = true;
+        }
+        Ok(())
+    }
+
+    /// Requests another path and query.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is changed.
+    pub fn set_path_and_query(&mut self, path_and_query: &str) -> Result<(), TargetError> {
+        if !path_and_query.starts_with('/') || !is_plain(path_and_query) {
+            return Err(TargetError);
+        }
+        if self.path_and_query != path_and_query {
+            self.path_and_query = path_and_query.into();
+            self.target_is_changed = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the target was changed.
+    #[must_use]
+    pub const fn target_is_changed(&self) -> bool {
+        self.target_is_changed
+    }
+
+    /// Whether anything was changed.
+    #[must_use]
+    pub const fn is_changed(&self) -> bool {
+        self.target_is_changed || self.fields.is_changed()
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    text.len() <= TARGET_BYTES_MAX
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'#')
+}
+
+/// The head of a final response. Its status stays what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    status: u16,
+    /// The field lines.
+    pub fields: Fields,
+}
+
+impl ResponseHead {
+    /// The head of a response with this status.
+    #[must_use]
+    pub const fn new(status: u16, fields: Fields) -> Self {
+        Self { status, fields }
+    }
+
+    /// The status code.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> RequestHead {
+        RequestHead::new("GET", "a.example", "/x?y", Fields::default())
+    }
+
+    #[test]
+    fn target_that_could_end_its_line_or_name_another_part_is_refused() {
+        for path in [
+            "",
+            "x",
+            "http://b/",
+            "/a b",
+            "/a\r\nX: 1",
+            "/a#b",
+            "/ä",
+            "/\0",
+        ] {
+            let mut head = head();
+            assert_eq!(head.set_path_and_query(path), Err(TargetError), "{path:?}");
+            assert!(!head.is_changed());
+        }
+        for authority in ["", "a/b", "a b", "u@a", "a\r\n", "a#", "a?b", "a\\b", "a,b"] {
+            let mut head = head();
+            assert_eq!(
+                head.set_authority(authority),
+                Err(TargetError),
+                "{authority:?}"
+            );
+            assert!(!head.is_changed());
+        }
+    }
+
+    #[test]
+    fn target_set_to_what_it_is_leaves_the_head_unchanged() {
+        let mut head = head();
+        assert_eq!(head.set_path_and_query("/x?y"), Ok(()));
+        assert_eq!(head.set_authority("a.example"), Ok(()));
+        assert!(!head.is_changed());
+        assert_eq!(head.set_path_and_query("/z"), Ok(()));
+        assert!(head.target_is_changed() && head.is_changed());
+        assert_eq!(head.path_and_query(), "/z");
+    }
+}

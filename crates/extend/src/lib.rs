@@ -1,0 +1,30 @@
+#![cfg_attr(not(test), no_std)]
+//! The contract between Weir and a module: what a module may see and change of a request and its
+//! response, and at which hooks.
+//!
+//! A module is made from its options when a configuration is loaded ([`ModuleKind::load`]), and
+//! begins an [`Exchange`] for each request that its route gives it. The exchange is called at the
+//! hooks that the module has named ([`Module::hooks`]), on the thread that serves the request: a
+//! call must not block. A module that has to wait defers, and is polled.
+//!
+//! A module sees heads as they are received, and changes them by the methods of [`Fields`]: what
+//! would change the framing of a message, or forge the path that it took, is refused there. The
+//! proxy judges a changed head as if it had been received so.
+
+extern crate alloc;
+
+mod answer;
+mod call;
+mod fields;
+mod head;
+mod hook;
+mod module;
+mod options;
+
+pub use answer::{Answer, LocalResponse, StatusError};
+pub use call::{Call, ListenerMode};
+pub use fields::{FIELDS_MAX, FieldError, Fields, SECTION_BYTES_MAX};
+pub use head::{RequestHead, ResponseHead, TargetError};
+pub use hook::{Hook, Hooks};
+pub use module::{Exchange, Module, ModuleKind};
+pub use options::{LoadError, OptionValue, Options};

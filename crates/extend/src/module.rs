@@ -1,0 +1,73 @@
+//! Modules, and what one does with one request.
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::head::{RequestHead, ResponseHead};
+use crate::hook::Hooks;
+use crate::options::{LoadError, Options};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::task::{Context, Poll};
+
+/// A kind of module: what `kind` in a `[[module]]` table names.
+pub trait ModuleKind: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// Makes a module of this kind with `options`. Called when a configuration is loaded, on a
+    /// thread that serves no requests.
+    ///
+    /// # Errors
+    ///
+    /// The options are not right: the configuration is refused, and the one in force stays.
+    fn load(&self, options: Options) -> Result<Arc<dyn Module>, LoadError>;
+}
+
+/// A module that was loaded. It lives as long as the configuration, and the requests that began
+/// under it.
+pub trait Module: Send + Sync {
+    /// The hooks that it is called at. They do not change.
+    fn hooks(&self) -> Hooks;
+
+    /// Begins a request. The exchange stays on the thread that serves the request.
+    fn begin(&self) -> Box<dyn Exchange>;
+}
+
+/// One request, as a module sees it. A method is called at its hook, if the module has named that;
+/// it must not block. After a call that failed the exchange is dropped.
+pub trait Exchange {
+    /// [`Hook::RequestReceived`](crate::Hook::RequestReceived).
+    fn request_received(&mut self, head: &mut RequestHead, call: &Call) -> Answer {
+        let _ = (head, call);
+        Answer::Continue
+    }
+
+    /// [`Hook::RequestSent`](crate::Hook::RequestSent). The target cannot be changed any more.
+    fn request_sent(&mut self, head: &mut RequestHead, call: &Call) -> Answer {
+        let _ = (head, call);
+        Answer::Continue
+    }
+
+    /// [`Hook::ResponseReceived`](crate::Hook::ResponseReceived).
+    fn response_received(&mut self, head: &mut ResponseHead, call: &Call) -> Answer {
+        let _ = (head, call);
+        Answer::Continue
+    }
+
+    /// [`Hook::ResponseSent`](crate::Hook::ResponseSent).
+    fn response_sent(&mut self, head: &mut ResponseHead, call: &Call) -> Answer {
+        let _ = (head, call);
+        Answer::Continue
+    }
+
+    /// [`Hook::Done`](crate::Hook::Done).
+    fn done(&mut self, call: &Call) {
+        let _ = call;
+    }
+
+    /// Ready when what the exchange deferred for is there. Polled only after [`Answer::Defer`].
+    fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Ready(())
+    }
+}

@@ -1,0 +1,125 @@
+//! The options of a module: what its table in the configuration says beside the settings that every
+//! module has.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Options by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options(BTreeMap<String, OptionValue>);
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionValue {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Number(i64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// Several values.
+    List(Vec<OptionValue>),
+    /// Values by name.
+    Table(BTreeMap<String, OptionValue>),
+}
+
+impl OptionValue {
+    /// What it is, for messages.
+    #[must_use]
+    pub const fn form(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a string",
+            Self::Number(_) => "a number",
+            Self::Flag(_) => "true or false",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// Why a module is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// The option that is wrong; empty if it is none.
+    pub option: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl LoadError {
+    /// `what` is wrong with `option`; `hint` says what to do.
+    #[must_use]
+    pub fn new(
+        option: impl Into<String>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            option: option.into(),
+            what: what.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.option.is_empty() {
+            write!(f, "{}: ", self.option)?;
+        }
+        write!(f, "{}; {}", self.what, self.hint)
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl Options {
+    /// These options.
+    #[must_use]
+    pub const fn new(values: BTreeMap<String, OptionValue>) -> Self {
+        Self(values)
+    }
+
+    /// Takes out an option.
+    pub fn take(&mut self, name: &str) -> Option<OptionValue> {
+        self.0.remove(name)
+    }
+
+    /// Ends the reading of options: none may be left, as a misspelt one would have no effect.
+    ///
+    /// # Errors
+    ///
+    /// One is left; `known` are those that there are.
+    pub fn finish(self, known: &[&str]) -> Result<(), LoadError> {
+        match self.0.into_keys().next() {
+            None => Ok(()),
+            Some(unknown) => {
+                let hint = alloc::format!("use {}", known.join(", "));
+                Err(LoadError::new(unknown, "there is no such option", hint))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn option_that_is_not_read_is_refused() {
+        let values = BTreeMap::from([
+            ("a".to_owned(), OptionValue::Flag(true)),
+            ("b".to_owned(), OptionValue::Number(1)),
+        ]);
+        let mut options = Options::new(values);
+        assert_eq!(options.take("a"), Some(OptionValue::Flag(true)));
+        assert_eq!(options.take("a"), None);
+        let error = options.finish(&["a", "c"]).expect_err("`b` is left");
+        assert_eq!(error.to_string(), "b: there is no such option; use a, c");
+        assert_eq!(Options::default().finish(&[]), Ok(()));
+    }
+}

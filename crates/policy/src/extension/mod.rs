@@ -1,0 +1,10 @@
+//! Which modules see a request, in which order, and what becomes of it when one fails.
+//!
+//! [`Cascade`] is the way of one request through the modules of its route; [`Breaker`] keeps a
+//! module that fails again and again from being called.
+
+mod breaker;
+mod cascade;
+
+pub use breaker::{Breaker, BreakerRules, FAILURES_MAX, Permit};
+pub use cascade::{Cascade, FailurePolicy, MODULES_MAX, ModuleFailure, ModuleId, ModuleSet, Step};
