@@ -84,6 +84,11 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
         }
         match step {
             Step::Interim { head } => {
+                let is_continue = head.starts_with(b"HTTP/1.1 100 ");
+                if is_continue && download.parties.sending.get() == Sending::Expected {
+                    // it is the client's turn
+                    download.parties.sending.set(Sending::NotBegun);
+                }
                 let passed = download.pass_interim(&head).await;
                 if passed == InterimResult::Stuck
                     || passed == InterimResult::ClientClosed && !download.continues_without_client()

@@ -153,7 +153,7 @@ fn request_content_that_begins_late_does_not_count_as_next_hop_silence() {
         setup
             .proxy
             .reload(|config| config.limits.next_hop_silence = span("250ms"));
-        for expects in [false, true] {
+        for (expects, continues) in [(false, false), (true, false), (true, true)] {
             let mut client = setup.proxy.client();
             let fields = if expects {
                 "Expect: 100-continue\r\n"
@@ -164,7 +164,10 @@ fn request_content_that_begins_late_does_not_count_as_next_hop_silence() {
             client.send(setup.head("POST", "/", "1.1", &fields));
             let mut hop = setup.origin.accept();
             hop.read_head();
-            if expects {
+            if continues {
+                hop.send("HTTP/1.1 100 Continue\r\n\r\n");
+                assert_eq!(client.read_head().status(), 100);
+            } else if expects {
                 assert_eq!(client.read_response().status(), 504);
                 continue;
             }
