@@ -325,7 +325,9 @@ impl Transaction {
                     };
                 relay.with(Command::Store(facts))
             }
-            Err(_) if self.replaces(now, response) => relay.with(Command::Drop),
+            Err(why) if self.replaces(now, response) && !self.spares_fresh(now, why) => {
+                relay.with(Command::Drop)
+            }
             Err(_) => relay,
         }
     }

@@ -117,6 +117,16 @@ impl Transaction {
             || is_failed_refresh && self.stored.is_some_and(is_served_meanwhile)
     }
 
+    /// Whether the stored response stays though `why` keeps the new one from being stored: it is
+    /// fresh, this client bypassed it, and the reason is its request. Any client can send such a
+    /// one.
+    pub(super) fn spares_fresh(&self, now: Now, why: NotStored) -> bool {
+        let is_fresh = |stored: StoredFacts| !stored.no_cache && stored.ttl(now) > 0;
+        self.verdict.handling == Handling::Forward(Fwd::Request)
+            && self.stored.is_some_and(is_fresh)
+            && self.is_of_the_request(why)
+    }
+
     /// What was being stored ended early. Of what was not being stored the reason is known already.
     pub(super) fn incomplete(&mut self) -> Commands {
         if matches!(self.verdict.storing, Some(Storing::NotStored(_))) {

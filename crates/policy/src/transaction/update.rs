@@ -227,7 +227,7 @@ impl Transaction {
 
     /// Whether it is refused because of the request: what a request with credentials brings is for
     /// its user, and says nothing of what is stored for all.
-    const fn is_of_the_request(&self, why: NotStored) -> bool {
+    pub(super) const fn is_of_the_request(&self, why: NotStored) -> bool {
         let is_refused = matches!(
             why,
             NotStored::Bypass | NotStored::Rule(NotStorable::RequestNoStore)

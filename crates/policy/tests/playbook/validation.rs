@@ -125,6 +125,41 @@ fn update_refused_because_of_its_request_leaves_the_stored_response_as_it_is() {
     );
 }
 
+/// The same of a response that would take its place.
+#[test]
+fn response_refused_because_of_its_request_leaves_a_fresh_stored_response_as_it_is() {
+    for (request, why) in [
+        (
+            "Authorization: x | Cache-Control: no-cache",
+            "authorization",
+        ),
+        ("Cache-Control: no-cache, no-store", "request-no-store"),
+    ] {
+        for validator in ["ETag: \"a\"", "X: 1"] {
+            let forward = if validator.starts_with('E') {
+                "forward validate"
+            } else {
+                "forward"
+            };
+            check(&format!(
+                "GET / | {request}
+                 0 request => look-up
+                 20 found 200 | Cache-Control: max-age=60 | {validator} => {forward}
+                 20 response 200 | Cache-Control: max-age=60 | X: 2 => relay
+                 = request fwd-status=200 not-stored={why}",
+            ));
+        }
+    }
+    // a stale one is of no use beside what came
+    check(
+        "GET / | Authorization: x
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 => forward
+         60 response 200 | Cache-Control: max-age=60 | X: 2 => relay, drop
+         = stale fwd-status=200 not-stored=authorization",
+    );
+}
+
 /// It has the Cache-Control of a 200 (RFC 9110 §15.4.5): what it does not say is not inherited.
 #[test]
 fn response_to_credentials_updates_only_by_its_own_permission() {
