@@ -151,6 +151,23 @@ impl Directory {
         self.index.remove(key);
     }
 
+    /// The same, if there is something that the index has or may still get from the device. A key
+    /// of which nothing is there is not remembered: there is room for few.
+    pub(crate) fn forget_found(&self, key: Digest) {
+        let is_unknown =
+            self.is_loading.load(Ordering::Acquire) || self.is_incomplete.load(Ordering::Acquire);
+        if is_unknown || self.index.peek(key).is_some() {
+            self.forget_key(key);
+        }
+    }
+
+    /// Records of `key` that were requested up to `generation` and wait to be written are not found
+    /// once they are: in this process only.
+    pub(crate) fn refuse_older(&self, key: Digest, generation: u64) {
+        self.purges.note(PurgeScope::Key(key), generation, None);
+        self.settle_purge(PurgeScope::Key(key), generation);
+    }
+
     /// Takes one record out of the index, in this process only.
     pub(crate) fn forget(&self, key: Digest, record: RecordId) {
         if let Some(place) = self.place_in_index(key, record) {

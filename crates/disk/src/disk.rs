@@ -300,17 +300,23 @@ impl Disk {
         self.home(key).forget_key(key);
     }
 
-    /// Drops what is stored or waits to be written under `key`, for a newer response that is not
-    /// stored: the older one must not be found in its place. Not durable: after a restart it may be
-    /// found again, as if the process had ended before the newer one came.
-    pub fn forget_older(&self, key: Digest) {
+    /// Drops what is stored or waits to be written under `key`, for a newer response of `ticket`
+    /// that is not stored: the older one must not be found in its place. Not durable: after a
+    /// restart it may be found again, as if the process had ended before the newer one came. Costs
+    /// nothing on the device.
+    pub fn forget_older(&self, key: Digest, ticket: Ticket) {
         let directory = self.home(key);
         if directory.queue.is_pending(key) {
-            // what waits would be found once it is written: only a purge refuses it
-            drop(self.purge(key));
-        } else if directory.may_hold(key) {
-            directory.forget_key(key);
+            directory.refuse_older(key, ticket.0);
         }
+        directory.forget_found(key);
+    }
+
+    /// Whether a record of `key` is found, or waits to be written.
+    #[must_use]
+    pub fn is_held(&self, key: Digest) -> bool {
+        let directory = self.home(key);
+        directory.queue.is_pending(key) || directory.index.peek(key).is_some()
     }
 
     /// Whether `record` is what is found under `key`, and no other record of that key waits to be

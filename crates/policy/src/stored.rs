@@ -43,6 +43,24 @@ pub struct StoredFacts {
 }
 
 impl StoredFacts {
+    /// Whether a cache may do less with this response than with `before`, which it updates.
+    #[must_use]
+    pub fn is_stricter_than(&self, before: &Self) -> bool {
+        // the end of its freshness, milliseconds
+        let end = |facts: &Self| {
+            let left = facts
+                .freshness_lifetime
+                .0
+                .saturating_sub(facts.corrected_initial_age.0);
+            facts.response_tick.plus_ms(u64::from(left) * 1000)
+        };
+        self.no_cache && !before.no_cache
+            || self.must_revalidate && !before.must_revalidate
+            || self.stale_while_revalidate < before.stale_while_revalidate
+            || self.stale_if_error < before.stale_if_error
+            || end(self) < end(before)
+    }
+
     /// The facts of `response`, requested at `request_time` and received `now`.
     ///
     /// A response without a Date is taken as generated when it was received (RFC 9110 §6.6.1).

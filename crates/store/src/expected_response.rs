@@ -322,7 +322,13 @@ impl ExpectedResponse {
             return replaced;
         }
         let key = self.key(vary);
-        let written = self.write(now, key, vary, new, None);
+        let written = if new.facts.is_stricter_than(&old.facts) {
+            self.write(now, key, vary, new, None)
+        } else {
+            // the stored record is of the same representation: if the disk refuses the new one, it
+            // is validated once more
+            self.write_record(now, key, vary, new, None)
+        };
         if let (Ok(()), Some((rule, _))) = (written, vary) {
             self.write_rules(self.line(), rule, false);
         }
@@ -344,7 +350,7 @@ impl ExpectedResponse {
         match (written, &self.on_disk) {
             // the stored one was requested later
             (Ok(()) | Err(Refused::Outdated), _) | (_, None) => {}
-            (Err(_), Some(OnDisk { disk, .. })) => disk.forget_older(key),
+            (Err(_), Some(OnDisk { disk, ticket, .. })) => disk.forget_older(key, *ticket),
         }
         written
     }
@@ -418,7 +424,7 @@ impl ExpectedResponse {
         }
         rules.truncate(RULES_MAX);
         let is_known = known.is_some_and(|known| known.rules == rules);
-        if (is_known || !changed) && on_disk.disk.may_hold(self.primary) {
+        if (is_known || !changed) && on_disk.disk.is_held(self.primary) {
             return;
         }
         let appended = on_disk.disk.append(NewRecord {
@@ -429,18 +435,23 @@ impl ExpectedResponse {
         });
         if appended.is_err_and(|why| why != Refused::Outdated) {
             // the variants are not found, and fetched again
-            on_disk.disk.forget_older(self.primary);
+            on_disk.disk.forget_older(self.primary, on_disk.ticket);
         }
     }
 
     /// The disk refused a variant on `line`: it must not find an older one by other rules or on
     /// another line.
     fn forget_rules(&self, line: Line, changed: bool) {
-        let Some(OnDisk { disk, known, .. }) = &self.on_disk else {
+        let Some(on_disk) = &self.on_disk else {
             return;
         };
+        let OnDisk {
+            disk,
+            known,
+            ticket,
+        } = on_disk;
         if changed && known.as_ref().is_none_or(|known| known.line != line) {
-            disk.forget_older(self.primary);
+            disk.forget_older(self.primary, *ticket);
         }
     }
 }

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use weir_policy::Digest;
 
 /// Bytes of jobs that are taken from the queue at once.
 const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -201,12 +202,11 @@ impl Writer {
     }
 
     /// A job that is not done.
-    pub(super) fn drop_job(&self, job: Job, why: Refused) {
-        let directory = &self.directory;
+    pub(super) fn drop_job(&mut self, job: Job, why: Refused) {
         if let Some(key) = job.key().filter(|_| why != Refused::Outdated) {
-            // an older record must not be found in its place
-            directory.forget_key(key);
+            self.forget_older(key);
         }
+        let directory = &self.directory;
         directory.queue.finished(job.charge(), job.key());
         match job {
             Job::Record(_) => directory.counters.lost.add(1),
@@ -216,6 +216,15 @@ impl Writer {
                 job.progress.fail(why);
             }
         }
+    }
+
+    /// A newer record of `key` is not stored: an older one must not be found in its place.
+    pub(super) fn forget_older(&mut self, key: Digest) {
+        if self.batch.generation(key).is_some() {
+            // it would be found once it is written
+            self.flush();
+        }
+        self.directory.forget_found(key);
     }
 
     fn write_purges(&mut self, mut jobs: Vec<PurgeJob>) {

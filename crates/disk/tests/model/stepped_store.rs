@@ -578,9 +578,12 @@ impl SteppedStore {
         let index = usize::try_from(key).unwrap();
         if self.below(3) == 0 {
             self.append(key);
-            let before = disk.ticket().number();
-            disk.forget_older(digest(key));
-            self.known[index].least = before;
+            let ticket = disk.ticket();
+            let journaled = disk.usage().purged;
+            disk.forget_older(digest(key), ticket);
+            self.known[index].least = ticket.number();
+            self.step();
+            assert_eq!(disk.usage().purged, journaled, "{}", self.context);
         } else if self.below(2) == 0 {
             disk.forget_key(digest(key));
             let known = &mut self.known[index];

@@ -31,9 +31,7 @@ impl Shard {
         response: &Arc<StoredResponse>,
     ) -> Option<Option<(Line, Digest)>> {
         self.outdate_in_flight(primary, Forgotten::Single);
-        let slot = self
-            .slot_of(primary, response)
-            .or_else(|| self.slot_of_copy(primary, response))?;
+        let slot = self.slot_of(primary, response)?;
         self.drop_slot(primary, slot)
     }
 
@@ -53,7 +51,11 @@ impl Shard {
         response: &Arc<StoredResponse>,
         selecting: Option<Digest>,
     ) -> DiskPlace {
-        match self.drop_one(primary, response) {
+        let dropped = self.drop_one(primary, response).or_else(|| {
+            let slot = self.slot_of_copy(primary, response, selecting)?;
+            self.drop_slot(primary, slot)
+        });
+        match dropped {
             Some(variant) => DiskPlace::Forgotten(variant),
             None => self.place_of_absent(primary, selecting),
         }
@@ -111,8 +113,7 @@ impl Shard {
 
     /// Whether `response` is stored.
     pub(crate) fn holds(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
-        let is_copy = || self.slot_of_copy(primary, response);
-        self.slot_of(primary, response).or_else(is_copy).is_some()
+        self.slot_of(primary, response).is_some()
     }
 
     pub(super) fn slot_of(&self, primary: Digest, response: &Arc<StoredResponse>) -> Option<Slot> {
@@ -124,16 +125,24 @@ impl Shard {
     }
 
     /// Where another copy of `response` is stored: with its content on disk, since that was written
-    /// there; or read from disk again, which rounds the time of its receipt to a second.
-    pub(super) fn slot_of_copy(&self, primary: Digest, response: &StoredResponse) -> Option<Slot> {
-        let slots = self.index.get(&primary)?.slots();
-        slots.into_iter().find(|slot| {
-            self.response(*slot).is_some_and(|there| {
-                there.head == response.head
-                    && there.entity_tag == response.entity_tag
-                    && there.complete_length() == response.complete_length()
-            })
-        })
+    /// there; or read from disk again, which rounds the time of its receipt to a second. In its
+    /// request `selecting` digests what it varies on.
+    fn slot_of_copy(
+        &self,
+        primary: Digest,
+        response: &StoredResponse,
+        selecting: Option<Digest>,
+    ) -> Option<Slot> {
+        let slot = match (self.index.get(&primary)?, selecting) {
+            (Resource::Single(slot), None) => *slot,
+            (Resource::Varying(varying), Some(selecting)) => varying.find(selecting)?,
+            (Resource::Single(_), Some(_)) | (Resource::Varying(_), None) => return None,
+        };
+        let there = self.response(slot)?;
+        let is_copy = there.head == response.head
+            && there.entity_tag == response.entity_tag
+            && there.complete_length() == response.complete_length();
+        is_copy.then_some(slot)
     }
 
     pub(super) fn forget(&mut self, primary: Digest, slot: Slot) {

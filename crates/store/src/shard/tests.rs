@@ -340,6 +340,6 @@ fn line_of_an_arriving_variant_stays_and_replaces_that_of_the_others() {
     assert_eq!(shard.line(id, None), line);
     let changed = shard.commit(id, Some((rule, key(4))), response());
     assert_eq!(changed, Ok(true), "the rules on disk name the other line");
-    let dropped = shard.outdate(key(1), &response(), None);
+    let dropped = shard.outdate(key(1), &response(), Some(key(4)));
     assert!(matches!(dropped, DiskPlace::Forgotten(Some((found, _))) if found == line));
 }

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Secret, Tick};
+use weir_semantics::DeltaSeconds;
 use weir_store::{
-    DiskLookup, DiskLookupResult, MemoryStore, StoredContent, StoredResponse, VaryRule,
+    DiskLookup, DiskLookupResult, LookupResult, MemoryStore, StoredContent, StoredResponse,
+    VaryRule,
 };
 
 impl Tiers {
@@ -97,17 +99,37 @@ fn response_refused_by_the_disk_leaves_no_older_one_there() {
     assert!(tiers.on_disk(1).is_none(), "the older one came back");
 }
 
+/// It is the same representation; only what makes it less usable must not be lost.
 #[test]
-fn freshened_response_refused_by_the_disk_leaves_no_older_one_there() {
-    let mut tiers = Tiers::new();
-    let old = tiers.put(1, 10, 1000);
-    tiers.settle();
-    let disk = Arc::clone(tiers.disk());
-    disk.close();
-    let expected = tiers.store.expect_for(digest(1), &old);
-    let new = Arc::new(old.with_body(old.body.clone()));
-    assert!(expected.freshen(NOW, &old, &new, None));
-    assert!(disk.find(digest(1)).is_none());
+fn freshened_response_refused_by_the_disk_leaves_the_older_one_unless_that_is_more_usable() {
+    for (lifetime, is_held) in [(7200, true), (1800, false)] {
+        let mut tiers = Tiers::new();
+        let old = tiers.put(1, 10, 1000);
+        tiers.settle();
+        let disk = Arc::clone(tiers.disk());
+        disk.close();
+        let expected = tiers.store.expect_for(digest(1), &old);
+        let mut new = old.with_body(old.body.clone());
+        new.facts.freshness_lifetime = DeltaSeconds(lifetime);
+        assert!(expected.freshen(NOW, &old, &Arc::new(new), None));
+        assert_eq!(disk.find(digest(1)).is_some(), is_held, "{lifetime}");
+    }
+}
+
+/// Their heads are equal: the variant is found by what its request nominates.
+#[test]
+fn outdated_variant_leaves_another_one_with_the_same_head() {
+    let rule = VaryRule(vec!["accept".into()].into());
+    let tiers = Tiers::new();
+    let vary = |number| Some((rule.clone(), Digest(number, number)));
+    tiers.put_at(7, vary(1));
+    let LookupResult::Found(first) = tiers.store.find(digest(1), &|_| Digest(1, 1)) else {
+        panic!("the first variant is not there");
+    };
+    tiers.evict();
+    tiers.put_at(7, vary(2));
+    drop(tiers.store.purge_one(digest(1), &first, Some(Digest(1, 1))));
+    assert!(tiers.in_variant(1, Digest(2, 2)).is_some());
 }
 
 /// Look-ups find the older response on disk while the newer one comes, and memory evicts that at

@@ -254,7 +254,7 @@ impl Writer {
     }
 
     /// Whether a record may not be stored: purged meanwhile, or there is a newer one.
-    fn is_outdated(&self, key: Digest, generation: u64) -> bool {
+    fn is_outdated(&mut self, key: Digest, generation: u64) -> bool {
         self.directory.purges.refuse(key, generation)
             || self
                 .batch
@@ -265,8 +265,8 @@ impl Writer {
 
     /// Whether the record that the index knows is newer. It is read only if its segment holds
     /// anything newer at all.
-    fn is_superseded(&self, key: Digest, generation: u64) -> bool {
-        let directory = &self.directory;
+    fn is_superseded(&mut self, key: Digest, generation: u64) -> bool {
+        let directory = Arc::clone(&self.directory);
         let Some((place, _)) = directory.index.peek(key) else {
             return false;
         };
@@ -277,11 +277,11 @@ impl Writer {
         let (offset, guess) = (place.offset(), place.class.bytes());
         let mode = ReadMode::Blocking;
         let mut buffer = Buffer::default();
-        match reader::record(directory, &segment, offset, guess, mode, &mut buffer) {
+        match reader::record(&directory, &segment, offset, guess, mode, &mut buffer) {
             Ok(found) => found.header.key == key && found.header.generation > generation,
             // which of the two is newer is not known: neither may be found
             Err(_) => {
-                directory.forget_key(key);
+                self.forget_older(key);
                 true
             }
         }
