@@ -4,6 +4,8 @@ mod support;
 
 #[path = "hostile/generated_responses.rs"]
 mod generated_responses;
+#[path = "hostile/in_flight/mod.rs"]
+mod in_flight;
 #[path = "hostile/lenient_response.rs"]
 mod lenient_response;
 #[path = "hostile/request_framing.rs"]

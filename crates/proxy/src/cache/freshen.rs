@@ -5,7 +5,7 @@
 //! that come of it: one for the store, and one for the client that brought the update, with the
 //! fields that are for it alone.
 
-use crate::exchange::inbound;
+use crate::exchange::heads::inbound;
 use crate::exchange::state::RequestState;
 use crate::fetch::missing_range::MissingRange;
 use crate::fetch::storable_head::StorableHead;

@@ -1,7 +1,7 @@
 //! Clients that may use forward listeners, and destinations that these may reach.
 
-use crate::config::invalid::Invalid;
 use crate::config::listener::{Listener, Mode};
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::value::Form;
 use crate::config::values::cidr::Cidr;

@@ -1,6 +1,6 @@
 //! The admin interface: health, metrics, purge, reload.
 
-use crate::config::invalid::Invalid;
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::address::AdminAddress;
 use crate::config::values::token_file::TokenFile;

@@ -1,6 +1,6 @@
 //! What is stored, how much of it, and the name of this cache in responses.
 
-use crate::config::invalid::Invalid;
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::value::{BadValue, Form, text_value};
 use crate::config::values::byte_size::ByteSize;

@@ -1,6 +1,6 @@
 //! Directories for responses that memory has no room for, and how their bytes are verified.
 
-use crate::config::invalid::Invalid;
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::value::{BadValue, Form, choice, text_value};
 use crate::config::values::byte_size::ByteSize;

@@ -1,6 +1,6 @@
 //! How names are resolved, and for how long an answer is used.
 
-use crate::config::invalid::Invalid;
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::address::DnsServer;
 use crate::config::values::span::Span;

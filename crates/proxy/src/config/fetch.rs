@@ -1,7 +1,7 @@
 //! How a response is fetched: how far ahead of its readers, for how many of them, and for how long
 //! after they left.
 
-use crate::config::invalid::Invalid;
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::read_ahead::ReadAhead;

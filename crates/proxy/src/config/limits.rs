@@ -3,7 +3,7 @@
 //!
 //! Most times are lengths of silence: a slow peer that still sends or receives is not cut off.
 
-use crate::config::invalid::Invalid;
+use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::span::Span;

@@ -1,7 +1,7 @@
 //! Addresses that clients connect to, and what a listener is to them.
 
-use crate::config::invalid::Invalid;
 use crate::config::setting::Setting;
+use crate::config::setting::invalid::Invalid;
 use crate::config::value::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! Which next hops a gateway forwards to, by host and path prefix.
 
-use crate::config::invalid::Invalid;
 use crate::config::listener::Listener;
 use crate::config::setting::Setting;
+use crate::config::setting::invalid::Invalid;
 use crate::config::value::{BadValue, Form, text_value};
 use crate::config::values::address::AdminAddress;
 use crate::config::values::host::Host;

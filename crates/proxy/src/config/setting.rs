@@ -1,8 +1,10 @@
 //! One declaration a setting: its documentation, default and range are written once, and the
 //! struct, the range check and the reference page (`weir settings`) are made from it.
 
-use super::invalid::Invalid;
+pub(super) mod invalid;
+
 use super::value::Form;
+use invalid::Invalid;
 
 /// What the reference page says of one setting.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
-use crate::exchange::inbound;
+use crate::exchange::heads::inbound;
 use crate::exchange::respond;
 use crate::exchange::response_outcome::silent;
 pub(crate) use crate::exchange::response_outcome::{

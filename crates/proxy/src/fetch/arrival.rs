@@ -5,7 +5,7 @@
 //! stored.
 
 use crate::cache::freshen::Merging;
-use crate::exchange::inbound;
+use crate::exchange::heads::inbound;
 use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::{InFlightParams, InFlightResponse};
 use crate::fetch::storable_head::{StorableHead, room};

@@ -1,7 +1,7 @@
 //! A response without its content, as it is stored: head, validators, nominated fields,
 //! reservation.
 
-use crate::exchange::inbound;
+use crate::exchange::heads::inbound;
 use crate::exchange::state::RequestState;
 use crate::request::vary::{rule_of, selecting_digest};
 use crate::worker::core::Worker;

@@ -1,7 +1,7 @@
 //! How far a fetch may run ahead of its fastest reader: a size, or no limit.
 
-use crate::config::invalid::Invalid;
 use crate::config::setting::check_range;
+use crate::config::setting::invalid::Invalid;
 use crate::config::value::{BadValue, Form};
 use crate::config::values::byte_size::ByteSize;
 use std::fmt;

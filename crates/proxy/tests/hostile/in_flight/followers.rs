@@ -1,7 +1,7 @@
 //! Who waits at the gate for another one's response head, and what a leader must not do to them.
 
+use super::{ask, gateway, get, whole};
 use crate::support::{RawClient, pattern, span};
-use crate::{ask, gateway, get, whole};
 use weir_measure::Metric;
 
 const DOWN: &str = "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n";

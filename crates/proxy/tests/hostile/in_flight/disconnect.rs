@@ -1,7 +1,7 @@
 //! A disconnect is noticed, and no fetch goes on without a reader.
 
+use super::{CHUNKED, ask, begun, chunk, gateway, whole};
 use crate::support::span;
-use crate::{CHUNKED, ask, begun, chunk, gateway, whole};
 use weir_measure::Metric;
 use weir_policy::fetch::AbortKind;
 use weir_proxy::config::ByteSize;

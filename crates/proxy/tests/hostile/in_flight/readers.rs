@@ -1,7 +1,7 @@
 //! Who may read what is arriving, and what one of them must not do to the others.
 
+use super::{ask, begun, gateway, get, part, range, whole};
 use crate::support::pattern;
-use crate::{ask, begun, gateway, get, part, range, whole};
 use weir_measure::Metric;
 
 #[test]

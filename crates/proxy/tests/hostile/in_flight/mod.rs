@@ -1,17 +1,12 @@
 //! In-flight responses, as an adversary would have them: next hops that stop or change
 //! their mind, clients that stop, leave, or want what is not theirs to share.
 
-mod support;
-
-#[path = "in_flight/disconnect.rs"]
 mod disconnect;
-#[path = "in_flight/followers.rs"]
 mod followers;
-#[path = "in_flight/readers.rs"]
 mod readers;
 
+use crate::support::{OriginConnection, RawClient, Running, ScriptedOrigin};
 use std::ops::Range;
-use support::{OriginConnection, RawClient, Running, ScriptedOrigin};
 use weir_proxy::config::Config;
 
 /// A gateway, and what it is before.

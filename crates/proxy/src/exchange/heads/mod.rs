@@ -1,0 +1,4 @@
+//! The heads that go on: of the request to the next hop, and of its response.
+
+pub(crate) mod inbound;
+pub(crate) mod outbound;
