@@ -5,6 +5,7 @@ use crate::file::Document;
 use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
+use weir_proxy::check_modules;
 use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathPrefix, Route};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
@@ -13,7 +14,7 @@ use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathP
 ///
 /// A failure of kind bad usage: nothing was started, and nothing is half applied.
 pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
-    load_checked(flags, Config::validate)
+    load_checked(flags, validate)
 }
 
 /// The same, where this machine is to run it: more than it has is refused too.
@@ -23,9 +24,15 @@ pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
 /// As of [`load`].
 pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failure> {
     load_checked(flags, |config| {
-        config.validate()?;
+        validate(config)?;
         weir_proxy::check_machine(config)
     })
+}
+
+/// Refuses what no machine could run, modules that cannot be loaded among it.
+fn validate(config: &Config) -> Result<(), Invalid> {
+    config.validate()?;
+    check_modules(config, &weir_modules::kinds())
 }
 
 fn load_checked(

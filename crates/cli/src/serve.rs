@@ -142,6 +142,7 @@ fn run_until_signalled(
         say: Arc::new(|line| tell(&format!("note: {line}"))),
         give_back_memory: allocator::give_back,
         hooks: Hooks::default(),
+        module_kinds: weir_modules::kinds(),
     };
     let (recorder, recorded) = recording.map(|it| (it.recorder, it.said)).unzip();
     let proxy = match recorder {

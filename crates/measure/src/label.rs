@@ -172,6 +172,8 @@ labels! {
         StoredIsUsable = "stored-is-usable",
         /// An update that would have the stored response vary on other fields.
         VaryChanged = "vary-changed",
+        /// A module forbade it.
+        Module = "module",
         /// The profile in force keeps such responses out (for example `Set-Cookie` under
         /// `http-1998`).
         Profile = "profile",
@@ -393,6 +395,18 @@ labels! {
         Lost = "lost",
     }
 
+    /// How a call of a module failed.
+    ModuleFault {
+        /// The call, or what it deferred for, took longer than it may.
+        Deadline = "deadline",
+        /// The module panicked or trapped.
+        Crashed = "crashed",
+        /// It answered where it may not, or what the proxy refuses.
+        BadAnswer = "bad-answer",
+        /// It had failed so often that it was not called.
+        BreakerOpen = "breaker-open",
+    }
+
     /// What became of a new config.
     ReloadOutcome {
         /// It is in force.
@@ -458,6 +472,7 @@ mod tests {
         check::<HopOutcome>();
         check::<DnsOutcome>();
         check::<Unrecorded>();
+        check::<ModuleFault>();
         check::<ReloadOutcome>();
     }
 

@@ -5,9 +5,9 @@
 //! counter is adding a row.
 
 use crate::label::{
-    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored,
-    OpenReason, ReloadOutcome, RequestPhase, Reuse, StatusClass, Supply, Unrecorded, Verdict,
-    WaitEnd, WaitReason,
+    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, ModuleFault,
+    NotStored, OpenReason, ReloadOutcome, RequestPhase, Reuse, StatusClass, Supply, Unrecorded,
+    Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -356,6 +356,14 @@ table! {
     RecordFiles, Counter, "weir_record_files_total", "files";
     /// Bytes of the finished files of the trace.
     RecordWrittenBytes, Counter, "weir_record_written_bytes_total", "bytes";
+
+    // --- modules ---------------------------------------------------------------------------------
+    /// Calls of modules at hooks.
+    ModuleCalls, Counter, "weir_module_calls_total", "calls";
+    /// Requests answered by a module.
+    ModuleResponses, Counter, "weir_module_responses_total", "requests";
+    /// Calls of modules that failed, or that were not made because of earlier failures, by how.
+    ModuleFailures(fault: ModuleFault), Counter, "weir_module_failures_total", "calls";
 
     // --- the house -------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.

@@ -112,6 +112,8 @@ pub struct Transaction {
     is_refresh: bool,
     /// What is being stored is of use in part too.
     keeps_part: bool,
+    /// A module forbids to store the response.
+    is_forbidden: bool,
     request_time: Timestamp,
     verdict: Verdict,
 }
@@ -139,6 +141,7 @@ impl Transaction {
             bypassing: false,
             is_refresh: false,
             keeps_part: false,
+            is_forbidden: false,
             request_time: now.wall,
             verdict: Verdict::new(),
         }
@@ -163,6 +166,11 @@ impl Transaction {
     pub fn tunnel(&mut self) {
         self.verdict.handling = Handling::Tunnel;
         self.verdict.storing = None;
+    }
+
+    /// A module forbids to store the response that is to come.
+    pub fn forbid_storing(&mut self) {
+        self.is_forbidden = true;
     }
 
     /// What was found came from disk.

@@ -100,6 +100,10 @@ words! {
         Overloaded = "overloaded",
         /// The stored response was to be sent, and cannot be read from disk.
         Unreadable = "unreadable",
+        /// A module answered it.
+        ModuleAnswered = "module",
+        /// A module failed, and the request may not continue without it.
+        ModuleFailed = "module-failed",
     }
 }
 
@@ -134,6 +138,9 @@ words! {
         Conditional = "conditional",
         /// The request bypasses the cache.
         Bypass = "bypass",
+        /// A module forbids it, or changed the fields that decide it without the operator's
+        /// permission to have more stored (`module[].may_store`).
+        Module = "module",
         /// It did not arrive whole, and is of no use in part.
         Incomplete = "incomplete",
         of

@@ -20,6 +20,7 @@ mod exchange;
 mod fetch;
 mod hooks;
 mod log;
+mod modules;
 mod request;
 mod send;
 mod server;
@@ -29,6 +30,7 @@ mod worker;
 pub use hooks::{Hook, HookFuture, Hooks};
 pub use log::access_log::log_fields;
 pub use log::record;
+pub use modules::loaded::{ModuleKinds, check_modules};
 pub use server::control::Control;
 pub use server::disk_tier::{DiskTier, default_disk_path};
 pub use server::machine::{

@@ -3,6 +3,7 @@
 
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl};
 use crate::hooks::Hooks;
+use crate::modules::loaded::LoadedModules;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,10 @@ pub(crate) struct Settings {
     pub(crate) rules: Rules,
     /// What is called at phases of requests.
     pub(crate) hooks: Hooks,
+    /// What an operator has put into the way of requests and responses.
+    pub(crate) modules: Arc<LoadedModules>,
+    /// Whether requests leave the fast path: something may have to be waited for on their way.
+    pub(crate) is_extended: bool,
     /// Limits of the heads and trailers of requests.
     pub(crate) heads: HeadLimits,
     /// Limits of those of responses.
@@ -68,6 +73,8 @@ impl Settings {
         Self {
             rules: compile_rules(&config),
             hooks: Hooks::default(),
+            modules: Arc::default(),
+            is_extended: false,
             heads: HeadLimits {
                 bytes_max: config.limits.head_bytes.as_usize(),
                 fields_max: config.limits.head_fields_max as usize,
@@ -103,7 +110,20 @@ impl Settings {
 
     /// The same with hooks on phases.
     pub(crate) fn with_hooks(self, hooks: Hooks) -> Self {
-        Self { hooks, ..self }
+        Self {
+            is_extended: self.is_extended || !hooks.phases().is_empty(),
+            hooks,
+            ..self
+        }
+    }
+
+    /// The same with the modules of its configuration, which were loaded.
+    pub(crate) fn with_modules(self, modules: LoadedModules) -> Self {
+        Self {
+            is_extended: self.is_extended || !modules.is_empty(),
+            modules: Arc::new(modules),
+            ..self
+        }
     }
 
     /// Takes over from `before` which next hops rest.

@@ -92,6 +92,7 @@ impl Live {
             say: Arc::new(|_| {}),
             give_back_memory: || {},
             hooks: Hooks::default(),
+            module_kinds: Vec::new(),
         };
         let proxy = Proxy::start(config, options).expect("a proxy");
         let listen = |_| {

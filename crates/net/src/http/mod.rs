@@ -50,7 +50,7 @@ pub use http1::write_connection;
 pub use next_hop_facts::NextHopFacts;
 pub use next_hop_stream::NextHopStream;
 pub use received_content::{ContentError, ReceivedContent};
-pub use received_head::{AcceptedHead, BufferedContent, ReceivedBytes, ReceivedHead};
+pub use received_head::{AcceptedHead, BufferedContent, FormerHead, ReceivedBytes, ReceivedHead};
 pub use request_content::RequestContent;
 pub use request_sender::RequestSender;
 pub use response_receiver::ResponseReceiver;

@@ -40,6 +40,13 @@ pub struct AcceptedHead {
 }
 
 impl ReceivedBytes {
+    /// The same with `head` in the place of the first `bytes`.
+    #[must_use]
+    pub fn with_head(&self, bytes: usize, mut head: Vec<u8>) -> Self {
+        head.extend_from_slice(self.0.get(bytes..).unwrap_or_default());
+        Self(head)
+    }
+
     /// The head of a response to a request with `method`, if all of it is there.
     ///
     /// # Errors
@@ -84,7 +91,40 @@ fn is_persistent(head: &ResponseHead<'_, '_>, length: Result<BodyLength, Framing
     !options.close && (head.version == Version::Http11 || options.keep_alive)
 }
 
+/// How a head was found that was then replaced by another one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FormerHead {
+    has_mixed_line_ends: bool,
+    is_repaired: bool,
+}
+
 impl ReceivedHead<'_, '_> {
+    /// Bytes of the head as it was received.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.consumed
+    }
+
+    /// What is to be remembered of it when another head takes its place.
+    #[must_use]
+    pub const fn former(&self) -> FormerHead {
+        FormerHead {
+            has_mixed_line_ends: self.has_mixed_line_ends,
+            is_repaired: self.is_repaired,
+        }
+    }
+
+    /// The same in the place of a head that was found so: what was wrong with that is not healed.
+    #[must_use]
+    pub const fn in_place_of(self, former: FormerHead) -> Self {
+        Self {
+            has_mixed_line_ends: self.has_mixed_line_ends || former.has_mixed_line_ends,
+            is_repaired: self.is_repaired || former.is_repaired,
+            is_persistent: self.is_persistent && !former.is_repaired,
+            ..self
+        }
+    }
+
     /// The facts of it that the stream needs.
     #[must_use]
     pub fn acceptance(&self) -> AcceptedHead {

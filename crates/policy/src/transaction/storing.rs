@@ -57,6 +57,9 @@ impl Transaction {
         if self.bypassing {
             return Err(NotStored::Bypass);
         }
+        if self.is_forbidden {
+            return Err(NotStored::Module);
+        }
         storable(request, response).map_err(NotStored::Rule)?;
         if let Some(cause) = rules.profile.refuses(response) {
             return Err(NotStored::Profile(cause));

@@ -5,6 +5,7 @@
 
 use crate::cache::chosen::ChosenResponse;
 use crate::config::Mode;
+use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, RequestClient};
 use crate::log::report;
@@ -22,6 +23,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_extend::Hook;
 use weir_net::http::write_connection;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
@@ -145,7 +147,7 @@ pub(crate) fn take(
     };
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
-    if !settings.hooks.phases().is_empty() {
+    if settings.is_extended {
         log.keep_details(&input[..consumed]);
         let exchange = leave(receiver, &head, log);
         return InputResult::Exchange { consumed, exchange };
@@ -200,7 +202,9 @@ fn leave(
         }
         Ok(received) => {
             let request = Request::new(&received, head);
-            if receiver.settings.hooks.phases().begin_before(Phase::Choose) {
+            let settings = receiver.settings;
+            let is_hooked = settings.hooks.phases().begin_before(Phase::Choose);
+            if is_hooked || !settings.modules.hooked(Hook::RequestReceived).is_empty() {
                 let tx = Transaction::new(received.facts, receiver.worker.now());
                 (request, (tx, Plan::Judge, Digest::default()))
             } else {
@@ -226,12 +230,30 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
         client: client.facts(),
         head_began: None,
     };
-    let fields = request.fields();
-    let head = request.head(&fields);
-    let received = match receiver.judge(&head) {
+    let changed = match module_calls::request_received(exchange).await {
+        Received::Unchanged => None,
+        Received::Changed(changed) => Some(changed),
+        Received::Answered(plan) => return plan,
+    };
+    let fields = match &changed {
+        None => request.fields(),
+        Some(changed) => changed.lines(),
+    };
+    let head = match &changed {
+        None => request.head(&fields),
+        Some(changed) => RequestHead {
+            target: &changed.target,
+            ..request.head(&fields)
+        },
+    };
+    let mut received = match receiver.judge(&head) {
         Ok(received) => received,
         Err(answer) => return Plan::Answer(answer),
     };
+    if changed.is_some() {
+        module_calls::keep_strict(exchange, &mut received.facts);
+        exchange.request = Request::new(&received, &head);
+    }
     exchange.log.reach(Phase::Authorise);
     if exchange.is_hooked() {
         exchange.run_hooks().await;
@@ -256,7 +278,7 @@ pub(crate) fn begin(
 ) -> Result<Box<RequestState>, Answer> {
     let mut log = receiver.log(Instant::now(), 0);
     log.reach(Phase::RequestHead);
-    if !receiver.settings.hooks.phases().is_empty() {
+    if receiver.settings.is_extended {
         return Ok(leave(receiver, head, log));
     }
     let request = receiver.judge(head)?;

@@ -15,6 +15,7 @@ mod fetch;
 mod limits;
 mod listener;
 mod log;
+mod module;
 mod route;
 mod setting;
 mod value;
@@ -29,6 +30,7 @@ pub use fetch::Fetch;
 pub use limits::Limits;
 pub use listener::{Listener, Mode};
 pub use log::{Log, LogFormat, LogTarget};
+pub use module::Module;
 pub use route::{HostPattern, PathPrefix, Route};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
@@ -38,11 +40,14 @@ pub use values::byte_size::ByteSize;
 pub use values::cidr::Cidr;
 pub use values::field_name::FieldName;
 pub use values::host::Host;
+pub use values::module_option::ModuleOption;
 pub use values::next_hop_url::NextHopUrl;
 pub use values::read_ahead::ReadAhead;
 pub use values::span::Span;
 pub use values::token_file::TokenFile;
 pub use values::when_busy::WhenBusy;
+
+pub use weir_policy::extension::FailurePolicy;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +63,9 @@ pub struct Config {
     /// Where gateways forward to.
     #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
+    /// What is called on the way of requests and responses, in this order.
+    #[serde(rename = "module", skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<Module>,
     /// The operator's interface.
     pub admin: Admin,
     /// What is stored, and how much of it.
@@ -96,6 +104,7 @@ impl Config {
         self.check_modes()?;
         admin::check(&self.admin)?;
         route::check(&self.routes, &self.listeners, &self.admin.address)?;
+        module::check(&self.modules)?;
         cache::check(&self.cache)?;
         disk::check(&self.disk)?;
         fetch::check(&self.fetch)?;
@@ -133,6 +142,7 @@ impl Default for Config {
             workers: 0,
             listeners: vec![Listener::default()],
             routes: Vec::new(),
+            modules: Vec::new(),
             admin: Admin::default(),
             cache: Cache::default(),
             disk: Disk::default(),
@@ -158,6 +168,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Listener::settings());
     settings.extend(Admin::settings());
     settings.extend(Route::settings());
+    settings.extend(Module::settings());
     settings.extend(Cache::settings());
     settings.extend(Disk::settings());
     settings.extend(Fetch::settings());

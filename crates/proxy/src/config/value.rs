@@ -58,6 +58,10 @@ pub trait Form {
     const FORM: &'static str;
 }
 
+impl Form for String {
+    const FORM: &'static str = "a string";
+}
+
 impl Form for u8 {
     const FORM: &'static str = "an integer";
 }

@@ -8,6 +8,7 @@
 use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
 use crate::exchange::heads::inbound;
+use crate::exchange::module_calls::{self, ModuleAnswer};
 use crate::exchange::respond;
 use crate::exchange::response_outcome::silent;
 pub(crate) use crate::exchange::response_outcome::{
@@ -33,7 +34,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::http::{ContentForm, Disconnect, ReceivedHead, ResponseReceiver, ResponseSender};
+use weir_net::http::{
+    ContentForm, Disconnect, FormerHead, ReceivedHead, ResponseReceiver, ResponseSender,
+};
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
@@ -70,6 +73,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
             .as_ref()
             .map(|client| client.disconnect(half_closed)),
         purges: Vec::new(),
+        former: None,
         has_client_closed: false,
         parties,
     };
@@ -110,6 +114,8 @@ struct Download<'a, 'c> {
     disconnect: Option<Disconnect<'c>>,
     /// What the response invalidates: it is passed on once that is durable.
     purges: Vec<Purge>,
+    /// The head as it was before modules changed it; `None` until they have seen it.
+    former: Option<FormerHead>,
     /// The client had closed its connection when an interim response was sent.
     has_client_closed: bool,
 }
@@ -163,10 +169,16 @@ impl Download<'_, '_> {
             .next_hop_silence;
         self.parties.deadline.set(silence.as_duration());
         loop {
-            if self.parties.from_hop.is_worth_reading(&heads)
-                && let Some(step) = self.try_step().map_err(HopFailure::Broken)?
-            {
-                return Ok(step);
+            if self.parties.from_hop.is_worth_reading(&heads) {
+                if self.parties.exchange.modules.is_some()
+                    && self.former.is_none()
+                    && let Err(answer) = Box::pin(self.pass_modules()).await
+                {
+                    return Ok(Step::Final(ResponseOutcome::Module(Box::new(answer))));
+                }
+                if let Some(step) = self.try_step().map_err(HopFailure::Broken)? {
+                    return Ok(step);
+                }
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
                 ReadResult::Bytes => {}
@@ -193,6 +205,36 @@ impl Download<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Has modules see the final head at the front of what was received, if all of it is there.
+    async fn pass_modules(&mut self) -> Result<(), ModuleAnswer> {
+        let Parties {
+            exchange, from_hop, ..
+        } = &mut self.parties;
+        let received = from_hop.take_received();
+        let mut lines = LineBuffer::new();
+        let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
+        let parsed = received.head(method, &heads, &mut lines);
+        let Ok(Some(found)) = parsed else {
+            from_hop.return_received(received, None);
+            return Ok(());
+        };
+        let head = &found.head;
+        if head.status < 200 {
+            from_hop.return_received(received, None);
+            return Ok(());
+        }
+        self.former = Some(found.former());
+        let start = (head.version, head.status, head.reason);
+        let changed = module_calls::response_received(exchange, start, head.fields).await;
+        let received = match changed {
+            Ok(Some(changed)) => received.with_head(found.bytes(), changed),
+            Ok(None) => received,
+            Err(answer) => return Err(answer),
+        };
+        from_hop.return_received(received, None);
+        Ok(())
     }
 
     /// Receives once.
@@ -254,7 +296,10 @@ impl Download<'_, '_> {
         let exchange = &self.parties.exchange;
         let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
         let (step, accepted) = match received.head(method, &heads, &mut lines) {
-            Ok(Some(head)) => (self.judge(&head).map(Some), Some(head.acceptance())),
+            Ok(Some(head)) => {
+                let head = head.in_place_of(self.former.unwrap_or_default());
+                (self.judge(&head).map(Some), Some(head.acceptance()))
+            }
             Ok(None) => (Ok(None), None),
             Err(error) => (Err(broken(&error)), None),
         };
@@ -508,9 +553,11 @@ impl Download<'_, '_> {
             ..
         } = &mut self.parties;
         if let Some(client) = to_client {
-            respond::begin(client, exchange, plan.status, plan.head, plan.form);
-            if exchange.is_hooked() {
-                exchange.run_hooks().await;
+            let (status, head, form) = (plan.status, plan.head, plan.form);
+            let begun = respond::begin_sent(client, exchange, status, head, form).await;
+            if let Err(refusal) = begun {
+                let answer = Box::new(ModuleAnswer::Refuse(refusal));
+                return ResponseOutcome::Module(answer);
             }
         }
         let mut relay = Relay::new(

@@ -2,6 +2,7 @@
 
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
+use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
@@ -298,9 +299,10 @@ async fn join(
         Confirmation::ClientLeft => return Some(client_left(exchange)),
     }
     let start = Start { handle, span };
-    stored::begin_stored(stream, exchange, &in_flight.response, form, serving);
-    if exchange.is_hooked() {
-        exchange.run_hooks().await;
+    let begun = stored::begin_stored(stream, exchange, &in_flight.response, form, serving).await;
+    if let Err(refusal) = begun {
+        respond::refuse(stream, exchange, &refusal).await;
+        return Some(FollowResult::Answered);
     }
     read(stream, exchange, start).await;
     Some(FollowResult::Answered)

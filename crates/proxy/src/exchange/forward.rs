@@ -6,6 +6,7 @@ use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, FetchStart, HopFailure, ResponseOutcome};
 use crate::exchange::follow::{self, FollowResult};
 use crate::exchange::heads::outbound;
+use crate::exchange::module_calls;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
@@ -100,7 +101,16 @@ async fn ask(
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }
-        let request = outbound::request_head(exchange, forwarding, stored.as_deref());
+        let mut request = outbound::request_head(exchange, forwarding, stored.as_deref());
+        if exchange.modules.is_some() {
+            request = match Box::pin(module_calls::request_sent(exchange, request)).await {
+                Ok(request) => request,
+                Err(answer) => {
+                    hop.release_unused(worker.net());
+                    return respond::module_answer(stream, exchange, answer).await;
+                }
+            };
+        }
         let outcome = talk(stream, exchange, &mut hop, request, stored.as_ref()).await;
         match outcome {
             ResponseOutcome::ForwardAgain => {
@@ -191,6 +201,10 @@ async fn answer(
             exchange.log.broke_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
         }
+        ResponseOutcome::Module(answer) => {
+            drop(hop);
+            respond::module_answer(stream, exchange, *answer).await;
+        }
         ResponseOutcome::BadContent(error) => {
             drop(hop);
             respond::respond(stream, exchange, Answer::bad_request(&error)).await;
@@ -242,7 +256,17 @@ pub(crate) async fn in_background(
             hop.release_unused(worker.net());
             break BackgroundResult::Forgotten;
         }
-        let request = outbound::request_head(exchange, forwarding, Some(stored));
+        let mut request = outbound::request_head(exchange, forwarding, Some(stored));
+        if exchange.modules.is_some() {
+            // an answer of a module is for a client, and there is none
+            request = match Box::pin(module_calls::request_sent(exchange, request)).await {
+                Ok(request) => request,
+                Err(_) => {
+                    hop.release_unused(worker.net());
+                    break BackgroundResult::Forgotten;
+                }
+            };
+        }
         match talk_in_background(worker, exchange, &mut hop, request, stored).await {
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
                 if !attempts.repeat(exchange, worker, &hop) {
@@ -446,17 +470,19 @@ async fn read_fetch(
     let Some((reader, span)) = reader else {
         return Ok(());
     };
-    match start.answer {
+    let begun = match start.answer {
         InitiatorResponse::Relayed {
             status, head, form, ..
-        } => respond::begin(&mut stream.response, exchange, status, head, form),
+        } => respond::begin_sent(&mut stream.response, exchange, status, head, form).await,
         InitiatorResponse::Joined(form, serving, own) => {
-            stored::begin_stored(stream, exchange, &own, form, serving);
+            stored::begin_stored(stream, exchange, &own, form, serving).await
         }
-        InitiatorResponse::None => {}
-    }
-    if exchange.is_hooked() {
-        exchange.run_hooks().await;
+        InitiatorResponse::None => Ok(()),
+    };
+    if let Err(refusal) = begun {
+        in_flight.leave(&worker, reader);
+        respond::refuse(stream, exchange, &refusal).await;
+        return Ok(());
     }
     let reader = Start {
         handle: ReaderHandle::new(&worker, &in_flight, reader, true),

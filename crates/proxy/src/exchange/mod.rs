@@ -7,6 +7,7 @@ pub(crate) mod download;
 pub(crate) mod follow;
 pub(crate) mod forward;
 pub(crate) mod heads;
+pub(crate) mod module_calls;
 pub(crate) mod next_hop;
 pub(crate) mod respond;
 pub(crate) mod response_outcome;

@@ -1,18 +1,24 @@
 //! Sends a response: its head, content that is available, and responses of the proxy itself.
 
+use crate::exchange::module_calls::{self, ModuleAnswer};
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
 use crate::log::request_log::ContentSource;
-use crate::request::answer::Answer;
+use crate::log::words::write_cache_status;
+use crate::modules::request_modules::ModuleRefusal;
+use crate::request::answer::{Answer, reason_phrase};
 use crate::send::stored_piece::StoredPiece;
 use std::future::poll_fn;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use weir_extend::LocalResponse;
 use weir_measure::Metric;
 use weir_net::http::{ClientStream, ContentForm, ResponseSender};
-use weir_policy::{Phase, Storing};
+use weir_policy::{Phase, RefuseReason, Storing};
 use weir_semantics::Method;
+use weir_wire::{Version, write};
 
 /// Sends an answer of our own.
 pub(crate) async fn respond(
@@ -81,6 +87,102 @@ pub(crate) fn begin(
     if exchange.tx.verdict().storing == Some(Storing::Stored) {
         exchange.log.reach(Phase::Store);
     }
+}
+
+/// The same for a response that modules may change, in front of the hooks.
+///
+/// # Errors
+///
+/// A module failed, and the response may not go without it. Nothing is queued.
+pub(crate) async fn begin_sent(
+    response: &mut ResponseSender<'_>,
+    exchange: &mut RequestState,
+    status: u16,
+    head: Vec<u8>,
+    form: ContentForm,
+) -> Result<(), ModuleRefusal> {
+    let head = if exchange.modules.is_some() {
+        Box::pin(module_calls::response_sent(exchange, status, head)).await?
+    } else {
+        head
+    };
+    begin(response, exchange, status, head, form);
+    if exchange.is_hooked() {
+        exchange.run_hooks().await;
+    }
+    Ok(())
+}
+
+/// Sends what a module has put in the place of a response.
+pub(crate) async fn module_answer(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    answer: ModuleAnswer,
+) {
+    match answer {
+        ModuleAnswer::Respond(response) => Box::pin(local(stream, exchange, response)).await,
+        ModuleAnswer::Refuse(refusal) => refuse(stream, exchange, &refusal).await,
+    }
+}
+
+/// Refuses a request for which a module failed.
+pub(crate) async fn refuse(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    refusal: &ModuleRefusal,
+) {
+    let worker = Rc::clone(&exchange.worker);
+    exchange.expected = None;
+    exchange.release_followers(&worker, false);
+    respond(stream, exchange, Answer::module_failed(refusal)).await;
+}
+
+/// Sends the response of a module. It is not stored; the modules before that one see it.
+pub(crate) async fn local(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    response: LocalResponse,
+) {
+    settle_content(stream, exchange).await;
+    let worker = Rc::clone(&exchange.worker);
+    exchange.expected = None;
+    exchange.release_followers(&worker, false);
+    worker.counters().inc(Metric::ModuleResponses);
+    let _ = exchange.tx.refuse(RefuseReason::ModuleAnswered);
+    let status = response.status();
+    let mut head = Vec::with_capacity(512);
+    write::status_line(&mut head, Version::Http11, status, reason_phrase(status));
+    if response.fields.get("date").is_none() {
+        write::field(&mut head, "Date", &worker.date());
+    }
+    for (name, value) in response.fields.iter() {
+        write::field(&mut head, name, value);
+    }
+    if status != 204 {
+        write::number_field(&mut head, "Content-Length", response.content().len() as u64);
+    }
+    write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut head);
+    let form = match exchange.request.method {
+        Method::Head => ContentForm::None,
+        _ if status == 204 => ContentForm::None,
+        _ => ContentForm::Sized,
+    };
+    let begun = begin_sent(&mut stream.response, exchange, status, head, form).await;
+    if let Err(refusal) = begun {
+        return Box::pin(refuse(stream, exchange, &refusal)).await;
+    }
+    let content = match form {
+        ContentForm::None => &[],
+        _ => response.content(),
+    };
+    let (sent, end) = send(stream, exchange, Content::Bytes(content)).await;
+    let log = &mut exchange.log;
+    log.ended(match end {
+        SendEnd::Whole => End::Whole,
+        SendEnd::ClientLeft => End::ClientLeft,
+        SendEnd::Unreadable => End::Ours,
+    });
+    log.sent_content(sent, ContentSource::Own);
 }
 
 /// Receives and drops content that is not used, up to the limit: what follows must never be taken

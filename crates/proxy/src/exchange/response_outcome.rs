@@ -1,5 +1,6 @@
 //! The outcome of a request to a next hop.
 
+use crate::exchange::module_calls::ModuleAnswer;
 use crate::fetch::arrival;
 use crate::fetch::transfer::FetchTarget;
 use crate::request::answer::AnswerReason;
@@ -39,6 +40,8 @@ pub(crate) enum ResponseOutcome {
     },
     /// The client has disconnected, and no other request waits.
     ClientLeft,
+    /// A module has put its own in the place of the response, or failed.
+    Module(Box<ModuleAnswer>),
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),
     /// There is no usable response head.

@@ -7,7 +7,8 @@ use crate::cache::refresh;
 use crate::client::fast;
 use crate::exchange::connect;
 use crate::exchange::forward;
-use crate::exchange::respond::respond;
+use crate::exchange::module_calls;
+use crate::exchange::respond::{self, respond};
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
 use crate::log::report::{self, FinishedRequest};
@@ -49,6 +50,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
+            Plan::Module(response) => {
+                break Box::pin(respond::local(stream, &mut exchange, response)).await;
+            }
         }
     }
     if !stream.response.is_complete() {
@@ -64,6 +68,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
         }
     }
     let alive = stream.is_persistent() && !worker.shared.is_draining();
+    if exchange.modules.is_some() {
+        Box::pin(module_calls::done(&mut exchange)).await;
+    }
     exchange.log.reach(Phase::Done);
     report(&exchange, alive);
     if exchange.is_hooked() {

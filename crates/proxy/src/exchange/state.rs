@@ -7,6 +7,7 @@ use crate::fetch::missing_range::MissingRange;
 use crate::hooks::Hooks;
 use crate::log::client::RequestClient;
 use crate::log::request_log::RequestLog;
+use crate::modules::request_modules::RequestModules;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::send::heads::ServedForm;
@@ -14,6 +15,7 @@ use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
+use weir_extend::LocalResponse;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::{
     Digest, Event, Forwarding, Missing, Phase, Phases, Serving, StoredFacts, Transaction,
@@ -48,6 +50,8 @@ pub(crate) enum Plan {
     Connect,
     /// Answer by ourselves.
     Answer(Answer),
+    /// Send the response of a module.
+    Module(LocalResponse),
 }
 
 impl Plan {
@@ -85,6 +89,8 @@ pub(crate) struct RequestState {
     pub(crate) expected: Option<ExpectedResponse>,
     /// What the disk has of other variants.
     pub(crate) disk_variants: Option<DiskVariants>,
+    /// What modules have of it, if there are any.
+    pub(crate) modules: Option<Box<RequestModules>>,
 }
 
 impl RequestState {
@@ -99,6 +105,7 @@ impl RequestState {
         log: RequestLog,
     ) -> Self {
         Self {
+            modules: RequestModules::of(&settings.modules),
             worker,
             client,
             request,

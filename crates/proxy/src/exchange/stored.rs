@@ -6,6 +6,7 @@ use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
+use crate::modules::request_modules::ModuleRefusal;
 use crate::request::answer::Answer;
 use crate::send::disk_read::ContentReadError;
 use crate::send::heads::{self, ServedForm};
@@ -80,9 +81,9 @@ pub(crate) async fn send_stored(
     exchange.expected = None;
     settle_content(stream, exchange).await;
     let Ready { form, mut piece } = ready;
-    begin_stored(stream, exchange, response, form, serving);
-    if exchange.is_hooked() {
-        exchange.run_hooks().await;
+    let begun = begin_stored(stream, exchange, response, form, serving).await;
+    if let Err(refusal) = begun {
+        return respond::refuse(stream, exchange, &refusal).await;
     }
     let (sent, end) = respond::send(stream, exchange, Content::Stored(&mut piece)).await;
     let source = ContentSource::of(response);
@@ -106,23 +107,22 @@ pub(crate) async fn send_stored(
 }
 
 /// Queues the head of `response`, in `form`.
-pub(crate) fn begin_stored(
+///
+/// # Errors
+///
+/// A module failed, and the response may not go without it.
+pub(crate) async fn begin_stored(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     response: &StoredResponse,
     form: ServedForm,
     serving: Serving,
-) {
+) -> Result<(), ModuleRefusal> {
     let mut head = Vec::with_capacity(response.head.len() + 256);
     let settings = &exchange.settings;
     let verdict = exchange.tx.verdict();
     heads::write_head(settings, response, form, serving, verdict, &mut head);
     let status = form.status(response);
-    respond::begin(
-        &mut stream.response,
-        exchange,
-        status,
-        head,
-        form.content_form(),
-    );
+    let form = form.content_form();
+    respond::begin_sent(&mut stream.response, exchange, status, head, form).await
 }

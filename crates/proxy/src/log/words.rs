@@ -20,7 +20,9 @@ pub(crate) fn word(verdict: &Verdict) -> Word {
         Handling::Forward(Fwd::Stale) | Handling::StaleInstead(_) => Word::Stale,
         Handling::Forward(Fwd::Partial) => Word::Partial,
         Handling::Refused(RefuseReason::BadRequest) => Word::Invalid,
-        Handling::Refused(RefuseReason::OnlyIfCached | RefuseReason::AnsweredHere) => Word::Local,
+        Handling::Refused(
+            RefuseReason::OnlyIfCached | RefuseReason::AnsweredHere | RefuseReason::ModuleAnswered,
+        ) => Word::Local,
         Handling::Refused(_) => Word::Refused,
         Handling::Tunnel => Word::Tunnel,
     }
@@ -53,6 +55,7 @@ pub(crate) fn label(why: NotStored) -> Label {
         NotStored::Catalog(Refusal::AllInUse { .. }) => Label::AllInUse,
         NotStored::Catalog(_) => Label::Refused,
         NotStored::Incomplete => Label::Incomplete,
+        NotStored::Module => Label::Module,
         NotStored::Bypass => Label::Other,
     }
 }

@@ -5,6 +5,7 @@
 //! says in a sentence what happened and, where there is one, what to do.
 
 use crate::log::words::write_cache_status;
+use crate::modules::request_modules::ModuleRefusal;
 use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
@@ -122,6 +123,19 @@ impl Answer {
         )
     }
 
+    /// 502: a module failed without which the request may not continue.
+    pub(crate) fn module_failed(refusal: &ModuleRefusal) -> Self {
+        let (name, failure) = (&refusal.name, refusal.failure.as_str());
+        Self::open(
+            502,
+            AnswerReason {
+                error: ProxyError::ProxyInternalError,
+                text: format!("the module `{name}` failed ({failure})"),
+                refused: RefuseReason::ModuleFailed,
+            },
+        )
+    }
+
     /// 200 to an OPTIONS for the proxy itself: by its target, or because Max-Forwards is 0 (RFC
     /// 9110 §7.6.2, §9.3.7).
     pub(crate) fn options() -> Self {
@@ -224,6 +238,19 @@ pub(crate) fn head_of(message: &[u8], content_bytes: u64) -> &[u8] {
 pub(crate) const fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        410 => "Gone",
+        429 => "Too Many Requests",
+        451 => "Unavailable For Legal Reasons",
         206 => "Partial Content",
         304 => "Not Modified",
         400 => "Bad Request",

@@ -4,6 +4,7 @@ use crate::admin::{self, PurgeFailure, Token};
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::config::{self, AdminAddress, Config, Mode};
 use crate::log::client::ListenerFacts;
+use crate::modules::loaded::LoadedModules;
 use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
@@ -266,11 +267,15 @@ impl Control {
     fn put_in_force(&self, config: Config) -> Result<String, String> {
         let token = self.next_token(&config)?;
         let (config, notes) = until_restart::keep(&self.state().config, config);
+        let modules = LoadedModules::load(&config, &self.shared.module_kinds);
+        let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
         let before = self.shared.settings.load_full();
         let settings = Settings::new(config.clone(), &before.instance);
-        let settings = settings.with_hooks(before.hooks.clone());
+        let settings = settings
+            .with_hooks(before.hooks.clone())
+            .with_modules(modules);
         settings.keep_health(&before);
         self.shared.settings.store(Arc::new(settings));
         let rate = config.fetch.background_rate.bytes();

@@ -6,7 +6,6 @@
 use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
-use crate::hooks::Hooks;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::server::run::share;
 use crate::worker::core::Worker;
@@ -183,7 +182,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
         None,
         Arc::new(|_| {}),
         || {},
-        Hooks::default(),
+        Default::default(),
     );
     let shared = Arc::new(shared.expect("what the workers share"));
     let (done, ended) = channel();

@@ -5,6 +5,7 @@ use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile}
 use crate::hooks::Hooks;
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::record::{Record, Recorder};
+use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
@@ -64,6 +65,8 @@ pub struct Options {
     pub give_back_memory: fn(),
     /// What is called at phases of requests.
     pub hooks: Hooks,
+    /// The kinds of modules that a configuration may name.
+    pub module_kinds: ModuleKinds,
 }
 
 /// Why a proxy did not start.
@@ -143,7 +146,7 @@ impl Proxy {
             record,
             options.say,
             options.give_back_memory,
-            options.hooks,
+            (options.hooks, options.module_kinds),
         )?);
         let service = {
             let shared = Arc::clone(&shared);
@@ -261,10 +264,16 @@ pub(super) fn share(
     record: Option<Record>,
     say: Say,
     give_back_memory: fn(),
-    hooks: Hooks,
+    (hooks, module_kinds): (Hooks, ModuleKinds),
 ) -> Result<Shared, StartError> {
     let workers = worker_count(config);
-    let settings = Settings::new(config.clone(), &instance()).with_hooks(hooks);
+    let modules = LoadedModules::load(config, &module_kinds).map_err(|invalid| StartError {
+        what: "load the modules".into(),
+        cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
+        hint: Some(invalid.hint),
+    })?;
+    let settings = Settings::new(config.clone(), &instance());
+    let settings = settings.with_hooks(hooks).with_modules(modules);
     let network = Network::new(NetworkSettings {
         workers,
         clock,
@@ -289,6 +298,7 @@ pub(super) fn share(
         None => store,
     };
     Ok(Shared {
+        module_kinds,
         access_log: open_log(config, say)?,
         record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),

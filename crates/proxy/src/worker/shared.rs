@@ -4,6 +4,7 @@ use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::AccessLog;
 use crate::log::record::Record;
+use crate::modules::loaded::ModuleKinds;
 use crate::settings::Settings;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use arc_swap::ArcSwap;
@@ -17,6 +18,8 @@ use weir_store::MemoryStore;
 /// held for a list operation and never across an await.
 pub(crate) struct Shared {
     pub(crate) settings: Arc<ArcSwap<Settings>>,
+    /// The kinds of modules that a configuration may name.
+    pub(crate) module_kinds: ModuleKinds,
     /// Clock, resolver, counters, connections, and the stage of the shutdown.
     pub(crate) network: Arc<Network>,
     pub(crate) store: Arc<MemoryStore>,

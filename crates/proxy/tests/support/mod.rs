@@ -10,6 +10,7 @@
 
 mod client;
 mod message;
+mod modules;
 mod names;
 mod origin;
 mod peer;
@@ -20,6 +21,7 @@ mod setup;
 
 pub(crate) use client::RawClient;
 pub(crate) use message::{Head, Response};
+pub(crate) use modules::scripted;
 pub(crate) use names::NameServer;
 pub(crate) use origin::{Answering, OriginConnection, ScriptedOrigin};
 pub(crate) use peer::{End, Peer};

@@ -126,6 +126,7 @@ impl Running {
             say: Arc::new(|_| {}),
             give_back_memory: || {},
             hooks,
+            module_kinds: vec![Arc::new(super::modules::Scripted)],
         };
         let proxy = match recorder {
             Some(recorder) => Proxy::start_recorded(config, options, recorder)?,

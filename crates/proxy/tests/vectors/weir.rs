@@ -60,6 +60,7 @@ impl Weir {
             say: Arc::new(|_| {}),
             give_back_memory: || {},
             hooks: NotedPhases::at(hooked).1,
+            module_kinds: Vec::new(),
         };
         let mut config = configure(runner, vector.profile, origin);
         if vector.steps.iter().any(|step| step.waits_s() > 0) {

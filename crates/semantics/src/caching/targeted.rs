@@ -77,6 +77,13 @@ impl TargetedFields {
         }
     }
 
+    /// Whether a field of this name is in the list.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        let mut names = self.names.iter();
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    }
+
     /// The name of the field that decided; `None` if that was no field of this list.
     #[must_use]
     pub fn name(&self, decided_by: DecidedBy) -> Option<&str> {

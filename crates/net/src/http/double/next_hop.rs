@@ -313,12 +313,12 @@ impl DoubleExchange {
         ReceivedBytes(self.exchange.state.borrow().head.clone())
     }
 
-    #[expect(clippy::unused_self, reason = "a head stays what it is")]
     pub(in crate::http) fn return_received(
         &self,
-        _received: ReceivedBytes,
+        received: ReceivedBytes,
         _accepted: Option<AcceptedHead>,
     ) {
+        self.exchange.state.borrow_mut().head = received.0;
     }
 
     #[expect(clippy::unused_self, reason = "content comes in frames of its own")]

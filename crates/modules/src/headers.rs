@@ -1,0 +1,176 @@
+//! `headers`: sets, adds and removes fields of heads.
+//!
+//! Each hook has a list of rules, which are applied in their order:
+//!
+//! ```toml
+//! [[module]]
+//! name = "privacy"
+//! kind = "headers"
+//! options.request_sent = ["remove Referer"]
+//! options.response_sent = ["set X-Content-Type-Options: nosniff", "remove Server"]
+//! ```
+
+use crate::options::texts;
+use std::sync::Arc;
+use weir_extend::{
+    Answer, Call, Exchange, Fields, Hook, Hooks, LoadError, Module, ModuleKind, Options,
+    RequestHead, ResponseHead,
+};
+
+/// The options, by the hooks whose rules they are.
+const OPTIONS: [(&str, Hook); 4] = [
+    ("request_received", Hook::RequestReceived),
+    ("request_sent", Hook::RequestSent),
+    ("response_received", Hook::ResponseReceived),
+    ("response_sent", Hook::ResponseSent),
+];
+
+pub(crate) struct Headers;
+
+impl ModuleKind for Headers {
+    fn name(&self) -> &'static str {
+        "headers"
+    }
+
+    fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
+        let mut rules = [const { Vec::new() }; Hook::ALL.len()];
+        for (name, hook) in OPTIONS {
+            for (index, text) in texts(&mut options, name)?.iter().enumerate() {
+                let rule = Rule::parse(&format!("{name}[{index}]"), text)?;
+                rules[hook.index()].push(rule);
+            }
+        }
+        options.finish(&OPTIONS.map(|(name, _)| name))?;
+        if rules.iter().all(Vec::is_empty) {
+            return Err(LoadError::new(
+                "",
+                "there is no rule",
+                "give one, such as options.response_sent = [\"remove Server\"]",
+            ));
+        }
+        Ok(Arc::new(HeaderRules(Arc::new(rules))))
+    }
+}
+
+type Rules = [Vec<Rule>; Hook::ALL.len()];
+
+struct HeaderRules(Arc<Rules>);
+
+impl Module for HeaderRules {
+    fn hooks(&self) -> Hooks {
+        let used = |hook: &Hook| !self.0[hook.index()].is_empty();
+        Hook::ALL.into_iter().filter(used).collect()
+    }
+
+    fn begin(&self) -> Box<dyn Exchange> {
+        Box::new(HeaderExchange(Arc::clone(&self.0)))
+    }
+}
+
+struct HeaderExchange(Arc<Rules>);
+
+impl HeaderExchange {
+    fn apply(&self, hook: Hook, fields: &mut Fields) -> Answer {
+        for rule in &self.0[hook.index()] {
+            rule.apply(fields);
+        }
+        Answer::Continue
+    }
+}
+
+impl Exchange for HeaderExchange {
+    fn request_received(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+        self.apply(Hook::RequestReceived, &mut head.fields)
+    }
+
+    fn request_sent(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+        self.apply(Hook::RequestSent, &mut head.fields)
+    }
+
+    fn response_received(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        self.apply(Hook::ResponseReceived, &mut head.fields)
+    }
+
+    fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        self.apply(Hook::ResponseSent, &mut head.fields)
+    }
+}
+
+/// One change of a head.
+#[derive(Debug, PartialEq, Eq)]
+enum Rule {
+    Set(String, String),
+    Add(String, String),
+    Remove(String),
+}
+
+impl Rule {
+    fn parse(option: &str, text: &str) -> Result<Self, LoadError> {
+        let hint = "write `set NAME: VALUE`, `add NAME: VALUE` or `remove NAME`";
+        let wrong = |what: String| LoadError::new(option, what, hint);
+        let no_rule = || wrong(format!("`{text}` is no rule"));
+        let (action, rest) = text.split_once(' ').ok_or_else(no_rule)?;
+        let rule = match action {
+            "remove" => Self::Remove(rest.trim().to_owned()),
+            "set" | "add" => {
+                let (name, value) = rest.split_once(':').ok_or_else(no_rule)?;
+                let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+                match action {
+                    "set" => Self::Set(name, value),
+                    _ => Self::Add(name, value),
+                }
+            }
+            _ => return Err(no_rule()),
+        };
+        // what is refused of every head is refused here
+        rule.try_apply(&mut Fields::default())
+            .map_err(|error| wrong(format!("`{text}`: {error}")))?;
+        Ok(rule)
+    }
+
+    fn try_apply(&self, fields: &mut Fields) -> Result<(), weir_extend::FieldError> {
+        match self {
+            Self::Set(name, value) => fields.set(name, value.as_bytes()),
+            Self::Add(name, value) => fields.add(name, value.as_bytes()),
+            Self::Remove(name) => fields.remove(name).map(|_| ()),
+        }
+    }
+
+    /// A head that has no room for another field stays without it.
+    fn apply(&self, fields: &mut Fields) {
+        let _ = self.try_apply(fields);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_with_their_names_and_values() {
+        let parse = |text| Rule::parse("x[0]", text);
+        let set = Rule::Set("X-A".into(), "b: c".into());
+        assert_eq!(parse("set X-A: b: c"), Ok(set));
+        assert_eq!(parse("add X-A:b"), Ok(Rule::Add("X-A".into(), "b".into())));
+        assert_eq!(parse("remove Server"), Ok(Rule::Remove("Server".into())));
+    }
+
+    #[test]
+    fn rule_that_no_head_would_take_is_refused_when_it_is_loaded() {
+        for text in [
+            "",
+            "set",
+            "set X",
+            "delete X",
+            "remove X Y",
+            "set Content-Length: 1",
+            "remove Transfer-Encoding",
+            "add Via: x",
+            "set X: a\r\nb",
+        ] {
+            let error = Rule::parse("response_sent[0]", text).expect_err(text);
+            assert_eq!(error.option, "response_sent[0]", "{text}");
+            assert!(error.hint.contains("set NAME: VALUE"));
+        }
+    }
+}

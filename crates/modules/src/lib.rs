@@ -1,0 +1,15 @@
+//! The modules that come with Weir. They use `weir_extend` alone, as a module of
+//! another author would.
+
+mod headers;
+mod options;
+mod rewrite;
+
+use std::sync::Arc;
+use weir_extend::ModuleKind;
+
+/// The kinds of modules that a configuration of `weir` may name.
+#[must_use]
+pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
+    vec![Arc::new(headers::Headers), Arc::new(rewrite::Rewrite)]
+}

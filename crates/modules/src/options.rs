@@ -1,0 +1,58 @@
+//! Reading options.
+
+use weir_extend::{LoadError, OptionValue, Options};
+
+/// The strings of a list; none if the option is absent.
+pub(crate) fn texts(options: &mut Options, name: &str) -> Result<Vec<String>, LoadError> {
+    let Some(value) = options.take(name) else {
+        return Ok(Vec::new());
+    };
+    let OptionValue::List(values) = value else {
+        return Err(wrong_form(name, "a list of strings", &value));
+    };
+    let values = values.into_iter().enumerate();
+    let texts = values.map(|(index, value)| match value {
+        OptionValue::Text(text) => Ok(text),
+        other => Err(wrong_form(&format!("{name}[{index}]"), "a string", &other)),
+    });
+    texts.collect()
+}
+
+/// The tables of a list; none if the option is absent.
+pub(crate) fn tables(options: &mut Options, name: &str) -> Result<Vec<Options>, LoadError> {
+    let Some(value) = options.take(name) else {
+        return Ok(Vec::new());
+    };
+    let OptionValue::List(values) = value else {
+        return Err(wrong_form(name, "a list of tables", &value));
+    };
+    let values = values.into_iter().enumerate();
+    let tables = values.map(|(index, value)| match value {
+        OptionValue::Table(values) => Ok(Options::new(values)),
+        other => Err(wrong_form(&format!("{name}[{index}]"), "a table", &other)),
+    });
+    tables.collect()
+}
+
+/// A string; `None` if the option is absent.
+pub(crate) fn text(options: &mut Options, name: &str) -> Result<Option<String>, LoadError> {
+    match options.take(name) {
+        None => Ok(None),
+        Some(OptionValue::Text(text)) => Ok(Some(text)),
+        Some(other) => Err(wrong_form(name, "a string", &other)),
+    }
+}
+
+/// A number; `None` if the option is absent.
+pub(crate) fn number(options: &mut Options, name: &str) -> Result<Option<i64>, LoadError> {
+    match options.take(name) {
+        None => Ok(None),
+        Some(OptionValue::Number(number)) => Ok(Some(number)),
+        Some(other) => Err(wrong_form(name, "a number", &other)),
+    }
+}
+
+fn wrong_form(name: &str, expected: &str, found: &OptionValue) -> LoadError {
+    let what = format!("expected {expected}, found {}", found.form());
+    LoadError::new(name, what, format!("write {expected}"))
+}

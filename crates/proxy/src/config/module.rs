@@ -1,0 +1,148 @@
+//! What an operator has put into the way of requests and responses, in its order.
+
+use crate::config::setting::invalid::Invalid;
+use crate::config::setting::{Setting, check_range};
+use crate::config::value::Form;
+use crate::config::values::module_option::ModuleOption;
+use crate::config::values::span::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_policy::extension::{FailurePolicy, MODULES_MAX};
+
+/// One `[[module]]` table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    /// What messages call it.
+    pub name: String,
+    /// Which kind of module it is.
+    pub kind: String,
+    /// What becomes of a request for which it fails.
+    #[serde(default)]
+    pub on_failure: FailurePolicy,
+    /// How long one call may take.
+    #[serde(default = "deadline")]
+    pub deadline: Span,
+    /// How long a request may wait for what it deferred for.
+    #[serde(default = "wait")]
+    pub wait: Span,
+    /// Whether it may have a response stored that the rules would not store.
+    #[serde(default)]
+    pub may_store: bool,
+    /// What the kind takes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, ModuleOption>,
+}
+
+const fn deadline() -> Span {
+    Span::from_millis(10)
+}
+
+const fn wait() -> Span {
+    Span::from_secs(5)
+}
+
+/// The shortest and the longest time for one call.
+const DEADLINES: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
+
+/// The shortest and the longest time for what a module deferred for.
+const WAITS: [Span; 2] = [Span::from_millis(1), Span::from_mins(10)];
+
+/// Most bytes of a name.
+const NAME_BYTES_MAX: usize = 64;
+
+impl Form for FailurePolicy {
+    const FORM: &'static str = Self::FORM;
+}
+
+impl Module {
+    pub(super) fn settings() -> Vec<Setting> {
+        vec![
+            Setting::new::<String>(
+                "module[].name",
+                &["What messages, logs and counters call the module; each name once."],
+            ),
+            Setting::new::<String>(
+                "module[].kind",
+                &[
+                    "The kind of the module. Modules are called in the order of their tables on the way of a request,",
+                    "and in the reverse order on the way of its response: the first stands nearest to the client.",
+                ],
+            ),
+            Setting::new::<FailurePolicy>(
+                "module[].on_failure",
+                &[
+                    "What becomes of a request for which the module fails: `refuse` answers 502, `pass` does without the module.",
+                    "Five failures within 10 s count as failure of every request for the next 30 s.",
+                ],
+            )
+            .by_default(&FailurePolicy::default()),
+            Setting::new::<Span>(
+                "module[].deadline",
+                &[
+                    "How long one call may take. A call that takes longer cannot be stopped, as it runs in the proxy: it counts as a",
+                    "failure, and what it answered holds.",
+                ],
+            )
+            .by_default(&deadline())
+            .within(&DEADLINES[0], &DEADLINES[1]),
+            Setting::new::<Span>(
+                "module[].wait",
+                &["How long a request may wait, at one call, for what the module deferred for."],
+            )
+            .by_default(&wait())
+            .within(&WAITS[0], &WAITS[1]),
+            Setting::new::<bool>(
+                "module[].may_store",
+                &[
+                    "Whether the module may have responses stored that the rules of HTTP would not store as they came.",
+                    "Without it, a response whose Cache-Control, Expires, Vary, Set-Cookie or validators it changes is not stored.",
+                ],
+            )
+            .by_default(&false),
+            Setting::new::<BTreeMap<String, ModuleOption>>(
+                "module[].options",
+                &["What the kind of module takes; docs/modules.md lists it."],
+            ),
+        ]
+    }
+}
+
+/// Refuses names that are not distinct, and values outside their range.
+pub(super) fn check(modules: &[Module]) -> Result<(), Invalid> {
+    if modules.len() > MODULES_MAX {
+        return Err(Invalid::new(
+            "module",
+            format!("{} modules, more than {MODULES_MAX}", modules.len()),
+            "remove some",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, module) in modules.iter().enumerate() {
+        let key = |name: &str| format!("module[{index}].{name}");
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let name = &module.name;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
+            return Err(Invalid::new(
+                key("name"),
+                format!("`{name}` is no name of a module"),
+                format!("use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`"),
+            ));
+        }
+        if !seen.insert(name) {
+            return Err(Invalid::new(
+                key("name"),
+                format!("an earlier module has the name `{name}`"),
+                "give each a name of its own",
+            ));
+        }
+        check_range(
+            &key("deadline"),
+            &module.deadline,
+            &DEADLINES[0],
+            &DEADLINES[1],
+        )?;
+        check_range(&key("wait"), &module.wait, &WAITS[0], &WAITS[1])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,340 @@
+//! The hooks at which modules are called, each with the head that it is about.
+
+use crate::config::Mode;
+use crate::exchange::state::{Plan, RequestState};
+use crate::modules::request_modules::{Head, HookCall, HookResult, ModuleRefusal, RequestModules};
+use crate::request::answer::Answer;
+use crate::request::facts::Request;
+use std::rc::Rc;
+use weir_extend::{Call, Fields, Hook, ListenerMode, LocalResponse, RequestHead, ResponseHead};
+use weir_semantics::{
+    FieldLine, Form, Known, RequestFacts, TargetedFields, identify, line_named, lines_named,
+};
+use weir_wire::{LineBuffer, Version, parse_fields, write};
+
+/// A request head that modules have changed.
+pub(crate) struct ChangedRequest {
+    pub(crate) target: String,
+    head: RequestHead,
+    has_host: bool,
+}
+
+impl ChangedRequest {
+    /// The field lines, with Host of the target.
+    pub(crate) fn lines(&self) -> Vec<FieldLine<'_>> {
+        let authority = self.head.authority().as_bytes();
+        let is_host = |name: &str| identify(name) == Some(Known::Host);
+        let lines = self.head.fields.iter().map(|(name, value)| {
+            FieldLine::new(name, if is_host(name) { authority } else { value })
+        });
+        let own = (!self.has_host).then(|| FieldLine::new("Host", authority));
+        own.into_iter().chain(lines).collect()
+    }
+}
+
+/// What modules made of a request that was received.
+pub(crate) enum Received {
+    /// Nothing.
+    Unchanged,
+    /// Another one, to be judged anew.
+    Changed(Box<ChangedRequest>),
+    /// An answer.
+    Answered(Plan),
+}
+
+/// Calls the modules for a request head that has come.
+pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
+    let Some(modules) = take(exchange, Hook::RequestReceived) else {
+        return Received::Unchanged;
+    };
+    let request = exchange.request.clone();
+    let lines = request.fields();
+    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
+    let authority = authority_of(&request);
+    let path = match request.form {
+        Form::Authority => "",
+        _ => request.path_and_query(),
+    };
+    let mut head = RequestHead::new(request.method_token(), &authority, path, fields);
+    let result = run(
+        exchange,
+        modules,
+        Hook::RequestReceived,
+        Head::Request(&mut head),
+    )
+    .await;
+    match result {
+        HookResult::Respond(response) => Received::Answered(Plan::Module(response)),
+        HookResult::Refuse(refusal) => {
+            Received::Answered(Plan::Answer(Answer::module_failed(&refusal)))
+        }
+        HookResult::Continue if !head.is_changed() => Received::Unchanged,
+        HookResult::Continue => {
+            let target = match request.form {
+                Form::Authority => head.authority().to_owned(),
+                Form::Absolute => format!("http://{}{}", head.authority(), head.path_and_query()),
+                Form::Origin | Form::Asterisk => head.path_and_query().to_owned(),
+            };
+            let has_host = lines_named(&lines, "host").next().is_some();
+            Received::Changed(Box::new(ChangedRequest {
+                target,
+                head,
+                has_host,
+            }))
+        }
+    }
+}
+
+/// What a module took away of a request must not have its response stored: the facts of the request
+/// as it was received, where they are stricter.
+pub(crate) fn keep_strict(exchange: &RequestState, facts: &mut RequestFacts) {
+    let may_store = exchange
+        .modules
+        .as_ref()
+        .is_some_and(|modules| modules.may_store());
+    let before = exchange.tx.request();
+    if !may_store {
+        facts.has_authorization |= before.has_authorization;
+        facts.directives.no_store |= before.directives.no_store;
+    }
+}
+
+/// A request head that was made for the next hop, as modules have it sent.
+///
+/// # Errors
+///
+/// The request is answered by a module, or refused.
+pub(crate) async fn request_sent(
+    exchange: &mut RequestState,
+    made: Vec<u8>,
+) -> Result<Vec<u8>, ModuleAnswer> {
+    let Some(modules) = take(exchange, Hook::RequestSent) else {
+        return Ok(made);
+    };
+    let (line, rest) = first_line(&made);
+    let mut buffer = LineBuffer::new();
+    let Ok(lines) = parse_fields(rest, &mut buffer) else {
+        exchange.modules = Some(modules);
+        return Ok(made);
+    };
+    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
+    let request = &exchange.request;
+    let (method, path) = (request.method_token(), request.path_and_query());
+    let mut head = RequestHead::new(method, &authority_of(request), path, fields);
+    let had = line_named(lines, "authorization").map(<[u8]>::to_vec);
+    let result = run(
+        exchange,
+        modules,
+        Hook::RequestSent,
+        Head::Request(&mut head),
+    )
+    .await;
+    ModuleAnswer::of(result)?;
+    if !head.is_changed() {
+        return Ok(made);
+    }
+    let may_store = exchange
+        .modules
+        .as_ref()
+        .is_some_and(|modules| modules.may_store());
+    if !may_store && head.fields.get("authorization") != had.as_deref() {
+        exchange.tx.forbid_storing();
+    }
+    let mut out = line.to_vec();
+    write_fields(&head.fields, &mut out);
+    Ok(out)
+}
+
+/// The head of a final response that has come from the next hop, as it is to be judged; `None` if
+/// no module changed it.
+///
+/// # Errors
+///
+/// The request is answered by a module, or refused.
+pub(crate) async fn response_received(
+    exchange: &mut RequestState,
+    (version, status, reason): (Version, u16, &str),
+    lines: &[FieldLine<'_>],
+) -> Result<Option<Vec<u8>>, ModuleAnswer> {
+    let Some(modules) = take(exchange, Hook::ResponseReceived) else {
+        return Ok(None);
+    };
+    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
+    let mut head = ResponseHead::new(status, fields);
+    let result = run(
+        exchange,
+        modules,
+        Hook::ResponseReceived,
+        Head::Response(&mut head),
+    )
+    .await;
+    ModuleAnswer::of(result)?;
+    if !head.fields.is_changed() {
+        return Ok(None);
+    }
+    let may_store = exchange
+        .modules
+        .as_ref()
+        .is_some_and(|modules| modules.may_store());
+    let targeted = exchange.settings.targeted(exchange.request.mode);
+    if !may_store && decides_storing_differently(lines, &head.fields, targeted) {
+        exchange.tx.forbid_storing();
+    }
+    let mut out = Vec::with_capacity(1024);
+    write::status_line(&mut out, version, status, reason);
+    write_fields(&head.fields, &mut out);
+    write::end_of_head(&mut out);
+    Ok(Some(out))
+}
+
+/// The head of a final response that was made for the client: a status line and fields, as modules
+/// have it sent.
+///
+/// # Errors
+///
+/// The request is refused.
+pub(crate) async fn response_sent(
+    exchange: &mut RequestState,
+    status: u16,
+    made: Vec<u8>,
+) -> Result<Vec<u8>, ModuleRefusal> {
+    let Some(modules) = take(exchange, Hook::ResponseSent) else {
+        return Ok(made);
+    };
+    let (line, rest) = first_line(&made);
+    let mut buffer = LineBuffer::new();
+    let Ok(lines) = parse_fields(rest, &mut buffer) else {
+        exchange.modules = Some(modules);
+        return Ok(made);
+    };
+    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
+    let mut head = ResponseHead::new(status, fields);
+    let result = run(
+        exchange,
+        modules,
+        Hook::ResponseSent,
+        Head::Response(&mut head),
+    )
+    .await;
+    if let HookResult::Refuse(refusal) = result {
+        return Err(refusal);
+    }
+    if !head.fields.is_changed() {
+        return Ok(made);
+    }
+    let mut out = line.to_vec();
+    write_fields(&head.fields, &mut out);
+    Ok(out)
+}
+
+/// Calls the modules for an exchange that is over.
+pub(crate) async fn done(exchange: &mut RequestState) {
+    if let Some(modules) = take(exchange, Hook::Done) {
+        run(exchange, modules, Hook::Done, Head::None).await;
+    }
+    if let Some(modules) = &exchange.modules {
+        modules.succeeded();
+    }
+}
+
+/// What a module has put in the place of a response of the next hop.
+pub(crate) enum ModuleAnswer {
+    /// Its own.
+    Respond(LocalResponse),
+    /// Nothing, as it failed.
+    Refuse(ModuleRefusal),
+}
+
+impl ModuleAnswer {
+    fn of(result: HookResult) -> Result<(), Self> {
+        match result {
+            HookResult::Continue => Ok(()),
+            HookResult::Respond(response) => Err(Self::Respond(response)),
+            HookResult::Refuse(refusal) => Err(Self::Refuse(refusal)),
+        }
+    }
+}
+
+/// The modules' part of the request, if one may be called at `hook`.
+fn take(exchange: &mut RequestState, hook: Hook) -> Option<Box<RequestModules>> {
+    exchange.modules.take_if(|modules| modules.is_hooked(hook))
+}
+
+async fn run(
+    exchange: &mut RequestState,
+    mut modules: Box<RequestModules>,
+    hook: Hook,
+    head: Head<'_>,
+) -> HookResult {
+    let worker = Rc::clone(&exchange.worker);
+    let now = worker.now();
+    let facts = exchange.client.facts();
+    let hooked = HookCall {
+        hook,
+        call: Call {
+            client: facts.peer.ip(),
+            mode: match facts.listener.mode {
+                Mode::Forward => ListenerMode::Forward,
+                Mode::Gateway => ListenerMode::Gateway,
+            },
+            now_ms: now.tick.0,
+        },
+        counters: worker.counters(),
+    };
+    let result = modules.reach(&hooked, head, now).await;
+    exchange.modules = Some(modules);
+    result
+}
+
+fn authority_of(request: &Request) -> String {
+    let host = request.host.as_str();
+    match request.port {
+        80 if request.form != Form::Authority => host.to_owned(),
+        port => format!("{host}:{port}"),
+    }
+}
+
+/// A start line with its CRLF, and the field lines behind it.
+fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
+    let end = head.iter().position(|byte| *byte == b'\n');
+    let end = end.map_or(head.len(), |at| at + 1);
+    head.split_at(end)
+}
+
+fn write_fields(fields: &Fields, out: &mut Vec<u8>) {
+    for (name, value) in fields.iter() {
+        write::field(out, name, value);
+    }
+}
+
+/// Whether the fields differ that decide whether a response is stored, how long it is fresh, and
+/// for whom. It is not stored then: a module that forbids storing has its way, and one that allows
+/// more than the next hop needs the operator's permission.
+fn decides_storing_differently(
+    before: &[FieldLine<'_>],
+    after: &Fields,
+    targeted: &TargetedFields,
+) -> bool {
+    let decides = |name: &str| {
+        let is_known = matches!(
+            identify(name),
+            Some(
+                Known::CacheControl
+                    | Known::Expires
+                    | Known::Pragma
+                    | Known::Date
+                    | Known::LastModified
+                    | Known::ETag
+                    | Known::Vary
+                    | Known::SetCookie
+                    | Known::SetCookie2
+                    | Known::ClearSiteData
+            )
+        );
+        is_known || targeted.contains(name)
+    };
+    let before = before.iter().filter(|line| decides(line.name));
+    let before = before.map(|line| (line.name, line.value));
+    let after = after.iter().filter(|line| decides(line.0));
+    !before.eq(after)
+}

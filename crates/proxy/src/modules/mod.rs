@@ -1,0 +1,8 @@
+//! Modules: what an operator has put into the way of requests and responses (`weir_extend`).
+//!
+//! [`loaded`] are the modules of a configuration, [`request_modules`] what they have of one
+//! request; `exchange::module_calls` has the hooks. Without modules a request pays for the test of
+//! an empty list.
+
+pub(crate) mod loaded;
+pub(crate) mod request_modules;

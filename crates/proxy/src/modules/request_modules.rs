@@ -1,0 +1,303 @@
+//! What the modules have of one request: their exchanges, and how far it has come among them.
+
+use super::loaded::{LoadedModule, LoadedModules};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::time::timeout_at;
+use weir_extend::{Answer, Call, Exchange, Hook, LocalResponse, RequestHead, ResponseHead};
+use weir_measure::{Counters, Metric, ModuleFault};
+use weir_policy::Now;
+use weir_policy::extension::{Cascade, FailurePolicy, ModuleFailure, ModuleId, Permit, Step};
+
+/// Calls of one module at one hook that it may defer: one that always defers would never end.
+const DEFERRALS_MAX: usize = 64;
+
+/// The modules' part of one request.
+pub(crate) struct RequestModules {
+    loaded: Arc<LoadedModules>,
+    cascade: Cascade,
+    /// By the numbers of the modules.
+    slots: Vec<Slot>,
+}
+
+/// What one module has of the request.
+enum Slot {
+    /// It was not called yet.
+    Vacant,
+    /// It was, and its breaker had permitted that.
+    Begun(Box<dyn Exchange>, Permit),
+    /// It failed.
+    Failed,
+}
+
+/// The head that a hook is about.
+pub(crate) enum Head<'h> {
+    Request(&'h mut RequestHead),
+    Response(&'h mut ResponseHead),
+    /// There is none: the exchange is over.
+    None,
+}
+
+/// A head as it was before a call.
+enum SavedHead {
+    Request(RequestHead),
+    Response(ResponseHead),
+    None,
+}
+
+impl Head<'_> {
+    fn saved(&self) -> SavedHead {
+        match self {
+            Self::Request(head) => SavedHead::Request((*head).clone()),
+            Self::Response(head) => SavedHead::Response((*head).clone()),
+            Self::None => SavedHead::None,
+        }
+    }
+
+    fn restore(&mut self, saved: SavedHead) {
+        match (self, saved) {
+            (Self::Request(head), SavedHead::Request(saved)) => **head = saved,
+            (Self::Response(head), SavedHead::Response(saved)) => **head = saved,
+            _ => {}
+        }
+    }
+}
+
+/// What came of a hook.
+pub(crate) enum HookResult {
+    /// The request continues.
+    Continue,
+    /// A module answers it.
+    Respond(LocalResponse),
+    /// It is refused.
+    Refuse(ModuleRefusal),
+}
+
+/// A module failed without which a request must not continue.
+#[derive(Clone, Debug)]
+pub(crate) struct ModuleRefusal {
+    /// The module's name.
+    pub(crate) name: String,
+    pub(crate) failure: ModuleFailure,
+}
+
+/// Who is called, and for whom.
+pub(crate) struct HookCall<'a> {
+    pub(crate) hook: Hook,
+    pub(crate) call: Call,
+    pub(crate) counters: &'a Counters,
+}
+
+impl RequestModules {
+    /// Of a request that began under a configuration with these modules; `None` if there are none.
+    pub(crate) fn of(modules: &Arc<LoadedModules>) -> Option<Box<Self>> {
+        (!modules.is_empty()).then(|| {
+            Box::new(Self {
+                cascade: Cascade::new(modules.all()),
+                slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
+                loaded: Arc::clone(modules),
+            })
+        })
+    }
+
+    fn loaded(&self) -> &LoadedModules {
+        &self.loaded
+    }
+
+    /// Whether a module may be called at `hook`.
+    pub(crate) fn is_hooked(&self, hook: Hook) -> bool {
+        !self.loaded().hooked(hook).is_empty()
+    }
+
+    /// Whether one of the modules that saw the request may have more stored than the rules allow.
+    pub(crate) fn may_store(&self) -> bool {
+        let begun = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| matches!(slot, Slot::Begun(..)));
+        let mut begun = begun.filter_map(|(index, _)| self.loaded().get(ModuleId::new(index)?));
+        begun.any(|module| module.may_store)
+    }
+
+    /// Calls the modules at a hook, one after the other, and waits for those that defer.
+    pub(crate) async fn reach(
+        &mut self,
+        hooked: &HookCall<'_>,
+        mut head: Head<'_>,
+        now: Now,
+    ) -> HookResult {
+        let modules = Arc::clone(&self.loaded);
+        let mut step = self.cascade.reach(hooked.hook, modules.hooked(hooked.hook));
+        let mut response = None;
+        loop {
+            step = match step {
+                Step::Continue => return HookResult::Continue,
+                Step::Respond(_) => match response.take() {
+                    Some(response) => return HookResult::Respond(response),
+                    None => Step::Continue,
+                },
+                Step::Refuse(id, failure) => {
+                    let name = modules.get(id).map(|module| module.name.clone());
+                    let name = name.unwrap_or_default();
+                    return HookResult::Refuse(ModuleRefusal { name, failure });
+                }
+                Step::Call(id) | Step::Wait(id) => {
+                    let Some(module) = modules.get(id) else {
+                        return HookResult::Continue;
+                    };
+                    // what a module changed before it failed does not hold
+                    let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
+                    match self.call(id, module, hooked, &mut head, now).await {
+                        Ok(Answer::Respond(local)) => {
+                            response = Some(local);
+                            self.cascade.responded(id, module.on_failure)
+                        }
+                        Ok(Answer::Continue | Answer::Defer) => self.cascade.continued(id),
+                        Err(failure) => {
+                            if let Some(saved) = saved {
+                                head.restore(saved);
+                            }
+                            self.failed(id, module, failure, hooked, now);
+                            self.cascade.failed(id, failure, module.on_failure)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls one module until it does not defer any more.
+    async fn call(
+        &mut self,
+        id: ModuleId,
+        module: &LoadedModule,
+        hooked: &HookCall<'_>,
+        head: &mut Head<'_>,
+        now: Now,
+    ) -> Result<Answer, ModuleFailure> {
+        let until = tokio::time::Instant::now() + module.wait;
+        for _ in 0..DEFERRALS_MAX {
+            let exchange = self.exchange(id, module, now)?;
+            hooked.counters.inc(Metric::ModuleCalls);
+            let begun = Instant::now();
+            let answer = catch_unwind(AssertUnwindSafe(|| {
+                call_hook(exchange, hooked.hook, head, &hooked.call)
+            }));
+            let answer = answer.map_err(|_| ModuleFailure::Crashed)?;
+            if begun.elapsed() > module.deadline {
+                // it cannot be stopped, and has ended: what it answered holds
+                hooked
+                    .counters
+                    .inc(Metric::ModuleFailures(ModuleFault::Deadline));
+                module.breaker().failed(now.tick);
+            }
+            check(hooked.hook, head, &answer)?;
+            if answer != Answer::Defer {
+                return Ok(answer);
+            }
+            let ready = poll_fn(|cx| {
+                let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
+                match polled {
+                    Ok(polled) => polled.map(Ok),
+                    Err(_) => std::task::Poll::Ready(Err(ModuleFailure::Crashed)),
+                }
+            });
+            match timeout_at(until, ready).await {
+                Ok(ready) => ready?,
+                Err(_) => return Err(ModuleFailure::Deadline),
+            }
+        }
+        Err(ModuleFailure::BadAnswer)
+    }
+
+    /// The exchange of a module, begun if it was not yet.
+    fn exchange(
+        &mut self,
+        id: ModuleId,
+        module: &LoadedModule,
+        now: Now,
+    ) -> Result<&mut Box<dyn Exchange>, ModuleFailure> {
+        let slot = &mut self.slots[id.index()];
+        if matches!(slot, Slot::Vacant) {
+            let permit = module.breaker().permit(now.tick);
+            if permit == Permit::Open {
+                return Err(ModuleFailure::BreakerOpen);
+            }
+            let begun = catch_unwind(AssertUnwindSafe(|| module.module.begin()));
+            let begun = begun.map_err(|_| ModuleFailure::Crashed)?;
+            *slot = Slot::Begun(begun, permit);
+        }
+        match slot {
+            Slot::Begun(exchange, _) => Ok(exchange),
+            Slot::Vacant | Slot::Failed => Err(ModuleFailure::Crashed),
+        }
+    }
+
+    /// A call has failed: the module has nothing of the request any more.
+    fn failed(
+        &mut self,
+        id: ModuleId,
+        module: &LoadedModule,
+        failure: ModuleFailure,
+        hooked: &HookCall<'_>,
+        now: Now,
+    ) {
+        self.slots[id.index()] = Slot::Failed;
+        let fault = match failure {
+            ModuleFailure::Deadline => ModuleFault::Deadline,
+            ModuleFailure::Crashed => ModuleFault::Crashed,
+            ModuleFailure::BadAnswer => ModuleFault::BadAnswer,
+            ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
+        };
+        hooked.counters.inc(Metric::ModuleFailures(fault));
+        if failure != ModuleFailure::BreakerOpen {
+            module.breaker().failed(now.tick);
+        }
+    }
+
+    /// The exchange is over: modules that did not fail did well.
+    pub(crate) fn succeeded(&self) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            let module = ModuleId::new(index).and_then(|id| self.loaded().get(id));
+            if let (Slot::Begun(_, permit @ Permit::Trial), Some(module)) = (slot, module) {
+                module.breaker().succeeded(*permit);
+            }
+        }
+    }
+}
+
+fn call_hook(
+    exchange: &mut Box<dyn Exchange>,
+    hook: Hook,
+    head: &mut Head<'_>,
+    call: &Call,
+) -> Answer {
+    match (hook, head) {
+        (Hook::RequestReceived, Head::Request(head)) => exchange.request_received(head, call),
+        (Hook::RequestSent, Head::Request(head)) => exchange.request_sent(head, call),
+        (Hook::ResponseReceived, Head::Response(head)) => exchange.response_received(head, call),
+        (Hook::ResponseSent, Head::Response(head)) => exchange.response_sent(head, call),
+        (Hook::Done, _) => {
+            exchange.done(call);
+            Answer::Continue
+        }
+        _ => {
+            debug_assert!(false, "{hook:?} with another head");
+            Answer::Continue
+        }
+    }
+}
+
+/// Refuses what a module may not do at `hook`.
+fn check(hook: Hook, head: &Head<'_>, answer: &Answer) -> Result<(), ModuleFailure> {
+    let is_late = matches!(head, Head::Request(head) if head.target_is_changed())
+        && hook != Hook::RequestReceived;
+    let is_misplaced = matches!(answer, Answer::Respond(_)) && !hook.may_respond();
+    if is_late || is_misplaced {
+        return Err(ModuleFailure::BadAnswer);
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! Modules in a live proxy: what they change, answer, wait for and break.
+
+mod support;
+
+#[path = "modules/answers.rs"]
+mod answers;
+#[path = "modules/changes.rs"]
+mod changes;
+#[path = "modules/failures.rs"]
+mod failures;
+#[path = "modules/reload.rs"]
+mod reload;
+#[path = "modules/storing.rs"]
+mod storing;

@@ -1,0 +1,153 @@
+//! Modules that break, or take too long.
+
+use crate::support::{Setup, scripted, span};
+use weir_measure::{Metric, ModuleFault};
+use weir_proxy::config::{Config, FailurePolicy};
+
+const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
+
+const HOOKS: [&str; 4] = [
+    "request-received",
+    "request-sent",
+    "response-received",
+    "response-sent",
+];
+
+fn with(hook: &str, action: &str, on_failure: FailurePolicy) -> impl Fn(&mut Config) {
+    move |config| {
+        let mut module = scripted("breaks", &[(hook, action)]);
+        module.on_failure = on_failure;
+        module.wait = span("100ms");
+        config.modules = vec![module];
+    }
+}
+
+/// A request, and what the next hop answers if it gets it; the response.
+fn fetch(setup: &Setup, reaches_origin: bool) -> crate::support::Response {
+    let mut client = setup.proxy.client();
+    client.send(setup.get("/"));
+    let hop = reaches_origin.then(|| setup.origin.answer(FRESH));
+    let response = client.read_response();
+    drop(hop);
+    response
+}
+
+#[test]
+fn failed_module_has_its_request_refused_and_says_so() {
+    for hook in HOOKS {
+        for (action, word) in [
+            ("panic", "crashed"),
+            ("defer-for-ever", "deadline"),
+            ("defer-always", "bad-answer"),
+        ] {
+            Setup::each_with(with(hook, action, FailurePolicy::Refuse), |setup| {
+                let response = fetch(setup, hook.starts_with("response"));
+                assert_eq!(response.status(), 502, "{hook} {action}");
+                let reason = response.head.field("proxy-status").expect("a reason");
+                assert!(reason.contains("breaks"), "{reason}");
+                assert!(reason.contains(word), "{hook} {action}: {reason}");
+                assert!(response.verdict().contains("detail=module-failed"));
+            });
+        }
+    }
+}
+
+#[test]
+fn request_goes_on_without_a_failed_module_that_may_fail() {
+    for hook in HOOKS {
+        for action in ["panic", "defer-for-ever", "defer-always"] {
+            Setup::each_with(with(hook, action, FailurePolicy::Pass), |setup| {
+                let response = fetch(setup, true);
+                assert_eq!((response.status(), response.text()), (200, "ok".to_owned()));
+            });
+        }
+    }
+}
+
+#[test]
+fn answer_or_target_where_none_is_taken_is_a_failure() {
+    for (hook, action) in [
+        ("response-sent", "respond 200 x"),
+        ("request-sent", "path /x"),
+    ] {
+        Setup::each_with(with(hook, action, FailurePolicy::Refuse), |setup| {
+            let response = fetch(setup, hook == "response-sent");
+            assert_eq!(response.status(), 502);
+            let faults = setup
+                .proxy
+                .count(Metric::ModuleFailures(ModuleFault::BadAnswer));
+            assert_eq!(faults, 1);
+        });
+    }
+}
+
+#[test]
+fn deferred_module_is_called_again_once_it_is_ready() {
+    for hook in HOOKS {
+        Setup::each_with(with(hook, "defer", FailurePolicy::Refuse), |setup| {
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (_hop, head) = setup.origin.answer(FRESH);
+            let response = client.read_response();
+            assert_eq!(response.text(), "ok");
+            let is_request = hook.starts_with("request");
+            let head = if is_request { &head } else { &response.head };
+            assert_eq!(head.all("x-deferred"), ["once"], "{hook}");
+        });
+    }
+}
+
+#[test]
+fn module_that_fails_five_times_is_not_called_until_its_trial() {
+    Setup::each_with(
+        with("request-received", "panic", FailurePolicy::Refuse),
+        |setup| {
+            for _ in 0..8 {
+                assert_eq!(fetch(setup, false).status(), 502);
+            }
+            let failed = |fault| setup.proxy.count(Metric::ModuleFailures(fault));
+            assert_eq!(failed(ModuleFault::Crashed), 5);
+            assert_eq!(failed(ModuleFault::BreakerOpen), 3);
+            assert_eq!(setup.proxy.count(Metric::ModuleCalls), 5);
+            setup.proxy.clock.advance_ms(31_000);
+            for _ in 0..2 {
+                assert_eq!(fetch(setup, false).status(), 502);
+            }
+            assert_eq!(failed(ModuleFault::Crashed), 6);
+            assert_eq!(failed(ModuleFault::BreakerOpen), 4);
+        },
+    );
+}
+
+/// It cannot be stopped; what it answered holds.
+#[test]
+fn call_beyond_its_deadline_is_counted() {
+    let change = |config: &mut Config| {
+        with("response-sent", "spin", FailurePolicy::Refuse)(config);
+        config.modules[0].deadline = span("1ms");
+    };
+    Setup::each_with(change, |setup| {
+        assert_eq!(fetch(setup, true).text(), "ok");
+        let slow = setup
+            .proxy
+            .count(Metric::ModuleFailures(ModuleFault::Deadline));
+        assert_eq!(slow, 1);
+    });
+}
+
+#[test]
+fn failure_at_the_end_of_an_exchange_changes_nothing_for_its_client() {
+    Setup::each_with(with("done", "panic", FailurePolicy::Refuse), |setup| {
+        let mut client = setup.proxy.client();
+        for path in ["/one", "/two"] {
+            client.send(setup.get(path));
+            drop(setup.origin.answer(FRESH));
+            assert_eq!(client.read_response().text(), "ok");
+        }
+        // that of the first, at least: the second may be about to end
+        let crashed = setup
+            .proxy
+            .count(Metric::ModuleFailures(ModuleFault::Crashed));
+        assert!(crashed >= 1, "{crashed}");
+    });
+}

@@ -1,0 +1,53 @@
+//! Modules are loaded, changed and unloaded under traffic.
+
+use crate::support::{Setup, scripted};
+use weir_proxy::config::ModuleOption;
+
+const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn request_keeps_the_modules_that_it_began_with() {
+    Setup::each(|setup| {
+        setup.proxy.reload(|config| {
+            config.modules = vec![scripted("a", &[("response-sent", "set X-Sent old")])];
+        });
+        let (mut client, mut hop) = setup.lead(&setup.get("/"));
+        setup.proxy.reload(|config| {
+            config.modules = vec![scripted("a", &[("response-sent", "set X-Sent new")])];
+        });
+        hop.send(FRESH);
+        assert_eq!(client.read_response().head.all("x-sent"), ["old"]);
+        let hit = client.ask(setup.get("/"));
+        assert!(hit.is_hit());
+        assert_eq!(hit.head.all("x-sent"), ["new"]);
+        setup.proxy.reload(|config| config.modules.clear());
+        assert!(client.ask(setup.get("/")).head.all("x-sent").is_empty());
+    });
+}
+
+#[test]
+fn configuration_with_a_module_that_does_not_load_is_refused_and_changes_nothing() {
+    let setup = Setup::gateway_with(|config| {
+        config.modules = vec![scripted("a", &[("response-sent", "set X-Sent old")])];
+    });
+    let unknown = setup
+        .proxy
+        .try_reload(|config| config.modules[0].kind = "none".into());
+    let unknown = unknown.expect_err("there is no such kind");
+    assert!(
+        unknown.contains("module[0].kind") && unknown.contains("scripted"),
+        "{unknown}"
+    );
+    let misspelt = setup.proxy.try_reload(|config| {
+        config.modules[0].kind = "scripted".into();
+        let options = &mut config.modules[0].options;
+        options.insert("misspelt".into(), ModuleOption::Flag(true));
+    });
+    let misspelt = misspelt.expect_err("there is no such option");
+    assert!(
+        misspelt.contains("module[0].options.misspelt"),
+        "{misspelt}"
+    );
+    let (response, _hop) = setup.fetch("/", FRESH);
+    assert_eq!(response.head.all("x-sent"), ["old"]);
+}

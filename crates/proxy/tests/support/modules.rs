@@ -1,0 +1,149 @@
+//! Modules that do what a test tells them to: one action at each hook.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use weir_extend::{
+    Answer, Call, Exchange, Fields, Hook, Hooks, LoadError, LocalResponse, Module, ModuleKind,
+    OptionValue, Options, RequestHead, ResponseHead,
+};
+use weir_proxy::config::{Module as ModuleTable, ModuleOption};
+
+/// A module called `name` that does `actions`, each a hook and what is done there:
+/// `set NAME VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `panic`,
+/// `spin`, `defer`, `defer-for-ever`, `defer-always`.
+pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
+    let options = actions.iter();
+    let options = options
+        .map(|(hook, action)| ((*hook).to_owned(), ModuleOption::Text((*action).to_owned())));
+    ModuleTable {
+        name: name.to_owned(),
+        kind: "scripted".to_owned(),
+        on_failure: weir_proxy::config::FailurePolicy::Refuse,
+        deadline: super::span("10s"),
+        wait: super::span("10s"),
+        may_store: false,
+        options: options.collect(),
+    }
+}
+
+pub(crate) struct Scripted;
+
+impl ModuleKind for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
+        let mut actions = BTreeMap::new();
+        for hook in Hook::ALL {
+            if let Some(OptionValue::Text(action)) = options.take(hook.as_str()) {
+                actions.insert(hook, action);
+            }
+        }
+        options.finish(&["the names of hooks"])?;
+        Ok(Arc::new(Script(Arc::new(actions))))
+    }
+}
+
+struct Script(Arc<BTreeMap<Hook, String>>);
+
+impl Module for Script {
+    fn hooks(&self) -> Hooks {
+        self.0.keys().copied().collect()
+    }
+
+    fn begin(&self) -> Box<dyn Exchange> {
+        Box::new(Player {
+            script: Arc::clone(&self.0),
+            deferred: 0,
+            is_woken: false,
+        })
+    }
+}
+
+struct Player {
+    script: Arc<BTreeMap<Hook, String>>,
+    deferred: u32,
+    is_woken: bool,
+}
+
+impl Player {
+    fn play(&mut self, hook: Hook, fields: &mut Fields) -> Answer {
+        let action = self.script[&hook].clone();
+        let words: Vec<&str> = action.splitn(3, ' ').collect();
+        match words[..] {
+            ["set", name, value] => fields.set(name, value.as_bytes()).expect("a field"),
+            ["remove", name] => drop(fields.remove(name).expect("a field")),
+            ["respond", status, text] => {
+                let status = status.parse().expect("a status");
+                let response = LocalResponse::new(status, text).expect("a response");
+                return Answer::Respond(response.with("X-By", b"module").expect("a field"));
+            }
+            ["panic"] => panic!("as the test told it to"),
+            ["spin"] => {
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_millis(20) {
+                    std::hint::spin_loop();
+                }
+            }
+            ["defer"] if self.deferred == 0 => {
+                self.deferred += 1;
+                return Answer::Defer;
+            }
+            ["defer"] => fields.set("X-Deferred", b"once").expect("a field"),
+            ["defer-for-ever" | "defer-always"] => return Answer::Defer,
+            ["path" | "host", _] => {}
+            _ => panic!("`{action}` is no action"),
+        }
+        Answer::Continue
+    }
+}
+
+impl Exchange for Player {
+    fn request_received(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+        let action = self.script[&Hook::RequestReceived].clone();
+        match action.split_once(' ') {
+            Some(("path", path)) => head.set_path_and_query(path).expect("a path"),
+            Some(("host", host)) => head.set_authority(host).expect("a host"),
+            _ => {}
+        }
+        self.play(Hook::RequestReceived, &mut head.fields)
+    }
+
+    fn request_sent(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+        if self.script[&Hook::RequestSent].starts_with("path ") {
+            head.set_path_and_query("/late").expect("a path");
+        }
+        self.play(Hook::RequestSent, &mut head.fields)
+    }
+
+    fn response_received(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        self.play(Hook::ResponseReceived, &mut head.fields)
+    }
+
+    fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        self.play(Hook::ResponseSent, &mut head.fields)
+    }
+
+    fn done(&mut self, _call: &Call) {
+        self.play(Hook::Done, &mut Fields::default());
+    }
+
+    /// Ready at the second poll, unless it never is.
+    fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let never = self
+            .script
+            .values()
+            .any(|action| action == "defer-for-ever");
+        if never || !self.is_woken {
+            self.is_woken = true;
+            if !never {
+                cx.waker().wake_by_ref();
+            }
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+}
