@@ -14,6 +14,10 @@ pub enum Answer {
     ///
     /// [`Hook::may_respond`]: crate::Hook::may_respond
     Respond(LocalResponse),
+    /// The module cannot do its work on this message, such as a field for which there is no room.
+    /// The operator has decided what becomes of the request then. It says nothing of the module:
+    /// others are not kept from it.
+    Fail,
     /// It waits until [`Exchange::poll_deferred`] is ready; then the same hook is called again.
     ///
     /// [`Exchange::poll_deferred`]: crate::Exchange::poll_deferred

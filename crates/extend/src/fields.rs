@@ -7,7 +7,7 @@ use core::fmt;
 use weir_semantics::{Known, identify, is_hop_by_hop, is_token};
 
 /// Most field lines of a head that modules have changed.
-pub const FIELDS_MAX: usize = 128;
+pub const FIELDS_MAX: usize = 512;
 
 /// Most bytes of all names and values of a head that modules have changed.
 pub const SECTION_BYTES_MAX: usize = 64 * 1024;

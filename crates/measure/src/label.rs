@@ -403,6 +403,8 @@ labels! {
         Crashed = "crashed",
         /// It answered where it may not, or what the proxy refuses.
         BadAnswer = "bad-answer",
+        /// It could not do its work on this message, and said so.
+        GaveUp = "gave-up",
         /// It had failed so often that it was not called.
         BreakerOpen = "breaker-open",
     }

@@ -71,10 +71,12 @@ struct HeaderExchange(Arc<Rules>);
 
 impl HeaderExchange {
     fn apply(&self, hook: Hook, fields: &mut Fields) -> Answer {
-        for rule in &self.0[hook.index()] {
-            rule.apply(fields);
+        let mut rules = self.0[hook.index()].iter();
+        match rules.try_for_each(|rule| rule.apply(fields)) {
+            Ok(()) => Answer::Continue,
+            // there is no room: a peer that sends many fields must not evade the rules
+            Err(_) => Answer::Fail,
         }
-        Answer::Continue
     }
 }
 
@@ -123,22 +125,17 @@ impl Rule {
             _ => return Err(no_rule()),
         };
         // what is refused of every head is refused here
-        rule.try_apply(&mut Fields::default())
+        rule.apply(&mut Fields::default())
             .map_err(|error| wrong(format!("`{text}`: {error}")))?;
         Ok(rule)
     }
 
-    fn try_apply(&self, fields: &mut Fields) -> Result<(), weir_extend::FieldError> {
+    fn apply(&self, fields: &mut Fields) -> Result<(), weir_extend::FieldError> {
         match self {
             Self::Set(name, value) => fields.set(name, value.as_bytes()),
             Self::Add(name, value) => fields.add(name, value.as_bytes()),
             Self::Remove(name) => fields.remove(name).map(|_| ()),
         }
-    }
-
-    /// A head that has no room for another field stays without it.
-    fn apply(&self, fields: &mut Fields) {
-        let _ = self.try_apply(fields);
     }
 }
 
@@ -172,5 +169,21 @@ mod tests {
             assert_eq!(error.option, "response_sent[0]", "{text}");
             assert!(error.hint.contains("set NAME: VALUE"));
         }
+    }
+
+    /// Otherwise a peer could evade a rule by sending many fields.
+    #[test]
+    fn rule_for_which_a_head_has_no_room_fails_the_call() {
+        let mut rules = [const { Vec::new() }; Hook::ALL.len()];
+        rules[Hook::RequestSent.index()].push(Rule::Set("X-A".into(), "1".into()));
+        let exchange = HeaderExchange(Arc::new(rules));
+        let mut fields = Fields::default();
+        assert_eq!(
+            exchange.apply(Hook::RequestSent, &mut fields),
+            Answer::Continue
+        );
+        let mut full = Fields::default();
+        while full.add("X", b"").is_ok() {}
+        assert_eq!(exchange.apply(Hook::RequestSent, &mut full), Answer::Fail);
     }
 }

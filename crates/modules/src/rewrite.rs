@@ -164,14 +164,16 @@ impl Rule {
                 let response = LocalResponse::new(*status, Vec::new()).ok();
                 let response = response
                     .and_then(|response| response.with("Location", location.as_bytes()).ok());
-                response.map_or(Answer::Continue, Answer::Respond)
+                response.map_or(Answer::Fail, Answer::Respond)
             }
             Action::Rewrite { host, path } => {
-                if let Some(host) = host {
-                    let _ = head.set_authority(host);
-                }
-                if let Some(path) = path {
-                    let _ = head.set_path_and_query(&format!("{path}{rest}"));
+                let host = host.as_ref().map(|host| head.set_authority(host));
+                let path = path
+                    .as_ref()
+                    .map(|path| head.set_path_and_query(&format!("{path}{rest}")));
+                // a request that is too long for the rule must not go to where it was
+                if [host, path].into_iter().flatten().any(|set| set.is_err()) {
+                    return Answer::Fail;
                 }
                 Answer::Continue
             }

@@ -105,6 +105,8 @@ words! {
         Crashed = "crashed",
         /// It answered where it may not, or what the proxy refuses.
         BadAnswer = "bad-answer",
+        /// It could not do its work on this message, and said so.
+        GaveUp = "gave-up",
         /// It failed so often that it is not called for a while.
         BreakerOpen = "breaker-open",
     }

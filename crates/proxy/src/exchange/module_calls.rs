@@ -88,10 +88,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
 /// What a module took away of a request must not have its response stored: the facts of the request
 /// as it was received, where they are stricter.
 pub(crate) fn keep_strict(exchange: &RequestState, facts: &mut RequestFacts) {
-    let may_store = exchange
-        .modules
-        .as_ref()
-        .is_some_and(|modules| modules.may_store());
+    let may_store = may_store(exchange, Hook::RequestReceived);
     let before = exchange.tx.request();
     if !may_store {
         facts.has_authorization |= before.has_authorization;
@@ -133,10 +130,7 @@ pub(crate) async fn request_sent(
     if !head.is_changed() {
         return Ok(made);
     }
-    let may_store = exchange
-        .modules
-        .as_ref()
-        .is_some_and(|modules| modules.may_store());
+    let may_store = may_store(exchange, Hook::RequestSent);
     if !may_store && head.fields.get("authorization") != had.as_deref() {
         exchange.tx.forbid_storing();
     }
@@ -172,10 +166,7 @@ pub(crate) async fn response_received(
     if !head.fields.is_changed() {
         return Ok(None);
     }
-    let may_store = exchange
-        .modules
-        .as_ref()
-        .is_some_and(|modules| modules.may_store());
+    let may_store = may_store(exchange, Hook::ResponseReceived);
     let targeted = exchange.settings.targeted(exchange.request.mode);
     if !may_store && decides_storing_differently(lines, &head.fields, targeted) {
         exchange.tx.forbid_storing();
@@ -258,6 +249,11 @@ impl ModuleAnswer {
 /// The modules' part of the request, if one may be called at `hook`.
 fn take(exchange: &mut RequestState, hook: Hook) -> Option<Box<RequestModules>> {
     exchange.modules.take_if(|modules| modules.is_hooked(hook))
+}
+
+fn may_store(exchange: &RequestState, hook: Hook) -> bool {
+    let modules = exchange.modules.as_ref();
+    modules.is_some_and(|modules| modules.may_store(hook))
 }
 
 async fn run(

@@ -111,15 +111,16 @@ impl RequestModules {
         !self.loaded().hooked(hook).is_empty()
     }
 
-    /// Whether one of the modules that saw the request may have more stored than the rules allow.
-    pub(crate) fn may_store(&self) -> bool {
-        let begun = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| matches!(slot, Slot::Begun(..)));
-        let mut begun = begun.filter_map(|(index, _)| self.loaded().get(ModuleId::new(index)?));
-        begun.any(|module| module.may_store)
+    /// Whether what was changed at `hook` may have more stored than the rules allow: each of the
+    /// modules that were called there has permission, as any of them may have changed it.
+    pub(crate) fn may_store(&self, hook: Hook) -> bool {
+        let hooked = self.loaded.hooked(hook);
+        let slots = self.slots.iter().enumerate();
+        let mut called = slots.filter_map(|(index, slot)| {
+            let id = ModuleId::new(index).filter(|id| hooked.contains(*id))?;
+            matches!(slot, Slot::Begun(..)).then(|| self.loaded.get(id))?
+        });
+        called.all(|module| module.may_store)
     }
 
     /// Calls the modules at a hook, one after the other, and waits for those that defer.
@@ -155,7 +156,9 @@ impl RequestModules {
                             response = Some(local);
                             self.cascade.responded(id, module.on_failure)
                         }
-                        Ok(Answer::Continue | Answer::Defer) => self.cascade.continued(id),
+                        Ok(Answer::Continue | Answer::Defer | Answer::Fail) => {
+                            self.cascade.continued(id)
+                        }
                         Err(failure) => {
                             if let Some(saved) = saved {
                                 head.restore(saved);
@@ -195,8 +198,10 @@ impl RequestModules {
                 module.breaker().failed(now.tick);
             }
             check(hooked.hook, head, &answer)?;
-            if answer != Answer::Defer {
-                return Ok(answer);
+            match answer {
+                Answer::Fail => return Err(ModuleFailure::GaveUp),
+                Answer::Continue | Answer::Respond(_) => return Ok(answer),
+                Answer::Defer => {}
             }
             let ready = poll_fn(|cx| {
                 let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
@@ -250,10 +255,12 @@ impl RequestModules {
             ModuleFailure::Deadline => ModuleFault::Deadline,
             ModuleFailure::Crashed => ModuleFault::Crashed,
             ModuleFailure::BadAnswer => ModuleFault::BadAnswer,
+            ModuleFailure::GaveUp => ModuleFault::GaveUp,
             ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
         };
         hooked.counters.inc(Metric::ModuleFailures(fault));
-        if failure != ModuleFailure::BreakerOpen {
+        // any client could send messages that a module gives up
+        if !matches!(failure, ModuleFailure::BreakerOpen | ModuleFailure::GaveUp) {
             module.breaker().failed(now.tick);
         }
     }

@@ -37,6 +37,7 @@ fn failed_module_has_its_request_refused_and_says_so() {
     for hook in HOOKS {
         for (action, word) in [
             ("panic", "crashed"),
+            ("fail", "gave-up"),
             ("defer-for-ever", "deadline"),
             ("defer-always", "bad-answer"),
         ] {
@@ -55,7 +56,7 @@ fn failed_module_has_its_request_refused_and_says_so() {
 #[test]
 fn request_goes_on_without_a_failed_module_that_may_fail() {
     for hook in HOOKS {
-        for action in ["panic", "defer-for-ever", "defer-always"] {
+        for action in ["panic", "fail", "defer-for-ever", "defer-always"] {
             Setup::each_with(with(hook, action, FailurePolicy::Pass), |setup| {
                 let response = fetch(setup, true);
                 assert_eq!((response.status(), response.text()), (200, "ok".to_owned()));
@@ -115,6 +116,22 @@ fn module_that_fails_five_times_is_not_called_until_its_trial() {
             }
             assert_eq!(failed(ModuleFault::Crashed), 6);
             assert_eq!(failed(ModuleFault::BreakerOpen), 4);
+        },
+    );
+}
+
+/// Any client could send such messages, and would take the module from the others.
+#[test]
+fn module_that_gives_up_messages_is_called_for_the_next_ones() {
+    Setup::each_with(
+        with("request-received", "fail", FailurePolicy::Refuse),
+        |setup| {
+            for _ in 0..8 {
+                assert_eq!(fetch(setup, false).status(), 502);
+            }
+            let gave_up = Metric::ModuleFailures(ModuleFault::GaveUp);
+            assert_eq!(setup.proxy.count(gave_up), 8);
+            assert_eq!(setup.proxy.count(Metric::ModuleCalls), 8);
         },
     );
 }

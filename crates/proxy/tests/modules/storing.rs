@@ -61,6 +61,19 @@ fn response_made_storable_by_a_module_is_stored_only_by_permission() {
 }
 
 #[test]
+fn permission_of_one_module_is_not_that_of_another() {
+    let change = |config: &mut Config| {
+        let mut permitted = scripted("a", &[("response-received", "set X-A b")]);
+        permitted.may_store = true;
+        let action = "set Cache-Control max-age=60";
+        config.modules = vec![permitted, scripted("b", &[("response-received", action)])];
+    };
+    Setup::each_with(change, |setup| {
+        assert!(!is_shared(setup, "", "Cache-Control: private\r\n"));
+    });
+}
+
+#[test]
 fn response_forbidden_by_a_module_is_not_stored() {
     for may_store in [false, true] {
         let action = "set Cache-Control no-store";

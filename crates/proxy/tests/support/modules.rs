@@ -11,8 +11,8 @@ use weir_extend::{
 use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A module called `name` that does `actions`, each a hook and what is done there:
-/// `set NAME VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `panic`,
-/// `spin`, `defer`, `defer-for-ever`, `defer-always`.
+/// `set NAME VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`,
+/// `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`.
 pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     let options = actions.iter();
     let options = options
@@ -81,6 +81,7 @@ impl Player {
                 let response = LocalResponse::new(status, text).expect("a response");
                 return Answer::Respond(response.with("X-By", b"module").expect("a field"));
             }
+            ["fail"] => return Answer::Fail,
             ["panic"] => panic!("as the test told it to"),
             ["spin"] => {
                 let begun = Instant::now();
