@@ -61,6 +61,11 @@ pub(crate) async fn respond(
         _ => &content,
     };
     let (sent, end) = send(stream, exchange, Content::Bytes(content.as_bytes())).await;
+    log_own(exchange, sent, end);
+}
+
+/// Enters into the log how much of content of our own was sent, and how that ended.
+fn log_own(exchange: &mut RequestState, sent: u64, end: SendEnd) {
     let log = &mut exchange.log;
     log.ended(match end {
         SendEnd::Whole => End::Whole,
@@ -176,13 +181,7 @@ pub(crate) async fn local(
         _ => response.content(),
     };
     let (sent, end) = send(stream, exchange, Content::Bytes(content)).await;
-    let log = &mut exchange.log;
-    log.ended(match end {
-        SendEnd::Whole => End::Whole,
-        SendEnd::ClientLeft => End::ClientLeft,
-        SendEnd::Unreadable => End::Ours,
-    });
-    log.sent_content(sent, ContentSource::Own);
+    log_own(exchange, sent, end);
 }
 
 /// Receives and drops content that is not used, up to the limit: what follows must never be taken
