@@ -7,9 +7,7 @@ use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use std::rc::Rc;
 use weir_extend::{Call, Fields, Hook, ListenerMode, LocalResponse, RequestHead, ResponseHead};
-use weir_semantics::{
-    FieldLine, Form, Known, RequestFacts, TargetedFields, identify, line_named, lines_named,
-};
+use weir_semantics::{FieldLine, Form, Known, RequestFacts, TargetedFields, identify, lines_named};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
 
 /// A request head that modules have changed.
@@ -108,17 +106,14 @@ pub(crate) async fn request_sent(
     let Some(modules) = take(exchange, Hook::RequestSent) else {
         return Ok(made);
     };
-    let (line, rest) = first_line(&made);
-    let mut buffer = LineBuffer::new();
-    let Ok(lines) = parse_fields(rest, &mut buffer) else {
+    let Some((line, fields)) = read_made(&made) else {
         exchange.modules = Some(modules);
         return Ok(made);
     };
-    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
     let request = &exchange.request;
     let (method, path) = (request.method_token(), request.path_and_query());
     let mut head = RequestHead::new(method, &authority_of(request), path, fields);
-    let had = line_named(lines, "authorization").map(<[u8]>::to_vec);
+    let had = head.fields.get("authorization").map(<[u8]>::to_vec);
     let result = run(
         exchange,
         modules,
@@ -192,13 +187,10 @@ pub(crate) async fn response_sent(
     let Some(modules) = take(exchange, Hook::ResponseSent) else {
         return Ok(made);
     };
-    let (line, rest) = first_line(&made);
-    let mut buffer = LineBuffer::new();
-    let Ok(lines) = parse_fields(rest, &mut buffer) else {
+    let Some((line, fields)) = read_made(&made) else {
         exchange.modules = Some(modules);
         return Ok(made);
     };
-    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
     let mut head = ResponseHead::new(status, fields);
     let result = run(
         exchange,
@@ -290,11 +282,17 @@ fn authority_of(request: &Request) -> String {
     }
 }
 
-/// A start line with its CRLF, and the field lines behind it.
-fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
-    let end = head.iter().position(|byte| *byte == b'\n');
-    let end = end.map_or(head.len(), |at| at + 1);
-    head.split_at(end)
+/// The start line of a head that was made here, with its CRLF, and the fields behind it.
+fn read_made(head: &[u8]) -> Option<(&[u8], Fields)> {
+    let end = head.iter().position(|byte| *byte == b'\n')? + 1;
+    let (line, rest) = head.split_at(end);
+    let mut buffer = LineBuffer::new();
+    let lines = parse_fields(rest, &mut buffer);
+    // it has fewer lines than there is room for
+    debug_assert!(lines.is_ok(), "a head that was made is not read: {lines:?}");
+    let lines = lines.ok()?;
+    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
+    Some((line, fields))
 }
 
 fn write_fields(fields: &Fields, out: &mut Vec<u8>) {
