@@ -403,6 +403,7 @@ async fn send_and_receive(
     parties: download::Parties<'_, '_>,
 ) -> (ResponseOutcome, UploadEnd) {
     let (worker, sending) = (parties.worker, parties.sending);
+    let half_closed = parties.exchange.settings.config.fetch.half_closed;
     let mut up = pin!(upload::send_content(
         from_client,
         to_hop,
@@ -412,17 +413,21 @@ async fn send_and_receive(
     ));
     let mut down = pin!(download::run(parties));
     let mut reset = pin!(client.reset());
-    let (mut uploaded, mut is_reset) = (None, false);
+    let unmoved = Cell::new(0);
+    let mut disconnected = pin!(client.disconnected(half_closed.as_duration(), &unmoved));
+    let mut uploaded = None;
     let outcome = loop {
         tokio::select! {
             biased;
             outcome = &mut down => break outcome,
             ended = &mut up, if uploaded.is_none() => uploaded = Some(ended),
-            // nothing is read from the client while the next hop takes no content, nor if it takes
-            // no more
-            () = &mut reset, if !is_reset && sending.get() != Sending::Done => {
-                is_reset = true;
-                uploaded.get_or_insert(UploadEnd::Client);
+            // nothing is read from the client while the next hop takes no content
+            () = &mut reset, if uploaded.is_none() => {
+                uploaded = Some(UploadEnd::Client);
+                sending.set(Sending::ClientStopped);
+            }
+            // the next hop takes no more of it: the content that is not read hides a FIN
+            _ = &mut disconnected, if sending.get() == Sending::Stopped => {
                 sending.set(Sending::ClientStopped);
             }
         }

@@ -1,6 +1,6 @@
 //! A client disconnect closes the next-hop connection of its request.
 
-use crate::support::{Running, ScriptedOrigin, Setup};
+use crate::support::{RawClient, Running, ScriptedOrigin, Setup, span};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -196,4 +196,66 @@ fn client_that_closed_before_an_interim_response_is_logged_as_left() {
     let text = std::fs::read_to_string(path).expect("a log");
     let left = text.lines().filter(|line| line.contains("client-left"));
     assert_eq!(left.count(), 1, "{text}");
+}
+
+/// The client has broken the framing of its content: nothing more of it is read.
+#[test]
+fn disconnect_during_a_response_is_noticed_after_request_content_has_ended_early() {
+    for by_reset in [true, false] {
+        let origin = ScriptedOrigin::new();
+        let proxy = Running::gateway_with(origin.address(), |config| {
+            config.fetch.half_closed = span("1ms");
+            config.limits.next_hop_silence = span("1h");
+        });
+        let mut client = proxy.client();
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let mut hop = origin.accept();
+        hop.read_head();
+        hop.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfirst");
+        client.read_head();
+        client.expect("first");
+        client.send("no size\r\n");
+        proxy.turn();
+        if by_reset {
+            client.into_peer().reset();
+        } else {
+            client.finish();
+        }
+        hop.expect_end();
+        proxy.wait_for(Metric::ClientAborts, 1);
+    }
+}
+
+#[test]
+fn half_close_is_noticed_after_the_next_hop_has_taken_no_more_content() {
+    let origin = ScriptedOrigin::with_small_buffers();
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        config.fetch.half_closed = span("1ms");
+        config.limits.next_hop_silence = span("1s");
+    });
+    let mut client = proxy.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+    let mut hop = origin.accept();
+    hop.read_head();
+    fill(&proxy, &mut client);
+    client.finish();
+    proxy.wait_for(Metric::ClientAborts, 1);
+    assert_eq!(proxy.count(Metric::NextHopTimeouts), 0);
+    client.expect_end();
+}
+
+/// Sends content until the next hop takes no more, and a piece that the proxy does not read.
+fn fill(proxy: &Running, client: &mut RawClient) {
+    let piece = [b'x'; 16_384];
+    loop {
+        let sent = proxy.count(Metric::BytesToNextHops) + piece.len() as u64;
+        client.send(piece);
+        let is_taken = (0..100).any(|_| {
+            proxy.turn();
+            proxy.count(Metric::BytesToNextHops) >= sent
+        });
+        if !is_taken {
+            return client.send(piece);
+        }
+    }
 }

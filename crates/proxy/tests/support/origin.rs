@@ -4,7 +4,7 @@ use super::PATIENCE;
 use super::message::Head;
 use super::peer::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -19,6 +19,21 @@ impl ScriptedOrigin {
     pub(crate) fn new() -> Self {
         Self {
             listener: TcpListener::bind("127.0.0.1:0").expect("loopback"),
+        }
+    }
+
+    /// A next hop whose connections take little while nothing is read: its kernel holds a few KiB,
+    /// and that of the proxy some hundred, as the segments are small.
+    pub(crate) fn with_small_buffers() -> Self {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)
+            .expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a socket");
+        socket.set_tcp_mss(536).expect("a socket");
+        let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        socket.bind(&any_port.into()).expect("loopback");
+        socket.listen(16).expect("a socket");
+        Self {
+            listener: socket.into(),
         }
     }
 
