@@ -1,11 +1,14 @@
 //! A client disconnect closes the next-hop connection of its request.
 
-use crate::support::{RawClient, Running, ScriptedOrigin, Setup, span};
+use crate::support::{
+    OriginConnection, RawClient, Representation, Running, ScriptedOrigin, Setup, span,
+};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 use weir_measure::Metric;
+use weir_policy::fetch::AbortKind;
 use weir_proxy::config::{LogFormat, LogTarget};
 
 /// Endless content, written until the proxy takes no more.
@@ -258,4 +261,83 @@ fn fill(proxy: &Running, client: &mut RawClient) {
             return client.send(piece);
         }
     }
+}
+
+/// Sends an interim response that cannot be sent to the client any more: it has reset.
+fn closed_at_an_interim_response(
+    proxy: &Running,
+    origin: &ScriptedOrigin,
+    what: &Representation,
+    followers: usize,
+) -> (OriginConnection, Vec<RawClient>) {
+    let mut client = proxy.client();
+    client.send(what.get(""));
+    let mut hop = origin.accept();
+    hop.read_head();
+    let followers = proxy.asking(followers, &what.get(""));
+    proxy.wait_for(Metric::FollowersWaiting, followers.len() as u64);
+    client.into_peer().reset();
+    proxy.turn();
+    hop.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+    (hop, followers)
+}
+
+#[test]
+fn finish_policy_completes_a_request_whose_client_closed_before_an_interim_response() {
+    for length in [2, 200_000] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("access.log");
+        let origin = ScriptedOrigin::new();
+        let proxy = gateway_with_log(&origin, &path);
+        proxy.reload(|config| config.fetch.abort = AbortKind::Finish);
+        let what = Representation::new("/", length);
+        let (mut hop, _) = closed_at_an_interim_response(&proxy, &origin, &what, 0);
+        hop.send(what.whole());
+        proxy.wait_for(Metric::StoreEntries, 1);
+        proxy.wait_for(Metric::ClientAborts, 1);
+        assert_eq!(proxy.client().ask(what.get("")).verdict(), "hit");
+        assert_eq!(proxy.count(Metric::ClientAborts), 1);
+        let line = log_line(proxy, &path, "client-left");
+        assert_eq!(line["body_bytes"], 0, "{line}");
+    }
+}
+
+#[test]
+fn follower_gets_a_response_whose_first_client_closed_before_an_interim_response() {
+    for length in [2, 200_000] {
+        let origin = ScriptedOrigin::new();
+        let proxy = Running::gateway(&origin);
+        let what = Representation::new("/", length);
+        let (mut hop, mut followers) = closed_at_an_interim_response(&proxy, &origin, &what, 1);
+        let response = hop.send_while(&what.whole(), || followers[0].read_response());
+        what.check_whole(&response);
+        proxy.wait_for(Metric::RequestsInFlight, 0);
+        assert_eq!(proxy.count(Metric::ClientAborts), 1);
+    }
+}
+
+#[test]
+fn response_for_one_client_ends_with_that_client_at_an_interim_response() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway(&origin);
+    let what = Representation::new("/", 2);
+    let (mut hop, _) = closed_at_an_interim_response(&proxy, &origin, &what, 0);
+    hop.expect_end();
+    proxy.wait_for(Metric::ClientAborts, 1);
+    let (mut hop, mut followers) = closed_at_an_interim_response(&proxy, &origin, &what, 1);
+    hop.send("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 9\r\n\r\nfirst");
+    hop.expect_end();
+    proxy.wait_for(Metric::ClientAborts, 2);
+    origin.answer(what.whole());
+    what.check_whole(&followers[0].read_response());
+}
+
+/// The line of the log with this error; ends the proxy, as the last lines are written at its end.
+fn log_line(proxy: Running, path: &Path, error: &str) -> Value {
+    drop(proxy);
+    let text = std::fs::read_to_string(path).expect("a log");
+    let mut lines = text.lines().filter(|line| line.contains(error));
+    let line = lines.next().expect("a line");
+    assert_eq!(lines.next(), None, "{text}");
+    serde_json::from_str(line).expect("JSON")
 }
