@@ -277,3 +277,52 @@ fn slowly_reading_client_gets_its_whole_response() {
         sender.join().expect("sent");
     });
 }
+
+/// The limit of the next hop holds until its 100 was passed on, and then that of the client.
+#[test]
+fn wait_of_a_client_for_100_does_not_count_as_its_silence() {
+    Setup::each(|setup| {
+        let silence = Duration::from_millis(250);
+        setup
+            .proxy
+            .reload(|config| config.limits.client_silence = span("250ms"));
+        let aborts = setup.proxy.count(Metric::ClientAborts);
+        for sends in [true, false] {
+            let fields = "Content-Length: 2\r\nExpect: 100-continue\r\n";
+            let (mut client, mut hop) = setup.lead(&setup.head("POST", "/", "1.1", fields));
+            let start = Instant::now();
+            while start.elapsed() < 3 * silence {
+                setup.proxy.turn();
+            }
+            hop.send("HTTP/1.1 100 Continue\r\n\r\n");
+            assert_eq!(client.read_head().status(), 100);
+            if sends {
+                client.send("ok");
+                hop.expect("ok");
+                hop.send("HTTP/1.1 204 No Content\r\n\r\n");
+                assert_eq!(client.read_response().status(), 204);
+            } else {
+                hop.expect_end();
+                client.expect_end();
+            }
+        }
+        setup.proxy.wait_for(Metric::ClientAborts, aborts + 1);
+        assert_eq!(setup.proxy.count(Metric::NextHopTimeouts), 0);
+    });
+}
+
+#[test]
+fn request_content_that_never_begins_is_the_silence_of_the_client() {
+    Setup::each(|setup| {
+        setup.proxy.reload(|config| {
+            config.limits.client_silence = span("500ms");
+            config.limits.next_hop_silence = span("250ms");
+        });
+        let fields = "Content-Length: 2\r\n";
+        let (mut client, mut hop) = setup.lead(&setup.head("POST", "/", "1.1", fields));
+        hop.expect_end();
+        client.expect_end();
+        setup.proxy.wait_for(Metric::ClientAborts, 1);
+        assert_eq!(setup.proxy.count(Metric::NextHopTimeouts), 0);
+    });
+}

@@ -100,6 +100,7 @@ pub(crate) async fn send_content(
     let mut upload = Upload {
         from_client,
         limits,
+        sending,
         content: Vec::new(),
         sent: 0,
         is_received: false,
@@ -130,6 +131,7 @@ pub(crate) async fn send_content(
 struct Upload<'a, 'c> {
     from_client: &'a mut RequestContent<'c>,
     limits: Limits,
+    sending: &'a Cell<Sending>,
     /// Content that was received, and how much of it was sent.
     content: Vec<u8>,
     sent: usize,
@@ -160,8 +162,13 @@ impl Upload<'_, '_> {
             let content = &mut self.content;
             match self.from_client.poll_receive(cx, &mut scratch, content) {
                 Poll::Pending => {
-                    self.deadline
-                        .wait_for(Party::Client, self.limits.client_silence);
+                    let silence = self.limits.client_silence;
+                    if self.sending.get() == Sending::Expected {
+                        // the next hop is to answer first, within its own limit
+                        self.deadline.set(silence);
+                    } else {
+                        self.deadline.wait_for(Party::Client, silence);
+                    }
                     return self.deadline.poll_passed(cx).map(|()| UploadEnd::Client);
                 }
                 Poll::Ready(Ok(received)) => {
