@@ -1,0 +1,138 @@
+//! Relays the content of the response, and enters the result into the log.
+
+use crate::exchange::download::{Download, HopFailure, Parties, ResponseOutcome, broken};
+use crate::exchange::heads::inbound;
+use crate::exchange::module_calls::ModuleAnswer;
+use crate::exchange::respond;
+use crate::exchange::state::RequestState;
+use crate::fetch::arrival::Response;
+use crate::fetch::relay::{Relay, RelayEnd, Terms};
+use crate::fetch::store_writer::StoreWriter;
+use crate::log::record::End;
+use crate::log::report;
+use crate::log::request_log::ContentSource;
+use crate::worker::core::Worker;
+use weir_measure::Metric;
+use weir_net::http::ContentForm;
+use weir_policy::Event;
+use weir_semantics::Method;
+use weir_wire::BodyLength;
+
+pub(super) struct RelayPlan {
+    status: u16,
+    head: Vec<u8>,
+    body: BodyLength,
+    form: ContentForm,
+    store_writer: Option<Box<StoreWriter>>,
+}
+
+impl Download<'_, '_> {
+    pub(super) async fn relay(&mut self, plan: RelayPlan) -> ResponseOutcome {
+        let Parties {
+            sending,
+            from_hop,
+            to_client,
+            exchange,
+            worker,
+            deadline,
+            ..
+        } = &mut self.parties;
+        if let Some(client) = to_client {
+            let (status, head, form) = (plan.status, plan.head, plan.form);
+            let begun = respond::begin_sent(client, exchange, status, head, form).await;
+            if let Err(refusal) = begun {
+                let answer = Box::new(ModuleAnswer::Refuse(refusal));
+                return ResponseOutcome::Module(answer);
+            }
+        }
+        let mut relay = Relay::new(
+            worker,
+            (sending, deadline),
+            Terms::of(exchange),
+            (plan.body, plan.form),
+            plan.store_writer,
+            exchange.log.content_times(),
+        );
+        exchange.log.handed_on(from_hop.buffered_bytes() as u64);
+        let mut ended = relay.run(from_hop, to_client.as_deref_mut()).await;
+        let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
+            && match to_client {
+                Some(client) => client.retract(),
+                None => ended.body_bytes == 0,
+            };
+        if self.has_client_closed && ended.end == RelayEnd::Whole {
+            // it was received for the store alone
+            ended.end = RelayEnd::ClientLeft;
+        }
+        settle(exchange, worker, &ended, is_taken_back);
+        if let RelayEnd::Cut(word) = ended.end
+            && is_taken_back
+        {
+            return ResponseOutcome::Failed(HopFailure::Broken(broken(&word)));
+        }
+        ResponseOutcome::Relayed
+    }
+}
+
+pub(super) fn relay_plan(
+    exchange: &RequestState,
+    response: &Response<'_>,
+    store_writer: Option<Box<StoreWriter>>,
+) -> RelayPlan {
+    let Response { head, body, .. } = *response;
+    let form = ContentForm::of(exchange.request.method, head.status, body);
+    RelayPlan {
+        status: head.status,
+        head: inbound::response_head(exchange, head, form),
+        body,
+        form,
+        store_writer,
+    }
+}
+
+/// Enters the bytes of a relay into the log, and whether the response was stored into the verdict.
+/// If the head was taken back, the proxy sends a response of its own.
+fn settle(
+    exchange: &mut RequestState,
+    worker: &Worker,
+    ended: &crate::fetch::relay::RelayResult,
+    is_taken_back: bool,
+) {
+    let log = &mut exchange.log;
+    log.content_left(ended.content_times);
+    log.relayed(
+        ended.from_hop_bytes,
+        ended.delivered_bytes,
+        ended.body_bytes - ended.delivered_bytes,
+        ended.overhead_bytes,
+    );
+    log.sent_content(ended.delivered_bytes, ContentSource::NextHop);
+    if let Some(refusal) = ended.refused {
+        exchange.tell(worker, Event::NotAdmitted(refusal));
+    }
+    match ended.end {
+        RelayEnd::Whole => exchange.log.ended(End::Whole),
+        RelayEnd::Cut(word) => {
+            exchange.log.broke_off(End::NextHopCut, word);
+            exchange.tell(worker, Event::Incomplete);
+            // an answer of ours is counted there
+            if !is_taken_back {
+                worker.counters().inc(Metric::NextHopErrors);
+            }
+        }
+        RelayEnd::ClientLeft => {
+            exchange.log.broke_off(End::ClientLeft, "client-left");
+            if !ended.stored {
+                exchange.tell(worker, Event::Incomplete);
+            }
+            if !exchange.background {
+                worker.counters().inc(Metric::ClientAborts);
+            }
+        }
+    }
+    if exchange.request.method == Method::Head {
+        report::count_merged(worker.counters(), exchange.tx.verdict());
+    } else {
+        report::count_storing(worker.counters(), exchange.tx.verdict());
+    }
+}

@@ -1,0 +1,242 @@
+//! Decides on a head of the response, and carries out what needs no content.
+
+use crate::cache::freshen::{self, Merging};
+use crate::cache::invalidate;
+use crate::exchange::download::content::relay_plan;
+use crate::exchange::download::{Download, Parties, ResponseOutcome, Step, broken};
+use crate::exchange::heads::inbound;
+use crate::exchange::state::RequestState;
+use crate::exchange::upload::progress::Sending;
+use crate::fetch::arrival::{self, Response, Storing};
+use crate::fetch::missing_range;
+use crate::fetch::store_writer::StoreWriter;
+use crate::log::report;
+use crate::request::answer::AnswerReason;
+use std::sync::Arc;
+use weir_net::http::ReceivedHead;
+use weir_policy::transaction::says_about_target;
+use weir_policy::{Command, Commands, Event};
+use weir_semantics::{Fits, ResponseFacts};
+use weir_wire::LineBuffer;
+
+/// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
+/// them is an attack.
+const INTERIM_MAX: u32 = 32;
+
+impl Download<'_, '_> {
+    pub(super) fn judge(&mut self, received: &ReceivedHead<'_, '_>) -> Result<Step, AnswerReason> {
+        let head = &received.head;
+        let exchange = &mut *self.parties.exchange;
+        if head.status == 101 {
+            if !exchange.request.upgrade {
+                return Err(broken(&"it switches protocols without being asked to"));
+            }
+            return Ok(Step::Final(ResponseOutcome::Switched {
+                head: inbound::switching_head(head, &exchange.settings),
+            }));
+        }
+        if head.status < 200 {
+            self.interim += 1;
+            if self.interim > INTERIM_MAX {
+                return Err(broken(&"it sends interim responses without end"));
+            }
+            let head = inbound::interim_head(head);
+            return Ok(Step::Interim { head });
+        }
+        self.judge_final(received)
+    }
+
+    fn judge_final(&mut self, received: &ReceivedHead<'_, '_>) -> Result<Step, AnswerReason> {
+        let head = &received.head;
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            sending,
+            to_client,
+            ..
+        } = &mut self.parties;
+        let body = received.length.map_err(|error| broken(&error))?;
+        let now = worker.now();
+        let settings = Arc::clone(&exchange.settings);
+        let targeted = settings.targeted(exchange.request.mode);
+        let facts = ResponseFacts {
+            has_mixed_line_ends: received.has_mixed_line_ends,
+            ..ResponseFacts::gather(head.status, head.fields, now.wall)
+                .targeted(head.fields, targeted)
+        };
+        let response = Response {
+            head,
+            body,
+            buffered: received.buffered,
+        };
+        exchange.log.answered(received.is_persistent);
+        if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
+            && missing.is_for_one()
+        {
+            let fits = missing.fits(stored, &facts, head.fields, body);
+            return Ok(Step::Final(continued(exchange, &response, fits)));
+        }
+        let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
+        let stored = stored.filter(|_| exchange.tx.may_update(head.status));
+        let merging = stored.map(|stored| {
+            let fits = freshen::fits(stored, exchange.missing.as_ref(), head, &facts, body);
+            Merging::new(
+                worker,
+                targeted,
+                stored,
+                &mut stored_lines,
+                head.fields,
+                &date,
+                fits,
+            )
+        });
+        let event = match &merging {
+            Some(merging) => Event::Update(merging.update(&facts)),
+            None => Event::Response(&facts),
+        };
+        let commands = exchange.tx.handle(now, &settings.rules, event);
+        // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
+        if sending.get() != Sending::Done
+            && let Some(client) = to_client
+        {
+            client.close_after();
+        }
+        Ok(match self.obey(&commands, &response, merging.as_ref()) {
+            Ok(storing) => self.begin(&response, storing, merging),
+            Err(outcome) => Step::Final(outcome),
+        })
+    }
+
+    /// Carries out the commands that need no content. Returns what to store, or the outcome if the
+    /// response is not for the client.
+    fn obey(
+        &mut self,
+        commands: &Commands,
+        response: &Response<'_>,
+        merging: Option<&Merging<'_>>,
+    ) -> Result<Option<Storing>, ResponseOutcome> {
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            ..
+        } = &mut self.parties;
+        let replaces = commands
+            .iter()
+            .any(|command| matches!(command, Command::Store(_)));
+        let (mut storing, mut fresh) = (None, None);
+        for command in commands.iter() {
+            match command {
+                Command::Freshen(_) => {
+                    fresh = merging.map(|merging| merging.store(worker, exchange));
+                }
+                Command::ServeMerged(serving) => {
+                    let Some(merging) = merging else { continue };
+                    report::count_merged(worker.counters(), exchange.tx.verdict());
+                    return Err(ResponseOutcome::Merged {
+                        response: merging.for_client(worker, exchange, fresh.clone()),
+                        stored: fresh,
+                        serving,
+                    });
+                }
+                Command::Serve(serving) => {
+                    arrival::discard(exchange, response);
+                    return Err(ResponseOutcome::ServeStale(serving));
+                }
+                Command::Store(facts) => storing = Some(Storing::New(facts)),
+                Command::Combine(facts) => storing = Some(Storing::Part(facts)),
+                Command::Invalidate => {
+                    self.purges
+                        .extend(invalidate::run(worker, exchange, response.head));
+                }
+                Command::Drop => {
+                    if let Some(stored) = stored {
+                        // after a purge the disk refuses responses that were requested before it
+                        if replaces || exchange.fills_missing_range() {
+                            worker.shared.store.drop_one(exchange.key, stored);
+                        } else {
+                            let purge = invalidate::one(worker, exchange, stored);
+                            self.purges.push(purge);
+                        }
+                    }
+                }
+                Command::ForwardAgain => {
+                    arrival::discard(exchange, response);
+                    let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
+                    return Err(if exchange.fills_missing_range() && is_same {
+                        ResponseOutcome::NotShared
+                    } else {
+                        ResponseOutcome::ForwardAgain
+                    });
+                }
+                _ => {}
+            }
+        }
+        if exchange.fills_missing_range() && !matches!(storing, Some(Storing::Part(_))) {
+            arrival::discard(exchange, response);
+            return Err(missing_range::refused(response.head.status));
+        }
+        Ok(storing)
+    }
+
+    /// Begins to forward the response: through the store if it is stored, else by a relay.
+    fn begin(
+        &mut self,
+        response: &Response<'_>,
+        storing: Option<Storing>,
+        merging: Option<Merging<'_>>,
+    ) -> Step {
+        let Parties {
+            exchange,
+            worker,
+            to_client,
+            ..
+        } = &mut self.parties;
+        let now = worker.now();
+        if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
+            exchange.release_followers(worker, true);
+        }
+        let is_there = response.buffered.is_whole();
+        let mut store_writer = None;
+        if let Some(storing) = storing {
+            if exchange.is_for_store_alone() && !is_there && worker.shared.background.is_nothing() {
+                exchange.tell(worker, Event::Incomplete);
+            } else if arrival::is_stored_by_relay(exchange, response, &storing) {
+                if let Storing::New(facts) = storing {
+                    store_writer =
+                        StoreWriter::begin(worker, exchange, response.head, response.body, facts)
+                            .map(Box::new);
+                }
+            } else if let Some(arrived) =
+                arrival::begin(worker, exchange, response, storing, merging)
+            {
+                exchange.log.handed_on(response.buffered.len() as u64);
+                return Step::Final(ResponseOutcome::FetchStarted(Box::new(arrived)));
+            }
+        }
+        if store_writer.is_none() {
+            exchange.expected = None;
+            exchange.release_followers(worker, says_about_target(response.head.status));
+            if to_client.is_none() && !is_there {
+                // there is neither a client nor room in the store
+                arrival::discard(exchange, response);
+                report::count_storing(worker.counters(), exchange.tx.verdict());
+                return Step::Final(ResponseOutcome::ClientLeft);
+            }
+        }
+        Step::Relay(relay_plan(exchange, response, store_writer))
+    }
+}
+
+/// The rest of a response, fetched for one client alone. Nothing of it is stored: it only has to be
+/// of the representation whose beginning the client has.
+fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -> ResponseOutcome {
+    let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
+    if let Some(arrived) = arrived.flatten() {
+        exchange.log.handed_on(response.buffered.len() as u64);
+        return ResponseOutcome::FetchStarted(Box::new(arrived));
+    }
+    arrival::discard(exchange, response);
+    missing_range::refused(response.head.status)
+}

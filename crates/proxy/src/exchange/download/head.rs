@@ -1,0 +1,176 @@
+//! Receives a head of the response, interim or final.
+
+use crate::exchange::download::{Download, HopFailure, Parties, ResponseOutcome, Step, broken};
+use crate::exchange::module_calls::{self, ModuleAnswer};
+use crate::exchange::response_outcome::silent;
+use crate::exchange::upload::progress::Sending;
+use crate::request::answer::AnswerReason;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+use weir_policy::fetch::AbortPolicy;
+use weir_semantics::ProxyError;
+use weir_wire::LineBuffer;
+
+/// The result of one read.
+enum ReadResult {
+    Bytes,
+    /// Nothing yet: meanwhile all content of the request was sent.
+    ContentSent,
+    End,
+    Failed,
+    Silent,
+    /// No client waits for it any more.
+    NotAwaited,
+}
+
+impl Download<'_, '_> {
+    /// Reads until a whole head is there, and decides on it.
+    pub(super) async fn next_head(&mut self) -> Result<Step, HopFailure> {
+        let heads = self.parties.exchange.settings.response_heads;
+        let silence = self
+            .parties
+            .exchange
+            .settings
+            .config
+            .limits
+            .next_hop_silence;
+        self.parties.deadline.set(silence.as_duration());
+        loop {
+            if self.parties.from_hop.is_worth_reading(&heads) {
+                if self.parties.exchange.modules.is_some()
+                    && self.former.is_none()
+                    && let Err(answer) = Box::pin(self.pass_modules()).await
+                {
+                    return Ok(Step::Final(ResponseOutcome::Module(Box::new(answer))));
+                }
+                if let Some(step) = self.try_step().map_err(HopFailure::Broken)? {
+                    return Ok(step);
+                }
+            }
+            match poll_fn(|cx| self.poll_read(cx)).await {
+                ReadResult::Bytes => {}
+                ReadResult::ContentSent => {
+                    if self.parties.exchange.is_hooked() {
+                        self.parties.exchange.run_hooks().await;
+                    }
+                }
+                ReadResult::Silent => return Err(silent(silence)),
+                ReadResult::NotAwaited => return Ok(Step::Final(ResponseOutcome::ClientLeft)),
+                ReadResult::End | ReadResult::Failed
+                    if !self.parties.from_hop.has_received() && self.interim == 0 =>
+                {
+                    return Err(HopFailure::Unanswered(AnswerReason::new(
+                        ProxyError::ConnectionTerminated,
+                        "the next hop closed the connection without a response",
+                    )));
+                }
+                ReadResult::End | ReadResult::Failed => {
+                    return Err(HopFailure::Broken(AnswerReason::new(
+                        ProxyError::HttpResponseIncomplete,
+                        "the next hop closed the connection within the response head",
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Has modules see the final head at the front of what was received, if all of it is there.
+    async fn pass_modules(&mut self) -> Result<(), ModuleAnswer> {
+        let Parties {
+            exchange, from_hop, ..
+        } = &mut self.parties;
+        let received = from_hop.take_received();
+        let mut lines = LineBuffer::new();
+        let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
+        let parsed = received.head(method, &heads, &mut lines);
+        let Ok(Some(found)) = parsed else {
+            from_hop.return_received(received, None);
+            return Ok(());
+        };
+        let head = &found.head;
+        if head.status < 200 {
+            from_hop.return_received(received, None);
+            return Ok(());
+        }
+        self.former = Some(found.former());
+        let start = (head.version, head.status, head.reason);
+        let changed = module_calls::response_received(exchange, start, head.fields).await;
+        let received = match changed {
+            Ok(Some(changed)) => received.with_head(found.bytes(), changed),
+            Ok(None) => received,
+            Err(answer) => return Err(answer),
+        };
+        from_hop.return_received(received, None);
+        Ok(())
+    }
+
+    /// Receives once.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<ReadResult> {
+        if self.parties.sending.get() == Sending::ClientStopped {
+            return Poll::Ready(ReadResult::NotAwaited);
+        }
+        if self.parties.sending.get() == Sending::Done && self.parties.exchange.content_sent() {
+            return Poll::Ready(ReadResult::ContentSent);
+        }
+        let mut scratch = self.parties.worker.scratch();
+        match self.parties.from_hop.poll_receive_head(cx, &mut scratch) {
+            Poll::Pending => {
+                if self.poll_not_awaited(cx).is_ready() {
+                    return Poll::Ready(ReadResult::NotAwaited);
+                }
+                // while request content is sent, its own limits hold; the response is due from its
+                // end on
+                if self.parties.sending.get().is_under_way() {
+                    self.parties.deadline.set(self.silence);
+                }
+                self.parties
+                    .deadline
+                    .poll_passed(cx)
+                    .map(|()| ReadResult::Silent)
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(ReadResult::Failed),
+            Poll::Ready(Ok(0)) => Poll::Ready(ReadResult::End),
+            Poll::Ready(Ok(count)) => {
+                self.parties.exchange.log.received(count as u64);
+                Poll::Ready(ReadResult::Bytes)
+            }
+        }
+    }
+
+    /// Ready once the client has disconnected and no other request waits for the response. Until
+    /// the head is received, only this decides whether the fetch continues.
+    fn poll_not_awaited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Parties {
+            exchange, sending, ..
+        } = &self.parties;
+        let (Some(disconnect), Sending::Done) = (&mut self.disconnect, sending.get()) else {
+            return Poll::Pending;
+        };
+        ready!(disconnect.poll(cx));
+        if exchange.settings.abort == AbortPolicy::Finish {
+            return Poll::Pending;
+        }
+        match &exchange.leader {
+            Some(leader) => leader.poll_not_awaited(cx),
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Decides on the head at the front of what was received; `None` while it is not whole.
+    fn try_step(&mut self) -> Result<Option<Step>, AnswerReason> {
+        let received = self.parties.from_hop.take_received();
+        let mut lines = LineBuffer::new();
+        let exchange = &self.parties.exchange;
+        let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
+        let (step, accepted) = match received.head(method, &heads, &mut lines) {
+            Ok(Some(head)) => {
+                let head = head.in_place_of(self.former.unwrap_or_default());
+                (self.judge(&head).map(Some), Some(head.acceptance()))
+            }
+            Ok(None) => (Ok(None), None),
+            Err(error) => (Err(broken(&error)), None),
+        };
+        self.parties.from_hop.return_received(received, accepted);
+        step
+    }
+}
