@@ -360,16 +360,16 @@ pub(crate) fn found(
             let refreshes = all.any(|command| command == Command::RefreshInBackground);
             Plan::Serve {
                 serving,
-                refresh: refreshes.then(|| expect(&response)),
+                refresh: refreshes.then(|| Box::new(expect(&response))),
                 response,
             }
         }
         Some(Command::Forward(forwarding)) => Plan::Forward {
             forwarding,
-            stored: Some(ChosenResponse {
+            stored: Some(Box::new(ChosenResponse {
                 expected: expect(&response),
                 response,
-            }),
+            })),
         },
         _ => Plan::Answer(Answer::only_if_cached()),
     }

@@ -62,7 +62,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
     )
     .await;
     match result {
-        HookResult::Respond(response) => Received::Answered(Plan::Module(response)),
+        HookResult::Respond(response) => Received::Answered(Plan::Module(Box::new(response))),
         HookResult::Refuse(refusal) => {
             Received::Answered(Plan::Answer(Answer::module_failed(&refusal)))
         }

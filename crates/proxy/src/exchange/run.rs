@@ -46,12 +46,18 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
             },
             Plan::Forward { forwarding, stored } => {
-                break Box::pin(forward::run(stream, &mut exchange, forwarding, stored)).await;
+                break Box::pin(forward::run(
+                    stream,
+                    &mut exchange,
+                    forwarding,
+                    stored.map(|it| *it),
+                ))
+                .await;
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
             Plan::Module(response) => {
-                break Box::pin(respond::local(stream, &mut exchange, response)).await;
+                break Box::pin(respond::local(stream, &mut exchange, *response)).await;
             }
         }
     }
@@ -134,7 +140,7 @@ async fn serve_stored(
     exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     serving: Serving,
-    refresh: Option<ExpectedResponse>,
+    refresh: Option<Box<ExpectedResponse>>,
 ) -> Result<(), ContentReadError> {
     let ready = ready(stream, exchange, response).await?;
     // a hit counts as a request for it, too
@@ -142,7 +148,7 @@ async fn serve_stored(
     if let Some(expected) = refresh {
         let chosen = ChosenResponse {
             response: Arc::clone(response),
-            expected,
+            expected: *expected,
         };
         refresh::spawn(exchange, chosen);
     }

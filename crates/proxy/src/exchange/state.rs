@@ -23,7 +23,7 @@ use weir_policy::{
 use weir_semantics::Timestamp;
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
-/// How a request is answered.
+/// How a request is answered. It is moved on the way of each hit: what hits do not have is boxed.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// Judge the request and choose what answers it.
@@ -35,14 +35,14 @@ pub(crate) enum Plan {
         /// How.
         serving: Serving,
         /// RFC 5861 §3: the response that may be stored.
-        refresh: Option<ExpectedResponse>,
+        refresh: Option<Box<ExpectedResponse>>,
     },
     /// Forward it.
     Forward {
         /// How.
         forwarding: Forwarding,
         /// The stale response that is validated, or served if the next hop fails.
-        stored: Option<ChosenResponse>,
+        stored: Option<Box<ChosenResponse>>,
     },
     /// Look on disk: memory has none, for this reason.
     DiskLookup(Missing),
@@ -51,7 +51,7 @@ pub(crate) enum Plan {
     /// Answer by ourselves.
     Answer(Answer),
     /// Send the response of a module.
-    Module(LocalResponse),
+    Module(Box<LocalResponse>),
 }
 
 impl Plan {
