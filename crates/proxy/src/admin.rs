@@ -1,5 +1,5 @@
-//! The admin interface: health, metrics, config, purge and reload over HTTP/1.1 on an address of
-//! its own.
+//! The admin interface: health, metrics, config, modules, purge and reload over HTTP/1.1 on an
+//! address of its own.
 //!
 //! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge
 //! takes time from a worker. An operator always gets a connection: when all places are taken, the
@@ -14,6 +14,7 @@ mod connections;
 mod exposition;
 mod guard;
 mod listener;
+mod modules;
 mod places;
 mod purge;
 mod socket;
@@ -29,7 +30,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, RawQuery, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -38,7 +39,9 @@ use tokio::sync::oneshot;
 use weir_measure::Snapshot;
 
 use crate::config::AdminAddress;
+use crate::modules::report::ModuleReport;
 use listener::BoundedListener;
+use modules::ModuleAction;
 use places::{Limits, Place};
 use socket::SocketFile;
 
@@ -52,13 +55,16 @@ const BODY_BYTES_MAX: usize = 16 << 10;
 const STOP_LIMIT: Duration = Duration::from_secs(1);
 
 const ENDPOINTS: &str = "\
-GET  /healthz          200 `ok`, or 503 `draining`
-GET  /metrics          numbers, in the OpenMetrics text format
-GET  /connections      how connections are used: a table, or JSON with ?format=json or Accept: application/json
-GET  /config           the effective configuration, TOML
-POST /purge?url=URL    forget the stored responses of a URL; the URL may also be the body
-POST /purge-all        forget all stored responses
-POST /reload           read the configuration file again
+GET  /healthz              200 `ok`, or 503 `draining`
+GET  /metrics              numbers, in the OpenMetrics text format
+GET  /connections          how connections are used: a table, or JSON with ?format=json or Accept: application/json
+GET  /config               the effective configuration, TOML
+GET  /modules              the modules in force: a table, or JSON with ?format=json or Accept: application/json
+POST /modules/NAME/disable requests that begin from now on do without this module
+POST /modules/NAME/enable  and with it again
+POST /purge?url=URL        forget the stored responses of a URL; the URL may also be the body
+POST /purge-all            forget all stored responses
+POST /reload               read the configuration file again
 ";
 
 /// What the admin interface needs of the proxy. Called on the thread of the admin interface
@@ -93,6 +99,13 @@ pub trait Control: Send + Sync {
     ///
     /// Why the new one was refused, with line and column; the old one stays. Answered with 422.
     fn reload(&self) -> Result<String, String>;
+
+    /// The modules of the configuration in force, in their order.
+    fn modules(&self) -> Vec<ModuleReport>;
+
+    /// Enables or disables a module for requests that begin from now on; `false` if there is none
+    /// of this name: answered with 404.
+    fn set_module_enabled(&self, name: &str, enabled: bool) -> bool;
 
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
@@ -210,6 +223,8 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/metrics", get(metrics))
         .route("/connections", get(connections_report))
         .route("/config", get(config))
+        .route("/modules", get(modules_report))
+        .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge_url))
         .route("/purge-all", post(purge_all))
         .route("/reload", post(reload))
@@ -280,6 +295,49 @@ fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
                 .split([',', ';'])
                 .any(|range| range.trim() == "application/json")
         })
+}
+
+async fn modules_report(
+    State(control): Proxy,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let modules = control.modules();
+    if !wants_json(query.as_deref(), &headers) {
+        return text(StatusCode::OK, modules::table(&modules));
+    }
+    match modules::json(&modules) {
+        Ok(body) => of_type(StatusCode::OK, "application/json", body),
+        Err(error) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("cannot write the list: {error}\n"),
+        ),
+    }
+}
+
+async fn switch_module(
+    State(control): Proxy,
+    Path((name, action)): Path<(String, String)>,
+) -> Response {
+    let Some(action) = ModuleAction::parse(&action) else {
+        return text(
+            StatusCode::NOT_FOUND,
+            "no such endpoint; a module is changed by /modules/NAME/disable and /modules/NAME/enable\n"
+                .into(),
+        );
+    };
+    if control.set_module_enabled(&name, action == ModuleAction::Enable) {
+        return text(StatusCode::OK, format!("{} {name}\n", action.done()));
+    }
+    let names: Vec<String> = control.modules().into_iter().map(|it| it.name).collect();
+    let there_are = match names.as_slice() {
+        [] => "the configuration has none".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    };
+    text(
+        StatusCode::NOT_FOUND,
+        format!("no module `{name}`; {there_are}\n"),
+    )
 }
 
 async fn config(State(control): Proxy) -> Response {

@@ -31,6 +31,7 @@ pub use hooks::{Hook, HookFuture, Hooks};
 pub use log::access_log::log_fields;
 pub use log::record;
 pub use modules::loaded::{ModuleKinds, check_modules};
+pub use modules::report::{ModuleReport, ModuleState};
 pub use server::control::Control;
 pub use server::disk_tier::{DiskTier, default_disk_path};
 pub use server::machine::{

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use weir_measure::{Counters, Metric};
 
 use super::*;
+use crate::modules::report::ModuleState;
 use std::time::Instant;
 
 /// A proxy that records the calls.
@@ -18,6 +19,7 @@ use std::time::Instant;
 struct Fake {
     draining: AtomicBool,
     purged: Mutex<Vec<String>>,
+    disabled: Mutex<Vec<String>>,
     /// Reload waits for this, if it is there.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
     refuse_reload: bool,
@@ -62,6 +64,32 @@ impl Control for Fake {
         } else {
             Ok("reloaded".into())
         }
+    }
+
+    fn modules(&self) -> Vec<ModuleReport> {
+        let disabled = self.disabled.lock().expect("no panic");
+        vec![ModuleReport {
+            name: "ads".into(),
+            kind: "headers".into(),
+            state: if disabled.contains(&"ads".to_owned()) {
+                ModuleState::Disabled
+            } else {
+                ModuleState::Enabled
+            },
+            on_failure: crate::config::FailurePolicy::Refuse,
+            may_store: false,
+            hooks: vec!["request-sent", "done"],
+            failures: 3,
+        }]
+    }
+
+    fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {
+        let mut disabled = self.disabled.lock().expect("no panic");
+        disabled.retain(|it| it != name);
+        if !enabled {
+            disabled.push(name.to_owned());
+        }
+        name == "ads"
     }
 
     fn is_draining(&self) -> bool {
@@ -219,6 +247,66 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
             "\nweir_panics_total 1\n",
             "\n# EOF\n",
         ],
+    );
+}
+
+#[test]
+fn module_is_listed_disabled_and_enabled_by_its_name() {
+    let (_folder, token) = token();
+    let (admin, _fake) = start(Fake {
+        token: Some(token),
+        ..Fake::default()
+    });
+    let check = |request: &str, expected: u16, part: &str| {
+        let (status, text) = ask(&admin, request);
+        assert!(
+            status == expected && text.contains(part),
+            "{request}: {text}"
+        );
+    };
+    let key = "Authorization: Bearer 0123456789abcdef";
+    check(
+        "GET /modules HTTP/1.1",
+        200,
+        "\r\n\r\nname  kind     state    on failure  failures  hooks\n\
+         ads   headers  enabled  refuse      3         request-sent, done\n",
+    );
+    check("POST /modules/ads/disable HTTP/1.1", 401, "token");
+    check(
+        "GET /modules?format=json HTTP/1.1",
+        200,
+        "\"state\": \"enabled\"",
+    );
+    check(
+        &format!("POST /modules/ads/disable HTTP/1.1\n{key}"),
+        200,
+        "\r\n\r\ndisabled ads\n",
+    );
+    check(
+        "GET /modules?format=json HTTP/1.1",
+        200,
+        "\"state\": \"disabled\"",
+    );
+    check(
+        &format!("POST /modules/ads/enable HTTP/1.1\n{key}"),
+        200,
+        "\r\n\r\nenabled ads\n",
+    );
+    check("GET /modules HTTP/1.1", 200, "enabled");
+    check(
+        &format!("POST /modules/none/enable HTTP/1.1\n{key}"),
+        404,
+        "no module `none`; there are: ads\n",
+    );
+    check(
+        &format!("POST /modules/ads/remove HTTP/1.1\n{key}"),
+        404,
+        "/modules/NAME/disable",
+    );
+    check(
+        "GET /modules/ads/disable HTTP/1.1",
+        405,
+        "not by this method",
     );
 }
 

@@ -1,5 +1,7 @@
 //! The modules of a configuration.
 
+use super::report::{ModuleReport, ModuleState, hook_names};
+use super::switch::Switch;
 use crate::config::{Config, FailurePolicy, Invalid};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +32,9 @@ pub(crate) struct LoadedModules {
 /// One module, and how the operator wants it to be called.
 pub(crate) struct LoadedModule {
     pub(crate) name: String,
+    kind: String,
+    /// Shared with the module of the same name in former configurations.
+    switch: Arc<Switch>,
     pub(crate) module: Arc<dyn Module>,
     pub(crate) on_failure: FailurePolicy,
     /// How long a call may take.
@@ -45,6 +50,29 @@ impl LoadedModule {
     /// Its breaker; locked for one decision.
     pub(crate) fn breaker(&self) -> MutexGuard<'_, Breaker> {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call failed.
+    pub(crate) fn count_failure(&self) {
+        self.switch.count_failure();
+    }
+
+    fn report(&self) -> ModuleReport {
+        let is_resting = self.breaker().is_open();
+        let hooks = self.module.hooks();
+        ModuleReport {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            state: match (self.switch.is_disabled(), is_resting) {
+                (true, _) => ModuleState::Disabled,
+                (false, true) => ModuleState::Resting,
+                (false, false) => ModuleState::Enabled,
+            },
+            on_failure: self.on_failure,
+            may_store: self.may_store,
+            hooks: hook_names(|hook| hooks.contains(hook)),
+            failures: self.switch.failures(),
+        }
     }
 }
 
@@ -89,6 +117,8 @@ impl LoadedModules {
             }
             loaded.modules.push(LoadedModule {
                 name: table.name.clone(),
+                kind: table.kind.clone(),
+                switch: Arc::default(),
                 module,
                 on_failure: table.on_failure,
                 deadline: table.deadline.as_duration(),
@@ -105,10 +135,38 @@ impl LoadedModules {
         self.modules.is_empty()
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> ModuleSet {
-        let ids = (0..self.modules.len()).filter_map(ModuleId::new);
+    /// Takes over what modules of the same names keep.
+    pub(crate) fn continuing(mut self, before: &Self) -> Self {
+        for module in &mut self.modules {
+            let mut former = before.modules.iter();
+            if let Some(former) = former.find(|former| former.name == module.name) {
+                module.switch = Arc::clone(&former.switch);
+            }
+        }
+        self
+    }
+
+    /// Those that a request that begins now passes: all that are not disabled.
+    pub(crate) fn enabled(&self) -> ModuleSet {
+        let modules = self.modules.iter().enumerate();
+        let enabled = modules.filter(|(_, module)| !module.switch.is_disabled());
+        let ids = enabled.filter_map(|(index, _)| ModuleId::new(index));
         ids.fold(ModuleSet::NONE, ModuleSet::with)
+    }
+
+    /// Enables or disables the module `name` for requests that begin from now on; `false` if there
+    /// is none.
+    pub(crate) fn set_enabled(&self, name: &str, enabled: bool) -> bool {
+        let mut modules = self.modules.iter();
+        let module = modules.find(|module| module.name == name);
+        module
+            .map(|module| module.switch.set_enabled(enabled))
+            .is_some()
+    }
+
+    /// What an operator sees of them, in their order.
+    pub(crate) fn reports(&self) -> Vec<ModuleReport> {
+        self.modules.iter().map(LoadedModule::report).collect()
     }
 
     /// How many there are.

@@ -91,11 +91,16 @@ pub(crate) struct HookCall<'a> {
 }
 
 impl RequestModules {
-    /// Of a request that began under a configuration with these modules; `None` if there are none.
+    /// Of a request that begins under a configuration with these modules; `None` if none of them is
+    /// enabled.
     pub(crate) fn of(modules: &Arc<LoadedModules>) -> Option<Box<Self>> {
-        (!modules.is_empty()).then(|| {
+        if modules.is_empty() {
+            return None;
+        }
+        let enabled = modules.enabled();
+        (!enabled.is_empty()).then(|| {
             Box::new(Self {
-                cascade: Cascade::new(modules.all()),
+                cascade: Cascade::new(enabled),
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
             })
@@ -195,6 +200,7 @@ impl RequestModules {
                 hooked
                     .counters
                     .inc(Metric::ModuleFailures(ModuleFault::Deadline));
+                module.count_failure();
                 module.breaker().failed(now.tick);
             }
             check(hooked.hook, head, &answer)?;
@@ -259,6 +265,9 @@ impl RequestModules {
             ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
         };
         hooked.counters.inc(Metric::ModuleFailures(fault));
+        if failure != ModuleFailure::BreakerOpen {
+            module.count_failure();
+        }
         // any client could send messages that a module gives up
         if !matches!(failure, ModuleFailure::BreakerOpen | ModuleFailure::GaveUp) {
             module.breaker().failed(now.tick);

@@ -5,6 +5,7 @@ use crate::cache::invalidate::DURABLE_WAIT;
 use crate::config::{self, AdminAddress, Config, Mode};
 use crate::log::client::ListenerFacts;
 use crate::modules::loaded::LoadedModules;
+use crate::modules::report::ModuleReport;
 use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
@@ -275,7 +276,7 @@ impl Control {
         let settings = Settings::new(config.clone(), &before.instance);
         let settings = settings
             .with_hooks(before.hooks.clone())
-            .with_modules(modules);
+            .with_modules(modules.continuing(&before.modules));
         settings.keep_health(&before);
         self.shared.settings.store(Arc::new(settings));
         let rate = config.fetch.background_rate.bytes();
@@ -356,6 +357,20 @@ impl Control {
             failed = Some(failure);
         }
         failed.map_or(Ok(purged), Err)
+    }
+
+    /// The modules of the configuration in force, in their order.
+    #[must_use]
+    pub fn modules(&self) -> Vec<ModuleReport> {
+        self.shared.settings.load().modules.reports()
+    }
+
+    /// Disables the module `name`, or enables it again, for requests that begin from now on; also
+    /// under later configurations, until the proxy ends. `false` if there is no such module.
+    #[must_use]
+    pub fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {
+        let settings = self.shared.settings.load();
+        settings.modules.set_enabled(name, enabled)
     }
 
     /// The sum of all counters.
@@ -478,6 +493,14 @@ impl admin::Control for Control {
 
     fn reload(&self) -> Result<String, String> {
         self.reload()
+    }
+
+    fn modules(&self) -> Vec<ModuleReport> {
+        self.modules()
+    }
+
+    fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {
+        self.set_module_enabled(name, enabled)
     }
 
     fn is_draining(&self) -> bool {

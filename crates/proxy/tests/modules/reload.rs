@@ -1,6 +1,7 @@
 //! Modules are loaded, changed and unloaded under traffic.
 
 use crate::support::{Setup, scripted};
+use weir_proxy::ModuleState;
 use weir_proxy::config::ModuleOption;
 
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
@@ -50,4 +51,48 @@ fn configuration_with_a_module_that_does_not_load_is_refused_and_changes_nothing
     );
     let (response, _hop) = setup.fetch("/", FRESH);
     assert_eq!(response.head.all("x-sent"), ["old"]);
+}
+
+#[test]
+fn disabled_module_is_passed_by_until_it_is_enabled_also_over_a_reload() {
+    Setup::each(|setup| {
+        let sent = [("response-sent", "set X-Sent yes")];
+        setup.proxy.reload(|config| {
+            config.modules = vec![scripted("a", &sent), scripted("b", &[("done", "panic")])];
+        });
+        let (response, _hop) = setup.fetch("/", FRESH);
+        assert_eq!(response.head.all("x-sent"), ["yes"]);
+        let sent_to = |setup: &Setup| {
+            let hit = setup.proxy.client().ask(setup.get("/"));
+            assert!(hit.is_hit());
+            hit.head.all("x-sent").len()
+        };
+        let control = setup.proxy.control();
+        assert!(control.set_module_enabled("a", false));
+        assert!(!control.set_module_enabled("c", false));
+        assert_eq!(sent_to(setup), 0);
+        setup.proxy.reload(|config| config.cache.enabled = true);
+        assert_eq!(sent_to(setup), 0, "a reload does not enable it");
+        let states = || -> Vec<_> {
+            let modules = control.modules().into_iter();
+            modules.map(|it| (it.name, it.state)).collect()
+        };
+        assert_eq!(states()[0], ("a".to_owned(), ModuleState::Disabled));
+        assert!(control.set_module_enabled("a", true));
+        assert_eq!(sent_to(setup), 1);
+        assert_eq!(states()[0], ("a".to_owned(), ModuleState::Enabled));
+    });
+}
+
+#[test]
+fn request_keeps_a_module_that_is_disabled_while_it_is_under_way() {
+    let setup = Setup::gateway_with(|config| {
+        config.modules = vec![scripted("a", &[("response-sent", "set X-Sent yes")])];
+    });
+    let (mut client, mut hop) = setup.lead(&setup.get("/"));
+    let control = setup.proxy.control();
+    assert!(control.set_module_enabled("a", false));
+    hop.send(FRESH);
+    assert_eq!(client.read_response().head.all("x-sent"), ["yes"]);
+    assert!(client.ask(setup.get("/")).head.all("x-sent").is_empty());
 }

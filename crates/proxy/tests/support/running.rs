@@ -151,6 +151,11 @@ impl Running {
         self.control.listeners()[at].address
     }
 
+    /// What an operator does to it.
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
     /// A new client of the first listener.
     pub(crate) fn client(&self) -> RawClient {
         RawClient::connect(self.address())

@@ -1,0 +1,70 @@
+//! The modules of the configuration in force: as a table, or as JSON.
+
+use crate::modules::report::ModuleReport;
+use std::fmt::Write as _;
+
+/// The modules as a table, in their order.
+pub(super) fn table(modules: &[ModuleReport]) -> String {
+    if modules.is_empty() {
+        return "no modules\n".into();
+    }
+    let titles = ["name", "kind", "state", "on failure", "failures", "hooks"].map(str::to_owned);
+    let rows = modules.iter().map(|module| {
+        [
+            module.name.clone(),
+            module.kind.clone(),
+            module.state.as_str().to_owned(),
+            module.on_failure.as_str().to_owned(),
+            module.failures.to_string(),
+            module.hooks.join(", "),
+        ]
+    });
+    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _infallible = write!(line, "{cell:<width$}  ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The modules as a JSON list, in their order.
+///
+/// # Errors
+///
+/// None that could be met: names and numbers are all it holds.
+pub(super) fn json(modules: &[ModuleReport]) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(modules).map(|text| text + "\n")
+}
+
+/// What an operator does to a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ModuleAction {
+    Enable,
+    Disable,
+}
+
+impl ModuleAction {
+    /// From the last part of a path.
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "enable" => Some(Self::Enable),
+            "disable" => Some(Self::Disable),
+            _ => None,
+        }
+    }
+
+    /// What is said once it is done.
+    pub(super) const fn done(self) -> &'static str {
+        match self {
+            Self::Enable => "enabled",
+            Self::Disable => "disabled",
+        }
+    }
+}
