@@ -2,7 +2,7 @@
 
 use crate::bench::BenchCommand;
 use crate::messages::Failure;
-use crate::operate::{PurgeFlags, ReloadFlags};
+use crate::operate::{ModulesFlags, PurgeFlags, ReloadFlags};
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::sim::SimCommand;
 use crate::store::StoreCommand;
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Purge(PurgeFlags),
     /// Apply the config file to a running proxy; one with a mistake changes nothing
     Reload(ReloadFlags),
+    /// List the modules of a running proxy, disable some, or enable them again
+    Modules(ModulesFlags),
     /// Print every setting of a config file: form, default, range and reason (Markdown)
     Settings,
     /// Read a store on disk that no process uses; never writes to it

@@ -28,6 +28,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(flags) => check::check(&flags),
         Command::Purge(flags) => operate::purge(&flags),
         Command::Reload(flags) => operate::reload(&flags),
+        Command::Modules(flags) => operate::modules(&flags),
         Command::Settings => settings::print(),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),

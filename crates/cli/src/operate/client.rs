@@ -24,14 +24,32 @@ pub(crate) struct Reply {
     pub(crate) body: String,
 }
 
-/// Sends a POST and reads the reply.
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Reads.
+    Get,
+    /// Changes something.
+    Post,
+}
+
+impl Method {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// Sends a request and reads the reply.
 ///
 /// # Errors
 ///
 /// There is no answer at `address`, or not one of an admin interface.
-pub(crate) fn post(
+pub(crate) fn send(
     address: &AdminAddress,
-    path: &str,
+    (method, path): (Method, &str),
     body: &str,
     token: Option<&Token>,
 ) -> io::Result<Reply> {
@@ -40,7 +58,8 @@ pub(crate) fn post(
         AdminAddress::Unix(_) | AdminAddress::Off => "localhost".to_owned(),
     };
     let mut request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n",
+        "{} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n",
+        method.as_str(),
         body.len()
     );
     if let Some(token) = token {

@@ -1,4 +1,4 @@
-//! `weir purge` and `weir reload`: commands to a proxy that runs, over its admin
+//! `weir purge`, `weir reload` and `weir modules`: commands to a proxy that runs, over its admin
 //! interface.
 //!
 //! Where that is, and what token it requires, is found in this order: what the flags say; the
@@ -7,13 +7,15 @@
 
 mod client;
 mod find;
+mod modules;
 mod running;
 
 use crate::messages::{Exit, Failure, give};
-use client::Reply;
+use client::{Method, Reply};
 use find::AdminEndpoint;
 
 pub(crate) use find::{AdminFlags, reachable};
+pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};
 
 /// The flags of `weir purge`.
@@ -83,7 +85,16 @@ pub(crate) fn reload(flags: &ReloadFlags) -> Result<(), Failure> {
 }
 
 fn post(endpoint: &AdminEndpoint, path: &str, body: &str, what: &str) -> Result<Reply, Failure> {
-    let reply = client::post(&endpoint.address, path, body, endpoint.token.as_ref());
+    ask(endpoint, (Method::Post, path), body, what)
+}
+
+fn ask(
+    endpoint: &AdminEndpoint,
+    request: (Method, &str),
+    body: &str,
+    what: &str,
+) -> Result<Reply, Failure> {
+    let reply = client::send(&endpoint.address, request, body, endpoint.token.as_ref());
     let reply = reply.map_err(|error| {
         Failure::outside(format!("{what} at {}", endpoint.address), error)
             .hint("does `weir serve` run there? `--admin` says where else")
@@ -94,7 +105,7 @@ fn post(endpoint: &AdminEndpoint, path: &str, body: &str, what: &str) -> Result<
     Err(refused(endpoint, &reply, what))
 }
 
-/// Whose fault a refusal is: 400 and 422 are about the request, 401 about the token.
+/// Whose fault a refusal is: 400, 404 and 422 are about the request, 401 about the token.
 fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
     let said = reply.body.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
@@ -120,7 +131,7 @@ fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
                 "is `--token-file` that of this proxy? It reads its own at start and on reload (SIGHUP)",
             ),
         ),
-        (400 | 422, _) => failure(Exit::BadUsage, said.to_owned(), None),
+        (400 | 404 | 422, _) => failure(Exit::BadUsage, said.to_owned(), None),
         (status, _) => failure(
             Exit::OutsideFailed,
             format!(

@@ -1,4 +1,4 @@
-//! `weir purge` and `weir reload` beside a proxy that runs.
+//! `weir purge`, `weir reload` and `weir modules` beside a proxy that runs.
 
 use crate::support::{Config, Nginx, Weir};
 use std::fs;
@@ -107,6 +107,54 @@ fn purge_and_reload_find_the_running_proxy() {
         2,
         &["error: cannot purge `/id`\n  caused by: "],
     );
+}
+
+/// Adds a module that sets a field of each response.
+fn with_module(proxy: &Weir, name: &str) {
+    let path = proxy.file("weir.toml");
+    let text = fs::read_to_string(&path).expect("a file");
+    let table = format!(
+        "\n[[module]]\nname = \"{name}\"\nkind = \"headers\"\n\
+         options.response_sent = [\"set X-Module: {name}\"]\n"
+    );
+    fs::write(&path, text + &table).expect("a file");
+}
+
+#[test]
+fn module_is_added_by_a_reload_and_disabled_and_enabled_by_its_name() {
+    let nginx = Nginx::start(LOCATIONS);
+    let proxy = Weir::serve(&Config::forward());
+    let url = nginx.url("/id");
+    let sent = || proxy.get(&url).field("x-module");
+    expect(&weir(proxy.folder(), &["modules"]), 0, &["no modules\n"]);
+    expect(
+        &weir(proxy.folder(), &["modules", "disable", "mark"]),
+        2,
+        &["no module `mark`; the configuration has none"],
+    );
+    assert_eq!(sent(), "");
+    with_module(&proxy, "mark");
+    expect(&weir(proxy.folder(), &["reload"]), 0, &["config reloaded"]);
+    assert_eq!(sent(), "mark");
+    let listed = ["mark  headers  enabled  refuse      0         response-sent\n"];
+    expect(&weir(proxy.folder(), &["modules"]), 0, &listed);
+    expect(
+        &weir(proxy.folder(), &["modules", "disable", "mark"]),
+        0,
+        &["disabled mark\n"],
+    );
+    assert_eq!(sent(), "");
+    expect(
+        &weir(proxy.folder(), &["modules", "--json"]),
+        0,
+        &["\"state\": \"disabled\""],
+    );
+    expect(
+        &weir(proxy.folder(), &["modules", "enable", "mark"]),
+        0,
+        &["enabled mark\n"],
+    );
+    assert_eq!(sent(), "mark");
 }
 
 #[test]
