@@ -16,6 +16,7 @@
 
 mod health;
 mod host;
+mod scope;
 
 use crate::connections::HopId;
 use crate::now::{Now, Tick};
@@ -28,6 +29,7 @@ use weir_semantics::words;
 
 pub use health::{EjectionRules, Outcome};
 pub use host::{HostPattern, HostPatternError};
+pub use scope::Scope;
 
 /// A route as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]

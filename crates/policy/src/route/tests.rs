@@ -266,3 +266,49 @@ fn ejected_hop_stays_ejected_when_routes_are_replaced() {
         .collect();
     assert!(chosen.contains(&C), "{chosen:?}");
 }
+
+#[test]
+fn scope_covers_the_targets_that_a_route_with_its_host_and_path_is_for() {
+    let patterns = [
+        "/",
+        "/a",
+        "/a/",
+        "org/",
+        "*.org/",
+        "*.example.org/a",
+        "www.example.org/",
+        "WWW.Example.org/a/b",
+    ];
+    let hosts = [
+        "org",
+        "example.org",
+        "www.example.org",
+        "WWW.EXAMPLE.ORG.",
+        "wwwexample.org",
+        "www.example.org.evil.com",
+        "[::1]",
+    ];
+    let paths = [
+        "/", "/a", "/a/", "/a/b", "/a/b?q", "/ab", "/a?q", "*", "", "/%61",
+    ];
+    let mut covered = 0;
+    for pattern in patterns {
+        let RouteSpec {
+            host, path_prefix, ..
+        } = spec(pattern, &[A]);
+        let scope = Scope { host, path_prefix };
+        let routes = routes(&[pattern]).unwrap();
+        for host in hosts {
+            for path in paths {
+                let covers = scope.covers(host, path);
+                assert_eq!(
+                    covers,
+                    routes.find(host, path).is_ok(),
+                    "{pattern}: {host}{path}"
+                );
+                covered += usize::from(covers);
+            }
+        }
+    }
+    assert!(covered > 100, "{covered}");
+}
