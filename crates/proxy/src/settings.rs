@@ -13,7 +13,7 @@ use weir_policy::Rules;
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
-use weir_policy::route::{EjectionRules, HostPattern, RouteId, RouteSpec, Routes};
+use weir_policy::route::{EjectionRules, RouteId, RouteSpec, Routes};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
@@ -259,7 +259,7 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
         });
         let of_route = of_route.collect();
         specs.push(RouteSpec {
-            host: route.host.as_ref().map(compile_host),
+            host: route.host.as_ref().map(config::HostPattern::pattern),
             path_prefix: route.path.as_str().to_owned(),
             hops: of_route,
         });
@@ -290,13 +290,6 @@ fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
         AbortKind::Value => AbortPolicy::Value {
             little_bytes: fetch.abort_little.bytes(),
         },
-    }
-}
-
-fn compile_host(pattern: &config::HostPattern) -> HostPattern {
-    match pattern {
-        config::HostPattern::Exact(host) => HostPattern::Exact(host.as_str().to_owned()),
-        config::HostPattern::Suffix(parent) => HostPattern::Suffix(parent.as_str().to_owned()),
     }
 }
 

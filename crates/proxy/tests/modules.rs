@@ -10,5 +10,7 @@ mod changes;
 mod failures;
 #[path = "modules/reload.rs"]
 mod reload;
+#[path = "modules/scope.rs"]
+mod scope;
 #[path = "modules/storing.rs"]
 mod storing;

@@ -169,6 +169,12 @@ impl Cascade {
         self.modules
     }
 
+    /// The request is for another target now, and from here on `modules` see it: those that have
+    /// failed may not be among them.
+    pub const fn retarget(&mut self, modules: ModuleSet) {
+        self.modules = modules;
+    }
+
     /// The request has reached `hook`, at which `hooked` are called. At [`Hook::Done`] those are
     /// called that have seen the request, also if they or others have answered it.
     pub fn reach(&mut self, hook: Hook, hooked: ModuleSet) -> Step {

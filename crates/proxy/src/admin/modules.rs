@@ -8,20 +8,30 @@ pub(super) fn table(modules: &[ModuleReport]) -> String {
     if modules.is_empty() {
         return "no modules\n".into();
     }
-    let titles = ["name", "kind", "state", "on failure", "failures", "hooks"].map(str::to_owned);
+    let titles = [
+        "name",
+        "kind",
+        "for",
+        "state",
+        "on failure",
+        "failures",
+        "hooks",
+    ]
+    .map(str::to_owned);
     let rows = modules.iter().map(|module| {
         [
             module.name.clone(),
             module.kind.clone(),
+            format!("{}{}", module.host.as_deref().unwrap_or("*"), module.path),
             module.state.as_str().to_owned(),
             module.on_failure.as_str().to_owned(),
             module.failures.to_string(),
             module.hooks.join(", "),
         ]
     });
-    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(rows).collect();
+    let rows: Vec<[String; 7]> = std::iter::once(titles).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; 7] = std::array::from_fn(width);
     let mut text = String::new();
     for row in &rows {
         let mut line = String::new();

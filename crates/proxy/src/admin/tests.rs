@@ -71,6 +71,8 @@ impl Control for Fake {
         vec![ModuleReport {
             name: "ads".into(),
             kind: "headers".into(),
+            host: None,
+            path: "/a".into(),
             state: if disabled.contains(&"ads".to_owned()) {
                 ModuleState::Disabled
             } else {
@@ -268,8 +270,8 @@ fn module_is_listed_disabled_and_enabled_by_its_name() {
     check(
         "GET /modules HTTP/1.1",
         200,
-        "\r\n\r\nname  kind     state    on failure  failures  hooks\n\
-         ads   headers  enabled  refuse      3         request-sent, done\n",
+        "\r\n\r\nname  kind     for  state    on failure  failures  hooks\n\
+         ads   headers  */a  enabled  refuse      3         request-sent, done\n",
     );
     check("POST /modules/ads/disable HTTP/1.1", 401, "token");
     check(

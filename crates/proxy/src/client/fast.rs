@@ -253,6 +253,10 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
     if changed.is_some() {
         module_calls::keep_strict(exchange, &mut received.facts);
         exchange.request = Request::new(&received, &head);
+        if let Some(modules) = &mut exchange.modules {
+            let request = &exchange.request;
+            modules.retarget(request.host.as_str(), request.path_and_query());
+        }
     }
     exchange.log.reach(Phase::Authorise);
     if exchange.is_hooked() {

@@ -1,5 +1,6 @@
 //! What an operator has put into the way of requests and responses, in its order.
 
+use crate::config::route::{HostPattern, PathPrefix};
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
 use crate::config::value::Form;
@@ -17,6 +18,12 @@ pub struct Module {
     pub name: String,
     /// Which kind of module it is.
     pub kind: String,
+    /// Hosts it is for; absent for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostPattern>,
+    /// Path prefix it is for.
+    #[serde(default)]
+    pub path: PathPrefix,
     /// What becomes of a request for which it fails.
     #[serde(default)]
     pub on_failure: FailurePolicy,
@@ -69,6 +76,21 @@ impl Module {
                     "and in the reverse order on the way of its response: the first stands nearest to the client.",
                 ],
             ),
+            Setting::new::<HostPattern>(
+                "module[].host",
+                &[
+                    "Hosts whose requests the module is called for: a name, an address, or `*.` and a name for all names below it.",
+                    "Without it, any host.",
+                ],
+            ),
+            Setting::new::<PathPrefix>(
+                "module[].path",
+                &[
+                    "What the path of these requests begins with, in whole segments, as in `route[].path`. Paths are compared as they",
+                    "were received: a server may read `/%61` as `/a`, so this does not keep anything out.",
+                ],
+            )
+            .by_default(&PathPrefix::default()),
             Setting::new::<FailurePolicy>(
                 "module[].on_failure",
                 &[

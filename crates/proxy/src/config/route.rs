@@ -73,6 +73,17 @@ pub enum HostPattern {
     Suffix(Host),
 }
 
+impl HostPattern {
+    /// As routes and modules are chosen by it.
+    pub(crate) fn pattern(&self) -> weir_policy::route::HostPattern {
+        use weir_policy::route::HostPattern as Pattern;
+        match self {
+            Self::Exact(host) => Pattern::Exact(host.as_str().to_owned()),
+            Self::Suffix(parent) => Pattern::Suffix(parent.as_str().to_owned()),
+        }
+    }
+}
+
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -105,7 +105,11 @@ impl RequestState {
         log: RequestLog,
     ) -> Self {
         Self {
-            modules: RequestModules::of(&settings.modules),
+            modules: RequestModules::of(
+                &settings.modules,
+                request.host.as_str(),
+                request.path_and_query(),
+            ),
             worker,
             client,
             request,

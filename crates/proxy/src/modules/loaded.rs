@@ -2,11 +2,12 @@
 
 use super::report::{ModuleReport, ModuleState, hook_names};
 use super::switch::Switch;
-use crate::config::{Config, FailurePolicy, Invalid};
+use crate::config::{self, Config, FailurePolicy, Invalid};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_extend::{Hook, Module, ModuleKind, Options};
 use weir_policy::extension::{Breaker, BreakerRules, ModuleId, ModuleSet};
+use weir_policy::route::Scope;
 
 /// The kinds of modules that a proxy has.
 pub type ModuleKinds = Vec<Arc<dyn ModuleKind>>;
@@ -33,6 +34,8 @@ pub(crate) struct LoadedModules {
 pub(crate) struct LoadedModule {
     pub(crate) name: String,
     kind: String,
+    /// The requests that it is called for.
+    scope: Scope,
     /// Shared with the module of the same name in former configurations.
     switch: Arc<Switch>,
     pub(crate) module: Arc<dyn Module>,
@@ -63,6 +66,8 @@ impl LoadedModule {
         ModuleReport {
             name: self.name.clone(),
             kind: self.kind.clone(),
+            host: self.scope.host.as_ref().map(ToString::to_string),
+            path: self.scope.path_prefix.clone(),
             state: match (self.switch.is_disabled(), is_resting) {
                 (true, _) => ModuleState::Disabled,
                 (false, true) => ModuleState::Resting,
@@ -118,6 +123,10 @@ impl LoadedModules {
             loaded.modules.push(LoadedModule {
                 name: table.name.clone(),
                 kind: table.kind.clone(),
+                scope: Scope {
+                    host: table.host.as_ref().map(config::HostPattern::pattern),
+                    path_prefix: table.path.as_str().to_owned(),
+                },
                 switch: Arc::default(),
                 module,
                 on_failure: table.on_failure,
@@ -146,7 +155,15 @@ impl LoadedModules {
         self
     }
 
-    /// Those that a request that begins now passes: all that are not disabled.
+    /// Those that are for a target: its host without port, and its path as received.
+    pub(crate) fn covering(&self, host: &str, path: &str) -> ModuleSet {
+        let modules = self.modules.iter().enumerate();
+        let covering = modules.filter(|(_, module)| module.scope.covers(host, path));
+        let ids = covering.filter_map(|(index, _)| ModuleId::new(index));
+        ids.fold(ModuleSet::NONE, ModuleSet::with)
+    }
+
+    /// Those that a request that begins now may pass: all that are not disabled.
     pub(crate) fn enabled(&self) -> ModuleSet {
         let modules = self.modules.iter().enumerate();
         let enabled = modules.filter(|(_, module)| !module.switch.is_disabled());

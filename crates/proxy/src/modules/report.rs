@@ -11,6 +11,10 @@ pub struct ModuleReport {
     pub name: String,
     /// Its kind.
     pub kind: String,
+    /// The hosts whose requests it is for; `None` for any.
+    pub host: Option<String>,
+    /// What the path of these requests begins with.
+    pub path: String,
     /// Whether requests that begin now pass it.
     pub state: ModuleState,
     /// What becomes of a request for which it fails.

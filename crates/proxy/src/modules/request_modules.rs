@@ -9,7 +9,9 @@ use tokio::time::timeout_at;
 use weir_extend::{Answer, Call, Exchange, Hook, LocalResponse, RequestHead, ResponseHead};
 use weir_measure::{Counters, Metric, ModuleFault};
 use weir_policy::Now;
-use weir_policy::extension::{Cascade, FailurePolicy, ModuleFailure, ModuleId, Permit, Step};
+use weir_policy::extension::{
+    Cascade, FailurePolicy, ModuleFailure, ModuleId, ModuleSet, Permit, Step,
+};
 
 /// Calls of one module at one hook that it may defer: one that always defers would never end.
 const DEFERRALS_MAX: usize = 64;
@@ -18,6 +20,8 @@ const DEFERRALS_MAX: usize = 64;
 pub(crate) struct RequestModules {
     loaded: Arc<LoadedModules>,
     cascade: Cascade,
+    /// Those that were enabled when it began.
+    enabled: ModuleSet,
     /// By the numbers of the modules.
     slots: Vec<Slot>,
 }
@@ -91,16 +95,18 @@ pub(crate) struct HookCall<'a> {
 }
 
 impl RequestModules {
-    /// Of a request that begins under a configuration with these modules; `None` if none of them is
-    /// enabled.
-    pub(crate) fn of(modules: &Arc<LoadedModules>) -> Option<Box<Self>> {
+    /// Of a request for `path` of `host` that begins under a configuration with these modules;
+    /// `None` if none of them is enabled and for such requests.
+    pub(crate) fn of(modules: &Arc<LoadedModules>, host: &str, path: &str) -> Option<Box<Self>> {
         if modules.is_empty() {
             return None;
         }
         let enabled = modules.enabled();
-        (!enabled.is_empty()).then(|| {
+        let passed = enabled.intersection(modules.covering(host, path));
+        (!passed.is_empty()).then(|| {
             Box::new(Self {
-                cascade: Cascade::new(enabled),
+                cascade: Cascade::new(passed),
+                enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
             })
@@ -109,6 +115,18 @@ impl RequestModules {
 
     fn loaded(&self) -> &LoadedModules {
         &self.loaded
+    }
+
+    /// The request was sent to another target: from now on it passes the modules that are for that.
+    /// What is stored depends on the target alone, and not on how a request came to it.
+    pub(crate) fn retarget(&mut self, host: &str, path: &str) {
+        let covering = self.loaded.covering(host, path);
+        let slots = self.slots.iter().enumerate();
+        let failed = slots.filter(|(_, slot)| matches!(slot, Slot::Failed));
+        let failed = failed.filter_map(|(index, _)| ModuleId::new(index));
+        let passed = self.enabled.intersection(covering);
+        self.cascade
+            .retarget(failed.fold(passed, ModuleSet::without));
     }
 
     /// Whether a module may be called at `hook`.

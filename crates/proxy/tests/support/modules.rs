@@ -20,6 +20,8 @@ pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     ModuleTable {
         name: name.to_owned(),
         kind: "scripted".to_owned(),
+        host: None,
+        path: Default::default(),
         on_failure: weir_proxy::config::FailurePolicy::Refuse,
         deadline: super::span("10s"),
         wait: super::span("10s"),
