@@ -29,14 +29,16 @@ pub use client::error::ClientError;
 pub use client::request::{AdaptRequest, RequestError, Subject};
 pub use client::transaction::{ClientEvent, ClientStep, Transaction};
 pub use limits::{Limits, PIECE_BYTES_MAX, PREVIEW_BYTES_MAX, SERVICE_URI_BYTES_MAX};
+pub use message::chunks::CHUNK_EXTENSION_BYTES_MAX;
 pub use message::encapsulated::{BodyPart, Encapsulated, EncapsulatedError, ListKind};
 pub use message::encapsulated_head::EncapsulatedHeads;
 pub use message::error::MessageError;
 pub use message::fields::IcapFields;
 pub use message::istag::{ISTAG_BYTES_MAX, IsTag, IsTagError};
 pub use message::method::Method;
+pub use message::service_id::SERVICE_ID_BYTES_MAX;
 pub use message::service_uri::{ServiceUri, ServiceUriError};
-pub use server::answer::{Adapted, OptionsAnswer};
+pub use server::answer::{Adapted, AdaptedContent, OptionsAnswer};
 pub use server::connection::{Server, ServerEvent, ServerStep};
 pub use server::error::{AnswerError, ServerError};
 pub use server::refusal::RefusalStatus;
@@ -45,4 +47,6 @@ pub use service::options::{
     MAX_CONNECTIONS_MAX, OPTIONS_TTL_DEFAULT, OPTIONS_TTL_MAX, SERVICE_NAME_BYTES_MAX,
     ServiceOptions,
 };
-pub use service::transfer::{FILE_EXTENSION_BYTES_MAX, FILE_EXTENSIONS_MAX, TransferKind};
+pub use service::transfer::{
+    FILE_EXTENSION_BYTES_MAX, FILE_EXTENSIONS_MAX, TransferKind, file_extension,
+};

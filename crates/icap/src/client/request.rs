@@ -9,7 +9,7 @@ use weir_wire::write;
 
 use crate::limits::Limits;
 use crate::message::encapsulated::{BodyPart, Encapsulated, EncapsulatedError, ListKind};
-use crate::message::encapsulated_head::{check_request_head, check_response_head};
+use crate::message::encapsulated_head::{LengthField, write_request_head, write_response_head};
 use crate::message::error::MessageError;
 use crate::message::fields::unusable_field;
 use crate::message::method::Method;
@@ -34,7 +34,7 @@ pub struct AdaptRequest<'a> {
     pub allow_204: bool,
 }
 
-/// What is adapted: heads as bytes, each whole with its empty line.
+/// What is adapted: heads as bytes, each whole with its empty line. Hop-by-hop fields are not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject<'a> {
     /// A request (REQMOD).
@@ -121,8 +121,7 @@ pub(crate) fn write_adapt(
     {
         return Err(RequestError::PreviewTooLarge);
     }
-    let (request_head, response_head) = request.subject.heads();
-    let list = list_of(&request.subject, request.has_content, limits)?;
+    let (heads, list) = write_heads(&request.subject, request.has_content, limits)?;
     write_start(
         out,
         request.subject.method(),
@@ -136,8 +135,7 @@ pub(crate) fn write_adapt(
         write::number_field(out, "Preview", u64::from(bytes));
     }
     end_head(out, &list, limits)?;
-    out.extend_from_slice(request_head.unwrap_or_default());
-    out.extend_from_slice(response_head.unwrap_or_default());
+    out.extend_from_slice(&heads);
     Ok(())
 }
 
@@ -169,32 +167,35 @@ fn end_head(out: &mut Vec<u8>, list: &Encapsulated, limits: &Limits) -> Result<(
     Ok(())
 }
 
-/// Checks the heads and measures them.
-fn list_of(
+/// The heads as they are sent, and the list that they stand in.
+fn write_heads(
     subject: &Subject<'_>,
     has_content: bool,
     limits: &Limits,
-) -> Result<Encapsulated, RequestError> {
+) -> Result<(Vec<u8>, Encapsulated), RequestError> {
     let (request, response) = subject.heads();
+    let (length_field, limits) = (LengthField::Kept, &limits.http_head);
+    let mut out = Vec::new();
     if let Some(head) = request {
-        check_request_head(head, &limits.http_head).map_err(RequestError::Head)?;
+        write_request_head(&mut out, head, length_field, limits).map_err(RequestError::Head)?;
     }
+    let request_bytes = out.len();
     if let Some(head) = response {
-        check_response_head(head, &limits.http_head).map_err(RequestError::Head)?;
+        write_response_head(&mut out, head, length_field, limits).map_err(RequestError::Head)?;
     }
     let (kind, body) = match subject {
         Subject::Request(_) => (ListKind::ReqmodRequest, BodyPart::Request),
         Subject::Response { .. } => (ListKind::RespmodRequest, BodyPart::Response),
     };
-    let bytes_of = |head: &[u8]| {
-        u32::try_from(head.len())
-            .map_err(|_| RequestError::Head(MessageError::EncapsulatedHeadTooLarge))
+    let bytes_of = |bytes: usize| {
+        u32::try_from(bytes).map_err(|_| RequestError::Head(MessageError::EncapsulatedHeadTooLarge))
     };
+    let response_bytes = out.len() - request_bytes;
     let list = Encapsulated {
-        request_head_bytes: request.map(bytes_of).transpose()?,
-        response_head_bytes: response.map(bytes_of).transpose()?,
+        request_head_bytes: request.map(|_| bytes_of(request_bytes)).transpose()?,
+        response_head_bytes: response.map(|_| bytes_of(response_bytes)).transpose()?,
         body: if has_content { body } else { BodyPart::None },
     };
     list.check(kind).map_err(RequestError::Parts)?;
-    Ok(list)
+    Ok((out, list))
 }

@@ -79,7 +79,7 @@ impl Sending {
     }
 
     /// Whether content, or its end, can be taken now.
-    pub(crate) fn wants_content(&self) -> bool {
+    pub(crate) fn takes_content(&self) -> bool {
         match self.state {
             State::Preview(0) => true,
             State::Preview(_) | State::Content => self.room() > 0,
@@ -171,7 +171,7 @@ mod tests {
     fn full_preview_ends_once_it_is_known_what_follows() {
         let mut whole = Sending::new(Vec::new(), true, Some(5));
         assert_eq!(whole.offer(b"hello"), 5);
-        assert!(whole.wants_content(), "the end of the content is not known");
+        assert!(whole.takes_content(), "the end of the content is not known");
         let mut partial = whole.clone();
         whole.finish();
         assert_eq!(sent(&mut whole), "5\r\nhello\r\n0; ieof\r\n\r\n");

@@ -16,7 +16,7 @@ use crate::client::sending::Sending;
 use crate::limits::Limits;
 use crate::message::chunks::{Chunks, ChunksEvent};
 use crate::message::encapsulated::{Encapsulated, ListKind};
-use crate::message::encapsulated_head::EncapsulatedHeads;
+use crate::message::encapsulated_head::{EncapsulatedHeads, LengthField};
 use crate::message::error::MessageError;
 use crate::message::method::Method;
 use crate::message::section::Section;
@@ -25,7 +25,7 @@ use crate::message::service_uri::ServiceUri;
 /// One OPTIONS, REQMOD or RESPMOD request on a connection, and its answer.
 ///
 /// The driver sends [`unsent`](Self::unsent) and reports it with [`sent`](Self::sent), offers
-/// content while [`wants_content`](Self::wants_content), ends it with
+/// content while [`takes_content`](Self::takes_content), ends it with
 /// [`finish_content`](Self::finish_content), and hands what arrives to
 /// [`receive`](Self::receive). It must do both at the same time: the server may send more than the
 /// sockets hold before it reads on.
@@ -176,8 +176,8 @@ impl Transaction {
     /// True for a full preview, although there is no [`room`](Self::room): whether content follows
     /// decides how it ends.
     #[must_use]
-    pub fn wants_content(&self) -> bool {
-        self.is_receiving() && self.sending.wants_content()
+    pub fn takes_content(&self) -> bool {
+        self.is_receiving() && self.sending.takes_content()
     }
 
     /// How many bytes of content the next [`offer`](Self::offer) takes.
@@ -270,7 +270,7 @@ impl Transaction {
             if let Some(event) = event {
                 return Ok(ClientStep { consumed, event });
             }
-            if consumed == input.len() && self.is_receiving() {
+            if rest.is_empty() {
                 let event = ClientEvent::NeedMore;
                 return Ok(ClientStep { consumed, event });
             }
@@ -367,7 +367,8 @@ impl Transaction {
             mut bytes,
             ..
         } = *pending;
-        let heads = EncapsulatedHeads::parse(bytes.take(), &list, self.limits.http_head)?;
+        let (length_field, limits) = (LengthField::Dropped, &self.limits.http_head);
+        let heads = EncapsulatedHeads::parse(&bytes.take(), &list, length_field, limits)?;
         let has_content = list.has_content();
         self.receiving = self.after_heads(has_content);
         Ok(ClientEvent::Modified {

@@ -1,47 +1,73 @@
-//! HTTP heads inside of ICAP messages (RFC 3507 §4.4.2).
+//! HTTP heads inside of ICAP messages, without their hop-by-hop fields (RFC 3507 §4.4.2).
+//!
+//! What is for one connection does not travel: fields of RFC 9110 §7.6.1, those that `Connection`
+//! names, `Trailer` (trailer sections are not sent), and fields for one proxy. `Proxy-Authorization`
+//! goes into the ICAP head, if the operator permits it. Received heads lose the same fields,
+//! because a peer may write anything into them.
 
 use alloc::vec::Vec;
 
+use weir_semantics::{
+    CONNECTION_OPTIONS_MAX, ConnectionOptions, FieldLine, Known, identify, is_stored,
+};
 use weir_wire::{
     HeadError, HeadLimits, LineBuffer, Progress, RequestHead, ResponseHead, parse_request,
-    parse_response,
+    parse_response, write,
 };
 
 use crate::message::encapsulated::Encapsulated;
 use crate::message::error::MessageError;
 
-/// The HTTP heads of one message: read, and as long as `Encapsulated` has them.
+/// The HTTP heads of one message: well formed, as long as `Encapsulated` has them, and without
+/// hop-by-hop fields.
 ///
-/// Fields about framing in them (`Content-Length`, `Transfer-Encoding`) do not frame the content of
-/// the ICAP message, which is chunked. A hostile peer may write anything into them: the driver
-/// frames the HTTP message anew.
+/// An adapted head, which a client receives, is also without `Content-Length`: the content is as
+/// long as its chunks, and a hostile server may write any number. The driver frames the HTTP
+/// message anew. A head that a server receives has the `Content-Length` that the origin sent, if
+/// any; it does not frame the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncapsulatedHeads {
     bytes: Vec<u8>,
     /// How many of the bytes are the request head; all others are the response head.
     request_bytes: usize,
+    /// Of the heads as they were received; field lines only, because the bytes were counted.
     limits: HeadLimits,
+}
+
+/// What becomes of a `Content-Length`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LengthField {
+    /// It stays: the content is what it was.
+    Kept,
+    /// It goes: the content may have changed.
+    Dropped,
 }
 
 impl EncapsulatedHeads {
     /// Splits `bytes` as `list` has them and reads each head.
     pub(crate) fn parse(
-        bytes: Vec<u8>,
+        bytes: &[u8],
         list: &Encapsulated,
-        limits: HeadLimits,
+        length_field: LengthField,
+        limits: &HeadLimits,
     ) -> Result<Self, MessageError> {
         let request_bytes = list.request_head_bytes.map_or(0, |bytes| bytes as usize);
         let (request, response) = bytes.split_at(request_bytes.min(bytes.len()));
+        let mut bytes = Vec::new();
         if !request.is_empty() {
-            check_request_head(request, &limits)?;
+            write_request_head(&mut bytes, request, length_field, limits)?;
         }
+        let request_bytes = bytes.len();
         if !response.is_empty() {
-            check_response_head(response, &limits)?;
+            write_response_head(&mut bytes, response, length_field, limits)?;
         }
         Ok(Self {
             bytes,
             request_bytes,
-            limits,
+            limits: HeadLimits {
+                bytes_max: usize::MAX,
+                ..*limits
+            },
         })
     }
 
@@ -77,26 +103,74 @@ impl EncapsulatedHeads {
     }
 }
 
-/// Whether `bytes` are one whole request head.
-pub(crate) fn check_request_head(bytes: &[u8], limits: &HeadLimits) -> Result<(), MessageError> {
+/// Appends `head`, which must be one whole request head, without its hop-by-hop fields.
+pub(crate) fn write_request_head(
+    out: &mut Vec<u8>,
+    head: &[u8],
+    length_field: LengthField,
+    limits: &HeadLimits,
+) -> Result<(), MessageError> {
     // before a request line on a connection empty lines are skipped; in here nothing precedes it
-    if matches!(bytes.first(), Some(b'\r' | b'\n')) {
+    if matches!(head.first(), Some(b'\r' | b'\n')) {
         return Err(MessageError::RequestHead(HeadError::EmptyLines));
     }
     let mut lines = LineBuffer::new();
-    match parse_request(bytes, limits, &mut lines).map_err(MessageError::RequestHead)? {
-        Progress::Complete { consumed, .. } if consumed == bytes.len() => Ok(()),
+    let read = parse_request(head, limits, &mut lines).map_err(MessageError::RequestHead)?;
+    match read {
+        Progress::Complete {
+            head: read,
+            consumed,
+        } if consumed == head.len() => write_end_to_end(out, head, read.fields, length_field),
         _ => Err(MessageError::EncapsulatedHeadEnd),
     }
 }
 
-/// Whether `bytes` are one whole response head.
-pub(crate) fn check_response_head(bytes: &[u8], limits: &HeadLimits) -> Result<(), MessageError> {
+/// Appends `head`, which must be one whole response head, without its hop-by-hop fields.
+pub(crate) fn write_response_head(
+    out: &mut Vec<u8>,
+    head: &[u8],
+    length_field: LengthField,
+    limits: &HeadLimits,
+) -> Result<(), MessageError> {
     let mut lines = LineBuffer::new();
-    match parse_response(bytes, limits, &mut lines).map_err(MessageError::ResponseHead)? {
-        Progress::Complete { consumed, .. } if consumed == bytes.len() => Ok(()),
+    let read = parse_response(head, limits, &mut lines).map_err(MessageError::ResponseHead)?;
+    match read {
+        Progress::Complete {
+            head: read,
+            consumed,
+        } if consumed == head.len() => write_end_to_end(out, head, read.fields, length_field),
         _ => Err(MessageError::EncapsulatedHeadEnd),
     }
+}
+
+/// Appends the start line of `head`, those of its `fields` that are for all recipients, and the
+/// empty line.
+fn write_end_to_end(
+    out: &mut Vec<u8>,
+    head: &[u8],
+    fields: &[FieldLine<'_>],
+    length_field: LengthField,
+) -> Result<(), MessageError> {
+    let options = ConnectionOptions::gather(fields);
+    // each field is compared with each option
+    if options.count > CONNECTION_OPTIONS_MAX {
+        return Err(MessageError::ConnectionOptions);
+    }
+    let line_end = head.iter().position(|&byte| byte == b'\n');
+    out.extend_from_slice(&head[..line_end.map_or(head.len(), |at| at + 1)]);
+    for line in fields {
+        let travels = match identify(line.name) {
+            Some(Known::ContentLength) => length_field == LengthField::Kept,
+            Some(Known::Trailer) => false,
+            Some(known) => is_stored(known),
+            None => !options.names(line.name),
+        };
+        if travels {
+            write::field(out, line.name, line.value);
+        }
+    }
+    write::end_of_head(out);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -114,7 +188,8 @@ mod tests {
             body: BodyPart::None,
         };
         assert_eq!((request + response) as usize, text.len());
-        EncapsulatedHeads::parse(text.to_vec(), &list, HeadLimits::default())
+        let limits = HeadLimits::default();
+        EncapsulatedHeads::parse(text, &list, LengthField::Kept, &limits)
     }
 
     #[test]
@@ -144,5 +219,73 @@ mod tests {
         let padded = [b"\r\n", REQUEST].concat();
         let empty_line = MessageError::RequestHead(HeadError::EmptyLines);
         assert_eq!(parse(29, 0, &padded), Err(empty_line));
+    }
+    fn check_response(fields: &str, length_field: LengthField, expected: &str) {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+        let mut out = Vec::new();
+        let limits = HeadLimits::default();
+        write_response_head(&mut out, head.as_bytes(), length_field, &limits).unwrap();
+        let expected = format!("HTTP/1.1 200 OK\r\n{expected}\r\n");
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn field_of_one_connection_does_not_travel() {
+        use LengthField::{Dropped, Kept};
+        check_response("A:  b \r\nA: c\r\n", Dropped, "A: b\r\nA: c\r\n");
+        for line in [
+            "Connection: close",
+            "connection: keep-alive",
+            "Keep-Alive: timeout=5",
+            "Proxy-Connection: close",
+            "TE: trailers",
+            "Trailer: Digest",
+            "TRANSFER-ENCODING: chunked",
+            "Upgrade: h2c",
+            "HTTP2-Settings: x",
+            "Proxy-Authenticate: Basic",
+            "Proxy-Authorization: Basic x",
+        ] {
+            check_response(&format!("A: b\r\n{line}\r\n"), Kept, "A: b\r\n");
+        }
+        let named = "X-Hop: 1\r\nConnection: x-hop, Host, Set-Cookie\r\nHost: e\r\n";
+        check_response(named, Kept, "Host: e\r\n");
+    }
+
+    #[test]
+    fn length_of_changed_content_does_not_travel() {
+        let line = "Content-Length: 5\r\n";
+        check_response(line, LengthField::Kept, line);
+        check_response(line, LengthField::Dropped, "");
+    }
+
+    #[test]
+    fn connection_options_are_bounded() {
+        let with = |count: usize| {
+            let names = vec!["a"; count].join(",");
+            let head = format!("GET / HTTP/1.1\r\nConnection: {names}\r\n\r\n");
+            let limits = HeadLimits::default();
+            write_request_head(&mut Vec::new(), head.as_bytes(), LengthField::Kept, &limits)
+        };
+        assert_eq!(with(CONNECTION_OPTIONS_MAX), Ok(()));
+        let refused = Err(MessageError::ConnectionOptions);
+        assert_eq!(with(CONNECTION_OPTIONS_MAX + 1), refused);
+    }
+
+    #[test]
+    fn head_of_the_limit_is_read_after_it_was_written_longer() {
+        let head = b"HTTP/1.1 200 OK\r\nA:b\r\nC:d\r\n\r\n";
+        let list = Encapsulated {
+            request_head_bytes: None,
+            response_head_bytes: Some(29),
+            body: BodyPart::None,
+        };
+        let limits = HeadLimits {
+            bytes_max: head.len(),
+            fields_max: 2,
+        };
+        let heads = EncapsulatedHeads::parse(head, &list, LengthField::Kept, &limits).unwrap();
+        let mut lines = LineBuffer::new();
+        assert_eq!(heads.response(&mut lines).unwrap().fields.len(), 2);
     }
 }

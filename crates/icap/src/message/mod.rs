@@ -8,5 +8,6 @@ pub(crate) mod fields;
 pub(crate) mod istag;
 pub(crate) mod method;
 pub(crate) mod section;
+pub(crate) mod service_id;
 pub(crate) mod service_uri;
 pub(crate) mod start_line;

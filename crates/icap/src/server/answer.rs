@@ -8,15 +8,17 @@ use weir_wire::write;
 
 use crate::limits::Limits;
 use crate::message::encapsulated::{BodyPart, Encapsulated};
-use crate::message::encapsulated_head::{check_request_head, check_response_head};
+use crate::message::encapsulated_head::{LengthField, write_request_head, write_response_head};
 use crate::message::error::MessageError;
 use crate::message::fields::unusable_field;
 use crate::message::istag::IsTag;
 use crate::message::method::Method;
+use crate::message::service_id::is_service_id;
 use crate::message::start_line::write_status_line;
 use crate::server::error::AnswerError;
 
-/// The head of an adapted message: its bytes, whole with the empty line.
+/// The head of an adapted message: its bytes, whole with the empty line. Hop-by-hop fields are not
+/// sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adapted<'a> {
     /// A request, in answer to REQMOD.
@@ -25,35 +27,48 @@ pub enum Adapted<'a> {
     Response(&'a [u8]),
 }
 
+/// The content of an adapted message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdaptedContent {
+    /// There is none.
+    None,
+    /// It is sent as it was received, so the head keeps its `Content-Length`.
+    Unchanged,
+    /// It may have another length: the head loses its `Content-Length`.
+    Changed,
+}
+
 impl Adapted<'_> {
-    /// The parts of the answer.
-    pub(crate) fn list(
+    /// Appends the head as it is sent. Returns the list that it stands in.
+    pub(crate) fn write(
         &self,
-        has_content: bool,
+        content: AdaptedContent,
         limits: &Limits,
+        out: &mut Vec<u8>,
     ) -> Result<Encapsulated, AnswerError> {
-        let check = match self {
-            Self::Request(head) => check_request_head(head, &limits.http_head),
-            Self::Response(head) => check_response_head(head, &limits.http_head),
+        let length_field = match content {
+            AdaptedContent::Changed => LengthField::Dropped,
+            // a response to HEAD has the length of content that is not there
+            AdaptedContent::None | AdaptedContent::Unchanged => LengthField::Kept,
         };
-        check.map_err(AnswerError::Head)?;
-        let bytes = u32::try_from(self.bytes().len())
+        let begin = out.len();
+        match self {
+            Self::Request(head) => write_request_head(out, head, length_field, &limits.http_head),
+            Self::Response(head) => write_response_head(out, head, length_field, &limits.http_head),
+        }
+        .map_err(AnswerError::Head)?;
+        let bytes = u32::try_from(out.len() - begin)
             .map_err(|_| AnswerError::Head(MessageError::EncapsulatedHeadTooLarge))?;
         let (request, response, body) = match self {
             Self::Request(_) => (Some(bytes), None, BodyPart::Request),
             Self::Response(_) => (None, Some(bytes), BodyPart::Response),
         };
+        let has_content = content != AdaptedContent::None;
         Ok(Encapsulated {
             request_head_bytes: request,
             response_head_bytes: response,
             body: if has_content { body } else { BodyPart::None },
         })
-    }
-
-    pub(crate) const fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Request(head) | Self::Response(head) => head,
-        }
     }
 }
 
@@ -64,7 +79,10 @@ pub struct OptionsAnswer<'a> {
     pub methods: &'a [Method],
     /// Name and version, for people; visible ASCII and spaces.
     pub service: &'a str,
-    /// How many bytes of a preview the service needs, of all files; `None`: no previews.
+    /// A short label: a token of at most [`SERVICE_ID_BYTES_MAX`](crate::SERVICE_ID_BYTES_MAX) bytes.
+    pub service_id: Option<&'a str>,
+    /// How many bytes of a preview the service needs, of all files, at most
+    /// [`Limits::preview_bytes_max`]; `None`: no previews.
     pub preview_bytes: Option<u32>,
     /// The most connections; `None`: no limit is announced.
     pub max_connections: Option<u32>,
@@ -78,10 +96,17 @@ pub struct OptionsAnswer<'a> {
 
 impl OptionsAnswer<'_> {
     /// Appends the fields.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<(), AnswerError> {
+    pub(crate) fn write(&self, limits: &Limits, out: &mut Vec<u8>) -> Result<(), AnswerError> {
         let is_plain = |byte| matches!(byte, b' '..=b'~');
-        if !self.service.bytes().all(is_plain) || self.methods.is_empty() {
+        let id_is_good = self.service_id.is_none_or(is_service_id);
+        if !self.service.bytes().all(is_plain) || !id_is_good {
             return Err(AnswerError::Field);
+        }
+        if self.methods.is_empty() || self.methods.contains(&Method::Options) {
+            return Err(AnswerError::Method);
+        }
+        if self.preview_bytes > Some(limits.preview_bytes_max) {
+            return Err(AnswerError::PreviewTooLarge);
         }
         let mut methods = Vec::new();
         for method in self.methods {
@@ -93,6 +118,9 @@ impl OptionsAnswer<'_> {
         write::field(out, "Methods", &methods);
         if !self.service.is_empty() {
             write::field(out, "Service", self.service.as_bytes());
+        }
+        if let Some(id) = self.service_id {
+            write::field(out, "Service-ID", id.as_bytes());
         }
         if let Some(bytes) = self.preview_bytes {
             write::number_field(out, "Preview", u64::from(bytes));

@@ -14,13 +14,13 @@ use weir_wire::write;
 use crate::limits::{Limits, PIECE_BYTES_MAX};
 use crate::message::chunks::{Chunks, ChunksEvent};
 use crate::message::encapsulated::{Encapsulated, ListKind};
-use crate::message::encapsulated_head::EncapsulatedHeads;
+use crate::message::encapsulated_head::{EncapsulatedHeads, LengthField};
 use crate::message::error::MessageError;
 use crate::message::istag::IsTag;
 use crate::message::method::Method;
 use crate::message::section::Section;
 use crate::message::start_line::write_status_line;
-use crate::server::answer::{Adapted, AnswerStart, OptionsAnswer};
+use crate::server::answer::{Adapted, AdaptedContent, AnswerStart, OptionsAnswer};
 use crate::server::error::{AnswerError, ServerError};
 use crate::server::refusal::RefusalStatus;
 use crate::server::request::RequestHead;
@@ -205,7 +205,8 @@ impl Server {
                 }
                 Reading::Content(chunks) => {
                     let (count, event) = chunks.step(rest)?;
-                    (count, self.content_event(event))
+                    let is_followed = count < rest.len();
+                    (count, self.content_event(event, is_followed))
                 }
                 Reading::Decision if !rest.is_empty() => {
                     return Err(ServerError::BytesBeforeContinue);
@@ -229,11 +230,7 @@ impl Server {
             if let Some(event) = event {
                 return Ok(ServerStep { consumed, event });
             }
-            let waits_for_input = matches!(
-                self.reading,
-                Reading::Head(_) | Reading::Heads(_) | Reading::Content(_)
-            );
-            if consumed == input.len() && waits_for_input {
+            if rest.is_empty() {
                 let event = ServerEvent::NeedMore;
                 return Ok(ServerStep { consumed, event });
             }
@@ -281,7 +278,8 @@ impl Server {
             head, mut bytes, ..
         } = *pending;
         let limits = self.limits.http_head;
-        let heads = EncapsulatedHeads::parse(bytes.take(), head.list(), limits)?;
+        let bytes = bytes.take();
+        let heads = EncapsulatedHeads::parse(&bytes, head.list(), LengthField::Kept, &limits)?;
         if head.has_content() {
             self.reading = Reading::Content(match head.preview() {
                 Some(bytes) => Chunks::preview(u64::from(bytes), limits),
@@ -303,7 +301,12 @@ impl Server {
         };
     }
 
-    fn content_event<'b>(&mut self, event: ChunksEvent<'b>) -> Option<ServerEvent<'b>> {
+    /// `is_followed`: more bytes arrived after those of the event.
+    fn content_event<'b>(
+        &mut self,
+        event: ChunksEvent<'b>,
+        is_followed: bool,
+    ) -> Option<ServerEvent<'b>> {
         match event {
             ChunksEvent::NeedMore => None,
             ChunksEvent::Data(data) => Some(ServerEvent::Content(data)),
@@ -314,6 +317,11 @@ impl Server {
                 self.trailers = chunks.trailers().to_vec();
                 let (is_preview, is_whole) = (chunks.is_preview(), chunks.is_whole());
                 self.reading = match self.answering {
+                    // an answer now would make the next request of them
+                    Answering::Due { .. } if !is_whole && is_followed => {
+                        self.is_closing = true;
+                        Reading::Failed(ServerError::BytesBeforeContinue)
+                    }
                     Answering::Due { .. } if !is_whole => Reading::Decision,
                     // the answer was begun, so the server does not continue
                     _ => Reading::Ending,
@@ -389,7 +397,7 @@ impl Server {
         Ok(())
     }
 
-    /// Appends the beginning of a `200` with an adapted head. If `has_content`,
+    /// Appends the beginning of a `200` with an adapted head. If there is content,
     /// [`write_content`](Self::write_content) and [`write_end`](Self::write_end) follow.
     ///
     /// # Errors
@@ -399,7 +407,7 @@ impl Server {
         &mut self,
         fields: &[FieldLine<'_>],
         adapted: &Adapted<'_>,
-        has_content: bool,
+        content: AdaptedContent,
         out: &mut Vec<u8>,
     ) -> Result<(), AnswerError> {
         let Answering::Due { method, .. } = self.answering else {
@@ -410,13 +418,14 @@ impl Server {
             Method::Reqmod => ListKind::ReqmodAnswer,
             Method::Respmod => ListKind::RespmodAnswer,
         };
-        let list = adapted.list(has_content, &self.limits)?;
+        let mut head = Vec::new();
+        let list = adapted.write(content, &self.limits, &mut head)?;
         list.check(kind)?;
         self.start(200, "OK", fields, list).write(out)?;
         write::end_of_head(out);
-        out.extend_from_slice(adapted.bytes());
+        out.extend_from_slice(&head);
         self.end_answer();
-        if has_content {
+        if content != AdaptedContent::None {
             self.answering = Answering::Content;
         }
         Ok(())
@@ -505,7 +514,7 @@ impl Server {
             _ => return Err(AnswerError::Order),
         }
         let mut fields = Vec::new();
-        options.write(&mut fields)?;
+        options.write(&self.limits, &mut fields)?;
         self.start(200, "OK", options.fields, Encapsulated::BARE)
             .write(out)?;
         out.extend_from_slice(&fields);

@@ -65,7 +65,8 @@ impl From<MessageError> for ServerError {
 pub enum AnswerError {
     /// There is no request to answer, its answer was begun, or content was not announced.
     Order,
-    /// The method of the request has another answer.
+    /// The method of the request has another answer, or a service is announced without a method of
+    /// its own.
     Method,
     /// 100 where no preview waits for it.
     ContinueNotAwaited,
@@ -73,6 +74,9 @@ pub enum AnswerError {
     UnmodifiedNotAllowed,
     /// A further field is malformed, or one that this crate writes.
     Field,
+    /// The announced preview is greater than
+    /// [`Limits::preview_bytes_max`](crate::Limits::preview_bytes_max).
+    PreviewTooLarge,
     /// The HTTP head is not whole, malformed, too large, or of a kind that the method does not
     /// have.
     Head(MessageError),
@@ -86,10 +90,11 @@ impl fmt::Display for AnswerError {
         f.write_str(match self {
             Self::Head(error) => return error.fmt(f),
             Self::Order => "no request waits for this part of an answer",
-            Self::Method => "the method of the request has another answer",
+            Self::Method => "this method does not go with this answer",
             Self::ContinueNotAwaited => "status 100 without a preview that waits for it",
             Self::UnmodifiedNotAllowed => "status 204 without `Allow: 204` or a preview",
             Self::Field => "a field of the ICAP head is malformed or not the caller's to set",
+            Self::PreviewTooLarge => "the announced preview is greater than the limit",
             Self::Piece => "a piece of content is empty or too large",
         })
     }

@@ -9,7 +9,8 @@ use crate::client::answer::AnswerHead;
 use crate::message::error::MessageError;
 use crate::message::istag::{IsTag, IsTagError};
 use crate::message::method::Method;
-use crate::service::transfer::{TransferKind, TransferLists};
+use crate::message::service_id::is_service_id;
+use crate::service::transfer::{TransferKind, TransferLists, file_extension};
 
 /// How long an answer without `Options-TTL` is valid: one hour. RFC 3507 sets no end.
 pub const OPTIONS_TTL_DEFAULT: Duration = Duration::from_secs(3600);
@@ -32,6 +33,7 @@ pub struct ServiceOptions {
     max_connections: Option<NonZeroU32>,
     allows_204: bool,
     service: String,
+    service_id: Option<String>,
     transfer: TransferLists,
     received: Duration,
     ttl: Duration,
@@ -81,6 +83,11 @@ impl ServiceOptions {
         let ttl = fields.number("Options-TTL")?.map(Duration::from_secs);
         let name = fields.single("Service")?.unwrap_or_default();
         let name = &name[..name.len().min(SERVICE_NAME_BYTES_MAX)];
+        let service_id = fields.single("Service-ID")?.map(|value| {
+            let text = core::str::from_utf8(value).unwrap_or_default();
+            let text = is_service_id(text).then(|| String::from(text));
+            text.ok_or(MessageError::FieldValue("Service-ID"))
+        });
         Ok(Self {
             methods,
             istag,
@@ -88,6 +95,7 @@ impl ServiceOptions {
             max_connections,
             allows_204: fields.allows_204(),
             service: String::from_utf8_lossy(name).into_owned(),
+            service_id: service_id.transpose()?,
             transfer: TransferLists::read(fields)?,
             received,
             ttl: ttl.unwrap_or(OPTIONS_TTL_DEFAULT).min(OPTIONS_TTL_MAX),
@@ -130,6 +138,29 @@ impl ServiceOptions {
     #[must_use]
     pub fn service(&self) -> &str {
         &self.service
+    }
+
+    /// The short label of the service, a token of at most
+    /// [`SERVICE_ID_BYTES_MAX`](crate::SERVICE_ID_BYTES_MAX) bytes; `None`: it has none.
+    #[must_use]
+    pub fn service_id(&self) -> Option<&str> {
+        self.service_id.as_deref()
+    }
+
+    /// Whether an answer comes from the state that these options describe. If not, they are to be
+    /// requested again, and what the service made of older messages is stale (RFC 3507 §4.7).
+    ///
+    /// True for an answer without a tag, which says nothing.
+    #[must_use]
+    pub fn is_of_same_state(&self, answer: &AnswerHead) -> bool {
+        answer.istag().is_none_or(|istag| *istag == self.istag)
+    }
+
+    /// How much of the content of this target (a path, or a URI, with or without a query) the
+    /// service receives: that of the [`file_extension`] in its last segment.
+    #[must_use]
+    pub fn transfer_of_target(&self, target: &str) -> TransferKind {
+        self.transfer(file_extension(target))
     }
 
     /// How much of a file with this extension (without its dot, in any case) the service receives.
@@ -178,6 +209,7 @@ mod tests {
             "Date: Mon, 10 Jan 2000  09:55:21 GMT\r\n",
             "Methods: RESPMOD\r\n",
             "Service: FOO Tech Server 1.0\r\n",
+            "Service-ID: FOO\r\n",
             "ISTag: \"W3E4R7U9-L2E4-2\"\r\n",
             "Encapsulated: null-body=0\r\n",
             "Max-Connections: 1000\r\n",
@@ -191,6 +223,7 @@ mod tests {
         .unwrap();
         assert!(options.has_method(Method::Respmod) && !options.has_method(Method::Reqmod));
         assert_eq!(options.service(), "FOO Tech Server 1.0");
+        assert_eq!(options.service_id(), Some("FOO"));
         assert_eq!(options.istag().as_str(), "W3E4R7U9-L2E4-2");
         assert_eq!(options.max_connections().map(NonZeroU32::get), Some(1000));
         assert_eq!(options.valid_until(), Duration::from_secs(8200));
@@ -199,6 +232,20 @@ mod tests {
         assert_eq!(options.transfer("exe"), TransferKind::Complete);
         assert_eq!(options.transfer("html"), TransferKind::Ignore);
         assert_eq!(options.transfer("gif"), TransferKind::Preview);
+        let kind = options.transfer_of_target("http://e/a.HTML?b.exe");
+        assert_eq!(kind, TransferKind::Ignore);
+    }
+
+    #[test]
+    fn answer_with_another_tag_is_of_another_state() {
+        let options = with("").unwrap();
+        let answer = |tag: &str| {
+            let head = format!("ICAP/1.0 204 No Content\r\n{tag}\r\n");
+            AnswerHead::parse(head.as_bytes(), &Limits::default()).unwrap()
+        };
+        assert!(options.is_of_same_state(&answer("ISTag: \"a\"\r\n")));
+        assert!(!options.is_of_same_state(&answer("ISTag: \"A\"\r\n")));
+        assert!(options.is_of_same_state(&answer("")));
     }
 
     #[test]
@@ -257,6 +304,8 @@ mod tests {
             ("Max-Connections: 0\r\n", FieldValue("Max-Connections")),
             ("Max-Connections: -1\r\n", FieldValue("Max-Connections")),
             ("Options-TTL: 1h\r\n", FieldValue("Options-TTL")),
+            ("Service-ID: a b\r\n", FieldValue("Service-ID")),
+            ("Service-ID: \u{e9}\r\n", FieldValue("Service-ID")),
             ("Transfer-Ignore: *.gif\r\n", FieldValue("Transfer-Ignore")),
         ] {
             assert_eq!(with(line), Err(expected), "{line}");

@@ -83,6 +83,22 @@ impl TransferLists {
     }
 }
 
+/// The file extension of a target, a path or a URI: what follows the last dot of its last segment,
+/// without query and fragment. Empty if there is none. Escapes (`%2e`) are not decoded.
+#[must_use]
+pub fn file_extension(target: &str) -> &str {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    // an authority without a path has no file
+    let path = match path.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => path,
+    };
+    let segment = path.rsplit('/').next().unwrap_or_default();
+    segment
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +137,26 @@ mod tests {
         assert_eq!(two, error("Transfer-Ignore"));
         assert_eq!(read("Transfer-Preview: *.a\r\n"), error("Transfer-Preview"));
         assert!(read("Transfer-Ignore: a, A\r\nTransfer-Ignore: a, *, *\r\n").is_ok());
+    }
+
+    #[test]
+    fn file_extension_is_that_of_the_last_segment() {
+        for (target, expected) in [
+            ("/a/b.tar.gz", "gz"),
+            ("/a.b/c", ""),
+            ("/a?b.exe", ""),
+            ("/a.png?b.exe/c.gif", "png"),
+            ("http://e.com", ""),
+            ("http://e.com/", ""),
+            ("http://e.com?a.b", ""),
+            ("http://e.com/a.b#c.d", "b"),
+            ("/a.", ""),
+            ("/.htaccess", "htaccess"),
+            ("*", ""),
+            ("", ""),
+        ] {
+            assert_eq!(file_extension(target), expected, "{target}");
+        }
     }
 
     #[test]
