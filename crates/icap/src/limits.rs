@@ -12,6 +12,9 @@ pub const PREVIEW_BYTES_MAX: u32 = 64 * 1024;
 pub const SERVICE_URI_BYTES_MAX: usize = 2 * 1024;
 
 /// The limits of one side of a connection.
+///
+/// A peer can have one ICAP head, two encapsulated heads and one trailer section held, each up to
+/// its limit, and twice that while they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The ICAP head: its bytes, the empty line included, and its field lines. Default 16 KiB and

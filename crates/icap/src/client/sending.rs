@@ -209,4 +209,15 @@ mod tests {
         let taken = sending.offer(&[b'x'; 2 * PIECE_BYTES_MAX]);
         assert!((1..=10_000).contains(&taken));
     }
+
+    #[test]
+    fn bytes_that_were_sent_are_dropped_although_others_wait() {
+        let mut sending = Sending::new(Vec::new(), true, None);
+        sending.offer(&[b'x'; 1000]);
+        for _ in 0..1000 {
+            sending.advance(sending.unsent().len() / 2);
+            assert_eq!(sending.offer(&[b'x'; 500]), 500);
+            assert!(sending.out.len() < 3000);
+        }
+    }
 }

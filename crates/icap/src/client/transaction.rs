@@ -207,11 +207,20 @@ impl Transaction {
         }
     }
 
-    /// The content is over.
+    /// The content is over and whole. If its source fails, the driver closes the connection
+    /// instead.
     pub fn finish_content(&mut self) {
         if self.is_receiving() {
             self.sending.finish();
         }
+    }
+
+    /// Whether [`ClientEvent::Unmodified`] may still be reported. The driver must hold all content
+    /// that it offered until this is false: after 100 if 204 was not allowed, after any other
+    /// status, or after an error.
+    #[must_use]
+    pub fn may_be_unmodified(&self) -> bool {
+        matches!(self.receiving, Receiving::Head(_)) && (self.allow_204 || self.is_in_preview)
     }
 
     /// Whether the answer is not over.

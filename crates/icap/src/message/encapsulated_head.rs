@@ -1,9 +1,9 @@
 //! HTTP heads inside of ICAP messages, without their hop-by-hop fields (RFC 3507 §4.4.2).
 //!
 //! What is for one connection does not travel: fields of RFC 9110 §7.6.1, those that `Connection`
-//! names, `Trailer` (trailer sections are not sent), and fields for one proxy. `Proxy-Authorization`
-//! goes into the ICAP head, if the operator permits it. Received heads lose the same fields,
-//! because a peer may write anything into them.
+//! names, `Trailer` (trailer sections are not sent), and fields for one proxy. A driver that may
+//! show `Proxy-Authorization` to the service writes it into the ICAP head. Received heads lose the
+//! same fields, because a peer may write anything into them.
 
 use alloc::vec::Vec;
 

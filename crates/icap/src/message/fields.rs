@@ -119,7 +119,7 @@ impl IcapFields {
 }
 
 /// Fields that this crate writes itself.
-const OWN_FIELDS: [&str; 13] = [
+const OWN_FIELDS: [&str; 16] = [
     "Allow",
     "Connection",
     "Content-Length",
@@ -130,8 +130,11 @@ const OWN_FIELDS: [&str; 13] = [
     "Methods",
     "Options-TTL",
     "Preview",
+    "Service",
+    "Service-ID",
     "Trailer",
     "Transfer-Encoding",
+    "Transfer-Preview",
     "Upgrade",
 ];
 

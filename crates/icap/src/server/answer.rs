@@ -79,7 +79,8 @@ pub struct OptionsAnswer<'a> {
     pub methods: &'a [Method],
     /// Name and version, for people; visible ASCII and spaces.
     pub service: &'a str,
-    /// A short label: a token of at most [`SERVICE_ID_BYTES_MAX`](crate::SERVICE_ID_BYTES_MAX) bytes.
+    /// A short label: a token of at most
+    /// [`SERVICE_ID_BYTES_MAX`](crate::SERVICE_ID_BYTES_MAX) bytes.
     pub service_id: Option<&'a str>,
     /// How many bytes of a preview the service needs, of all files, at most
     /// [`Limits::preview_bytes_max`]; `None`: no previews.

@@ -115,12 +115,14 @@ pub enum ServerEvent<'b> {
     /// The preview is over.
     PreviewEnd {
         /// Whether it is the whole content; [`End`](Self::End) follows. Otherwise the server
-        /// continues or answers, and if it answers, the request is over.
+        /// continues or answers, and if it answers, or has begun to, the request is over.
         is_whole: bool,
     },
-    /// The request is over.
+    /// The request is over and its content is whole. Not reported after a preview that the server
+    /// answers without continuing.
     End,
-    /// The request is over, or its preview is, and the server is to answer before more is read.
+    /// The request is over, or its preview is, and the server is to answer, or to end its answer,
+    /// before more is read.
     AnswerDue,
     /// The connection is to be closed; nothing more is read.
     Closing,
@@ -323,7 +325,9 @@ impl Server {
                         Reading::Failed(ServerError::BytesBeforeContinue)
                     }
                     Answering::Due { .. } if !is_whole => Reading::Decision,
-                    // the answer was begun, so the server does not continue
+                    // the answer was begun, so the server cannot continue: an end would make whole
+                    // content of the preview
+                    _ if !is_whole => Reading::Ended,
                     _ => Reading::Ending,
                 };
                 is_preview.then_some(ServerEvent::PreviewEnd { is_whole })
@@ -435,11 +439,9 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The piece is empty or too large, or no content was announced.
+    /// The piece is empty or too large, no content was announced, or the request failed.
     pub fn write_content(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), AnswerError> {
-        if self.answering != Answering::Content {
-            return Err(AnswerError::Order);
-        }
+        self.check_content()?;
         if piece.is_empty() || piece.len() > PIECE_BYTES_MAX {
             return Err(AnswerError::Piece);
         }
@@ -453,11 +455,10 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// No content was announced, or it is over.
+    /// No content was announced, it is over, or the request failed: then the answer must stay
+    /// without an end, so that the client notices.
     pub fn write_end(&mut self, out: &mut Vec<u8>) -> Result<(), AnswerError> {
-        if self.answering != Answering::Content {
-            return Err(AnswerError::Order);
-        }
+        self.check_content()?;
         write::last_chunk(out, b"");
         self.answering = Answering::Done;
         Ok(())
@@ -520,6 +521,15 @@ impl Server {
         out.extend_from_slice(&fields);
         write::end_of_head(out);
         self.end_answer();
+        Ok(())
+    }
+
+    /// Whether content may be written.
+    fn check_content(&self) -> Result<(), AnswerError> {
+        let has_failed = matches!(self.reading, Reading::Failed(_));
+        if self.answering != Answering::Content || has_failed {
+            return Err(AnswerError::Order);
+        }
         Ok(())
     }
 

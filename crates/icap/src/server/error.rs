@@ -63,7 +63,8 @@ impl From<MessageError> for ServerError {
 /// `Display` is a fragment that fits "failed to write the ICAP answer: …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnswerError {
-    /// There is no request to answer, its answer was begun, or content was not announced.
+    /// There is no request to answer, its answer was begun, content was not announced, or the
+    /// request failed.
     Order,
     /// The method of the request has another answer, or a service is announced without a method of
     /// its own.

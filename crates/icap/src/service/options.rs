@@ -15,6 +15,10 @@ use crate::service::transfer::{TransferKind, TransferLists, file_extension};
 /// How long an answer without `Options-TTL` is valid: one hour. RFC 3507 sets no end.
 pub const OPTIONS_TTL_DEFAULT: Duration = Duration::from_secs(3600);
 
+/// The shortest time that an answer is valid, whatever its `Options-TTL`: one second. A service
+/// cannot have OPTIONS sent before each message.
+pub const OPTIONS_TTL_MIN: Duration = Duration::from_secs(1);
+
 /// The longest time that an answer is valid, whatever its `Options-TTL`: one day.
 pub const OPTIONS_TTL_MAX: Duration = Duration::from_secs(24 * 3600);
 
@@ -98,7 +102,9 @@ impl ServiceOptions {
             service_id: service_id.transpose()?,
             transfer: TransferLists::read(fields)?,
             received,
-            ttl: ttl.unwrap_or(OPTIONS_TTL_DEFAULT).min(OPTIONS_TTL_MAX),
+            ttl: ttl
+                .unwrap_or(OPTIONS_TTL_DEFAULT)
+                .clamp(OPTIONS_TTL_MIN, OPTIONS_TTL_MAX),
         })
     }
 
@@ -254,7 +260,8 @@ mod tests {
         assert!(options.is_valid(RECEIVED));
         assert!(options.is_valid(Duration::from_millis(1_059_999)));
         assert!(!options.is_valid(Duration::from_secs(1060)));
-        assert!(!with("Options-TTL: 0\r\n").unwrap().is_valid(RECEIVED));
+        let zero = with("Options-TTL: 0\r\n").unwrap();
+        assert_eq!(zero.valid_until(), RECEIVED + OPTIONS_TTL_MIN);
         let default = with("").unwrap();
         assert_eq!(default.valid_until(), RECEIVED + OPTIONS_TTL_DEFAULT);
         let capped = with("Options-TTL: 999999999999\r\n").unwrap();
