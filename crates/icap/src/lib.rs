@@ -5,8 +5,8 @@
 //!   RESPMOD. [`Transaction::is_reusable`] decides whether another one may follow on the
 //!   connection.
 //! * [`Server`] is the server's side of one connection, with any number of requests.
-//! * [`ServiceOptions`] is what an answer to OPTIONS says: methods, preview, connections, how much
-//!   of which files, and for how long.
+//! * [`ServiceOptions`] has the fields of an answer to OPTIONS: methods, preview, connections,
+//!   which files are sent, and how long all that is valid.
 //!
 //! An ICAP response is called an answer here, so that it is not taken for the HTTP response in it.
 //!
@@ -16,9 +16,9 @@
 //! those of HTTP.
 //!
 //! Nothing is repaired. Two readers that repair a message differently disagree about where it ends,
-//! and both sides of ICAP send what they had from strangers. So every ambiguity is an error with a
-//! name, and an error ends the connection. What a peer can have held in memory is bounded by
-//! [`Limits`]; content is never held.
+//! and both sides of ICAP send bytes that an attacker may have written. So every ambiguity is an
+//! error with a name, and an error ends the connection. What a peer can have held in memory is
+//! bounded by [`Limits`]; content is never held.
 //!
 //! A driver sends and receives at the same time, because an answer may begin while content is sent:
 //!

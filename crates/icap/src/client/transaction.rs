@@ -70,7 +70,7 @@ struct PendingHeads {
 /// What a call of [`Transaction::receive`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientStep<'b> {
-    /// How many bytes of the input are done with.
+    /// How many bytes of the input were consumed.
     pub consumed: usize,
     /// What was found.
     pub event: ClientEvent<'b>,
@@ -236,7 +236,7 @@ impl Transaction {
     /// # Errors
     ///
     /// The answer is refused. Content reported before must not pass for whole. Further calls fail
-    /// alike.
+    /// with the same error.
     pub fn receive<'b>(&mut self, input: &'b [u8]) -> Result<ClientStep<'b>, ClientError> {
         let result = self.advance(input);
         if let Err(error) = result {

@@ -88,7 +88,7 @@ impl Chunks {
         self.reader.trailers()
     }
 
-    /// Reads on. Returns how many bytes of the input are done with, and what was found.
+    /// Reads on. Returns how many bytes of the input were consumed, and what was found.
     pub(crate) fn step<'b>(
         &mut self,
         input: &'b [u8],

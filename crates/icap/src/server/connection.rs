@@ -3,7 +3,7 @@
 //! The next request is read when the answer to the one before is written: pipelined requests wait
 //! in the driver's buffer. The one place where the bytes do not say what they are is after a
 //! preview: content if the server continues, otherwise the next request. Bytes that arrive there
-//! before the server decided are refused.
+//! before the server has decided are refused.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -30,6 +30,12 @@ use crate::server::request::RequestHead;
 /// The driver hands what arrives to [`receive`](Self::receive) and appends answers to a buffer of
 /// its own by the `write` methods. An answer may begin as soon as the heads are reported, and end
 /// before the request does; the rest of the request is then still read.
+///
+/// The driver calls `receive` with the bytes that are left until the event is
+/// [`NeedMore`](ServerEvent::NeedMore), [`AnswerDue`](ServerEvent::AnswerDue) (it reads no more
+/// until it has answered) or [`Closing`](ServerEvent::Closing), and closes the connection when
+/// [`is_closing`](Self::is_closing) and its buffer is sent. Deadlines are the driver's:
+/// [`is_idle`](Self::is_idle) tells a connection between requests from one within a request.
 #[derive(Clone, Debug)]
 pub struct Server {
     istag: IsTag,
@@ -90,7 +96,7 @@ enum May204 {
 /// What a call of [`Server::receive`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerStep<'b> {
-    /// How many bytes of the input are done with.
+    /// How many bytes of the input were consumed.
     pub consumed: usize,
     /// What was found.
     pub event: ServerEvent<'b>,
@@ -142,7 +148,8 @@ impl Server {
         }
     }
 
-    /// The state of the service changed: answers that begin from now on have this tag.
+    /// Answers that begin from now on have this tag: the state of the service changed, or the
+    /// request is for another service of this server.
     pub fn set_istag(&mut self, istag: IsTag) {
         self.istag = istag;
     }
@@ -181,7 +188,7 @@ impl Server {
     ///
     /// The request is refused. If no answer was begun, [`write_refusal`](Self::write_refusal) with
     /// [`ServerError::status`] answers it; then the connection must be closed. Further calls fail
-    /// alike.
+    /// with the same error.
     pub fn receive<'b>(&mut self, input: &'b [u8]) -> Result<ServerStep<'b>, ServerError> {
         let result = self.advance(input);
         if let Err(error) = result {

@@ -1,4 +1,4 @@
-//! What an answer to OPTIONS says (RFC 3507 §4.10.2).
+//! The fields of an answer to OPTIONS (RFC 3507 §4.10.2).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -63,7 +63,7 @@ impl ServiceOptions {
         let istag = istag.ok_or(MessageError::IsTag(IsTagError::Empty))?;
         let mut methods = Vec::new();
         for name in fields.members("Methods") {
-            // a method that we do not speak is no fault of the service
+            // a service may have methods of later documents, which are not used
             let method = Method::parse(name).filter(|&method| method != Method::Options);
             if let Some(method) = method
                 && !methods.contains(&method)
@@ -156,7 +156,7 @@ impl ServiceOptions {
     /// Whether an answer comes from the state that these options describe. If not, they are to be
     /// requested again, and what the service made of older messages is stale (RFC 3507 §4.7).
     ///
-    /// True for an answer without a tag, which says nothing.
+    /// True for an answer without a tag.
     #[must_use]
     pub fn is_of_same_state(&self, answer: &AnswerHead) -> bool {
         answer.istag().is_none_or(|istag| *istag == self.istag)
