@@ -110,7 +110,7 @@ fn ambiguous_chunk_is_refused() {
 }
 
 #[test]
-fn greatest_chunk_size_is_no_end() {
+fn chunk_of_the_greatest_size_does_not_end_the_content() {
     let content = format!("{RESPONSE}ffffffffffffffff\r\nhello\r\n0\r\n\r\n");
     let answer = modified("res-hdr=0, res-body=25", &content);
     let mut client = RESPMOD.sent(b"");
