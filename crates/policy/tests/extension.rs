@@ -53,6 +53,13 @@ impl Conversation<'_> {
         }
         let (module, policy) = self.module(words[0]);
         match words[1..] {
+            // `continues to a c`: from here on these see it
+            ["continues", "to", ..] => {
+                let names = words[3..].iter();
+                let modules = names.map(|name| self.module(name).0);
+                let modules = modules.fold(ModuleSet::NONE, ModuleSet::with);
+                self.cascade.retargeted(module, modules)
+            }
             ["continues"] => self.cascade.continued(module),
             ["defers"] => self.cascade.deferred(module),
             ["responds"] => self.cascade.responded(module, policy),
@@ -132,6 +139,37 @@ fn module_is_called_only_at_the_hooks_that_it_has_named() {
          response-sent but b    => call a
          a continues            => continue",
     );
+}
+
+#[test]
+fn modules_of_the_new_target_see_a_request_from_the_module_on_that_changed_it() {
+    check(
+        "a b c d
+         request-received   => call a
+         a continues        => call b
+         b continues to a d => call d
+         d continues        => continue
+         request-sent       => call a
+         a continues        => call d
+         d continues        => continue
+         response-sent      => call d
+         d continues        => call a
+         a continues        => continue
+         done               => call a
+         a continues        => call b
+         b continues        => call d
+         d continues        => continue",
+    );
+}
+
+#[test]
+fn last_module_of_all_may_change_the_target() {
+    let last = id(MODULES_MAX - 1);
+    let all = (0..MODULES_MAX).map(id);
+    let all = all.fold(ModuleSet::NONE, ModuleSet::with);
+    let mut cascade = Cascade::new(ModuleSet::NONE.with(last));
+    assert_eq!(cascade.reach(Hook::RequestReceived, all), Step::Call(last));
+    assert_eq!(cascade.retargeted(last, all), Step::Continue);
 }
 
 #[test]

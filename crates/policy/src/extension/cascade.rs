@@ -89,6 +89,11 @@ impl ModuleSet {
         }
     }
 
+    /// Those behind `module`.
+    const fn behind(self, module: ModuleId) -> Self {
+        Self(self.0 & !((2_u32 << module.0).wrapping_sub(1)))
+    }
+
     /// Those before `module`.
     const fn before(self, module: ModuleId) -> Self {
         Self(self.0 & ((1 << module.0) - 1))
@@ -145,6 +150,8 @@ pub struct Cascade {
     /// The modules that see it.
     modules: ModuleSet,
     hook: Hook,
+    /// Those that are called at `hook`.
+    hooked: ModuleSet,
     /// Those that are to be called at `hook`.
     due: ModuleSet,
     /// Those that were called at any hook, and have not failed.
@@ -158,6 +165,7 @@ impl Cascade {
         Self {
             modules,
             hook: Hook::RequestReceived,
+            hooked: ModuleSet::NONE,
             due: ModuleSet::NONE,
             called: ModuleSet::NONE,
         }
@@ -169,8 +177,8 @@ impl Cascade {
         self.modules
     }
 
-    /// The request is for another target now, and from here on `modules` see it: those that have
-    /// failed may not be among them.
+    /// The target is judged: from here on `modules` see the request. Those that have failed may not
+    /// be among them.
     pub const fn retarget(&mut self, modules: ModuleSet) {
         self.modules = modules;
     }
@@ -183,6 +191,7 @@ impl Cascade {
             _ => self.modules,
         };
         self.hook = hook;
+        self.hooked = hooked;
         self.due = modules.intersection(hooked);
         self.next()
     }
@@ -190,6 +199,15 @@ impl Cascade {
     /// `module` has answered that the request continues.
     pub fn continued(&mut self, module: ModuleId) -> Step {
         self.due = self.due.without(module);
+        self.next()
+    }
+
+    /// `module` has answered that the request continues, to another target: from here on `modules`
+    /// see it, those behind `module` at this hook, too. Those that have failed may not be among
+    /// them.
+    pub fn retargeted(&mut self, module: ModuleId, modules: ModuleSet) -> Step {
+        self.modules = modules;
+        self.due = modules.intersection(self.hooked).behind(module);
         self.next()
     }
 

@@ -12,6 +12,7 @@ use weir_policy::Now;
 use weir_policy::extension::{
     Cascade, FailurePolicy, ModuleFailure, ModuleId, ModuleSet, Permit, Step,
 };
+use weir_semantics::Authority;
 
 /// Calls of one module at one hook that it may defer: one that always defers would never end.
 const DEFERRALS_MAX: usize = 64;
@@ -102,10 +103,10 @@ impl RequestModules {
             return None;
         }
         let enabled = modules.enabled();
-        let passed = enabled.intersection(modules.covering(host, path));
-        (!passed.is_empty()).then(|| {
+        let called = enabled.intersection(modules.covering(host, path));
+        (!called.is_empty()).then(|| {
             Box::new(Self {
-                cascade: Cascade::new(passed),
+                cascade: Cascade::new(called),
                 enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
@@ -117,16 +118,20 @@ impl RequestModules {
         &self.loaded
     }
 
-    /// The request was sent to another target: from now on it passes the modules that are for that.
-    /// What is stored depends on the target alone, and not on how a request came to it.
+    /// The request was sent to another target, which is judged now: from here on its modules are
+    /// called. What is stored depends on the target, and not on how a request came to it.
     pub(crate) fn retarget(&mut self, host: &str, path: &str) {
-        let covering = self.loaded.covering(host, path);
+        let modules = self.callable(host, path);
+        self.cascade.retarget(modules);
+    }
+
+    /// Those that may be called for a target: enabled when the request began, and not failed since.
+    fn callable(&self, host: &str, path: &str) -> ModuleSet {
         let slots = self.slots.iter().enumerate();
         let failed = slots.filter(|(_, slot)| matches!(slot, Slot::Failed));
         let failed = failed.filter_map(|(index, _)| ModuleId::new(index));
-        let passed = self.enabled.intersection(covering);
-        self.cascade
-            .retarget(failed.fold(passed, ModuleSet::without));
+        let covering = self.loaded.covering(host, path);
+        failed.fold(self.enabled.intersection(covering), ModuleSet::without)
     }
 
     /// Whether a module may be called at `hook`.
@@ -180,7 +185,7 @@ impl RequestModules {
                             self.cascade.responded(id, module.on_failure)
                         }
                         Ok(Answer::Continue | Answer::Defer | Answer::Fail) => {
-                            self.cascade.continued(id)
+                            self.continued(id, &head)
                         }
                         Err(failure) => {
                             if let Some(saved) = saved {
@@ -193,6 +198,19 @@ impl RequestModules {
                 }
             }
         }
+    }
+
+    /// A module has answered that the request continues, perhaps to another target. One that is no
+    /// target is refused once it is judged.
+    fn continued(&mut self, id: ModuleId, head: &Head<'_>) -> Step {
+        if let Head::Request(head) = head
+            && head.target_is_changed()
+            && let Ok(authority) = Authority::parse(head.authority())
+        {
+            let modules = self.callable(authority.host.as_str(), head.path_and_query());
+            return self.cascade.retargeted(id, modules);
+        }
+        self.cascade.continued(id)
     }
 
     /// Calls one module until it does not defer any more.

@@ -56,7 +56,7 @@ fn module_is_called_for_requests_to_its_hosts_alone() {
 }
 
 #[test]
-fn request_sent_to_another_target_passes_the_modules_of_that() {
+fn modules_of_the_new_target_are_called_for_a_request_sent_there() {
     let change = |config: &mut weir_proxy::config::Config| {
         config.modules = vec![
             Module {
@@ -80,4 +80,20 @@ fn request_sent_to_another_target_passes_the_modules_of_that() {
         assert_eq!(hit.head.all("x-received-new"), ["yes"]);
         assert!(hit.head.all("x-received-old").is_empty());
     });
+}
+
+#[test]
+fn module_behind_the_one_that_changes_the_target_sees_the_request_if_it_is_for_the_new_target() {
+    let guard = |name: &str| Module {
+        path: "/new".parse().expect("a path"),
+        ..scripted(name, &[("request-received", "respond 403 no")])
+    };
+    let moved = || scripted("moved", &[("request-received", "path /new")]);
+    let behind = Setup::gateway_with(|config| config.modules = vec![moved(), guard("guard")]);
+    let refused = behind.proxy.client().ask(behind.get("/old"));
+    assert_eq!(refused.status(), 403);
+    // one that stands nearer to the client has seen the target of the client
+    let before = Setup::gateway_with(|config| config.modules = vec![guard("guard"), moved()]);
+    let (passed, _hop) = before.fetch("/old", FRESH);
+    assert_eq!(passed.status(), 200);
 }
