@@ -60,8 +60,8 @@ GET  /metrics              numbers, in the OpenMetrics text format
 GET  /connections          how connections are used: a table, or JSON with ?format=json or Accept: application/json
 GET  /config               the effective configuration, TOML
 GET  /modules              the modules in force: a table, or JSON with ?format=json or Accept: application/json
-POST /modules/NAME/disable requests that begin from now on do without this module
-POST /modules/NAME/enable  and with it again
+POST /modules/NAME/disable do not call this module for new requests
+POST /modules/NAME/enable  call it again
 POST /purge?url=URL        forget the stored responses of a URL; the URL may also be the body
 POST /purge-all            forget all stored responses
 POST /reload               read the configuration file again
@@ -103,8 +103,8 @@ pub trait Control: Send + Sync {
     /// The modules of the configuration in force, in their order.
     fn modules(&self) -> Vec<ModuleReport>;
 
-    /// Enables or disables a module for requests that begin from now on; `false` if there is none
-    /// of this name: answered with 404.
+    /// Enables or disables a module for new requests; `false` if there is none of this name:
+    /// answered with 404.
     fn set_module_enabled(&self, name: &str, enabled: bool) -> bool;
 
     /// The process takes no new work and is about to end.
@@ -272,15 +272,10 @@ async fn connections_report(
     headers: HeaderMap,
 ) -> Response {
     let report = connections::Report::new(&control.metrics());
-    if !wants_json(query.as_deref(), &headers) {
-        return text(StatusCode::OK, report.to_string());
-    }
-    match report.json() {
-        Ok(body) => of_type(StatusCode::OK, "application/json", body),
-        Err(error) => text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("cannot write the report: {error}\n"),
-        ),
+    if wants_json(query.as_deref(), &headers) {
+        json(report.json())
+    } else {
+        text(StatusCode::OK, report.to_string())
     }
 }
 
@@ -303,15 +298,10 @@ async fn modules_report(
     headers: HeaderMap,
 ) -> Response {
     let modules = control.modules();
-    if !wants_json(query.as_deref(), &headers) {
-        return text(StatusCode::OK, modules::table(&modules));
-    }
-    match modules::json(&modules) {
-        Ok(body) => of_type(StatusCode::OK, "application/json", body),
-        Err(error) => text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("cannot write the list: {error}\n"),
-        ),
+    if wants_json(query.as_deref(), &headers) {
+        json(modules::json(&modules))
+    } else {
+        text(StatusCode::OK, modules::table(&modules))
     }
 }
 
@@ -403,6 +393,16 @@ async fn aside<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| error.to_string())
+}
+
+fn json(written: serde_json::Result<String>) -> Response {
+    match written {
+        Ok(body) => of_type(StatusCode::OK, "application/json", body),
+        Err(error) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("cannot write the report: {error}\n"),
+        ),
+    }
 }
 
 fn text(status: StatusCode, body: String) -> Response {

@@ -1,9 +1,10 @@
-//! `weir modules`: which modules a running proxy has, and whether requests pass them.
+//! `weir modules`: which modules a running proxy has, and whether it calls them.
 
 use super::client::Method;
 use super::find::{self, AdminFlags};
 use super::{ask, post};
 use crate::messages::{Failure, give};
+use weir_proxy::config::Module;
 
 /// The flags of `weir modules`.
 #[derive(Debug, clap::Args)]
@@ -23,12 +24,12 @@ pub(crate) struct ModulesFlags {
 /// What is done to modules.
 #[derive(Debug, clap::Subcommand)]
 enum ModuleAction {
-    /// Have requests that begin from now on do without modules, also after a reload
+    /// Stop calling modules for new requests, also after a reload
     ///
-    /// A module that keeps something out does not keep it out while it is disabled. The modules are
-    /// enabled again by `weir modules enable`, and by a restart.
+    /// A module that blocks requests does not block them while it is disabled. `weir modules
+    /// enable` and a restart enable modules again.
     Disable(ModuleNames),
-    /// Have requests that begin from now on pass modules that were disabled
+    /// Call modules again that were disabled
     Enable(ModuleNames),
 }
 
@@ -72,13 +73,8 @@ fn change(names: &ModuleNames, action: &str) -> Result<(), Failure> {
     for name in &names.names {
         let what = format!("cannot {action} `{name}`");
         // it becomes a part of a path
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if name.is_empty() || !name.bytes().all(is_plain) {
-            return Err(Failure::usage(
-                what,
-                "names of modules are made of letters, digits, `-` and `_`",
-            )
-            .hint("`weir modules` lists them"));
+        if let Err(invalid) = Module::check_name("NAME", name) {
+            return Err(Failure::usage(what, invalid).hint("`weir modules` lists the names"));
         }
         let path = format!("/modules/{name}/{action}");
         give(&post(&endpoint, &path, "", &what)?.body)?;

@@ -63,6 +63,23 @@ impl Form for FailurePolicy {
 }
 
 impl Module {
+    /// Refuses what cannot be the name of a module; `key` is where it stands.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with the key, the reason and what to do.
+    pub fn check_name(key: &str, name: &str) -> Result<(), Invalid> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
+            return Err(Invalid::new(
+                key,
+                format!("`{name}` is no name of a module"),
+                format!("use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`"),
+            ));
+        }
+        Ok(())
+    }
+
     pub(super) fn settings() -> Vec<Setting> {
         vec![
             Setting::new::<String>(
@@ -142,15 +159,8 @@ pub(super) fn check(modules: &[Module]) -> Result<(), Invalid> {
     let mut seen = BTreeSet::new();
     for (index, module) in modules.iter().enumerate() {
         let key = |name: &str| format!("module[{index}].{name}");
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let name = &module.name;
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
-            return Err(Invalid::new(
-                key("name"),
-                format!("`{name}` is no name of a module"),
-                format!("use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`"),
-            ));
-        }
+        Module::check_name(&key("name"), name)?;
         if !seen.insert(name) {
             return Err(Invalid::new(
                 key("name"),

@@ -1,7 +1,7 @@
 //! The modules of a configuration.
 
 use super::report::{ModuleReport, ModuleState, hook_names};
-use super::switch::Switch;
+use super::status::ModuleStatus;
 use crate::config::{self, Config, FailurePolicy, Invalid};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct LoadedModule {
     /// The requests that it is called for.
     scope: Scope,
     /// Shared with the module of the same name in former configurations.
-    switch: Arc<Switch>,
+    status: Arc<ModuleStatus>,
     pub(crate) module: Arc<dyn Module>,
     pub(crate) on_failure: FailurePolicy,
     /// How long a call may take.
@@ -57,26 +57,26 @@ impl LoadedModule {
 
     /// A call failed.
     pub(crate) fn count_failure(&self) {
-        self.switch.count_failure();
+        self.status.count_failure();
     }
 
     fn report(&self) -> ModuleReport {
-        let is_resting = self.breaker().is_open();
+        let is_open = self.breaker().is_open();
         let hooks = self.module.hooks();
         ModuleReport {
             name: self.name.clone(),
             kind: self.kind.clone(),
             host: self.scope.host.as_ref().map(ToString::to_string),
             path: self.scope.path_prefix.clone(),
-            state: match (self.switch.is_disabled(), is_resting) {
+            state: match (self.status.is_disabled(), is_open) {
                 (true, _) => ModuleState::Disabled,
-                (false, true) => ModuleState::Resting,
+                (false, true) => ModuleState::BreakerOpen,
                 (false, false) => ModuleState::Enabled,
             },
             on_failure: self.on_failure,
             may_store: self.may_store,
             hooks: hook_names(|hook| hooks.contains(hook)),
-            failures: self.switch.failures(),
+            failures: self.status.failures(),
         }
     }
 }
@@ -127,7 +127,7 @@ impl LoadedModules {
                     host: table.host.as_ref().map(config::HostPattern::pattern),
                     path_prefix: table.path.as_str().to_owned(),
                 },
-                switch: Arc::default(),
+                status: Arc::default(),
                 module,
                 on_failure: table.on_failure,
                 deadline: table.deadline.as_duration(),
@@ -144,12 +144,12 @@ impl LoadedModules {
         self.modules.is_empty()
     }
 
-    /// Takes over what modules of the same names keep.
+    /// Shares the status of modules of the same names in the configuration before.
     pub(crate) fn continuing(mut self, before: &Self) -> Self {
         for module in &mut self.modules {
             let mut former = before.modules.iter();
             if let Some(former) = former.find(|former| former.name == module.name) {
-                module.switch = Arc::clone(&former.switch);
+                module.status = Arc::clone(&former.status);
             }
         }
         self
@@ -163,21 +163,20 @@ impl LoadedModules {
         ids.fold(ModuleSet::NONE, ModuleSet::with)
     }
 
-    /// Those that a request that begins now may pass: all that are not disabled.
+    /// Those that may be called for a new request: all that are not disabled.
     pub(crate) fn enabled(&self) -> ModuleSet {
         let modules = self.modules.iter().enumerate();
-        let enabled = modules.filter(|(_, module)| !module.switch.is_disabled());
+        let enabled = modules.filter(|(_, module)| !module.status.is_disabled());
         let ids = enabled.filter_map(|(index, _)| ModuleId::new(index));
         ids.fold(ModuleSet::NONE, ModuleSet::with)
     }
 
-    /// Enables or disables the module `name` for requests that begin from now on; `false` if there
-    /// is none.
+    /// Enables or disables the module `name` for new requests; `false` if there is none.
     pub(crate) fn set_enabled(&self, name: &str, enabled: bool) -> bool {
         let mut modules = self.modules.iter();
         let module = modules.find(|module| module.name == name);
         module
-            .map(|module| module.switch.set_enabled(enabled))
+            .map(|module| module.status.set_enabled(enabled))
             .is_some()
     }
 

@@ -1,11 +1,11 @@
 //! Modules: what an operator has put into the way of requests and responses (`weir_extend`).
 //!
 //! [`loaded`] are the modules of a configuration, [`request_modules`] what they have of one
-//! request; `exchange::module_calls` has the hooks. [`switch`] is what a module keeps over a
-//! reload, and [`report`] what an operator sees of it. Without modules a request pays for the test
-//! of an empty list.
+//! request; `exchange::module_calls` has the hooks. [`status`] outlives a configuration, and
+//! [`report`] is what an operator sees. Without modules a request pays for the test of an empty
+//! list.
 
 pub(crate) mod loaded;
 pub(crate) mod report;
 pub(crate) mod request_modules;
-pub(crate) mod switch;
+pub(crate) mod status;

@@ -15,7 +15,7 @@ pub struct ModuleReport {
     pub host: Option<String>,
     /// What the path of these requests begins with.
     pub path: String,
-    /// Whether requests that begin now pass it.
+    /// Whether it is called for new requests.
     pub state: ModuleState,
     /// What becomes of a request for which it fails.
     pub on_failure: FailurePolicy,
@@ -27,15 +27,15 @@ pub struct ModuleReport {
     pub failures: u64,
 }
 
-/// Whether requests that begin now pass a module.
+/// Whether a module is called for new requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModuleState {
-    /// They do.
+    /// It is.
     Enabled,
-    /// It failed too often: it is not called, and they are refused or continue without it.
-    Resting,
-    /// An operator has disabled it: they continue without it.
+    /// It is not, as it failed too often: they are refused or continue without it.
+    BreakerOpen,
+    /// It is not, as an operator has disabled it: they continue without it.
     Disabled,
 }
 
@@ -45,7 +45,7 @@ impl ModuleState {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Enabled => "enabled",
-            Self::Resting => "resting",
+            Self::BreakerOpen => "breaker-open",
             Self::Disabled => "disabled",
         }
     }

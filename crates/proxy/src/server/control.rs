@@ -365,8 +365,8 @@ impl Control {
         self.shared.settings.load().modules.reports()
     }
 
-    /// Disables the module `name`, or enables it again, for requests that begin from now on; also
-    /// under later configurations, until the proxy ends. `false` if there is no such module.
+    /// Disables the module `name` for new requests, or enables it again; also under later
+    /// configurations, until the proxy ends. `false` if there is no such module.
     #[must_use]
     pub fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {
         let settings = self.shared.settings.load();

@@ -54,7 +54,7 @@ fn configuration_with_a_module_that_does_not_load_is_refused_and_changes_nothing
 }
 
 #[test]
-fn disabled_module_is_passed_by_until_it_is_enabled_also_over_a_reload() {
+fn disabled_module_is_not_called_until_it_is_enabled_also_after_a_reload() {
     Setup::each(|setup| {
         let sent = [("response-sent", "set X-Sent yes")];
         setup.proxy.reload(|config| {

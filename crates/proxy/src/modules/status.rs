@@ -1,23 +1,23 @@
-//! What a module keeps over a reload.
+//! What is known of a module under every configuration that has it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Whether an operator has disabled a module, and how often it failed. A module of the same name in
-/// the next configuration has the same one: a module that was disabled because it breaks requests
+/// Whether an operator has disabled a module, and how often it failed. Modules of the same name in
+/// one configuration and the next share it: a module that was disabled because it breaks requests
 /// must not come back with a reload that is about something else.
 #[derive(Debug, Default)]
-pub(crate) struct Switch {
+pub(crate) struct ModuleStatus {
     is_disabled: AtomicBool,
     failures: AtomicU64,
 }
 
-impl Switch {
+impl ModuleStatus {
     /// Whether an operator has disabled it.
     pub(crate) fn is_disabled(&self) -> bool {
         self.is_disabled.load(Ordering::Relaxed)
     }
 
-    /// Disables or enables it for requests that begin from now on.
+    /// Disables or enables it for new requests.
     pub(super) fn set_enabled(&self, enabled: bool) {
         self.is_disabled.store(!enabled, Ordering::Relaxed);
     }
