@@ -12,6 +12,16 @@ pub const FIELDS_MAX: usize = 512;
 /// Most bytes of all names and values of a head that modules have changed.
 pub const SECTION_BYTES_MAX: usize = 64 * 1024;
 
+/// Fields that describe content byte by byte.
+const OF_BYTES: [&str; 6] = [
+    "content-length",
+    "accept-ranges",
+    "content-md5",
+    "digest",
+    "content-digest",
+    "repr-digest",
+];
+
 /// Field lines in their order. Names are compared without regard to case, and keep their spelling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
@@ -136,6 +146,23 @@ impl Fields {
         let is_removed = self.lines.len() < before;
         self.is_changed |= is_removed;
         Ok(is_removed)
+    }
+
+    /// Removes what describes content byte by byte, as that is changed: a strong entity tag becomes
+    /// a weak one.
+    pub(crate) fn forget_content(&mut self) {
+        self.lines.retain(|(name, _)| {
+            let name = name.as_str();
+            !OF_BYTES
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        });
+        for (name, value) in &mut self.lines {
+            if identify(name) == Some(Known::ETag) && value.starts_with(b"\"") {
+                *value = [b"W/", &**value].concat().into();
+            }
+        }
+        self.is_changed = true;
     }
 
     /// Whether a line was added, set or removed.

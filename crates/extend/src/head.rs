@@ -1,8 +1,11 @@
 //! The heads of a request and of a response, as a module sees and changes them.
 
+use crate::content::{Transform, TransformError};
 use crate::fields::Fields;
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
+use weir_semantics::ResponseDirectives;
 
 /// Most bytes of a target that a module sets.
 const TARGET_BYTES_MAX: usize = 16 * 1024;
@@ -126,24 +129,93 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// The head of a final response. Its status stays what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     status: u16,
     /// The field lines.
     pub fields: Fields,
+    keeps_content: bool,
+    transform: Option<Box<dyn Transform>>,
+}
+
+impl fmt::Debug for ResponseHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseHead")
+            .field("status", &self.status)
+            .field("fields", &self.fields)
+            .field("is_transformed", &self.transform.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 impl ResponseHead {
     /// The head of a response with this status.
     #[must_use]
     pub const fn new(status: u16, fields: Fields) -> Self {
-        Self { status, fields }
+        Self {
+            status,
+            fields,
+            keeps_content: false,
+            transform: None,
+        }
+    }
+
+    /// The same to a request that has `no-transform`, if `keeps_content`.
+    #[must_use]
+    pub const fn keeping_content(mut self, keeps_content: bool) -> Self {
+        self.keeps_content = keeps_content;
+        self
     }
 
     /// The status code.
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
+    }
+
+    /// Whether [`Self::transform`] is permitted.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check_transform(&self) -> Result<(), TransformError> {
+        let mut directives = ResponseDirectives::default();
+        for value in self.fields.all("cache-control") {
+            directives.add_line(value);
+        }
+        if self.keeps_content || directives.no_transform {
+            return Err(TransformError::NoTransform);
+        }
+        if self.status == 206 {
+            return Err(TransformError::Part);
+        }
+        Ok(())
+    }
+
+    /// Has the content pass `transform`. The fields that describe the content as it was are removed
+    /// (Content-Length, Accept-Ranges, digests), and a strong entity tag becomes a weak one: the
+    /// new content is not the same byte by byte (RFC 9110 §8.8.1). A response without content, such
+    /// as that to a HEAD, has its head changed in the same way. A module that calls this says so by
+    /// [`Module::may_transform`](crate::Module::may_transform).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::check_transform`]; nothing is changed.
+    pub fn transform(&mut self, transform: Box<dyn Transform>) -> Result<(), TransformError> {
+        self.check_transform()?;
+        self.fields.forget_content();
+        self.transform = Some(transform);
+        Ok(())
+    }
+
+    /// Whether the content is to pass a transform.
+    #[must_use]
+    pub const fn is_transformed(&self) -> bool {
+        self.transform.is_some()
+    }
+
+    /// What a module has set by [`Self::transform`] since the last call.
+    pub fn take_transform(&mut self) -> Option<Box<dyn Transform>> {
+        self.transform.take()
     }
 }
 
@@ -180,6 +252,57 @@ mod tests {
             );
             assert!(!head.is_changed());
         }
+    }
+
+    fn response(lines: &[(&'static str, &'static [u8])]) -> ResponseHead {
+        ResponseHead::new(200, Fields::received(lines.iter().copied()))
+    }
+
+    struct Nothing;
+
+    impl Transform for Nothing {
+        fn transform(&mut self, _: &mut crate::Piece<'_>) -> crate::Progress {
+            crate::Progress::Done
+        }
+    }
+
+    #[test]
+    fn changed_content_keeps_no_field_about_its_bytes() {
+        let mut head = response(&[
+            ("ETag", b"\"x\""),
+            ("content-length", b"3"),
+            ("Accept-Ranges", b"bytes"),
+            ("Content-MD5", b"m"),
+            ("Digest", b"d"),
+            ("Content-Digest", b"c"),
+            ("Repr-Digest", b"r"),
+            ("Content-Type", b"text/html"),
+        ]);
+        assert_eq!(head.transform(Box::new(Nothing)), Ok(()));
+        let lines: Vec<_> = head.fields.iter().collect();
+        assert_eq!(
+            lines,
+            [("ETag", &b"W/\"x\""[..]), ("Content-Type", b"text/html")]
+        );
+        assert!(head.fields.is_changed());
+        assert!(head.take_transform().is_some());
+        assert!(head.take_transform().is_none());
+        let mut head = response(&[("ETag", b"W/\"x\"")]);
+        assert_eq!(head.transform(Box::new(Nothing)), Ok(()));
+        assert_eq!(head.fields.get("etag"), Some(&b"W/\"x\""[..]));
+    }
+
+    #[test]
+    fn content_is_kept_where_no_transform_says_so_and_where_it_is_a_part() {
+        let mut head = response(&[("Cache-Control", b"max-age=1, no-transform")]);
+        let refused = head.transform(Box::new(Nothing));
+        assert_eq!(refused, Err(TransformError::NoTransform));
+        let mut head = response(&[("ETag", b"\"x\"")]).keeping_content(true);
+        let refused = head.transform(Box::new(Nothing));
+        assert_eq!(refused, Err(TransformError::NoTransform));
+        assert!(!head.fields.is_changed() && head.take_transform().is_none());
+        let part = ResponseHead::new(206, Fields::default()).transform(Box::new(Nothing));
+        assert_eq!(part, Err(TransformError::Part));
     }
 
     #[test]

@@ -10,11 +10,16 @@
 //! A module sees heads as they are received, and changes them by the methods of [`Fields`]: what
 //! would change the framing of a message, or forge the path that it took, is refused there. The
 //! proxy judges a changed head as if it had been received so.
+//!
+//! At the heads of a response a module may have the content pass a [`Transform`]
+//! ([`ResponseHead::transform`]): from the next hop before it is judged and stored, or to one
+//! client.
 
 extern crate alloc;
 
 mod answer;
 mod call;
+mod content;
 mod fields;
 mod head;
 mod hook;
@@ -23,6 +28,7 @@ mod options;
 
 pub use answer::{Answer, LocalResponse, StatusError};
 pub use call::{Call, ListenerMode};
+pub use content::{PIECE_BYTES_MAX, Piece, Progress, Transform, TransformError};
 pub use fields::{FIELDS_MAX, FieldError, Fields, SECTION_BYTES_MAX};
 pub use head::{RequestHead, ResponseHead, TargetError};
 pub use hook::{Hook, Hooks};

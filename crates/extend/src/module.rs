@@ -29,6 +29,13 @@ pub trait Module: Send + Sync {
     /// The hooks that it is called at. They do not change.
     fn hooks(&self) -> Hooks;
 
+    /// Whether it may change the content of responses by
+    /// [`ResponseHead::transform`]. Ranges are not requested then: a part of what a module changes
+    /// can only be had from the whole.
+    fn may_transform(&self) -> bool {
+        false
+    }
+
     /// Begins a request. The exchange stays on the thread that serves the request.
     fn begin(&self) -> Box<dyn Exchange>;
 }

@@ -30,6 +30,7 @@ pub mod client;
 pub mod clock;
 mod deadline;
 mod descriptors;
+pub mod filter;
 pub mod flow;
 pub mod http;
 mod local_address;

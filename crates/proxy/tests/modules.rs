@@ -6,6 +6,8 @@ mod support;
 mod answers;
 #[path = "modules/changes.rs"]
 mod changes;
+#[path = "modules/content.rs"]
+mod content;
 #[path = "modules/failures.rs"]
 mod failures;
 #[path = "modules/reload.rs"]

@@ -65,7 +65,7 @@ impl<'c> ClientStream<'c> {
         let response = Http1Response::new(socket, http11, is_persistent);
         Self {
             content: RequestContent::Http1(content),
-            response: ResponseSender::Http1(response),
+            response: ResponseSender::http1(response),
             deadline,
             next_hops,
         }
@@ -81,7 +81,7 @@ impl<'c> ClientStream<'c> {
     ) -> Self {
         Self {
             content: RequestContent::Double(stream.content()),
-            response: ResponseSender::Double(stream.response()),
+            response: ResponseSender::double(stream.response()),
             deadline,
             next_hops,
         }

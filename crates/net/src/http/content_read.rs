@@ -31,4 +31,6 @@ pub enum ContentCut {
     Reset,
     /// It ended it before the content was whole.
     ClosedEarly,
+    /// The filter of the content has failed.
+    Filter,
 }

@@ -16,10 +16,13 @@
 /// Calls a method of the kind that a half of a stream is of.
 macro_rules! of_kind {
     ($half:ident, $kind:ident => $call:expr) => {
+        of_kind!(Self of $half, $kind => $call)
+    };
+    ($kinds:ident of $half:expr, $kind:ident => $call:expr) => {
         match $half {
-            Self::Http1($kind) => $call,
+            $kinds::Http1($kind) => $call,
             #[cfg(feature = "multiplexed-double")]
-            Self::Double($kind) => $call,
+            $kinds::Double($kind) => $call,
         }
     };
 }

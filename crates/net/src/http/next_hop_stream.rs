@@ -5,7 +5,8 @@ use super::double::DoubleExchange;
 use super::http1::Http1NextHop;
 use super::next_hop_facts::NextHopFacts;
 use super::request_sender::RequestSender;
-use super::response_receiver::ResponseReceiver;
+use super::response_receiver::{self, ResponseReceiver};
+use crate::filter::ReceivedFilter;
 use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, obtain};
 use crate::workers::Worker;
 use std::net::IpAddr;
@@ -15,7 +16,13 @@ use weir_measure::Counters;
 
 /// One request to a next hop, and the response to it. Dropping it before the response is whole
 /// stops the response.
-pub enum NextHopStream {
+pub struct NextHopStream {
+    kind: Kind,
+    /// What the content of the response passes.
+    filter: Option<Box<ReceivedFilter>>,
+}
+
+enum Kind {
     /// On an HTTP/1.1 connection, which it has for itself.
     Http1(Box<Http1NextHop>),
     /// Of the test double.
@@ -37,7 +44,7 @@ impl NextHopStream {
     ) -> Result<Self, ConnectFailure> {
         #[cfg(feature = "multiplexed-double")]
         if let Some(double) = super::double::at(&destination.hop) {
-            return Ok(Self::Double(double.open().owned()));
+            return Ok(Self::of(Kind::Double(double.open().owned())));
         }
         let connection = obtain(worker, rules, destination, fresh).await?;
         Ok(Self::http1(connection))
@@ -46,43 +53,51 @@ impl NextHopStream {
     /// The stream of a request on an HTTP/1.1 connection.
     #[must_use]
     pub fn http1(connection: Connection) -> Self {
-        Self::Http1(Box::new(Http1NextHop::new(connection)))
+        Self::of(Kind::Http1(Box::new(Http1NextHop::new(connection))))
+    }
+
+    const fn of(kind: Kind) -> Self {
+        Self { kind, filter: None }
     }
 
     /// What is known of its connection.
     #[must_use]
     pub fn facts(&self) -> NextHopFacts<'_> {
-        match self {
-            Self::Http1(stream) => stream.facts(),
+        match &self.kind {
+            Kind::Http1(stream) => stream.facts(),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(stream) => stream.facts(),
+            Kind::Double(stream) => stream.facts(),
         }
     }
 
     /// Counts that it carries a request of the client at `client`.
     pub fn count_request(&mut self, counters: &Counters, client: IpAddr) {
-        match self {
-            Self::Http1(stream) => stream.count_request(counters, client),
+        match &mut self.kind {
+            Kind::Http1(stream) => stream.count_request(counters, client),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(stream) => stream.count_request(counters, client),
+            Kind::Double(stream) => stream.count_request(counters, client),
         }
     }
 
     /// Its two halves, which are used at once.
     pub fn split(&mut self) -> (RequestSender<'_>, ResponseReceiver<'_>) {
-        match self {
-            Self::Http1(stream) => {
+        match &mut self.kind {
+            Kind::Http1(stream) => {
                 let (request, response) = stream.split();
+                let response = response_receiver::Kind::Http1(response);
                 (
                     RequestSender::Http1(request),
-                    ResponseReceiver::Http1(response),
+                    ResponseReceiver::new(response, &mut self.filter),
                 )
             }
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(stream) => (
-                RequestSender::Double(stream.half()),
-                ResponseReceiver::Double(stream.half()),
-            ),
+            Kind::Double(stream) => {
+                let response = response_receiver::Kind::Double(stream.half());
+                (
+                    RequestSender::Double(stream.half()),
+                    ResponseReceiver::new(response, &mut self.filter),
+                )
+            }
         }
     }
 
@@ -95,38 +110,38 @@ impl NextHopStream {
     /// and a response which are whole, and a next hop that was not offered more than
     /// `offered_bytes_max` of the next response. Whether it was.
     pub fn release(self, worker: &Worker, offered_bytes_max: u64) -> bool {
-        match self {
-            Self::Http1(stream) => stream.release(worker, offered_bytes_max),
+        match self.kind {
+            Kind::Http1(stream) => stream.release(worker, offered_bytes_max),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => true,
+            Kind::Double(_) => true,
         }
     }
 
     /// Gives its connection back, on which nothing was sent.
     pub fn release_unused(self, worker: &Worker) {
-        match self {
-            Self::Http1(stream) => stream.release_unused(worker),
+        match self.kind {
+            Kind::Http1(stream) => stream.release_unused(worker),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => {}
+            Kind::Double(_) => {}
         }
     }
 
     /// Its connection is not used for HTTP any more: it counts as a tunnel, and is not pooled.
     /// Returns the bytes received behind the head.
     pub fn become_tunnel(&mut self) -> Vec<u8> {
-        match self {
-            Self::Http1(stream) => stream.become_tunnel(),
+        match &mut self.kind {
+            Kind::Http1(stream) => stream.become_tunnel(),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => Vec::new(),
+            Kind::Double(_) => Vec::new(),
         }
     }
 
     /// The connection, if the stream has one for itself.
     pub(super) fn socket(&self) -> Option<&TcpStream> {
-        match self {
-            Self::Http1(stream) => Some(stream.socket()),
+        match &self.kind {
+            Kind::Http1(stream) => Some(stream.socket()),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => None,
+            Kind::Double(_) => None,
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct ReceivedHead<'s, 'a> {
     pub is_persistent: bool,
     consumed: usize,
     is_repaired: bool,
+    /// How the content is framed, if `length` does not say that.
+    framing: Option<BodyLength>,
 }
 
 /// The facts of an accepted head that the stream needs.
@@ -79,6 +81,7 @@ impl ReceivedBytes {
             is_persistent: !repairs.any() && is_persistent(&head, length),
             consumed,
             is_repaired: repairs.any(),
+            framing: None,
         }))
     }
 }
@@ -96,6 +99,19 @@ fn is_persistent(head: &ResponseHead<'_, '_>, length: Result<BodyLength, Framing
 pub struct FormerHead {
     has_mixed_line_ends: bool,
     is_repaired: bool,
+    is_persistent: bool,
+    /// How the content is framed, if it is changed as it is received.
+    framing: Option<BodyLength>,
+}
+
+impl FormerHead {
+    /// The same for content that was framed as `length` says and passes a filter: for what uses it
+    /// its length is not known.
+    #[must_use]
+    pub const fn with_content_of(mut self, length: BodyLength) -> Self {
+        self.framing = Some(length);
+        self
+    }
 }
 
 impl ReceivedHead<'_, '_> {
@@ -111,18 +127,27 @@ impl ReceivedHead<'_, '_> {
         FormerHead {
             has_mixed_line_ends: self.has_mixed_line_ends,
             is_repaired: self.is_repaired,
+            is_persistent: self.is_persistent,
+            framing: None,
         }
     }
 
     /// The same in the place of a head that was found so: what was wrong with that is not healed.
     #[must_use]
-    pub const fn in_place_of(self, former: FormerHead) -> Self {
-        Self {
+    pub fn in_place_of(self, former: FormerHead) -> Self {
+        let mut same = Self {
             has_mixed_line_ends: self.has_mixed_line_ends || former.has_mixed_line_ends,
             is_repaired: self.is_repaired || former.is_repaired,
             is_persistent: self.is_persistent && !former.is_repaired,
             ..self
+        };
+        if let Some(framing) = former.framing {
+            same.length = Ok(BodyLength::Chunked);
+            same.framing = Some(framing);
+            same.buffered.length = framing;
+            same.is_persistent = former.is_persistent;
         }
+        same
     }
 
     /// The facts of it that the stream needs.
@@ -132,7 +157,10 @@ impl ReceivedHead<'_, '_> {
             consumed: self.consumed,
             is_repaired: self.is_repaired,
             is_persistent: self.is_persistent,
-            length: self.length.ok().filter(|_| self.head.status >= 200),
+            length: self
+                .framing
+                .or(self.length.ok())
+                .filter(|_| self.head.status >= 200),
         }
     }
 }

@@ -1,17 +1,24 @@
 //! A response as it is received from the next hop.
 
-use super::content_read::{ContentCut, ContentRead};
+use super::content_read::{ContentCut, ContentEnd, ContentRead};
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Reception;
 use super::received_head::{AcceptedHead, ReceivedBytes};
+use crate::filter::ContentFilter;
+use crate::filter::ReceivedFilter;
 use std::io;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll};
 use weir_wire::HeadLimits;
 
 /// Receives one response: interim heads, the final head, content, trailers.
-pub enum ResponseReceiver<'a> {
+pub struct ResponseReceiver<'a> {
+    kind: Kind<'a>,
+    filter: &'a mut Option<Box<ReceivedFilter>>,
+}
+
+pub(super) enum Kind<'a> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Reception<'a>),
     /// Of the test double.
@@ -19,7 +26,18 @@ pub enum ResponseReceiver<'a> {
     Double(DoubleExchange),
 }
 
-impl ResponseReceiver<'_> {
+impl<'a> ResponseReceiver<'a> {
+    pub(super) const fn new(kind: Kind<'a>, filter: &'a mut Option<Box<ReceivedFilter>>) -> Self {
+        Self { kind, filter }
+    }
+
+    /// Has the content pass `filter`. To be called once the final head was received, and before any
+    /// content is taken. What is reported as received is what came from the next hop; there is no
+    /// trailer section.
+    pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>) {
+        *self.filter = Some(Box::new(ReceivedFilter::new(filter)));
+    }
+
     /// Receives once, while there is no final head; `scratch` is memory to read into. Returns the
     /// bytes received, 0 at the end of the connection.
     ///
@@ -31,40 +49,51 @@ impl ResponseReceiver<'_> {
         cx: &mut Context<'_>,
         scratch: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        of_kind!(self, response => response.poll_receive_head(cx, scratch))
+        of_kind!(Kind of &mut self.kind, response => response.poll_receive_head(cx, scratch))
     }
 
     /// Whether anything was received and not used.
     #[must_use]
     pub fn has_received(&self) -> bool {
-        of_kind!(self, response => response.has_received())
+        of_kind!(Kind of &self.kind, response => response.has_received())
     }
 
     /// Whether there may be a whole head that was not there before.
     pub fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {
-        of_kind!(self, response => response.is_worth_reading(limits))
+        of_kind!(Kind of &mut self.kind, response => response.is_worth_reading(limits))
     }
 
     /// Lends what was received, to look for a head in it.
     pub fn take_received(&mut self) -> ReceivedBytes {
-        of_kind!(self, response => response.take_received())
+        of_kind!(Kind of &mut self.kind, response => response.take_received())
     }
 
     /// Takes it back: there was no head in it, or one that was `accepted`. Behind a final head
     /// comes content.
     pub fn return_received(&mut self, received: ReceivedBytes, accepted: Option<AcceptedHead>) {
-        of_kind!(self, response => response.return_received(received, accepted));
+        of_kind!(Kind of &mut self.kind, response => response.return_received(received, accepted));
     }
 
     /// Bytes received with the head and not used, framing included.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
-        of_kind!(self, response => response.buffered_bytes())
+        of_kind!(Kind of &self.kind, response => response.buffered_bytes())
     }
 
     /// Passes the content that was received with the head to `take`, until that breaks.
     pub fn take_buffered(&mut self, take: impl FnMut(&[u8]) -> ControlFlow<()>) -> ContentRead {
-        of_kind!(self, response => response.take_buffered(take))
+        match self.filter {
+            None => of_kind!(Kind of &mut self.kind, response => response.take_buffered(take)),
+            Some(filter) => {
+                let keep = |content: &[u8]| {
+                    filter.keep(content);
+                    ControlFlow::Continue(())
+                };
+                let read =
+                    of_kind!(Kind of &mut self.kind, response => response.take_buffered(keep));
+                filter.note(read)
+            }
+        }
     }
 
     /// Receives once, at most as many bytes as `scratch` has, and gives the content to `take`.
@@ -78,31 +107,66 @@ impl ResponseReceiver<'_> {
         scratch: &mut [u8],
         take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Poll<Result<ContentRead, ContentCut>> {
-        of_kind!(self, response => response.poll_content(cx, scratch, take))
+        match self.filter {
+            None => {
+                of_kind!(Kind of &mut self.kind, response => response.poll_content(cx, scratch, take))
+            }
+            Some(filter) => self.kind.poll_filtered(filter, cx, scratch, take),
+        }
     }
 
     /// The trailer section, as field lines with CRLF; empty before the end.
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
-        of_kind!(self, response => response.trailers())
+        match self.filter {
+            None => of_kind!(Kind of &self.kind, response => response.trailers()),
+            Some(_) => &[],
+        }
     }
 
     /// Begins to bound how much of the response may be under way; `base` is the window at rest. The
     /// round trip, microseconds; 0 if it is not known.
     pub fn begin_window(&mut self, base: u32) -> u32 {
-        of_kind!(self, response => response.begin_window(base))
+        of_kind!(Kind of &mut self.kind, response => response.begin_window(base))
     }
 
     /// Permits the next hop to send so many bytes that are not received yet; `None` leaves that to
     /// the connection. `remaining` is how many bytes of the response are still to be received, if
     /// that is known. Only after [`Self::begin_window`].
     pub fn set_window(&mut self, window: Option<u32>, remaining: Option<u64>) {
-        of_kind!(self, response => response.set_window(window, remaining));
+        of_kind!(Kind of &mut self.kind, response => response.set_window(window, remaining));
     }
 
     /// Looks again at what is measured; the round trip, microseconds, if it is known. Only after
     /// [`Self::begin_window`].
     pub fn measure_round_trip(&mut self) -> Option<u32> {
-        of_kind!(self, response => response.measure_round_trip())
+        of_kind!(Kind of &mut self.kind, response => response.measure_round_trip())
+    }
+}
+
+impl Kind<'_> {
+    /// Receives once, if the filter needs content; else has it put out what it can.
+    fn poll_filtered(
+        &mut self,
+        filter: &mut ReceivedFilter,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Poll<Result<ContentRead, ContentCut>> {
+        if !filter.needs_content() {
+            let put = filter.poll_put(cx, scratch.len(), take);
+            // nothing was put out, and nothing more comes of what was received
+            let is_idle = matches!(&put, Poll::Ready(Ok(read)) if read.end == ContentEnd::More)
+                && filter.needs_content();
+            if !is_idle {
+                return put;
+            }
+        }
+        let keep = |_: &mut Context<'_>, content: &[u8]| {
+            filter.keep(content);
+            ControlFlow::Continue(())
+        };
+        let read = of_kind!(Kind of self, response => response.poll_content(cx, scratch, keep));
+        read.map_ok(|read| filter.note(read))
     }
 }

@@ -5,13 +5,19 @@ use super::disconnect::{Disconnect, DisconnectSource};
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleResponse;
 use super::http1::Http1Response;
+use crate::filter::{ContentFilter, Filtering};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Sends the response to one request: interim heads, the final head, content, trailers.
-pub enum ResponseSender<'c> {
+pub struct ResponseSender<'c> {
+    kind: Kind<'c>,
+    filtering: Option<Box<Filtering>>,
+}
+
+enum Kind<'c> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Response<'c>),
     /// Of the test double.
@@ -20,16 +26,38 @@ pub enum ResponseSender<'c> {
 }
 
 impl<'c> ResponseSender<'c> {
+    pub(super) const fn http1(response: Http1Response<'c>) -> Self {
+        Self {
+            kind: Kind::Http1(response),
+            filtering: None,
+        }
+    }
+
+    #[cfg(feature = "multiplexed-double")]
+    pub(super) const fn double(response: DoubleResponse) -> Self {
+        Self {
+            kind: Kind::Double(response),
+            filtering: None,
+        }
+    }
+
+    /// Has the content of the final response pass `filter`. To be called before [`Self::begin`],
+    /// which is to be told that the length is not known. Bytes that are offered count as accepted
+    /// once the filter has taken them; there is no trailer section.
+    pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>) {
+        self.filtering = Some(Box::new(Filtering::new(filter)));
+    }
+
     /// Queues the complete head of an interim response (RFC 9110 §15.2), if the client understands
     /// them.
     pub fn push_interim(&mut self, head: &[u8]) {
-        of_kind!(self, response => response.push_interim(head));
+        of_kind!(Kind of &mut self.kind, response => response.push_interim(head));
     }
 
     /// Queues the final head: `head` is a status line and end-to-end fields, each with CRLF. The
     /// head as it is sent, complete: with the fields of the connection where it has some.
     pub fn begin(&mut self, head: Vec<u8>, content: ContentForm) -> &[u8] {
-        of_kind!(self, response => response.begin(head, content))
+        of_kind!(Kind of &mut self.kind, response => response.begin(head, content))
     }
 
     /// Sends what is queued, then of `content` as much as the client has room for. The caller
@@ -49,16 +77,24 @@ impl<'c> ResponseSender<'c> {
         content: &[&[u8]],
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
-        of_kind!(self, response => response.poll_send(cx, content, end))
+        match &mut self.filtering {
+            None => {
+                of_kind!(Kind of &mut self.kind, response => response.poll_send(cx, content, end))
+            }
+            Some(filtering) => self.kind.poll_send_filtered(filtering, cx, content, end),
+        }
     }
 
     /// Whether content can leave by [`Self::poll_send_file`].
     #[must_use]
     pub fn can_send_file(&self) -> bool {
-        match self {
-            Self::Http1(response) => response.can_send_file(),
+        if self.filtering.is_some() {
+            return false;
+        }
+        match &self.kind {
+            Kind::Http1(response) => response.can_send_file(),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => false,
+            Kind::Double(_) => false,
         }
     }
 
@@ -76,85 +112,92 @@ impl<'c> ResponseSender<'c> {
         offset: u64,
         length: u64,
     ) -> Poll<io::Result<usize>> {
-        match self {
-            Self::Http1(response) => response.poll_send_file(cx, file, offset, length),
+        match &mut self.kind {
+            Kind::Http1(response) => response.poll_send_file(cx, file, offset, length),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+            Kind::Double(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
     }
 
     /// Bounds the bytes that are accepted and not yet sent to the client: the read-ahead on this
     /// side. `None`, the initial value: no bound but the kernel's.
     pub fn set_unsent_limit(&mut self, bytes: Option<u32>) {
-        of_kind!(self, response => response.set_unsent_limit(bytes));
+        of_kind!(Kind of &mut self.kind, response => response.set_unsent_limit(bytes));
     }
 
     /// The round trip to the client, microseconds; `None` if it is not known.
     #[must_use]
     pub fn round_trip_us(&self) -> Option<u32> {
-        of_kind!(self, response => response.round_trip_us())
+        of_kind!(Kind of &self.kind, response => response.round_trip_us())
     }
 
     /// Bytes that were taken and the client has not acknowledged, sent or not; `None` if that is
     /// not known.
     #[must_use]
     pub fn unacknowledged_bytes(&self) -> Option<u32> {
-        of_kind!(self, response => response.unacknowledged_bytes())
+        of_kind!(Kind of &self.kind, response => response.unacknowledged_bytes())
     }
 
     /// This is the last request of the client on the connection; the head says so, if it is not
     /// sent yet. Other streams of the connection are not affected.
     pub fn close_after(&mut self) {
-        match self {
-            Self::Http1(response) => response.close_after(),
+        match &mut self.kind {
+            Kind::Http1(response) => response.close_after(),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => {}
+            Kind::Double(_) => {}
         }
     }
 
     /// Whether the connection can be used again after the complete response, by its head.
     #[must_use]
     pub fn is_persistent(&self) -> bool {
-        match self {
-            Self::Http1(response) => response.is_persistent(),
+        match &self.kind {
+            Kind::Http1(response) => response.is_persistent(),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => true,
+            Kind::Double(_) => true,
         }
     }
 
     /// Whether something is queued: a head, or framing.
     #[must_use]
     pub fn has_queued(&self) -> bool {
-        of_kind!(self, response => response.has_queued())
+        let is_filtered = |filtering: &Filtering| !filtering.rest().is_empty();
+        self.filtering.as_deref().is_some_and(is_filtered)
+            || of_kind!(Kind of &self.kind, response => response.has_queued())
     }
 
     /// Whether a final head was queued.
     #[must_use]
     pub fn is_begun(&self) -> bool {
-        of_kind!(self, response => response.is_begun())
+        of_kind!(Kind of &self.kind, response => response.is_begun())
     }
 
     /// Whether all of the response, its end included, is sent.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        of_kind!(self, response => response.is_complete())
+        of_kind!(Kind of &self.kind, response => response.is_complete())
     }
 
-    /// Takes the final head back, if nothing of it was sent: another one may be queued then.
+    /// Takes the final head back, if nothing of it was sent: another one may be queued then, for
+    /// content without a filter.
     /// Returns whether it did.
     pub fn retract(&mut self) -> bool {
-        of_kind!(self, response => response.retract())
+        let is_taken_back = of_kind!(Kind of &mut self.kind, response => response.retract());
+        if is_taken_back {
+            self.filtering = None;
+        }
+        is_taken_back
     }
 
     /// Ends a response that is not whole, so that the client cannot take it for a whole one.
     pub fn abort(&mut self) {
-        of_kind!(self, response => response.abort());
+        of_kind!(Kind of &mut self.kind, response => response.abort());
     }
 
     /// Bytes sent, heads and framing included.
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {
-        of_kind!(self, response => response.sent_bytes())
+        of_kind!(Kind of &self.kind, response => response.sent_bytes())
     }
 
     /// Waits for the client's disconnect while nothing is sent to it. A client that has closed its
@@ -167,10 +210,55 @@ impl<'c> ResponseSender<'c> {
     /// The source of the client's disconnect.
     #[must_use]
     pub fn disconnect_source(&self) -> DisconnectSource<'c> {
-        match self {
-            Self::Http1(response) => DisconnectSource::Http1(response.socket()),
+        match &self.kind {
+            Kind::Http1(response) => DisconnectSource::Http1(response.socket()),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(response) => DisconnectSource::Double(response.clone()),
+            Kind::Double(response) => DisconnectSource::Double(response.clone()),
+        }
+    }
+}
+
+impl Kind<'_> {
+    /// As [`ResponseSender::poll_send`], through a filter. The filter works first: as long as it
+    /// puts out nothing, the head can be taken back.
+    fn poll_send_filtered(
+        &mut self,
+        filtering: &mut Filtering,
+        cx: &mut Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            if filtering.rest().is_empty() && !filtering.is_whole() {
+                let mut pieces = content.iter().filter(|piece| !piece.is_empty());
+                let input = match pieces.next() {
+                    Some(piece) => Some(*piece),
+                    None => end.is_none().then_some(&[][..]),
+                };
+                let taken = ready!(filtering.poll_fill(cx, input)).map_err(io::Error::other)?;
+                if taken > 0 {
+                    return Poll::Ready(Ok(taken));
+                }
+            }
+            if filtering.rest().is_empty() && !filtering.is_whole() {
+                while of_kind!(Kind of self, response => response.has_queued()) {
+                    ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[], None)))?;
+                }
+                return Poll::Ready(Ok(0));
+            }
+            let end = filtering.is_whole().then_some(&[][..]);
+            while !filtering.rest().is_empty()
+                || end.is_some() && !of_kind!(Kind of self, response => response.is_complete())
+            {
+                let rest = filtering.rest();
+                let sent = ready!(
+                    of_kind!(Kind of self, response => response.poll_send(cx, &[rest], end))
+                )?;
+                filtering.advance(sent);
+            }
+            if filtering.is_whole() {
+                return Poll::Ready(Ok(content.iter().map(|piece| piece.len()).sum()));
+            }
         }
     }
 }

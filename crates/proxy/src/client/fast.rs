@@ -23,7 +23,6 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_extend::Hook;
 use weir_net::http::write_connection;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
@@ -204,7 +203,7 @@ fn leave(
             let request = Request::new(&received, head);
             let settings = receiver.settings;
             let is_hooked = settings.hooks.phases().begin_before(Phase::Choose);
-            if is_hooked || !settings.modules.hooked(Hook::RequestReceived).is_empty() {
+            if is_hooked || settings.modules.may_change_requests() {
                 let tx = Transaction::new(received.facts, receiver.worker.now());
                 (request, (tx, Plan::Judge, Digest::default()))
             } else {

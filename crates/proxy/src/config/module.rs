@@ -4,6 +4,7 @@ use crate::config::route::{HostPattern, PathPrefix};
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
 use crate::config::value::Form;
+use crate::config::values::byte_size::ByteSize;
 use crate::config::values::module_option::ModuleOption;
 use crate::config::values::span::Span;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct Module {
     /// How long a request may wait for what it deferred for.
     #[serde(default = "wait")]
     pub wait: Span,
+    /// How much content it may leave for a later call.
+    #[serde(default = "hold")]
+    pub hold: ByteSize,
     /// Whether it may have a response stored that the rules would not store.
     #[serde(default)]
     pub may_store: bool,
@@ -48,6 +52,13 @@ const fn deadline() -> Span {
 const fn wait() -> Span {
     Span::from_secs(5)
 }
+
+const fn hold() -> ByteSize {
+    ByteSize::from_kib(256)
+}
+
+/// The least and the most content that a module may hold.
+const HOLDS: [ByteSize; 2] = [ByteSize::from_bytes(0), ByteSize::from_mib(64)];
 
 /// The shortest and the longest time for one call.
 const DEADLINES: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
@@ -131,6 +142,15 @@ impl Module {
             )
             .by_default(&wait())
             .within(&WAITS[0], &WAITS[1]),
+            Setting::new::<ByteSize>(
+                "module[].hold",
+                &[
+                    "How much content of one message the module may leave for a later call, for each message that it changes.",
+                    "If it leaves more, it fails.",
+                ],
+            )
+            .by_default(&hold())
+            .within(&HOLDS[0], &HOLDS[1]),
             Setting::new::<bool>(
                 "module[].may_store",
                 &[
@@ -174,6 +194,7 @@ pub(super) fn check(modules: &[Module]) -> Result<(), Invalid> {
             &DEADLINES[0],
             &DEADLINES[1],
         )?;
+        check_range(&key("hold"), &module.hold, &HOLDS[0], &HOLDS[1])?;
         check_range(&key("wait"), &module.wait, &WAITS[0], &WAITS[1])?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
+use crate::modules::module_content::ModuleContent;
 use crate::modules::request_modules::{Head, HookCall, HookResult, ModuleRefusal, RequestModules};
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
@@ -42,7 +43,10 @@ pub(crate) enum Received {
 
 /// Calls the modules for a request head that has come.
 pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
-    let Some(modules) = take(exchange, Hook::RequestReceived) else {
+    let is_called = |modules: &mut Box<RequestModules>| {
+        modules.is_hooked(Hook::RequestReceived) || modules.may_transform()
+    };
+    let Some(modules) = exchange.modules.take_if(is_called) else {
         return Received::Unchanged;
     };
     let request = exchange.request.clone();
@@ -61,6 +65,9 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
         Head::Request(&mut head),
     )
     .await;
+    if may_transform(exchange) {
+        forget_range(&mut head);
+    }
     match result {
         HookResult::Respond(response) => Received::Answered(Plan::Module(Box::new(response))),
         HookResult::Refuse(refusal) => {
@@ -80,6 +87,15 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
                 has_host,
             }))
         }
+    }
+}
+
+/// A part of what a module changes can only be had from the whole, which a client that requests a
+/// range takes, too (RFC 9110 §14.2).
+fn forget_range(head: &mut RequestHead) {
+    for name in ["Range", "If-Range"] {
+        let removed = head.fields.remove(name);
+        debug_assert!(removed.is_ok(), "{name}: {removed:?}");
     }
 }
 
@@ -134,8 +150,16 @@ pub(crate) async fn request_sent(
     Ok(out)
 }
 
-/// The head of a final response that has come from the next hop, as it is to be judged; `None` if
-/// no module changed it.
+/// What modules made of the head of a final response.
+#[derive(Default)]
+pub(crate) struct ChangedResponse {
+    /// The head; `None` if they left it as it was.
+    pub(crate) head: Option<Vec<u8>>,
+    /// What the content has to pass.
+    pub(crate) content: Option<Box<ModuleContent>>,
+}
+
+/// The head of a final response that has come from the next hop, as it is to be judged.
 ///
 /// # Errors
 ///
@@ -144,12 +168,12 @@ pub(crate) async fn response_received(
     exchange: &mut RequestState,
     (version, status, reason): (Version, u16, &str),
     lines: &[FieldLine<'_>],
-) -> Result<Option<Vec<u8>>, ModuleAnswer> {
+) -> Result<ChangedResponse, ModuleAnswer> {
     let Some(modules) = take(exchange, Hook::ResponseReceived) else {
-        return Ok(None);
+        return Ok(ChangedResponse::default());
     };
     let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
-    let mut head = ResponseHead::new(status, fields);
+    let mut head = response_head(exchange, status, fields);
     let result = run(
         exchange,
         modules,
@@ -158,23 +182,30 @@ pub(crate) async fn response_received(
     )
     .await;
     ModuleAnswer::of(result)?;
+    let content = take_content(exchange);
     if !head.fields.is_changed() {
-        return Ok(None);
+        return Ok(ChangedResponse::default());
     }
     let may_store = may_store(exchange, Hook::ResponseReceived);
     let targeted = exchange.settings.targeted(exchange.request.mode);
-    if !may_store && decides_storing_differently(lines, &head.fields, targeted) {
+    if content.is_some() {
+        // changed content would outlive the configuration that it was changed by
+        exchange.tx.forbid_storing();
+    } else if !may_store && decides_storing_differently(lines, &head.fields, targeted) {
         exchange.tx.forbid_storing();
     }
     let mut out = Vec::with_capacity(1024);
     write::status_line(&mut out, version, status, reason);
     write_fields(&head.fields, &mut out);
     write::end_of_head(&mut out);
-    Ok(Some(out))
+    Ok(ChangedResponse {
+        head: Some(out),
+        content,
+    })
 }
 
-/// The head of a final response that was made for the client: a status line and fields, as modules
-/// have it sent.
+/// The head of a final response that was made for the client, as modules have it sent: a status
+/// line and fields.
 ///
 /// # Errors
 ///
@@ -183,15 +214,15 @@ pub(crate) async fn response_sent(
     exchange: &mut RequestState,
     status: u16,
     made: Vec<u8>,
-) -> Result<Vec<u8>, ModuleRefusal> {
+) -> Result<(Vec<u8>, Option<Box<ModuleContent>>), ModuleRefusal> {
     let Some(modules) = take(exchange, Hook::ResponseSent) else {
-        return Ok(made);
+        return Ok((made, None));
     };
     let Some((line, fields)) = read_made(&made) else {
         exchange.modules = Some(modules);
-        return Ok(made);
+        return Ok((made, None));
     };
-    let mut head = ResponseHead::new(status, fields);
+    let mut head = response_head(exchange, status, fields);
     let result = run(
         exchange,
         modules,
@@ -202,12 +233,24 @@ pub(crate) async fn response_sent(
     if let HookResult::Refuse(refusal) = result {
         return Err(refusal);
     }
+    let content = take_content(exchange);
     if !head.fields.is_changed() {
-        return Ok(made);
+        return Ok((made, None));
     }
     let mut out = line.to_vec();
     write_fields(&head.fields, &mut out);
-    Ok(out)
+    Ok((out, content))
+}
+
+fn response_head(exchange: &RequestState, status: u16, fields: Fields) -> ResponseHead {
+    let directives = &exchange.tx.request().directives;
+    ResponseHead::new(status, fields).keeping_content(directives.no_transform)
+}
+
+fn take_content(exchange: &mut RequestState) -> Option<Box<ModuleContent>> {
+    let worker = Rc::clone(&exchange.worker);
+    let modules = exchange.modules.as_mut()?;
+    modules.take_content(worker.shared.common_counters(), worker.shared.clock())
 }
 
 /// Calls the modules for an exchange that is over.
@@ -241,6 +284,11 @@ impl ModuleAnswer {
 /// The modules' part of the request, if one may be called at `hook`.
 fn take(exchange: &mut RequestState, hook: Hook) -> Option<Box<RequestModules>> {
     exchange.modules.take_if(|modules| modules.is_hooked(hook))
+}
+
+fn may_transform(exchange: &RequestState) -> bool {
+    let modules = exchange.modules.as_ref();
+    modules.is_some_and(|modules| modules.may_transform())
 }
 
 fn may_store(exchange: &RequestState, hook: Hook) -> bool {

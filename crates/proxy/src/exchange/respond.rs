@@ -106,11 +106,17 @@ pub(crate) async fn begin_sent(
     head: Vec<u8>,
     form: ContentForm,
 ) -> Result<(), ModuleRefusal> {
-    let head = if exchange.modules.is_some() {
-        Box::pin(module_calls::response_sent(exchange, status, head)).await?
-    } else {
-        head
-    };
+    let (mut head, mut form) = (head, form);
+    if exchange.modules.is_some() {
+        let content;
+        (head, content) = Box::pin(module_calls::response_sent(exchange, status, head)).await?;
+        if let Some(content) = content
+            && form != ContentForm::None
+        {
+            response.set_filter(content);
+            form = ContentForm::Unsized;
+        }
+    }
     begin(response, exchange, status, head, form);
     if exchange.is_hooked() {
         exchange.run_hooks().await;

@@ -11,6 +11,7 @@ use crate::exchange::module_calls;
 use crate::exchange::respond::{self, respond};
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
+use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
 use crate::send::disk_read::ContentReadError;
 use std::sync::Arc;
@@ -59,6 +60,13 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             Plan::Module(response) => {
                 break Box::pin(respond::local(stream, &mut exchange, *response)).await;
             }
+        }
+    }
+    if let Some(refusal) = exchange.content_refusal() {
+        if stream.response.retract() {
+            Box::pin(respond::refuse(stream, &mut exchange, &refusal)).await;
+        } else {
+            exchange.log.broke_off(End::Ours, "module-failed");
         }
     }
     if !stream.response.is_complete() {

@@ -7,7 +7,7 @@ use crate::fetch::missing_range::MissingRange;
 use crate::hooks::Hooks;
 use crate::log::client::RequestClient;
 use crate::log::request_log::RequestLog;
-use crate::modules::request_modules::RequestModules;
+use crate::modules::request_modules::{ModuleRefusal, RequestModules};
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::send::heads::ServedForm;
@@ -181,6 +181,12 @@ impl RequestState {
         for phase in due.iter() {
             hook.reached(phase).await;
         }
+    }
+
+    /// The module that failed to change content of its response.
+    pub(crate) fn content_refusal(&self) -> Option<ModuleRefusal> {
+        let modules = self.modules.as_ref();
+        modules.and_then(|modules| modules.take_refusal())
     }
 
     /// How far a fetch for it may run ahead.

@@ -75,6 +75,8 @@ pub(crate) enum RelayEnd {
     /// The next hop cut it, or broke the framing; the word says how. The client can see that the
     /// content is incomplete.
     Cut(&'static str),
+    /// A module failed to change the content.
+    Ours,
     /// The client disconnected or stopped reading; or there is none, and the store refuses the
     /// content.
     ClientLeft,
@@ -334,6 +336,8 @@ impl<'a> Relay<'a> {
             Poll::Ready(Err(ContentCut::Reset)) => {
                 Poll::Ready(Err(RelayEnd::Cut("next-hop-reset")))
             }
+            // the stream's user reports which module failed
+            Poll::Ready(Err(ContentCut::Filter)) => Poll::Ready(Err(RelayEnd::Ours)),
             Poll::Ready(Err(ContentCut::ClosedEarly)) => {
                 Poll::Ready(Err(RelayEnd::Cut("next-hop-closed-early")))
             }

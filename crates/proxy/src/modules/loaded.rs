@@ -6,7 +6,9 @@ use crate::config::{self, Config, FailurePolicy, Invalid};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_extend::{Hook, Module, ModuleKind, Options};
-use weir_policy::extension::{Breaker, BreakerRules, ModuleId, ModuleSet};
+use weir_measure::{Metric, ModuleFault};
+use weir_policy::Tick;
+use weir_policy::extension::{Breaker, BreakerRules, ModuleFailure, ModuleId, ModuleSet};
 use weir_policy::route::Scope;
 
 /// The kinds of modules that a proxy has.
@@ -28,6 +30,8 @@ pub(crate) struct LoadedModules {
     modules: Vec<LoadedModule>,
     /// Those that are called at each hook, by its place in [`Hook::ALL`].
     hooked: [ModuleSet; Hook::ALL.len()],
+    /// Those that may change content.
+    transforming: ModuleSet,
 }
 
 /// One module, and how the operator wants it to be called.
@@ -44,6 +48,8 @@ pub(crate) struct LoadedModule {
     pub(crate) deadline: Duration,
     /// How long a request may wait for what the module deferred for.
     pub(crate) wait: Duration,
+    /// Bytes of content that it may leave for a later call.
+    pub(crate) hold_bytes: usize,
     /// It may have a response stored that the rules would not store.
     pub(crate) may_store: bool,
     breaker: Mutex<Breaker>,
@@ -56,8 +62,28 @@ impl LoadedModule {
     }
 
     /// A call failed.
-    pub(crate) fn count_failure(&self) {
+    fn count_failure(&self) {
         self.status.count_failure();
+    }
+
+    /// It has failed for a request: tells its breaker. What to count.
+    #[must_use]
+    pub(crate) fn note_failure(&self, failure: ModuleFailure, tick: Tick) -> Metric {
+        let fault = match failure {
+            ModuleFailure::Deadline => ModuleFault::Deadline,
+            ModuleFailure::Crashed => ModuleFault::Crashed,
+            ModuleFailure::BadAnswer => ModuleFault::BadAnswer,
+            ModuleFailure::GaveUp => ModuleFault::GaveUp,
+            ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
+        };
+        if failure != ModuleFailure::BreakerOpen {
+            self.count_failure();
+        }
+        // any client could send messages that a module gives up
+        if !matches!(failure, ModuleFailure::BreakerOpen | ModuleFailure::GaveUp) {
+            self.breaker().failed(tick);
+        }
+        Metric::ModuleFailures(fault)
     }
 
     fn report(&self) -> ModuleReport {
@@ -120,6 +146,9 @@ impl LoadedModules {
                     *set = set.with(id);
                 }
             }
+            if module.may_transform() {
+                loaded.transforming = loaded.transforming.with(id);
+            }
             loaded.modules.push(LoadedModule {
                 name: table.name.clone(),
                 kind: table.kind.clone(),
@@ -132,6 +161,7 @@ impl LoadedModules {
                 on_failure: table.on_failure,
                 deadline: table.deadline.as_duration(),
                 wait: table.wait.as_duration(),
+                hold_bytes: table.hold.as_usize(),
                 may_store: table.may_store,
                 breaker: Mutex::new(Breaker::new(BreakerRules::default())),
             });
@@ -188,6 +218,18 @@ impl LoadedModules {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.modules.len()
+    }
+
+    /// Those that may change content.
+    pub(crate) fn transforming(&self) -> ModuleSet {
+        self.transforming
+    }
+
+    /// Whether a received request may have to be judged anew, as a module changes it or may change
+    /// the content of its response.
+    pub(crate) fn may_change_requests(&self) -> bool {
+        let hooked = self.hooked(Hook::RequestReceived);
+        !hooked.union(self.transforming).is_empty()
     }
 
     /// Those that are called at `hook`.

@@ -3,9 +3,11 @@
 //! [`loaded`] are the modules of a configuration, [`request_modules`] what they have of one
 //! request; `exchange::module_calls` has the hooks. [`status`] outlives a configuration, and
 //! [`report`] is what an operator sees. Without modules a request pays for the test of an empty
-//! list.
+//! list. Where a module changes content, [`module_content`] is the filter of the stream.
 
+pub(crate) mod content_chain;
 pub(crate) mod loaded;
+pub(crate) mod module_content;
 pub(crate) mod report;
 pub(crate) mod request_modules;
 pub(crate) mod status;

@@ -1,13 +1,15 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
 use super::loaded::{LoadedModule, LoadedModules};
+use super::module_content::{ContentRefusal, ModuleContent, ModuleTransform};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout_at;
-use weir_extend::{Answer, Call, Exchange, Hook, LocalResponse, RequestHead, ResponseHead};
-use weir_measure::{Counters, Metric, ModuleFault};
+use weir_extend::{Answer, Call, Exchange, Fields, Hook, LocalResponse, RequestHead, ResponseHead};
+use weir_measure::{Counters, Metric};
+use weir_net::clock::Clock;
 use weir_policy::Now;
 use weir_policy::extension::{
     Cascade, FailurePolicy, ModuleFailure, ModuleId, ModuleSet, Permit, Step,
@@ -25,6 +27,10 @@ pub(crate) struct RequestModules {
     enabled: ModuleSet,
     /// By the numbers of the modules.
     slots: Vec<Slot>,
+    /// What changes the content of the response whose head modules were called for last.
+    transforms: Vec<ModuleTransform>,
+    /// The module that failed to change content.
+    refusal: ContentRefusal,
 }
 
 /// What one module has of the request.
@@ -48,7 +54,7 @@ pub(crate) enum Head<'h> {
 /// A head as it was before a call.
 enum SavedHead {
     Request(RequestHead),
-    Response(ResponseHead),
+    Response(Fields),
     None,
 }
 
@@ -56,7 +62,7 @@ impl Head<'_> {
     fn saved(&self) -> SavedHead {
         match self {
             Self::Request(head) => SavedHead::Request((*head).clone()),
-            Self::Response(head) => SavedHead::Response((*head).clone()),
+            Self::Response(head) => SavedHead::Response(head.fields.clone()),
             Self::None => SavedHead::None,
         }
     }
@@ -64,7 +70,10 @@ impl Head<'_> {
     fn restore(&mut self, saved: SavedHead) {
         match (self, saved) {
             (Self::Request(head), SavedHead::Request(saved)) => **head = saved,
-            (Self::Response(head), SavedHead::Response(saved)) => **head = saved,
+            (Self::Response(head), SavedHead::Response(saved)) => {
+                head.fields = saved;
+                head.take_transform();
+            }
             _ => {}
         }
     }
@@ -110,6 +119,8 @@ impl RequestModules {
                 enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
+                transforms: Vec::new(),
+                refusal: ContentRefusal::default(),
             })
         })
     }
@@ -132,6 +143,33 @@ impl RequestModules {
         let failed = failed.filter_map(|(index, _)| ModuleId::new(index));
         let covering = self.loaded.covering(host, path);
         failed.fold(self.enabled.intersection(covering), ModuleSet::without)
+    }
+
+    /// Whether a module may change the content of the response.
+    pub(crate) fn may_transform(&self) -> bool {
+        let modules = self.cascade.modules();
+        !modules.intersection(self.loaded.transforming()).is_empty()
+    }
+
+    /// The filter that modules have made of the content of the response whose head they were called
+    /// for last; `None` if they leave it as it is.
+    pub(crate) fn take_content(
+        &mut self,
+        counters: &Arc<Counters>,
+        clock: &Clock,
+    ) -> Option<Box<ModuleContent>> {
+        let transforms = std::mem::take(&mut self.transforms);
+        if transforms.is_empty() {
+            return None;
+        }
+        let account = (counters, clock);
+        let content = ModuleContent::new(account, &self.loaded, &self.refusal, transforms);
+        Some(Box::new(content))
+    }
+
+    /// The module that failed to change content, since the last call.
+    pub(crate) fn take_refusal(&self) -> Option<ModuleRefusal> {
+        self.refusal.take()
     }
 
     /// Whether a module may be called at `hook`.
@@ -161,6 +199,7 @@ impl RequestModules {
         let modules = Arc::clone(&self.loaded);
         let mut step = self.cascade.reach(hooked.hook, modules.hooked(hooked.hook));
         let mut response = None;
+        self.transforms.clear();
         loop {
             step = match step {
                 Step::Continue => return HookResult::Continue,
@@ -181,10 +220,16 @@ impl RequestModules {
                     let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
                     match self.call(id, module, hooked, &mut head, now).await {
                         Ok(Answer::Respond(local)) => {
+                            // what was to come from the next hop does not
+                            self.transforms.clear();
                             response = Some(local);
                             self.cascade.responded(id, module.on_failure)
                         }
                         Ok(Answer::Continue | Answer::Defer | Answer::Fail) => {
+                            if let Head::Response(head) = &mut head {
+                                let transform = head.take_transform();
+                                self.transforms.extend(transform.map(|it| (id, it)));
+                            }
                             self.continued(id, &head)
                         }
                         Err(failure) => {
@@ -233,13 +278,16 @@ impl RequestModules {
             let answer = answer.map_err(|_| ModuleFailure::Crashed)?;
             if begun.elapsed() > module.deadline {
                 // it cannot be stopped, and has ended: what it answered holds
-                hooked
-                    .counters
-                    .inc(Metric::ModuleFailures(ModuleFault::Deadline));
-                module.count_failure();
-                module.breaker().failed(now.tick);
+                let metric = module.note_failure(ModuleFailure::Deadline, now.tick);
+                hooked.counters.inc(metric);
             }
             check(hooked.hook, head, &answer)?;
+            if let Head::Response(head) = head
+                && head.is_transformed()
+                && !module.module.may_transform()
+            {
+                return Err(ModuleFailure::BadAnswer);
+            }
             match answer {
                 Answer::Fail => return Err(ModuleFailure::GaveUp),
                 Answer::Continue | Answer::Respond(_) => return Ok(answer),
@@ -293,21 +341,7 @@ impl RequestModules {
         now: Now,
     ) {
         self.slots[id.index()] = Slot::Failed;
-        let fault = match failure {
-            ModuleFailure::Deadline => ModuleFault::Deadline,
-            ModuleFailure::Crashed => ModuleFault::Crashed,
-            ModuleFailure::BadAnswer => ModuleFault::BadAnswer,
-            ModuleFailure::GaveUp => ModuleFault::GaveUp,
-            ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
-        };
-        hooked.counters.inc(Metric::ModuleFailures(fault));
-        if failure != ModuleFailure::BreakerOpen {
-            module.count_failure();
-        }
-        // any client could send messages that a module gives up
-        if !matches!(failure, ModuleFailure::BreakerOpen | ModuleFailure::GaveUp) {
-            module.breaker().failed(now.tick);
-        }
+        hooked.counters.inc(module.note_failure(failure, now.tick));
     }
 
     /// The exchange is over: modules that did not fail did well.

@@ -11,6 +11,7 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_measure::Counters;
+use weir_net::clock::Clock;
 use weir_net::workers::Network;
 use weir_store::MemoryStore;
 
@@ -62,6 +63,11 @@ impl Shared {
     /// Ready when the drain's time is over.
     pub(crate) async fn cut(&self) {
         self.network.cut().await;
+    }
+
+    /// The clock of all workers.
+    pub(crate) fn clock(&self) -> &Clock {
+        self.network.clock()
     }
 
     /// The numbers no worker owns; to be written with the `_shared` operations.

@@ -4,8 +4,9 @@
 //! KiB and what the client's own kernel holds for it.
 
 use super::endpoints::{CLIENT_KERNEL_BYTES, Flow};
-use crate::support::{PATIENCE, Running, ScriptedOrigin};
+use crate::support::{PATIENCE, Running, ScriptedOrigin, scripted};
 use std::time::Instant;
+use weir_extend::PIECE_BYTES_MAX;
 use weir_measure::Metric;
 use weir_proxy::config::ReadAhead;
 
@@ -86,6 +87,22 @@ fn read_ahead_stays_within_the_configured_limit() {
         let mut flow = begin(&proxy, &origin);
         let found = flow.read_ahead();
         assert!(found <= most + CLIENT_KERNEL_BYTES, "{read_ahead}: {found}");
+    }
+}
+
+/// Beside it the proxy has what the module holds, and a piece on each side of the module.
+#[test]
+fn read_ahead_through_a_module_grows_by_what_it_holds() {
+    for hook in ["response-received", "response-sent"] {
+        for (how, held) in [("content upper", 0), ("content blocks", 200_000)] {
+            let origin = ScriptedOrigin::new();
+            let proxy = Running::gateway_with(origin.address(), |config| {
+                config.modules = vec![scripted("a", &[(hook, how)])];
+            });
+            let read_ahead = begin(&proxy, &origin).read_ahead();
+            let most = MOST + held + 2 * PIECE_BYTES_MAX;
+            assert!(read_ahead <= most, "{hook} {how}: {read_ahead} of {most}");
+        }
     }
 }
 

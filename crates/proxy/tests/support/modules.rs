@@ -6,13 +6,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use weir_extend::{
     Answer, Call, Exchange, Fields, Hook, Hooks, LoadError, LocalResponse, Module, ModuleKind,
-    OptionValue, Options, RequestHead, ResponseHead,
+    OptionValue, Options, Piece, Progress, RequestHead, ResponseHead, Transform,
 };
 use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A module called `name` that does `actions`, each a hook and what is done there:
 /// `set NAME VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`,
-/// `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`.
+/// `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`, and of a response `content HOW`:
+/// `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all of it
+/// is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once).
 pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     let options = actions.iter();
     let options = options
@@ -25,6 +27,7 @@ pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
         on_failure: weir_proxy::config::FailurePolicy::Refuse,
         deadline: super::span("10s"),
         wait: super::span("10s"),
+        hold: weir_proxy::config::ByteSize::from_kib(256),
         may_store: false,
         options: options.collect(),
     }
@@ -54,6 +57,11 @@ struct Script(Arc<BTreeMap<Hook, String>>);
 impl Module for Script {
     fn hooks(&self) -> Hooks {
         self.0.keys().copied().collect()
+    }
+
+    fn may_transform(&self) -> bool {
+        let mut actions = self.0.values();
+        actions.any(|action| action.starts_with("content "))
     }
 
     fn begin(&self) -> Box<dyn Exchange> {
@@ -97,10 +105,82 @@ impl Player {
             }
             ["defer"] => fields.set("X-Deferred", b"once").expect("a field"),
             ["defer-for-ever" | "defer-always"] => return Answer::Defer,
-            ["path" | "host", _] => {}
+            ["path" | "host" | "content", _] => {}
             _ => panic!("`{action}` is no action"),
         }
         Answer::Continue
+    }
+}
+
+impl Player {
+    fn transform(&mut self, hook: Hook, head: &mut ResponseHead) {
+        let action = self.script[&hook].split_once(' ');
+        let how = match action {
+            Some(("content", "upper")) => How::Upper,
+            Some(("content", "twice")) => How::Twice,
+            Some(("content", "reverse")) => How::Reverse,
+            Some(("content", "blocks")) => How::Blocks,
+            Some(("content", "cut")) => How::Cut(100_000),
+            Some(("content", "fail")) => How::Cut(0),
+            _ => return,
+        };
+        // where it is not permitted it passes as it is
+        let _ = head.transform(Box::new(how));
+    }
+}
+
+/// What becomes of content.
+enum How {
+    Upper,
+    Twice,
+    Reverse,
+    /// It is passed on in blocks of 200,000 bytes, which are held meanwhile.
+    Blocks,
+    /// It gives up behind so many bytes.
+    Cut(usize),
+}
+
+impl Transform for How {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        let input = piece.input();
+        match self {
+            Self::Upper => {
+                let put = piece.put(&input.to_ascii_uppercase());
+                piece.take(put);
+            }
+            Self::Twice => {
+                let count = input.len().min(piece.room() / 2);
+                let twice: Vec<u8> = input[..count].iter().flat_map(|byte| [*byte; 2]).collect();
+                piece.put(&twice);
+                piece.take(count);
+            }
+            Self::Reverse if !piece.is_last() => return Progress::Continue,
+            Self::Reverse => {
+                let count = input.len().min(piece.room());
+                let mut end = input[input.len() - count..].to_vec();
+                end.reverse();
+                piece.put(&end);
+                if count < input.len() {
+                    panic!("a test's content fits into one piece");
+                }
+                piece.take(count);
+            }
+            Self::Blocks if input.len() < 200_000 && !piece.is_last() => return Progress::Continue,
+            Self::Blocks => {
+                piece.pass(200_000);
+            }
+            Self::Cut(left) => {
+                if *left == 0 {
+                    return Progress::Fail;
+                }
+                *left -= piece.pass(*left);
+            }
+        }
+        if piece.is_last() && piece.input().is_empty() {
+            Progress::Done
+        } else {
+            Progress::Continue
+        }
     }
 }
 
@@ -123,10 +203,12 @@ impl Exchange for Player {
     }
 
     fn response_received(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        self.transform(Hook::ResponseReceived, head);
         self.play(Hook::ResponseReceived, &mut head.fields)
     }
 
     fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        self.transform(Hook::ResponseSent, head);
         self.play(Hook::ResponseSent, &mut head.fields)
     }
 

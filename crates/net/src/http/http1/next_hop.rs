@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use weir_measure::Counters;
 
 /// A request on an HTTP/1.1 connection to a next hop.
-pub struct Http1NextHop {
+pub(crate) struct Http1NextHop {
     connection: Connection,
     writer: MessageWriter,
     reception: Reception,

@@ -117,7 +117,7 @@ impl Reception {
 ///
 /// Linux reports a reset once: after a failed write, a read sees a clean end. So once a write has
 /// failed, the end of the connection does not complete content that is delimited by it.
-pub struct Http1Reception<'a> {
+pub(crate) struct Http1Reception<'a> {
     half: ReadHalf<'a>,
     state: &'a mut Reception,
     write_failed: &'a Cell<bool>,

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use weir_wire::write;
 
 /// Sends the response to one request on an HTTP/1.1 connection.
-pub struct Http1Response<'c> {
+pub(crate) struct Http1Response<'c> {
     client: ClientTransport<'c>,
     http11: bool,
     is_persistent: bool,

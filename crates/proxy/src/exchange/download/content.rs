@@ -120,6 +120,10 @@ fn settle(
                 worker.counters().inc(Metric::NextHopErrors);
             }
         }
+        RelayEnd::Ours => {
+            exchange.log.broke_off(End::Ours, "module-failed");
+            exchange.tell(worker, Event::Incomplete);
+        }
         RelayEnd::ClientLeft => {
             exchange.log.broke_off(End::ClientLeft, "client-left");
             if !ended.stored {

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use weir_policy::fetch::AbortPolicy;
 use weir_semantics::ProxyError;
-use weir_wire::LineBuffer;
+use weir_wire::{BodyLength, LineBuffer};
 
 /// The result of one read.
 enum ReadResult {
@@ -95,10 +95,17 @@ impl Download<'_, '_> {
         self.former = Some(found.former());
         let start = (head.version, head.status, head.reason);
         let changed = module_calls::response_received(exchange, start, head.fields).await;
-        let received = match changed {
-            Ok(Some(changed)) => received.with_head(found.bytes(), changed),
-            Ok(None) => received,
-            Err(answer) => return Err(answer),
+        let changed = changed?;
+        if let Some(content) = changed.content
+            && let Ok(length) = found.length
+            && length != BodyLength::None
+        {
+            self.former = Some(found.former().with_content_of(length));
+            from_hop.set_filter(content);
+        }
+        let received = match changed.head {
+            Some(head) => received.with_head(found.bytes(), head),
+            None => received,
         };
         from_hop.return_received(received, None);
         Ok(())

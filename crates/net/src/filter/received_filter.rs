@@ -1,0 +1,94 @@
+//! The content of a response that is changed as it is received.
+
+use super::content_filter::{ContentFilter, Filtering};
+use crate::http::{ContentCut, ContentEnd, ContentRead};
+use std::ops::ControlFlow;
+use std::task::{Context, Poll};
+
+/// A filter, and the content received that it did not take yet: no more is received meanwhile.
+pub(crate) struct ReceivedFilter {
+    filtering: Filtering,
+    received: Vec<u8>,
+    used: usize,
+    /// All content was received.
+    is_last: bool,
+}
+
+impl ReceivedFilter {
+    pub(crate) fn new(filter: Box<dyn ContentFilter>) -> Self {
+        Self {
+            filtering: Filtering::new(filter),
+            received: Vec::new(),
+            used: 0,
+            is_last: false,
+        }
+    }
+
+    /// Keeps content that was received.
+    pub(crate) fn keep(&mut self, content: &[u8]) {
+        if !self.filtering.is_whole() {
+            self.received.extend_from_slice(content);
+        }
+    }
+
+    /// Content was received as `read` says; what is to be reported of it.
+    pub(crate) fn note(&mut self, read: ContentRead) -> ContentRead {
+        self.is_last |= read.end == ContentEnd::Whole;
+        let end = match read.end {
+            ContentEnd::Whole if !self.is_used_up() => ContentEnd::More,
+            end => end,
+        };
+        ContentRead { end, ..read }
+    }
+
+    /// Whether content must be received before it can put out more.
+    pub(crate) fn needs_content(&self) -> bool {
+        let is_idle = self.used == self.received.len() && self.filtering.rest().is_empty();
+        is_idle && !self.is_last
+    }
+
+    /// Whether all of it was put out, and used.
+    fn is_used_up(&self) -> bool {
+        self.is_last && self.filtering.is_whole() && self.filtering.rest().is_empty()
+    }
+
+    /// Gives at most `most` bytes of changed content to `take`. The result counts no bytes as
+    /// received.
+    pub(crate) fn poll_put(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+        mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Poll<Result<ContentRead, ContentCut>> {
+        let input = match &self.received[self.used..] {
+            [] if self.is_last => None,
+            rest => Some(rest),
+        };
+        match self.filtering.poll_fill(cx, input) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(_)) => return Poll::Ready(Err(ContentCut::Filter)),
+            Poll::Ready(Ok(taken)) => self.used += taken,
+        }
+        if self.used == self.received.len() || self.filtering.is_whole() {
+            self.received.clear();
+            self.used = 0;
+        }
+        let rest = self.filtering.rest();
+        let count = rest.len().min(most);
+        let flow = match count {
+            0 => ControlFlow::Continue(()),
+            count => take(cx, &rest[..count]),
+        };
+        self.filtering.advance(count);
+        let end = match flow {
+            ControlFlow::Break(()) => ContentEnd::Stopped,
+            ControlFlow::Continue(()) if self.is_used_up() => ContentEnd::Whole,
+            ControlFlow::Continue(()) => ContentEnd::More,
+        };
+        Poll::Ready(Ok(ContentRead {
+            bytes: 0,
+            content_bytes: 0,
+            end,
+        }))
+    }
+}

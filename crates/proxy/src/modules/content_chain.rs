@@ -1,0 +1,276 @@
+//! The content of a message on its way through modules, one after the other.
+//!
+//! Each module has the content before it that it did not take yet: what it holds, at most its
+//! `hold`, and one piece. What the last one puts out is used at once, and nothing is received
+//! meanwhile.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use weir_extend::{PIECE_BYTES_MAX, Piece, Progress, Transform};
+use weir_net::Deadline;
+use weir_net::filter::Filtered;
+use weir_policy::extension::ModuleFailure;
+
+/// Bytes that a module may put out whatever it was given.
+const GROWTH_FREE_BYTES: u64 = 1024 * 1024;
+
+/// Beyond that it may put out so many bytes for each byte that it was given.
+const GROWTH_MAX: u64 = 100;
+
+/// Calls that a module may defer without taking or putting out content: one that always defers
+/// would never end.
+const DEFERRALS_MAX: usize = 64;
+
+/// The limits of one module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StageLimits {
+    /// How long a call may take.
+    pub(crate) deadline: Duration,
+    /// How long it may defer.
+    pub(crate) wait: Duration,
+    /// Bytes of content that it may leave for a later call.
+    pub(crate) hold_bytes: usize,
+}
+
+/// The modules that change the content of one message.
+#[derive(Default)]
+pub(crate) struct ContentChain {
+    /// In the direction of the content.
+    stages: Vec<Stage>,
+    /// Calls since they were counted.
+    pub(crate) calls: u64,
+    /// Stages with a call that took too long since these were counted, once for each.
+    pub(crate) late: Vec<usize>,
+}
+
+/// One module among them.
+struct Stage {
+    transform: Box<dyn Transform>,
+    limits: StageLimits,
+    /// The content that it did not take yet.
+    held: Vec<u8>,
+    given_bytes: u64,
+    put_bytes: u64,
+    /// Nothing follows what is held.
+    is_last: bool,
+    /// To be called: there is content that it was not called with, or it may have more to put out.
+    is_due: bool,
+    /// It has put out all.
+    is_done: bool,
+    /// It has deferred, and may wait for so long.
+    waits: Option<Deadline>,
+    /// How often it has deferred since it took content or put some out.
+    deferrals: usize,
+}
+
+/// What a turn of a stage came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// It took content, put out some, or ended.
+    Moved,
+    /// It needs content, or room behind it.
+    Idle,
+    /// It has deferred.
+    Waits,
+}
+
+impl ContentChain {
+    /// Puts a module behind the others.
+    pub(crate) fn push(&mut self, transform: Box<dyn Transform>, limits: StageLimits) {
+        self.stages.push(Stage {
+            transform,
+            limits,
+            held: Vec::new(),
+            given_bytes: 0,
+            put_bytes: 0,
+            is_last: false,
+            is_due: false,
+            is_done: false,
+            waits: None,
+            deferrals: 0,
+        });
+    }
+
+    /// As [`weir_net::filter::ContentFilter::poll_filter`].
+    ///
+    /// # Errors
+    ///
+    /// The place of the stage that failed, and how. The chain is of no use then.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Filtered, (usize, ModuleFailure)>> {
+        let mut taken = 0;
+        loop {
+            let turn = match self.turn(cx, out) {
+                Ok(turn) => turn,
+                Err(failed) => return Poll::Ready(Err(failed)),
+            };
+            let is_whole = self.stages.last().is_none_or(|stage| stage.is_done);
+            let is_over = is_whole || out.len() >= PIECE_BYTES_MAX;
+            if turn == Turn::Moved && !is_over {
+                continue;
+            }
+            if !is_over && let Some(first) = self.stages.first_mut() {
+                let rest = &input.unwrap_or_default()[taken..];
+                let count = rest.len().min(first.room());
+                taken += count;
+                if first.give(&rest[..count], input.is_none()) {
+                    continue;
+                }
+            }
+            if turn == Turn::Waits && taken == 0 && out.is_empty() {
+                return Poll::Pending;
+            }
+            return Poll::Ready(Ok(Filtered { taken, is_whole }));
+        }
+    }
+
+    /// Calls the last stage that can do something, once.
+    fn turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Turn, (usize, ModuleFailure)> {
+        let mut last = Turn::Idle;
+        for at in (0..self.stages.len()).rev() {
+            match self.turn_of(cx, at, out).map_err(|failure| (at, failure))? {
+                Turn::Moved => return Ok(Turn::Moved),
+                Turn::Waits => last = Turn::Waits,
+                Turn::Idle => {}
+            }
+        }
+        Ok(last)
+    }
+
+    fn turn_of(
+        &mut self,
+        cx: &mut Context<'_>,
+        at: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Turn, ModuleFailure> {
+        let (before, behind) = self.stages.split_at_mut(at + 1);
+        let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
+            return Ok(Turn::Idle);
+        };
+        if stage.is_done || !stage.is_due {
+            return Ok(Turn::Idle);
+        }
+        if stage.poll_waits(cx)?.is_pending() {
+            return Ok(Turn::Waits);
+        }
+        let room = next.as_deref().map_or(PIECE_BYTES_MAX, Stage::room);
+        let room = match &next {
+            None => room.saturating_sub(out.len()),
+            Some(_) => room,
+        };
+        if room == 0 {
+            return Ok(Turn::Idle);
+        }
+        let (mut between, begun) = (Vec::new(), Instant::now());
+        let output = if next.is_some() { &mut between } else { out };
+        self.calls += 1;
+        let turn = stage.call(output, room)?;
+        if begun.elapsed() > stage.limits.deadline && !self.late.contains(&at) {
+            self.late.push(at);
+        }
+        if let Some(next) = next {
+            next.give(&between, stage.is_done);
+        }
+        Ok(turn)
+    }
+}
+
+impl Stage {
+    /// Bytes of content that it can be given now: one piece that it was not called with, beside
+    /// what it may hold. One that has ended drops them.
+    fn room(&self) -> usize {
+        let hold = if self.is_due {
+            0
+        } else {
+            self.limits.hold_bytes
+        };
+        (hold + PIECE_BYTES_MAX).saturating_sub(self.held.len())
+    }
+
+    /// Content comes, and nothing behind it if it `is_last`. Whether there was something to come.
+    fn give(&mut self, content: &[u8], is_last: bool) -> bool {
+        let ends = is_last && !self.is_last;
+        self.is_last |= is_last;
+        let is_given = !content.is_empty() || ends;
+        if !self.is_done {
+            self.held.extend_from_slice(content);
+            self.given_bytes += content.len() as u64;
+            self.is_due |= is_given;
+        }
+        is_given
+    }
+
+    /// Ready if it has not deferred, or need not wait any longer.
+    fn poll_waits(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, ModuleFailure> {
+        let Some(waits) = &mut self.waits else {
+            return Ok(Poll::Ready(()));
+        };
+        let transform = &mut self.transform;
+        let polled = catch_unwind(AssertUnwindSafe(|| transform.poll_deferred(cx)));
+        if polled.map_err(|_| ModuleFailure::Crashed)?.is_ready() {
+            self.waits = None;
+            return Ok(Poll::Ready(()));
+        }
+        match waits.poll_passed(cx) {
+            Poll::Ready(()) => Err(ModuleFailure::Deadline),
+            Poll::Pending => Ok(Poll::Pending),
+        }
+    }
+
+    /// Calls the module once.
+    fn call(&mut self, output: &mut Vec<u8>, room: usize) -> Result<Turn, ModuleFailure> {
+        let before = output.len();
+        let mut piece = Piece::new(&self.held, self.is_last, output, room);
+        let transform = &mut self.transform;
+        let progress = catch_unwind(AssertUnwindSafe(|| transform.transform(&mut piece)));
+        let progress = progress.map_err(|_| ModuleFailure::Crashed)?;
+        let taken = piece.taken();
+        let put = output.len() - before;
+        self.held.drain(..taken);
+        self.put_bytes += put as u64;
+        let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
+        if grown > self.given_bytes.saturating_mul(GROWTH_MAX) {
+            return Err(ModuleFailure::BadAnswer);
+        }
+        let has_moved = taken > 0 || put > 0;
+        if has_moved {
+            self.deferrals = 0;
+        }
+        match progress {
+            Progress::Fail => Err(ModuleFailure::GaveUp),
+            Progress::Done => {
+                self.is_done = true;
+                self.held = Vec::new();
+                Ok(Turn::Moved)
+            }
+            Progress::Defer if self.deferrals >= DEFERRALS_MAX => Err(ModuleFailure::BadAnswer),
+            Progress::Defer => {
+                self.deferrals += 1;
+                self.waits = Some(Deadline::new(self.limits.wait));
+                Ok(Turn::Moved)
+            }
+            Progress::Continue if has_moved => Ok(Turn::Moved),
+            // it would never end, or it holds more than it may
+            Progress::Continue if self.is_last || self.held.len() > self.limits.hold_bytes => {
+                Err(ModuleFailure::BadAnswer)
+            }
+            Progress::Continue => {
+                self.is_due = false;
+                Ok(Turn::Idle)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "content_chain_tests.rs"]
+mod tests;

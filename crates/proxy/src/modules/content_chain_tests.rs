@@ -1,0 +1,303 @@
+//! Chains of modules against reference models: whatever the pieces, every byte is the right one.
+
+use super::*;
+use proptest::prelude::*;
+use std::task::Waker;
+
+const LIMITS: StageLimits = StageLimits {
+    deadline: Duration::from_secs(60),
+    wait: Duration::from_secs(60),
+    hold_bytes: 1000,
+};
+
+/// What a module of these tests does with content.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Passes it on.
+    Same,
+    /// Puts each byte out so often.
+    Repeat(usize),
+    /// Leaves out each second byte.
+    Half,
+    /// Turns around each block of so many bytes, and the rest.
+    Blocks(usize),
+    /// Puts something in front and behind.
+    Wrapped,
+    /// Ends behind so many bytes.
+    First(usize),
+}
+
+impl Kind {
+    /// The same, all at once.
+    fn reference(self, content: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Same => content.to_vec(),
+            Self::Repeat(times) => {
+                let repeated = content.iter().map(|byte| vec![*byte; times]);
+                repeated.collect::<Vec<_>>().concat()
+            }
+            Self::Half => content.iter().copied().step_by(2).collect(),
+            Self::Blocks(bytes) => {
+                let turned = content.chunks(bytes).map(|block| {
+                    let mut block = block.to_vec();
+                    block.reverse();
+                    block
+                });
+                turned.collect::<Vec<_>>().concat()
+            }
+            Self::Wrapped => [b"<", content, b">"].concat(),
+            Self::First(bytes) => content[..bytes.min(content.len())].to_vec(),
+        }
+    }
+}
+
+/// A module that defers at each `defers`-th call, and moves one byte or block at a call as often as
+/// all that it can.
+struct Piecewise {
+    kind: Kind,
+    defers: usize,
+    calls: usize,
+    /// Bytes taken, and of those that are to be put out for the last of them the rest.
+    taken: usize,
+    rest: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Transform for Piecewise {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        self.calls += 1;
+        let most = if self.calls.is_multiple_of(2) { 1 } else { 64 };
+        let mut steps = 0;
+        // what ends is put out at once
+        while steps < most || self.has_ended {
+            steps += 1;
+            let put = piece.put(&self.rest);
+            self.rest.drain(..put);
+            if !self.rest.is_empty() {
+                return Progress::Continue;
+            }
+            if self.has_ended {
+                return Progress::Done;
+            }
+            if !self.step(piece) {
+                break;
+            }
+        }
+        let has_moved = piece.taken() > 0;
+        if has_moved && self.defers > 0 && self.calls.is_multiple_of(self.defers) {
+            return Progress::Defer;
+        }
+        Progress::Continue
+    }
+}
+
+impl Piecewise {
+    /// Takes what makes one unit of output; whether it did.
+    fn step(&mut self, piece: &mut Piece<'_>) -> bool {
+        let input = piece.input();
+        let wanted = match self.kind {
+            Kind::Blocks(bytes) => bytes,
+            _ => 1,
+        };
+        if let Kind::First(bytes) = self.kind
+            && self.taken >= bytes
+        {
+            self.has_ended = true;
+            return true;
+        }
+        if matches!(self.kind, Kind::Wrapped) && self.taken == 0 && !input.is_empty() {
+            self.rest.push(b'<');
+        }
+        if input.len() < wanted && !piece.is_last() {
+            self.rest.clear();
+            return false;
+        }
+        let unit = &input[..wanted.min(input.len())];
+        if unit.is_empty() {
+            self.has_ended = true;
+            match self.kind {
+                Kind::Wrapped if self.taken == 0 => self.rest.extend_from_slice(b"<>"),
+                Kind::Wrapped => self.rest.push(b'>'),
+                _ => {}
+            }
+            return true;
+        }
+        match self.kind {
+            Kind::Same | Kind::First(_) | Kind::Wrapped => self.rest.extend_from_slice(unit),
+            Kind::Repeat(times) => self.rest.extend(vec![unit[0]; times]),
+            Kind::Half if self.taken.is_multiple_of(2) => self.rest.push(unit[0]),
+            Kind::Half => {}
+            Kind::Blocks(_) => self.rest.extend(unit.iter().rev()),
+        }
+        self.taken += unit.len();
+        piece.take(unit.len());
+        true
+    }
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::Same),
+        (0_usize..60).prop_map(Kind::Repeat),
+        Just(Kind::Half),
+        (1_usize..900).prop_map(Kind::Blocks),
+        Just(Kind::Wrapped),
+        (0_usize..3000).prop_map(Kind::First),
+    ]
+}
+
+fn chain(kinds: &[(Kind, usize)], limits: StageLimits) -> ContentChain {
+    let mut chain = ContentChain::default();
+    for (kind, defers) in kinds {
+        let transform = Piecewise {
+            kind: *kind,
+            defers: *defers,
+            calls: 0,
+            taken: 0,
+            rest: Vec::new(),
+            has_ended: false,
+        };
+        chain.push(Box::new(transform), limits);
+    }
+    chain
+}
+
+/// What comes out if `content` is offered in pieces of these sizes.
+fn run(
+    chain: &mut ContentChain,
+    content: &[u8],
+    sizes: &[usize],
+) -> Result<Vec<u8>, (usize, ModuleFailure)> {
+    let mut cx = Context::from_waker(Waker::noop());
+    let (mut at, mut turn, mut all) = (0, 0, Vec::new());
+    loop {
+        let size = sizes[turn % sizes.len()].min(content.len() - at);
+        turn += 1;
+        let input = (at < content.len()).then(|| &content[at..at + size]);
+        let mut out = Vec::new();
+        let filtered = match chain.poll(&mut cx, input, &mut out) {
+            Poll::Pending => panic!("these modules are ready when they have deferred"),
+            Poll::Ready(filtered) => filtered?,
+        };
+        assert!(out.len() <= PIECE_BYTES_MAX, "{} bytes at once", out.len());
+        for stage in &chain.stages {
+            let most = stage.limits.hold_bytes + PIECE_BYTES_MAX;
+            assert!(stage.held.len() <= most, "{} bytes held", stage.held.len());
+        }
+        let moves = filtered.taken > 0 || !out.is_empty() || filtered.is_whole;
+        assert!(moves || input.is_some_and(<[u8]>::is_empty), "it is stuck");
+        at += filtered.taken;
+        all.extend_from_slice(&out);
+        if filtered.is_whole {
+            return Ok(all);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn content_that_passes_a_chain_is_that_of_its_reference_model(
+        kinds in prop::collection::vec((kind(), 0_usize..4), 1..4),
+        bytes in 0_usize..5000,
+        sizes in prop::collection::vec(1_usize..3000, 1..6),
+    ) {
+        let content: Vec<u8> = (0..bytes).map(|at| b'a' + u8::try_from(at % 26).unwrap_or(0)).collect();
+        let mut expected = content.clone();
+        for (kind, _) in &kinds {
+            expected = kind.reference(&expected);
+        }
+        let out = run(&mut chain(&kinds, LIMITS), &content, &sizes);
+        prop_assert!(out == Ok(expected));
+    }
+}
+
+#[test]
+fn module_that_holds_more_than_it_may_fails() {
+    let content = vec![b'x'; 200_000];
+    let kinds = [(Kind::Same, 0), (Kind::Blocks(150_000), 0)];
+    let out = run(&mut chain(&kinds, LIMITS), &content, &[7000]);
+    assert_eq!(out, Err((1, ModuleFailure::BadAnswer)));
+    let limits = StageLimits {
+        hold_bytes: 150_000,
+        ..LIMITS
+    };
+    let out = run(&mut chain(&kinds, limits), &content, &[7000]);
+    assert_eq!(out, Ok(content));
+}
+
+#[test]
+fn module_that_puts_out_a_hundred_times_what_it_was_given_fails_beyond_a_mebibyte() {
+    let growing = [(Kind::Repeat(101), 0)];
+    let small = run(&mut chain(&growing, LIMITS), &[b'x'; 10_000], &[1000]);
+    assert_eq!(small.map(|out| out.len()), Ok(1_010_000));
+    let large = run(&mut chain(&growing, LIMITS), &[b'x'; 2_000_000], &[1000]);
+    assert_eq!(large, Err((0, ModuleFailure::BadAnswer)));
+}
+
+/// Answers always so.
+struct Always(Progress);
+
+impl Transform for Always {
+    fn transform(&mut self, _: &mut Piece<'_>) -> Progress {
+        self.0
+    }
+
+    fn poll_deferred(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+/// Defers, and is ready at once.
+struct Defers;
+
+impl Transform for Defers {
+    fn transform(&mut self, _: &mut Piece<'_>) -> Progress {
+        Progress::Defer
+    }
+}
+
+struct Panics;
+
+impl Transform for Panics {
+    fn transform(&mut self, _: &mut Piece<'_>) -> Progress {
+        panic!("as this test has it")
+    }
+}
+
+#[test]
+fn module_that_never_ends_gives_up_or_panics_fails() {
+    let transforms: [(Box<dyn Transform>, ModuleFailure); 4] = [
+        (
+            Box::new(Always(Progress::Continue)),
+            ModuleFailure::BadAnswer,
+        ),
+        (Box::new(Always(Progress::Fail)), ModuleFailure::GaveUp),
+        (Box::new(Defers), ModuleFailure::BadAnswer),
+        (Box::new(Panics), ModuleFailure::Crashed),
+    ];
+    for (transform, failure) in transforms {
+        let mut chain = ContentChain::default();
+        chain.push(transform, LIMITS);
+        assert_eq!(run(&mut chain, b"text", &[4]), Err((0, failure)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn module_that_defers_longer_than_it_may_fails() {
+    let mut chain = ContentChain::default();
+    chain.push(Box::new(Always(Progress::Defer)), LIMITS);
+    let mut out = Vec::new();
+    let mut at = 0;
+    let begun = tokio::time::Instant::now();
+    let failed = std::future::poll_fn(|cx| {
+        loop {
+            let rest = &b"text"[at..];
+            match chain.poll(cx, Some(rest), &mut out) {
+                Poll::Ready(Ok(filtered)) if filtered.taken > 0 => at += filtered.taken,
+                polled => return polled,
+            }
+        }
+    });
+    assert_eq!(failed.await, Err((0, ModuleFailure::Deadline)));
+    assert_eq!(begun.elapsed(), LIMITS.wait);
+}
