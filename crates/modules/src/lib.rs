@@ -1,7 +1,8 @@
-//! The modules that come with Weir. They use `weir_extend` alone, as a module of
-//! another author would.
+//! The modules that come with Weir. They use `weir_extend` and no other crate of Weir, as a module
+//! of another author would.
 
 mod headers;
+mod inject;
 mod options;
 mod rewrite;
 
@@ -11,5 +12,9 @@ use weir_extend::ModuleKind;
 /// The kinds of modules that a configuration of `weir` may name.
 #[must_use]
 pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
-    vec![Arc::new(headers::Headers), Arc::new(rewrite::Rewrite)]
+    vec![
+        Arc::new(headers::Headers),
+        Arc::new(inject::Inject),
+        Arc::new(rewrite::Rewrite),
+    ]
 }

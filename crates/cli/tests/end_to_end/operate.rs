@@ -109,15 +109,38 @@ fn purge_and_reload_find_the_running_proxy() {
     );
 }
 
-/// Adds a module that sets a field of each response.
-fn with_module(proxy: &Weir, name: &str) {
+/// Adds a module with these lines of its table.
+fn with_module(proxy: &Weir, name: &str, kind: &str, options: &str) {
     let path = proxy.file("weir.toml");
     let text = fs::read_to_string(&path).expect("a file");
-    let table = format!(
-        "\n[[module]]\nname = \"{name}\"\nkind = \"headers\"\n\
-         options.response_sent = [\"set X-Module: {name}\"]\n"
-    );
+    let table = format!("\n[[module]]\nname = \"{name}\"\nkind = \"{kind}\"\n{options}\n");
     fs::write(&path, text + &table).expect("a file");
+}
+
+#[test]
+fn markup_is_put_into_stored_documents_as_they_are_sent() {
+    let nginx =
+        Nginx::start("location /aged/ { add_header Cache-Control max-age=3600; alias www/; }");
+    let text = "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(10_000);
+    let page = format!("<html><head></head><body>{text}</body></html>");
+    nginx.file("page.html", page.as_bytes());
+    nginx.file("page.txt", page.as_bytes());
+    let proxy = Weir::serve(&Config::forward());
+    let (url, plain) = (nginx.url("/aged/page.html"), nginx.url("/aged/page.txt"));
+    assert!(proxy.get(&url).expect(200).text() == page);
+    let options = "options.html = \"<b>Hello</b>\"\noptions.place = \"start\"";
+    with_module(&proxy, "hello", "inject", options);
+    expect(&weir(proxy.folder(), &["reload"]), 0, &["config reloaded"]);
+    let hit = proxy.get(&url).expect(200);
+    assert!(hit.is_hit());
+    assert!(hit.text() == page.replace("<body>", "<body><b>Hello</b>"));
+    assert_eq!(hit.field("content-length"), "");
+    assert!(hit.field("etag").starts_with("W/"), "{}", hit.head);
+    assert!(proxy.get(&plain).expect(200).text() == page);
+    let disabled = weir(proxy.folder(), &["modules", "disable", "hello"]);
+    expect(&disabled, 0, &["disabled hello\n"]);
+    let hit = proxy.get(&url).expect(200);
+    assert!(hit.is_hit() && hit.text() == page);
 }
 
 #[test]
@@ -133,7 +156,8 @@ fn module_is_added_by_a_reload_and_disabled_and_enabled_by_its_name() {
         &["no module `mark`; the configuration has none"],
     );
     assert_eq!(sent(), "");
-    with_module(&proxy, "mark");
+    let options = "options.response_sent = [\"set X-Module: mark\"]";
+    with_module(&proxy, "mark", "headers", options);
     expect(&weir(proxy.folder(), &["reload"]), 0, &["config reloaded"]);
     assert_eq!(sent(), "mark");
     let listed = ["mark  headers  */   enabled  refuse      0         response-sent\n"];

@@ -1,0 +1,418 @@
+//! `inject`: puts markup into HTML documents, for each client.
+//!
+//! ```toml
+//! [[module]]
+//! name = "notice"
+//! kind = "inject"
+//! options.html = "<p>Maintenance tonight.</p>"
+//! options.element = "body"
+//! options.place = "start"
+//! ```
+//!
+//! The document is not built: its tags are found as its bytes pass (the `lol_html` crate).
+
+use crate::options::text;
+use lol_html::html_content::{ContentType, DocumentEnd, Element};
+use lol_html::{
+    AsciiCompatibleEncoding, HandlerResult, HtmlRewriter, MemorySettings, Settings, element, end,
+};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_extend::{
+    Answer, Call, Exchange, Hook, Hooks, LoadError, Module, ModuleKind, Options, Piece, Progress,
+    ResponseHead, Transform,
+};
+
+/// Most bytes of the markup.
+const HTML_BYTES_MAX: usize = 64 * 1024;
+
+/// Most bytes that the search for tags holds of one document, such as a long tag. A document that
+/// needs more passes as it is from there on.
+const MEMORY_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes that are searched at once: their output is held until there is room for it.
+const STEP_BYTES: usize = 16 * 1024;
+
+const OPTIONS: [&str; 3] = ["html", "element", "place"];
+
+pub(crate) struct Inject;
+
+impl ModuleKind for Inject {
+    fn name(&self) -> &'static str {
+        "inject"
+    }
+
+    fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
+        let html = text(&mut options, "html")?;
+        let element = text(&mut options, "element")?;
+        let place = text(&mut options, "place")?;
+        options.finish(&OPTIONS)?;
+        let html = html.filter(|html| !html.is_empty()).ok_or_else(|| {
+            LoadError::new(
+                "html",
+                "there is nothing to put in",
+                "give markup, such as \"<p>Hello</p>\"",
+            )
+        })?;
+        if html.len() > HTML_BYTES_MAX {
+            let what = format!("it has {} bytes, more than {HTML_BYTES_MAX}", html.len());
+            let hint = "put in a <script> or <link> that loads the rest";
+            return Err(LoadError::new("html", what, hint));
+        }
+        let is_head = one_of("element", element.as_deref(), ["body", "head"])?;
+        let is_start = one_of("place", place.as_deref(), ["end", "start"])?;
+        let place = match (is_head, is_start) {
+            (true, true) => Place::HeadStart,
+            (true, false) => Place::HeadEnd,
+            (false, true) => Place::BodyStart,
+            (false, false) => Place::BodyEnd,
+        };
+        let html = html.into();
+        Ok(Arc::new(Injection { html, place }))
+    }
+}
+
+/// Whether `value` is the second of the two that there are; absent, it is the first.
+fn one_of(name: &str, value: Option<&str>, known: [&str; 2]) -> Result<bool, LoadError> {
+    match value {
+        Some(value) if !known.contains(&value) => {
+            let what = format!("there is no {name} `{value}`");
+            let hint = format!("use {} or {}", known[0], known[1]);
+            Err(LoadError::new(name, what, hint))
+        }
+        value => Ok(value == Some(known[1])),
+    }
+}
+
+/// Where in a document markup is put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    HeadStart,
+    HeadEnd,
+    BodyStart,
+    /// In front of the end tag of `body`, or at the end of a document that has none.
+    BodyEnd,
+}
+
+struct Injection {
+    html: Arc<str>,
+    place: Place,
+}
+
+impl Module for Injection {
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE.with(Hook::ResponseSent)
+    }
+
+    fn may_transform(&self) -> bool {
+        true
+    }
+
+    fn begin(&self) -> Box<dyn Exchange> {
+        Box::new(InjectExchange {
+            html: Arc::clone(&self.html),
+            place: self.place,
+        })
+    }
+}
+
+struct InjectExchange {
+    html: Arc<str>,
+    place: Place,
+}
+
+impl Exchange for InjectExchange {
+    fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+        if let Some(encoding) = encoding_of(head) {
+            let document = Document::new(&self.html, self.place, encoding);
+            // no-transform and parts: the document passes as it is
+            let _ = head.transform(Box::new(document));
+        }
+        Answer::Continue
+    }
+}
+
+/// The charset of an HTML document; `None` if it is none, or cannot be read: coded content, or a
+/// charset in which tags are not ASCII.
+fn encoding_of(head: &ResponseHead) -> Option<AsciiCompatibleEncoding> {
+    let codings = head.fields.all("content-encoding");
+    if codings
+        .into_iter()
+        .any(|it| !it.eq_ignore_ascii_case(b"identity"))
+    {
+        return None;
+    }
+    let media_type = str::from_utf8(head.fields.get("content-type")?).ok()?;
+    let mut parts = media_type.split(';').map(str::trim);
+    if !parts.next()?.eq_ignore_ascii_case("text/html") {
+        return None;
+    }
+    let charset = parts.find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let is_charset = name.trim_end().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"'))
+    });
+    match charset {
+        None => Some(AsciiCompatibleEncoding::utf_8()),
+        Some(charset) => {
+            let encoding = encoding_rs::Encoding::for_label(charset.as_bytes())?;
+            AsciiCompatibleEncoding::new(encoding)
+        }
+    }
+}
+
+/// What the rewriter has put out.
+type Output = Rc<RefCell<Vec<u8>>>;
+
+/// Where the rewriter puts it.
+type Sink = Box<dyn FnMut(&[u8])>;
+
+/// A document on its way to a client.
+struct Document {
+    /// `None` once the document has ended.
+    rewriter: Option<HtmlRewriter<'static, Sink>>,
+    output: Output,
+    /// Bytes of the output that were passed on.
+    passed: usize,
+}
+
+impl Document {
+    fn new(html: &Arc<str>, place: Place, encoding: AsciiCompatibleEncoding) -> Self {
+        let output = Output::default();
+        let sink = Rc::clone(&output);
+        let is_done = Rc::new(Cell::new(false));
+        let markup = Markup {
+            html: Arc::clone(html),
+            place,
+            is_done: Rc::clone(&is_done),
+        };
+        let rest = markup.clone();
+        let at_element = element!(markup.selector(), move |it| markup.put_into(it));
+        let at_end = end!(move |it| rest.put_at_end(it));
+        let memory = MemorySettings::new()
+            .with_max_allowed_memory_usage(MEMORY_BYTES_MAX)
+            .with_graceful_bail_out_on_memory_limit_exceeded(true);
+        let settings = Settings::new()
+            .append_element_content_handler(at_element)
+            .append_document_content_handler(at_end)
+            .with_encoding(encoding)
+            .with_memory_settings(memory)
+            .with_strict(false)
+            .with_adjust_charset_on_meta_tag(true);
+        let take: Sink = Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes));
+        Self {
+            rewriter: Some(HtmlRewriter::new(settings, take)),
+            output,
+            passed: 0,
+        }
+    }
+
+    /// Puts out what is there; whether that was all.
+    fn pass(&mut self, piece: &mut Piece<'_>) -> bool {
+        let mut output = self.output.borrow_mut();
+        self.passed += piece.put(&output[self.passed..]);
+        let is_all = self.passed == output.len();
+        if is_all {
+            output.clear();
+            self.passed = 0;
+        }
+        is_all
+    }
+}
+
+impl Transform for Document {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        loop {
+            if !self.pass(piece) {
+                return Progress::Continue;
+            }
+            let Some(rewriter) = &mut self.rewriter else {
+                return Progress::Done;
+            };
+            let input = piece.input();
+            let count = input.len().min(STEP_BYTES);
+            let searched = if count > 0 {
+                piece.take(count);
+                rewriter.write(&input[..count])
+            } else if piece.is_last() {
+                self.rewriter.take().map_or(Ok(()), HtmlRewriter::end)
+            } else {
+                return Progress::Continue;
+            };
+            if searched.is_err() {
+                return Progress::Fail;
+            }
+        }
+    }
+}
+
+/// Markup that is put in once.
+#[derive(Clone)]
+struct Markup {
+    html: Arc<str>,
+    place: Place,
+    is_done: Rc<Cell<bool>>,
+}
+
+impl Markup {
+    const fn selector(&self) -> &'static str {
+        match self.place {
+            Place::HeadStart | Place::HeadEnd => "head",
+            Place::BodyStart | Place::BodyEnd => "body",
+        }
+    }
+
+    fn put_into(&self, element: &mut Element<'_, '_>) -> HandlerResult {
+        if self.is_done.get() {
+            return Ok(());
+        }
+        match self.place {
+            Place::HeadStart | Place::BodyStart => {
+                self.is_done.set(true);
+                element.prepend(&self.html, ContentType::Html);
+            }
+            Place::HeadEnd | Place::BodyEnd => {
+                let markup = self.clone();
+                element.on_end_tag(lol_html::end_tag!(move |tag| {
+                    if !markup.is_done.replace(true) {
+                        tag.before(&markup.html, ContentType::Html);
+                    }
+                    Ok(())
+                }))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_at_end(&self, end: &mut DocumentEnd<'_>) -> HandlerResult {
+        if self.place == Place::BodyEnd && !self.is_done.replace(true) {
+            end.append(&self.html, ContentType::Html);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use weir_extend::{Fields, OptionValue};
+
+    fn load(options: &[(&str, &str)]) -> Result<Arc<dyn Module>, LoadError> {
+        let options = options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), OptionValue::Text((*value).to_owned())));
+        Inject.load(Options::new(options.collect::<BTreeMap<_, _>>()))
+    }
+
+    fn head(fields: &[(&'static str, &'static str)]) -> ResponseHead {
+        let fields = fields.iter().map(|(name, value)| (*name, value.as_bytes()));
+        ResponseHead::new(200, Fields::received(fields))
+    }
+
+    /// What becomes of a document that comes in pieces of so many bytes.
+    fn document(content: &[u8], size: usize, options: &[(&str, &str)]) -> Vec<u8> {
+        let mut options = options.to_vec();
+        options.push(("html", "<i>ü</i>"));
+        let module = load(&options).expect("a module");
+        let mut head = head(&[("Content-Type", "text/html; Charset=\"utf-8\"")]);
+        let call = Call {
+            client: std::net::Ipv4Addr::LOCALHOST.into(),
+            mode: weir_extend::ListenerMode::Forward,
+            now_ms: 0,
+        };
+        let answer = module.begin().response_sent(&mut head, &call);
+        assert_eq!(answer, Answer::Continue);
+        let mut transform = head.take_transform().expect("a transform");
+        let (mut rest, mut out) = (content, Vec::new());
+        loop {
+            let count = rest.len().min(size);
+            let mut piece = Piece::new(&rest[..count], count == rest.len(), &mut out, 100);
+            let progress = transform.transform(&mut piece);
+            let taken = piece.taken();
+            rest = &rest[taken..];
+            if progress == Progress::Done {
+                return out;
+            }
+            assert_eq!(progress, Progress::Continue);
+        }
+    }
+
+    #[test]
+    fn markup_is_put_once_where_the_options_say_whatever_the_pieces() {
+        let content = "<!doctype html><head><title>x</title></head><BODY a=b>text<body></BODY>";
+        for (options, expected) in [
+            (
+                &[("element", "head"), ("place", "start")][..],
+                content.replace("<head>", "<head><i>ü</i>"),
+            ),
+            (
+                &[("element", "head")],
+                content.replace("</head>", "<i>ü</i></head>"),
+            ),
+            (
+                &[("place", "start")],
+                content.replace("<BODY a=b>", "<BODY a=b><i>ü</i>"),
+            ),
+            (&[], content.replace("</BODY>", "<i>ü</i></BODY>")),
+        ] {
+            for size in [1, 7, 1000] {
+                let out = document(content.as_bytes(), size, options);
+                assert_eq!(String::from_utf8_lossy(&out), expected, "{options:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn markup_for_the_end_of_a_body_without_end_tag_stands_at_the_end_of_the_document() {
+        assert_eq!(document(b"<p>x", 9, &[]), "<p>x<i>ü</i>".as_bytes());
+        assert_eq!(document(b"<p>x", 9, &[("place", "start")]), b"<p>x");
+    }
+
+    #[test]
+    fn document_that_needs_too_much_memory_passes_as_it_is() {
+        let long = format!("<a {}", "x".repeat(2 * MEMORY_BYTES_MAX));
+        let out = document(long.as_bytes(), STEP_BYTES, &[("place", "start")]);
+        assert!(out == long.as_bytes());
+    }
+
+    #[test]
+    fn only_plain_html_with_ascii_tags_is_searched() {
+        for fields in [
+            &[("Content-Type", "text/plain")][..],
+            &[("Content-Type", "text/html; charset=utf-16")],
+            &[("Content-Type", "text/html; charset=unknown")],
+            &[("Content-Type", "text/html"), ("Content-Encoding", "gzip")],
+            &[],
+        ] {
+            assert!(encoding_of(&head(fields)).is_none(), "{fields:?}");
+        }
+        for fields in [
+            &[("Content-Type", "TEXT/HTML")][..],
+            &[("Content-Type", "text/html;charset=iso-8859-1")],
+            &[
+                ("Content-Type", "text/html"),
+                ("Content-Encoding", "identity"),
+            ],
+        ] {
+            assert!(encoding_of(&head(fields)).is_some(), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn options_that_put_nothing_in_or_name_no_place_are_refused() {
+        let long = "x".repeat(HTML_BYTES_MAX + 1);
+        for (options, option) in [
+            (&[][..], "html"),
+            (&[("html", "")], "html"),
+            (&[("html", long.as_str())], "html"),
+            (&[("html", "x"), ("element", "p")], "element"),
+            (&[("html", "x"), ("place", "middle")], "place"),
+            (&[("html", "x"), ("other", "y")], "other"),
+        ] {
+            let refused = load(options).err().expect("refused");
+            assert_eq!(refused.option, option);
+        }
+    }
+}
