@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     complaints.extend(index::check(&tree));
     complaints.extend(changelog::check(tree.text("CHANGELOG.md")));
     complaints.extend(features::check(
-        &features::read(&["--workspace"])?,
+        &features::read(&[])?,
         &features::read(&["--package", "weir-cli"])?,
     ));
     complaints.extend(licences::check(tree.text("deny.toml"), &metadata));

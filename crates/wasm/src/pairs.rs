@@ -1,0 +1,345 @@
+//! Maps of fields, and their serialised form.
+//!
+//! The specification's section *Serialization*: a count, the lengths of each name and value, then
+//! names and values, each with a NUL behind it; integers of 32 bits, little-endian. An empty map
+//! may be no byte or one zero byte. Our reading where the text is silent: bytes behind the last
+//! value are refused, and the NUL must be there, because both show that two programs count
+//! differently.
+
+use std::error::Error;
+use std::fmt;
+
+/// Pairs of a map.
+pub const PAIRS_MAX: usize = 512;
+
+/// The serialised size of a map, bytes.
+pub const PAIRS_BYTES_MAX: usize = 64 << 10;
+
+/// The count at the start.
+const COUNT_BYTES: usize = 4;
+
+/// What a pair takes beside its name and value: two lengths and two NULs.
+const PAIR_EXTRA_BYTES: usize = 10;
+
+/// One name and its value, in one allocation.
+#[derive(Clone, PartialEq, Eq)]
+struct Pair {
+    bytes: Box<[u8]>,
+    name_len: usize,
+}
+
+impl Pair {
+    fn new(name: &[u8], value: &[u8]) -> Self {
+        Self {
+            bytes: [name, value].concat().into(),
+            name_len: name.len(),
+        }
+    }
+
+    fn parts(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at(self.name_len)
+    }
+
+    fn has_name(&self, name: &[u8]) -> bool {
+        self.parts().0.eq_ignore_ascii_case(name)
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.bytes.len() + PAIR_EXTRA_BYTES
+    }
+}
+
+/// Fields in their order: at most [`PAIRS_MAX`], and [`PAIRS_BYTES_MAX`] when serialised.
+///
+/// Names are compared without regard to case (RFC 9110 §5.1) and kept as they are given. Neither
+/// names nor values are checked for what HTTP allows in them: a host must check what a module
+/// wrote.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Pairs {
+    pairs: Vec<Pair>,
+    /// The sum over the pairs, without the count.
+    pairs_bytes: usize,
+}
+
+impl Pairs {
+    /// A map without fields.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            pairs: Vec::new(),
+            pairs_bytes: 0,
+        }
+    }
+
+    /// A map of these fields, in this order.
+    ///
+    /// # Errors
+    /// The limits of a map.
+    pub fn of<N, V>(fields: impl IntoIterator<Item = (N, V)>) -> Result<Self, PairsError>
+    where
+        N: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let mut pairs = Self::new();
+        for (name, value) in fields {
+            pairs.add(name.as_ref(), value.as_ref())?;
+        }
+        Ok(pairs)
+    }
+
+    /// How many fields there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Whether there is no field.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Names and values in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.pairs.iter().map(Pair::parts)
+    }
+
+    /// The value of the first field of this name.
+    #[must_use]
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let pair = self.pairs.iter().find(|pair| pair.has_name(name))?;
+        Some(pair.parts().1)
+    }
+
+    /// Adds a field at the end.
+    ///
+    /// # Errors
+    /// The limits of a map; it is unchanged then.
+    pub fn add(&mut self, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
+        if self.pairs.len() == PAIRS_MAX {
+            return Err(PairsError::TooMany {
+                count: PAIRS_MAX + 1,
+            });
+        }
+        self.check_room(self.pairs_bytes, name, value)?;
+        let pair = Pair::new(name, value);
+        self.pairs_bytes += pair.encoded_len();
+        self.pairs.push(pair);
+        Ok(())
+    }
+
+    /// Gives the first field of this name this value, and removes the others of the name; adds the
+    /// field if there is none.
+    ///
+    /// # Errors
+    /// The limits of a map; it is unchanged then.
+    pub fn replace(&mut self, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
+        let same = |pair: &&Pair| pair.has_name(name);
+        let freed: usize = self.pairs.iter().filter(same).map(Pair::encoded_len).sum();
+        let Some(first) = self.pairs.iter().position(|pair| pair.has_name(name)) else {
+            return self.add(name, value);
+        };
+        self.check_room(self.pairs_bytes - freed, name, value)?;
+        let pair = Pair::new(name, value);
+        self.pairs_bytes = self.pairs_bytes - freed + pair.encoded_len();
+        self.pairs[first] = pair;
+        let mut position = 0;
+        self.pairs.retain(|pair| {
+            position += 1;
+            position - 1 <= first || !pair.has_name(name)
+        });
+        Ok(())
+    }
+
+    /// Removes all fields of this name, and says whether there was one.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let before = self.pairs.len();
+        self.pairs.retain(|pair| !pair.has_name(name));
+        self.pairs_bytes = self.pairs.iter().map(Pair::encoded_len).sum();
+        self.pairs.len() < before
+    }
+
+    fn check_room(&self, taken: usize, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
+        let sizes = [
+            COUNT_BYTES,
+            taken,
+            name.len(),
+            value.len(),
+            PAIR_EXTRA_BYTES,
+        ];
+        let bytes = sizes.into_iter().fold(0, usize::saturating_add);
+        if bytes > PAIRS_BYTES_MAX {
+            return Err(PairsError::TooLarge { bytes });
+        }
+        Ok(())
+    }
+
+    /// The size of the serialised form, bytes. An empty map has none.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        match self.is_empty() {
+            true => 0,
+            false => COUNT_BYTES + self.pairs_bytes,
+        }
+    }
+
+    /// The serialised form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.encoded_len());
+        if self.is_empty() {
+            return bytes;
+        }
+        bytes.extend(length(self.pairs.len()));
+        for (name, value) in self.iter() {
+            bytes.extend(length(name.len()));
+            bytes.extend(length(value.len()));
+        }
+        for (name, value) in self.iter() {
+            bytes.extend(name);
+            bytes.push(0);
+            bytes.extend(value);
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    /// Reads the serialised form.
+    ///
+    /// # Errors
+    /// It is not one, or it is beyond the limits. Nothing is allocated for a count or a length
+    /// that the bytes do not have.
+    pub fn decode(bytes: &[u8]) -> Result<Self, PairsError> {
+        if bytes.len() > PAIRS_BYTES_MAX {
+            return Err(PairsError::TooLarge { bytes: bytes.len() });
+        }
+        if matches!(bytes, [] | [0]) {
+            return Ok(Self::new());
+        }
+        let mut reader = Reader { bytes, at: 0 };
+        let count = reader.number()?;
+        if count > PAIRS_MAX {
+            return Err(PairsError::TooMany { count });
+        }
+        let mut lengths = Reader {
+            bytes,
+            at: reader.at,
+        };
+        reader.take(count * 8)?;
+        let mut pairs = Self::new();
+        for _ in 0..count {
+            let (name_len, value_len) = (lengths.number()?, lengths.number()?);
+            let name = reader.text(name_len)?;
+            let value = reader.text(value_len)?;
+            pairs.add(name, value)?;
+        }
+        match reader.at == bytes.len() {
+            true => Ok(pairs),
+            false => Err(PairsError::Trailing { at: reader.at }),
+        }
+    }
+}
+
+impl fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |(name, value): (&[u8], &[u8])| {
+            (
+                String::from_utf8_lossy(name).into_owned(),
+                String::from_utf8_lossy(value).into_owned(),
+            )
+        };
+        f.debug_list().entries(self.iter().map(text)).finish()
+    }
+}
+
+/// A length of a map within its limits.
+fn length(length: usize) -> [u8; 4] {
+    // the limit of a map's size fits in 32 bits
+    u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], PairsError> {
+        let end = self.at.saturating_add(len);
+        let part = self.bytes.get(self.at..end);
+        let part = part.ok_or(PairsError::Truncated { at: self.at, len })?;
+        self.at = end;
+        Ok(part)
+    }
+
+    fn number(&mut self) -> Result<usize, PairsError> {
+        let part = self.take(4)?;
+        let number = part
+            .iter()
+            .rev()
+            .fold(0, |sum, &byte| (sum << 8) | usize::from(byte));
+        Ok(number)
+    }
+
+    fn text(&mut self, len: usize) -> Result<&'a [u8], PairsError> {
+        let text = self.take(len)?;
+        match self.take(1)? {
+            [0] => Ok(text),
+            _ => Err(PairsError::Unterminated { at: self.at - 1 }),
+        }
+    }
+}
+
+/// Why bytes are not a map, or a field does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairsError {
+    /// More fields than [`PAIRS_MAX`].
+    TooMany {
+        /// Fields.
+        count: usize,
+    },
+    /// More bytes than [`PAIRS_BYTES_MAX`].
+    TooLarge {
+        /// The serialised size, bytes.
+        bytes: usize,
+    },
+    /// A part reaches beyond the end.
+    Truncated {
+        /// Where the part begins, bytes from the start.
+        at: usize,
+        /// How long it should be, bytes.
+        len: usize,
+    },
+    /// There is no NUL behind a name or a value.
+    Unterminated {
+        /// Where the NUL should be, bytes from the start.
+        at: usize,
+    },
+    /// There are bytes behind the last value.
+    Trailing {
+        /// Where they begin, bytes from the start.
+        at: usize,
+    },
+}
+
+impl fmt::Display for PairsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany { count } => write!(f, "map of {count} fields, at most {PAIRS_MAX}"),
+            Self::TooLarge { bytes } => {
+                write!(f, "map of {bytes} bytes, at most {PAIRS_BYTES_MAX}")
+            }
+            Self::Truncated { at, len } => {
+                write!(f, "map ends within the {len} bytes at offset {at}")
+            }
+            Self::Unterminated { at } => write!(f, "no NUL at offset {at} of the map"),
+            Self::Trailing { at } => write!(f, "bytes behind the map, from offset {at} on"),
+        }
+    }
+}
+
+impl Error for PairsError {}
+
+#[cfg(test)]
+#[path = "pairs_tests.rs"]
+mod tests;
