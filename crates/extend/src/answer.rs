@@ -38,6 +38,11 @@ pub struct LocalResponse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusError(pub u16);
 
+/// Whether a final status means the same without the request's preconditions and ranges.
+pub(crate) fn is_free_standing(status: u16) -> bool {
+    (200..600).contains(&status) && !matches!(status, 206 | 304 | 416)
+}
+
 impl fmt::Display for StatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -57,7 +62,7 @@ impl LocalResponse {
     ///
     /// A module cannot answer with this status.
     pub fn new(status: u16, content: impl Into<Vec<u8>>) -> Result<Self, StatusError> {
-        if !(200..600).contains(&status) || matches!(status, 206 | 304 | 416) {
+        if !is_free_standing(status) {
             return Err(StatusError(status));
         }
         let content = match status {

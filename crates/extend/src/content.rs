@@ -1,5 +1,7 @@
 //! The content of a message, as a module changes it: in pieces, with a bound on what is held.
 
+use crate::answer::LocalResponse;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::task::{Context, Poll};
@@ -23,7 +25,7 @@ pub trait Transform {
 }
 
 /// How far a transform has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It needs more content, or more room.
     Continue,
@@ -34,6 +36,10 @@ pub enum Progress {
     Fail,
     /// It waits until [`Transform::poll_deferred`] is ready; then it is called again.
     Defer,
+    /// The module answers the request by itself: in the place of the response of the next hop, if
+    /// it is about content of the request, and of this response otherwise. If some of a response
+    /// was sent to the client already, that is cut.
+    Respond(Box<LocalResponse>),
 }
 
 /// A piece of content, and the room for what is made of it.
@@ -112,6 +118,8 @@ pub enum TransformError {
     NoTransform,
     /// It is a part of a representation: status 206 (RFC 9110 §15.3.7).
     Part,
+    /// It has a content coding that cannot be undone.
+    Coding,
 }
 
 impl fmt::Display for TransformError {
@@ -119,6 +127,7 @@ impl fmt::Display for TransformError {
         f.write_str(match self {
             Self::NoTransform => "the message has the directive no-transform",
             Self::Part => "the content is a part of a representation",
+            Self::Coding => "the content has a coding that is not known here",
         })
     }
 }

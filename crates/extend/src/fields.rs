@@ -148,6 +148,13 @@ impl Fields {
         Ok(is_removed)
     }
 
+    /// Removes Content-Encoding: the codings are undone.
+    pub(crate) fn remove_codings(&mut self) {
+        let is_coding = |name: &str| name.eq_ignore_ascii_case("content-encoding");
+        self.lines.retain(|line| !is_coding(&line.0));
+        self.is_changed = true;
+    }
+
     /// Removes what describes content byte by byte, as that is changed: a strong entity tag becomes
     /// a weak one.
     pub(crate) fn forget_content(&mut self) {

@@ -1,11 +1,16 @@
 //! The heads of a request and of a response, as a module sees and changes them.
 
+use crate::answer::{StatusError, is_free_standing};
+use crate::coding::Codings;
 use crate::content::{Transform, TransformError};
 use crate::fields::Fields;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
-use weir_semantics::ResponseDirectives;
+use weir_semantics::{RequestDirectives, ResponseDirectives, is_token};
+
+/// Most bytes of the tag of a variant.
+const VARIANT_BYTES_MAX: usize = 64;
 
 /// Most bytes of a target that a module sets.
 const TARGET_BYTES_MAX: usize = 16 * 1024;
@@ -16,7 +21,6 @@ const TARGET_BYTES_MAX: usize = 16 * 1024;
 /// changed: the proxy then judges the request anew, with its rules of access and its key.
 ///
 /// [`Hook::RequestReceived`]: crate::Hook::RequestReceived
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {
     method: String,
     authority: String,
@@ -24,7 +28,39 @@ pub struct RequestHead {
     target_is_changed: bool,
     /// The field lines.
     pub fields: Fields,
+    has_content: bool,
+    transform: Option<Box<dyn Transform>>,
+    variant: Option<String>,
 }
+
+impl fmt::Debug for RequestHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestHead")
+            .field("method", &self.method)
+            .field("authority", &self.authority)
+            .field("path_and_query", &self.path_and_query)
+            .field("fields", &self.fields)
+            .field("is_transformed", &self.transform.is_some())
+            .field("variant", &self.variant)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the tag of a variant is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariantError;
+
+impl fmt::Display for VariantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the tag of a variant is a token (RFC 9110 section 5.6.2) of at most \
+             {VARIANT_BYTES_MAX} bytes"
+        )
+    }
+}
+
+impl core::error::Error for VariantError {}
 
 /// Why a target is not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +89,37 @@ impl RequestHead {
             path_and_query: path_and_query.into(),
             target_is_changed: false,
             fields,
+            has_content: false,
+            transform: None,
+            variant: None,
+        }
+    }
+
+    /// The same for a request that has content, if `has_content`.
+    #[must_use]
+    pub const fn with_content(mut self, has_content: bool) -> Self {
+        self.has_content = has_content;
+        self
+    }
+
+    /// Whether content follows.
+    #[must_use]
+    pub const fn has_content(&self) -> bool {
+        self.has_content
+    }
+
+    /// A copy as it is now, to undo changes. It has no transform.
+    #[must_use]
+    pub fn saved(&self) -> Self {
+        Self {
+            method: self.method.clone(),
+            authority: self.authority.clone(),
+            path_and_query: self.path_and_query.clone(),
+            target_is_changed: self.target_is_changed,
+            fields: self.fields.clone(),
+            has_content: self.has_content,
+            transform: None,
+            variant: self.variant.clone(),
         }
     }
 
@@ -108,6 +175,74 @@ impl RequestHead {
         Ok(())
     }
 
+    /// Whether [`Self::transform`] is permitted.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check_transform(&self) -> Result<(), TransformError> {
+        let mut directives = RequestDirectives::default();
+        for value in self.fields.all("cache-control") {
+            directives.add_line(value);
+        }
+        if directives.no_transform {
+            return Err(TransformError::NoTransform);
+        }
+        if self.fields.get("content-range").is_some() {
+            return Err(TransformError::Part);
+        }
+        Ok(())
+    }
+
+    /// Has the content pass `transform` on its way to the next hop. The fields that describe the
+    /// content as it was are removed (Content-Length, digests). A request without content is left
+    /// as it is. It can be called at [`Hook::RequestReceived`](crate::Hook::RequestReceived) alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::check_transform`]; nothing is changed.
+    pub fn transform(&mut self, transform: Box<dyn Transform>) -> Result<(), TransformError> {
+        self.check_transform()?;
+        if self.has_content {
+            self.fields.forget_content();
+            self.transform = Some(transform);
+        }
+        Ok(())
+    }
+
+    /// Whether the content is to pass a transform.
+    #[must_use]
+    pub const fn is_transformed(&self) -> bool {
+        self.transform.is_some()
+    }
+
+    /// What a module has set by [`Self::transform`] since the last call.
+    pub fn take_transform(&mut self) -> Option<Box<dyn Transform>> {
+        self.transform.take()
+    }
+
+    /// Says which variant of the response this request is to get, such as `br` or `webp-640`.
+    /// Responses that modules change before they are stored
+    /// ([`Module::changes_stored`](crate::Module::changes_stored)) are stored and chosen by it. It
+    /// counts at [`Hook::RequestReceived`](crate::Hook::RequestReceived) alone; without it the tag
+    /// is empty.
+    ///
+    /// # Errors
+    ///
+    /// It is no token, or too long; nothing is changed.
+    pub fn set_variant(&mut self, tag: &str) -> Result<(), VariantError> {
+        if tag.len() > VARIANT_BYTES_MAX || !is_token(tag.as_bytes()) {
+            return Err(VariantError);
+        }
+        self.variant = Some(tag.into());
+        Ok(())
+    }
+
+    /// What a module has set by [`Self::set_variant`] since the last call.
+    pub fn take_variant(&mut self) -> Option<String> {
+        self.variant.take()
+    }
+
     /// Whether the target was changed.
     #[must_use]
     pub const fn target_is_changed(&self) -> bool {
@@ -128,12 +263,14 @@ fn is_plain(text: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && byte != b'#')
 }
 
-/// The head of a final response. Its status stays what it is.
+/// The head of a final response.
 pub struct ResponseHead {
     status: u16,
+    status_is_changed: bool,
     /// The field lines.
     pub fields: Fields,
     keeps_content: bool,
+    codings: Codings,
     transform: Option<Box<dyn Transform>>,
 }
 
@@ -153,8 +290,10 @@ impl ResponseHead {
     pub const fn new(status: u16, fields: Fields) -> Self {
         Self {
             status,
+            status_is_changed: false,
             fields,
             keeps_content: false,
+            codings: Codings::none(),
             transform: None,
         }
     }
@@ -170,6 +309,31 @@ impl ResponseHead {
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
+    }
+
+    /// Changes the status, as a service that blocks content does. The response is not stored then,
+    /// unless the operator lets the module have more stored. It can be called at
+    /// [`Hook::ResponseReceived`](crate::Hook::ResponseReceived) alone.
+    ///
+    /// # Errors
+    ///
+    /// The new status or that of the response is one that decides on its content or needs the
+    /// request's preconditions; nothing is changed.
+    pub fn set_status(&mut self, status: u16) -> Result<(), StatusError> {
+        for status in [self.status, status] {
+            if !is_free_standing(status) || matches!(status, 204 | 205) {
+                return Err(StatusError(status));
+            }
+        }
+        self.status_is_changed |= self.status != status;
+        self.status = status;
+        Ok(())
+    }
+
+    /// Whether [`Self::set_status`] has changed it.
+    #[must_use]
+    pub const fn status_is_changed(&self) -> bool {
+        self.status_is_changed
     }
 
     /// Whether [`Self::transform`] is permitted.
@@ -207,15 +371,30 @@ impl ResponseHead {
         Ok(())
     }
 
+    /// As [`Self::transform`], with the content codings of the next hop undone (`gzip`, `deflate`,
+    /// `br`, `zstd`) before the content is handed over. Content-Encoding is removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::check_transform`], or a coding is not known; nothing is changed.
+    pub fn transform_plain(&mut self, transform: Box<dyn Transform>) -> Result<(), TransformError> {
+        self.check_transform()?;
+        self.codings = Codings::of(&self.fields)?;
+        self.fields.remove_codings();
+        self.transform(transform)
+    }
+
     /// Whether the content is to pass a transform.
     #[must_use]
     pub const fn is_transformed(&self) -> bool {
         self.transform.is_some()
     }
 
-    /// What a module has set by [`Self::transform`] since the last call.
-    pub fn take_transform(&mut self) -> Option<Box<dyn Transform>> {
-        self.transform.take()
+    /// What a module has set by [`Self::transform`] or [`Self::transform_plain`] since the last
+    /// call, and the codings that are to be undone before it.
+    pub fn take_transform(&mut self) -> Option<(Codings, Box<dyn Transform>)> {
+        let codings = core::mem::take(&mut self.codings);
+        Some((codings, self.transform.take()?))
     }
 }
 
@@ -285,7 +464,8 @@ mod tests {
             [("ETag", &b"W/\"x\""[..]), ("Content-Type", b"text/html")]
         );
         assert!(head.fields.is_changed());
-        assert!(head.take_transform().is_some());
+        let (codings, _) = head.take_transform().expect("it was set");
+        assert!(codings.is_empty());
         assert!(head.take_transform().is_none());
         let mut head = response(&[("ETag", b"W/\"x\"")]);
         assert_eq!(head.transform(Box::new(Nothing)), Ok(()));
@@ -303,6 +483,60 @@ mod tests {
         assert!(!head.fields.is_changed() && head.take_transform().is_none());
         let part = ResponseHead::new(206, Fields::default()).transform(Box::new(Nothing));
         assert_eq!(part, Err(TransformError::Part));
+    }
+
+    #[test]
+    fn codings_are_undone_where_a_module_wants_plain_content() {
+        let lines = [("Content-Encoding", &b"gzip"[..]), ("ETag", b"\"x\"")];
+        let mut head = response(&lines);
+        assert_eq!(head.transform_plain(Box::new(Nothing)), Ok(()));
+        assert_eq!(head.fields.get("content-encoding"), None);
+        let (codings, _) = head.take_transform().expect("it was set");
+        assert_eq!(codings.iter().collect::<Vec<_>>(), [crate::Coding::Gzip]);
+        let mut unknown = response(&[("Content-Encoding", b"aes128gcm")]);
+        let refused = unknown.transform_plain(Box::new(Nothing));
+        assert_eq!(refused, Err(TransformError::Coding));
+        assert!(!unknown.fields.is_changed() && unknown.take_transform().is_none());
+    }
+
+    #[test]
+    fn status_that_decides_on_content_is_neither_left_nor_set() {
+        for (from, to) in [(200, 403), (404, 200), (503, 599)] {
+            let mut head = ResponseHead::new(from, Fields::default());
+            assert_eq!(head.set_status(to), Ok(()));
+            assert_eq!((head.status(), head.status_is_changed()), (to, true));
+        }
+        for (from, to) in [(206, 200), (200, 304), (204, 200), (200, 205), (200, 103)] {
+            let mut head = ResponseHead::new(from, Fields::default());
+            assert!(head.set_status(to).is_err(), "{from} {to}");
+            assert_eq!((head.status(), head.status_is_changed()), (from, false));
+        }
+    }
+
+    #[test]
+    fn content_of_a_request_is_changed_only_where_there_is_some() {
+        let fields = || Fields::received([("Content-Length", &b"3"[..])]);
+        let mut head = RequestHead::new("PUT", "a.example", "/", fields()).with_content(true);
+        assert_eq!(head.transform(Box::new(Nothing)), Ok(()));
+        assert!(head.take_transform().is_some());
+        assert_eq!(head.fields.get("content-length"), None);
+        let mut head = RequestHead::new("PUT", "a.example", "/", fields());
+        assert_eq!(head.transform(Box::new(Nothing)), Ok(()));
+        assert!(head.take_transform().is_none() && !head.is_changed());
+        let part = Fields::received([("Content-Range", &b"bytes 0-2/9"[..])]);
+        let mut head = RequestHead::new("PUT", "a.example", "/", part).with_content(true);
+        assert_eq!(head.transform(Box::new(Nothing)), Err(TransformError::Part));
+    }
+
+    #[test]
+    fn tag_of_a_variant_is_a_short_token() {
+        let mut head = head();
+        for tag in ["", "a b", "a,b", &"x".repeat(VARIANT_BYTES_MAX + 1)] {
+            assert_eq!(head.set_variant(tag), Err(VariantError), "{tag:?}");
+        }
+        assert_eq!(head.set_variant("webp-640"), Ok(()));
+        assert_eq!(head.take_variant().as_deref(), Some("webp-640"));
+        assert_eq!(head.take_variant(), None);
     }
 
     #[test]

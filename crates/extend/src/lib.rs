@@ -13,24 +13,36 @@
 //!
 //! At the heads of a response a module may have the content pass a [`Transform`]
 //! ([`ResponseHead::transform`]): from the next hop before it is judged and stored, or to one
-//! client.
+//! client. At the head of a request it may do so for the content of the request.
+//!
+//! What a module needs of the proxy beside the messages, it gets from its [`Host`]: requests of its
+//! own, the time, the log.
 
 extern crate alloc;
 
 mod answer;
 mod call;
+mod coding;
 mod content;
+mod detached;
 mod fields;
 mod head;
 mod hook;
+mod host;
 mod module;
 mod options;
 
 pub use answer::{Answer, LocalResponse, StatusError};
 pub use call::{Call, ListenerMode};
+pub use coding::{CODINGS_MAX, Coding, Codings};
 pub use content::{PIECE_BYTES_MAX, Piece, Progress, Transform, TransformError};
+pub use detached::Detached;
 pub use fields::{FIELDS_MAX, FieldError, Fields, SECTION_BYTES_MAX};
-pub use head::{RequestHead, ResponseHead, TargetError};
+pub use head::{RequestHead, ResponseHead, TargetError, VariantError};
 pub use hook::{Hook, Hooks};
+pub use host::{
+    FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest,
+    OwnResponse, Pending,
+};
 pub use module::{Exchange, Module, ModuleKind};
 pub use options::{LoadError, OptionValue, Options};

@@ -4,10 +4,15 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::head::{RequestHead, ResponseHead};
 use crate::hook::Hooks;
+use crate::host::{Host, Pending};
 use crate::options::{LoadError, Options};
 use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 /// A kind of module: what `kind` in a `[[module]]` table names.
 pub trait ModuleKind: Send + Sync {
@@ -36,8 +41,39 @@ pub trait Module: Send + Sync {
         false
     }
 
+    /// Whether what it changes at [`Hook::ResponseReceived`](crate::Hook::ResponseReceived) may be
+    /// stored. Such a response is stored under the target, the [variant](RequestHead::set_variant)
+    /// and a digest of this module's kind, options and [state](Self::state): requests for which
+    /// these differ do not get it.
+    fn changes_stored(&self) -> bool {
+        false
+    }
+
+    /// What its work depends on beside its options, such as the version of a list that it reads.
+    /// Read for each request: what was stored in another state is not used.
+    fn state(&self) -> String {
+        String::new()
+    }
+
+    /// How often [`tick`](Self::tick) is called on each worker, if at all. It does not change.
+    fn period(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The period has passed on a worker. It must not block; the proxy completes what is returned
+    /// before it calls this again there.
+    fn tick(&self, host: &Rc<dyn Host>) -> Option<Pending<()>> {
+        let _ = host;
+        None
+    }
+
+    /// What an operator should know of it, a line each, such as calls of it that do nothing here.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Begins a request. The exchange stays on the thread that serves the request.
-    fn begin(&self) -> Box<dyn Exchange>;
+    fn begin(&self, host: &Rc<dyn Host>) -> Box<dyn Exchange>;
 }
 
 /// One request, as a module sees it. A method is called at its hook, if the module has named that;
@@ -73,6 +109,9 @@ pub trait Exchange {
     }
 
     /// Ready when what the exchange deferred for is there. Polled only after [`Answer::Defer`].
+    ///
+    /// If the call has set a transform, that is handed the content meanwhile, with no room to put
+    /// some: so a module can decide on a head by its content.
     fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = cx;
         Poll::Ready(())

@@ -11,9 +11,10 @@
 //! ```
 
 use crate::options::texts;
+use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{
-    Answer, Call, Exchange, Fields, Hook, Hooks, LoadError, Module, ModuleKind, Options,
+    Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, Module, ModuleKind, Options,
     RequestHead, ResponseHead,
 };
 
@@ -62,7 +63,7 @@ impl Module for HeaderRules {
         Hook::ALL.into_iter().filter(used).collect()
     }
 
-    fn begin(&self) -> Box<dyn Exchange> {
+    fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(HeaderExchange(Arc::clone(&self.0)))
     }
 }

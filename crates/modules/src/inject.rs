@@ -20,8 +20,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{
-    Answer, Call, Exchange, Hook, Hooks, LoadError, Module, ModuleKind, Options, Piece, Progress,
-    ResponseHead, Transform,
+    Answer, Call, Exchange, Hook, Hooks, Host, LoadError, Module, ModuleKind, Options, Piece,
+    Progress, ResponseHead, Transform,
 };
 
 /// Most bytes of the markup.
@@ -109,7 +109,7 @@ impl Module for Injection {
         true
     }
 
-    fn begin(&self) -> Box<dyn Exchange> {
+    fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(InjectExchange {
             html: Arc::clone(&self.html),
             place: self.place,
@@ -322,9 +322,11 @@ mod tests {
             mode: weir_extend::ListenerMode::Forward,
             now_ms: 0,
         };
-        let answer = module.begin().response_sent(&mut head, &call);
+        let answer = module
+            .begin(&weir_extend::Detached::host())
+            .response_sent(&mut head, &call);
         assert_eq!(answer, Answer::Continue);
-        let mut transform = head.take_transform().expect("a transform");
+        let (_, mut transform) = head.take_transform().expect("a transform");
         let (mut rest, mut out) = (content, Vec::new());
         loop {
             let count = rest.len().min(size);

@@ -14,10 +14,11 @@
 //! ```
 
 use crate::options::{number, tables, text};
+use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{
-    Answer, Call, Exchange, Fields, Hook, Hooks, LoadError, LocalResponse, Module, ModuleKind,
-    Options, RequestHead,
+    Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, LocalResponse, Module,
+    ModuleKind, Options, RequestHead,
 };
 
 const RULE_OPTIONS: [&str; 6] = ["host", "path", "to_host", "to_path", "redirect", "status"];
@@ -55,7 +56,7 @@ impl Module for RewriteRules {
         Hooks::NONE.with(Hook::RequestReceived)
     }
 
-    fn begin(&self) -> Box<dyn Exchange> {
+    fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(RewriteExchange(Arc::clone(&self.0)))
     }
 }

@@ -315,7 +315,7 @@ async fn run(
             },
             now_ms: now.tick.0,
         },
-        counters: worker.counters(),
+        worker: &worker,
     };
     let result = modules.reach(&hooked, head, now).await;
     exchange.modules = Some(modules);

@@ -246,7 +246,7 @@ impl Stage {
             self.deferrals = 0;
         }
         match progress {
-            Progress::Fail => Err(ModuleFailure::GaveUp),
+            Progress::Fail | Progress::Respond(_) => Err(ModuleFailure::GaveUp),
             Progress::Done => {
                 self.is_done = true;
                 self.held = Vec::new();

@@ -239,7 +239,7 @@ struct Always(Progress);
 
 impl Transform for Always {
     fn transform(&mut self, _: &mut Piece<'_>) -> Progress {
-        self.0
+        self.0.clone()
     }
 
     fn poll_deferred(&mut self, _: &mut Context<'_>) -> Poll<()> {

@@ -6,6 +6,7 @@
 //! list. Where a module changes content, [`module_content`] is the filter of the stream.
 
 pub(crate) mod content_chain;
+pub(crate) mod host;
 pub(crate) mod loaded;
 pub(crate) mod module_content;
 pub(crate) mod report;

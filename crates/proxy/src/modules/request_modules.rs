@@ -1,9 +1,12 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
+use super::host::ModuleHost;
 use super::loaded::{LoadedModule, LoadedModules};
 use super::module_content::{ContentRefusal, ModuleContent, ModuleTransform};
+use crate::worker::core::Worker;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout_at;
@@ -61,7 +64,7 @@ enum SavedHead {
 impl Head<'_> {
     fn saved(&self) -> SavedHead {
         match self {
-            Self::Request(head) => SavedHead::Request((*head).clone()),
+            Self::Request(head) => SavedHead::Request(head.saved()),
             Self::Response(head) => SavedHead::Response(head.fields.clone()),
             Self::None => SavedHead::None,
         }
@@ -101,7 +104,7 @@ pub(crate) struct ModuleRefusal {
 pub(crate) struct HookCall<'a> {
     pub(crate) hook: Hook,
     pub(crate) call: Call,
-    pub(crate) counters: &'a Counters,
+    pub(crate) worker: &'a Rc<Worker>,
 }
 
 impl RequestModules {
@@ -228,7 +231,7 @@ impl RequestModules {
                         Ok(Answer::Continue | Answer::Defer | Answer::Fail) => {
                             if let Head::Response(head) = &mut head {
                                 let transform = head.take_transform();
-                                self.transforms.extend(transform.map(|it| (id, it)));
+                                self.transforms.extend(transform.map(|(_, it)| (id, it)));
                             }
                             self.continued(id, &head)
                         }
@@ -269,8 +272,8 @@ impl RequestModules {
     ) -> Result<Answer, ModuleFailure> {
         let until = tokio::time::Instant::now() + module.wait;
         for _ in 0..DEFERRALS_MAX {
-            let exchange = self.exchange(id, module, now)?;
-            hooked.counters.inc(Metric::ModuleCalls);
+            let exchange = self.exchange(id, module, hooked.worker, now)?;
+            hooked.worker.counters().inc(Metric::ModuleCalls);
             let begun = Instant::now();
             let answer = catch_unwind(AssertUnwindSafe(|| {
                 call_hook(exchange, hooked.hook, head, &hooked.call)
@@ -279,7 +282,7 @@ impl RequestModules {
             if begun.elapsed() > module.deadline {
                 // it cannot be stopped, and has ended: what it answered holds
                 let metric = module.note_failure(ModuleFailure::Deadline, now.tick);
-                hooked.counters.inc(metric);
+                hooked.worker.counters().inc(metric);
             }
             check(hooked.hook, head, &answer)?;
             if let Head::Response(head) = head
@@ -313,6 +316,7 @@ impl RequestModules {
         &mut self,
         id: ModuleId,
         module: &LoadedModule,
+        worker: &Rc<Worker>,
         now: Now,
     ) -> Result<&mut Box<dyn Exchange>, ModuleFailure> {
         let slot = &mut self.slots[id.index()];
@@ -321,7 +325,10 @@ impl RequestModules {
             if permit == Permit::Open {
                 return Err(ModuleFailure::BreakerOpen);
             }
-            let begun = catch_unwind(AssertUnwindSafe(|| module.module.begin()));
+            let begun = catch_unwind(AssertUnwindSafe(|| {
+                let host = ModuleHost::of(worker, module);
+                module.module.begin(&host)
+            }));
             let begun = begun.map_err(|_| ModuleFailure::Crashed)?;
             *slot = Slot::Begun(begun, permit);
         }
@@ -341,7 +348,10 @@ impl RequestModules {
         now: Now,
     ) {
         self.slots[id.index()] = Slot::Failed;
-        hooked.counters.inc(module.note_failure(failure, now.tick));
+        hooked
+            .worker
+            .counters()
+            .inc(module.note_failure(failure, now.tick));
     }
 
     /// The exchange is over: modules that did not fail did well.

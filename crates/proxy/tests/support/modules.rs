@@ -1,12 +1,13 @@
 //! Modules that do what a test tells them to: one action at each hook.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use weir_extend::{
-    Answer, Call, Exchange, Fields, Hook, Hooks, LoadError, LocalResponse, Module, ModuleKind,
-    OptionValue, Options, Piece, Progress, RequestHead, ResponseHead, Transform,
+    Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, LocalResponse, Module,
+    ModuleKind, OptionValue, Options, Piece, Progress, RequestHead, ResponseHead, Transform,
 };
 use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
@@ -64,7 +65,7 @@ impl Module for Script {
         actions.any(|action| action.starts_with("content "))
     }
 
-    fn begin(&self) -> Box<dyn Exchange> {
+    fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(Player {
             script: Arc::clone(&self.0),
             deferred: 0,
