@@ -1,11 +1,12 @@
 //! A host without a proxy.
 
-use crate::host::{FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending};
+use crate::host::{FetchError, Host, LogLevel, OwnRequest, OwnResponse};
+use crate::pending::Pending;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 
 /// The host of a module that is tried without a proxy: no time passes, lines of the log are
-/// dropped, and no request of the module's own has a response.
+/// dropped, no request of the module's own has a response, and there is no store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detached;
 

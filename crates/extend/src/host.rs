@@ -1,17 +1,12 @@
 //! The proxy's side of a module: what it may ask for beside the messages that pass it.
 
 use crate::fields::Fields;
-use alloc::boxed::Box;
+use crate::pending::Pending;
+use crate::stored::{NoStore, StoredResponses};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
 use core::time::Duration;
-
-/// What a module waits for: ready once, on the thread that it was asked for on. Dropping it gives
-/// it up.
-pub type Pending<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// The longest that a request of a module's own may take.
 pub const FETCH_TIMEOUT_MAX: Duration = Duration::from_secs(60);
@@ -35,6 +30,11 @@ pub trait Host {
     /// Sends a request of the module's own. It passes the destination rules as a request of a
     /// client does, no module, and no cache. Ready with the whole response.
     fn fetch(&self, request: OwnRequest) -> Pending<Result<OwnResponse, FetchError>>;
+
+    /// The stored responses. Where there is no store each call fails.
+    fn stored(&self) -> &dyn StoredResponses {
+        &NoStore
+    }
 }
 
 /// How important a line of a log is.

@@ -16,7 +16,7 @@
 //! client. At the head of a request it may do so for the content of the request.
 //!
 //! What a module needs of the proxy beside the messages, it gets from its [`Host`]: requests of its
-//! own, the time, the log.
+//! own, the time, the log, and stored responses ([`StoredResponses`]).
 
 extern crate alloc;
 
@@ -31,6 +31,8 @@ mod hook;
 mod host;
 mod module;
 mod options;
+mod pending;
+mod stored;
 
 pub use answer::{Answer, LocalResponse, StatusError};
 pub use call::{Call, ListenerMode};
@@ -41,8 +43,12 @@ pub use fields::{FIELDS_MAX, FieldError, Fields, SECTION_BYTES_MAX};
 pub use head::{RequestHead, ResponseHead, TargetError, VariantError};
 pub use hook::{Hook, Hooks};
 pub use host::{
-    FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest,
-    OwnResponse, Pending,
+    FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest, OwnResponse,
 };
 pub use module::{Exchange, Module, ModuleKind};
 pub use options::{LoadError, OptionValue, Options};
+pub use pending::Pending;
+pub use stored::{
+    InjectedHead, Injection, NoStore, STORED_PIECE_BYTES_MAX, StoredContent, StoredError,
+    StoredInfo, StoredReader, StoredResponses, StoredTarget, Validation, WHOLE_CONTENT_BYTES_MAX,
+};
