@@ -19,6 +19,7 @@ pub mod config;
 mod exchange;
 mod fetch;
 mod hooks;
+mod host;
 mod log;
 mod modules;
 mod request;

@@ -315,7 +315,8 @@ async fn run(
             },
             now_ms: now.tick.0,
         },
-        worker: &worker,
+        hosts: &worker.hosts,
+        counters: worker.counters(),
     };
     let result = modules.reach(&hooked, head, now).await;
     exchange.modules = Some(modules);

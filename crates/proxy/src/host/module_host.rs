@@ -1,34 +1,41 @@
-//! The proxy's side of a module on one worker (`weir_extend::Host`).
+//! The host of one module on one worker.
 
-use super::loaded::LoadedModule;
+use crate::modules::hosts::MakeHost;
 use crate::worker::core::Worker;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use weir_extend::{FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending};
 
 /// What one module on one worker has of the proxy.
-pub(crate) struct ModuleHost {
-    worker: Rc<Worker>,
+struct ModuleHost {
+    /// Which has the hosts.
+    worker: Weak<Worker>,
+    /// Its number.
+    worker_index: usize,
     name: String,
 }
 
-impl ModuleHost {
-    /// Of `module` on `worker`.
-    pub(crate) fn of(worker: &Rc<Worker>, module: &LoadedModule) -> Rc<dyn Host> {
-        Rc::new(Self {
-            worker: Rc::clone(worker),
-            name: module.name.clone(),
+/// Makes the hosts of modules on a worker.
+pub(crate) fn maker(worker: &Weak<Worker>, worker_index: usize) -> MakeHost {
+    let worker = Weak::clone(worker);
+    Box::new(move |modules, id| {
+        let name = modules.get(id).map(|module| module.name.clone());
+        Rc::new(ModuleHost {
+            worker: Weak::clone(&worker),
+            worker_index,
+            name: name.unwrap_or_default(),
         })
-    }
+    })
 }
 
 impl Host for ModuleHost {
     fn worker(&self) -> usize {
-        0
+        self.worker_index
     }
 
     fn wall_ms(&self) -> u64 {
-        let seconds = self.worker.now().wall.0;
-        u64::try_from(seconds).unwrap_or_default() * 1000
+        let seconds = self.worker.upgrade().map(|worker| worker.now().wall.0);
+        let seconds = u64::try_from(seconds.unwrap_or_default());
+        seconds.unwrap_or_default() * 1000
     }
 
     fn log(&self, level: LogLevel, line: &str) {

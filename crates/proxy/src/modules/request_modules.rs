@@ -1,12 +1,10 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
-use super::host::ModuleHost;
+use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
 use super::module_content::{ContentRefusal, ModuleContent, ModuleTransform};
-use crate::worker::core::Worker;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout_at;
@@ -104,7 +102,8 @@ pub(crate) struct ModuleRefusal {
 pub(crate) struct HookCall<'a> {
     pub(crate) hook: Hook,
     pub(crate) call: Call,
-    pub(crate) worker: &'a Rc<Worker>,
+    pub(crate) hosts: &'a ModuleHosts,
+    pub(crate) counters: &'a Counters,
 }
 
 impl RequestModules {
@@ -272,8 +271,8 @@ impl RequestModules {
     ) -> Result<Answer, ModuleFailure> {
         let until = tokio::time::Instant::now() + module.wait;
         for _ in 0..DEFERRALS_MAX {
-            let exchange = self.exchange(id, module, hooked.worker, now)?;
-            hooked.worker.counters().inc(Metric::ModuleCalls);
+            let exchange = self.exchange(id, module, hooked.hosts, now)?;
+            hooked.counters.inc(Metric::ModuleCalls);
             let begun = Instant::now();
             let answer = catch_unwind(AssertUnwindSafe(|| {
                 call_hook(exchange, hooked.hook, head, &hooked.call)
@@ -282,7 +281,7 @@ impl RequestModules {
             if begun.elapsed() > module.deadline {
                 // it cannot be stopped, and has ended: what it answered holds
                 let metric = module.note_failure(ModuleFailure::Deadline, now.tick);
-                hooked.worker.counters().inc(metric);
+                hooked.counters.inc(metric);
             }
             check(hooked.hook, head, &answer)?;
             if let Head::Response(head) = head
@@ -316,7 +315,7 @@ impl RequestModules {
         &mut self,
         id: ModuleId,
         module: &LoadedModule,
-        worker: &Rc<Worker>,
+        hosts: &ModuleHosts,
         now: Now,
     ) -> Result<&mut Box<dyn Exchange>, ModuleFailure> {
         let slot = &mut self.slots[id.index()];
@@ -326,8 +325,7 @@ impl RequestModules {
                 return Err(ModuleFailure::BreakerOpen);
             }
             let begun = catch_unwind(AssertUnwindSafe(|| {
-                let host = ModuleHost::of(worker, module);
-                module.module.begin(&host)
+                module.module.begin(&hosts.of(&self.loaded, id))
             }));
             let begun = begun.map_err(|_| ModuleFailure::Crashed)?;
             *slot = Slot::Begun(begun, permit);
@@ -348,10 +346,7 @@ impl RequestModules {
         now: Now,
     ) {
         self.slots[id.index()] = Slot::Failed;
-        hooked
-            .worker
-            .counters()
-            .inc(module.note_failure(failure, now.tick));
+        hooked.counters.inc(module.note_failure(failure, now.tick));
     }
 
     /// The exchange is over: modules that did not fail did well.

@@ -6,6 +6,7 @@
 use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
+use crate::host::module_host;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::server::run::share;
 use crate::worker::core::Worker;
@@ -189,7 +190,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
     let service = {
         let shared = Arc::clone(&shared);
         move |net| {
-            let worker = Worker::new(net, Arc::clone(&shared));
+            let worker = Worker::new(net, Arc::clone(&shared), module_host::maker);
             let done = done.clone();
             Rc::new(Harness {
                 worker,

@@ -3,6 +3,7 @@
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::hooks::Hooks;
+use crate::host::module_host;
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::record::{Record, Recorder};
 use crate::modules::loaded::{LoadedModules, ModuleKinds};
@@ -150,7 +151,7 @@ impl Proxy {
         )?);
         let service = {
             let shared = Arc::clone(&shared);
-            move |net| Worker::new(net, Arc::clone(&shared))
+            move |net| Worker::new(net, Arc::clone(&shared), module_host::maker)
         };
         let workers = WorkerPool::start(&shared.network, service).map_err(|cause| StartError {
             hint: None,

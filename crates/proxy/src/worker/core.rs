@@ -3,10 +3,11 @@
 
 use crate::log::report::LogSinks;
 use crate::log::served::ServedRequest;
+use crate::modules::hosts::{MakeHost, ModuleHosts};
 use crate::settings::Settings;
 use crate::worker::shared::Shared;
 use std::cell::{Cell, RefCell, RefMut};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use weir_measure::Counters;
 use weir_net::workers as net;
@@ -28,13 +29,21 @@ pub(crate) struct Worker {
     pub(crate) served: RefCell<Vec<ServedRequest>>,
     /// Seconds since it began.
     pub(crate) ticks: Cell<u32>,
+    /// What modules have of this worker.
+    pub(crate) hosts: ModuleHosts,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
 }
 
 impl Worker {
-    pub(crate) fn new(net: Rc<net::Worker>, shared: Arc<Shared>) -> Rc<Self> {
+    /// A worker whose modules have hosts that `maker` makes.
+    pub(crate) fn new(
+        net: Rc<net::Worker>,
+        shared: Arc<Shared>,
+        maker: fn(&Weak<Self>, usize) -> MakeHost,
+    ) -> Rc<Self> {
         let settings = arc_swap::Cache::new(Arc::clone(&shared.settings));
-        Rc::new(Self {
+        Rc::new_cyclic(|worker| Self {
+            hosts: ModuleHosts::new(maker(worker, net.index())),
             net,
             shared,
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),

@@ -1,0 +1,101 @@
+//! The hosts of modules on one worker: one for each module of each configuration that is in use.
+
+use super::loaded::LoadedModules;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use weir_extend::Host;
+use weir_policy::extension::ModuleId;
+
+/// Makes the host of a module on a worker.
+pub(crate) type MakeHost = Box<dyn Fn(&Arc<LoadedModules>, ModuleId) -> Rc<dyn Host>>;
+
+/// Hosts by configuration and module. They are made when a module is called for the first time
+/// under a configuration, and dropped when that is not used any more.
+pub(crate) struct ModuleHosts {
+    make: MakeHost,
+    /// The newest last: most requests began under the configuration in force.
+    made: RefCell<Vec<ConfigurationHosts>>,
+}
+
+/// The hosts of the modules of one configuration.
+struct ConfigurationHosts {
+    modules: Weak<LoadedModules>,
+    /// By the numbers of the modules.
+    hosts: Vec<Option<Rc<dyn Host>>>,
+}
+
+impl ModuleHosts {
+    /// None yet; `make` makes one.
+    pub(crate) fn new(make: MakeHost) -> Self {
+        Self {
+            make,
+            made: RefCell::default(),
+        }
+    }
+
+    /// The host of a module.
+    pub(crate) fn of(&self, modules: &Arc<LoadedModules>, id: ModuleId) -> Rc<dyn Host> {
+        let mut made = self.made.borrow_mut();
+        let is_it =
+            |it: &ConfigurationHosts| std::ptr::eq(it.modules.as_ptr(), &raw const **modules);
+        let place = made.iter().rposition(is_it);
+        let place = place.unwrap_or_else(|| {
+            made.push(ConfigurationHosts {
+                modules: Arc::downgrade(modules),
+                hosts: vec![None; modules.len()],
+            });
+            made.len() - 1
+        });
+        match made[place].hosts.get_mut(id.index()) {
+            Some(host) => Rc::clone(host.get_or_insert_with(|| (self.make)(modules, id))),
+            None => (self.make)(modules, id),
+        }
+    }
+
+    /// Drops the hosts of configurations that are not used any more. Called each second.
+    pub(crate) fn forget_unused(&self) {
+        let is_used = |it: &ConfigurationHosts| it.modules.strong_count() > 0;
+        let mut made = self.made.borrow_mut();
+        let unused: Vec<_> = made.extract_if(.., |it| !is_used(it)).collect();
+        // a host may be the last to hold a future that calls in here when it is dropped
+        drop(made);
+        drop(unused);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::cell::Cell;
+    use weir_extend::Detached;
+
+    fn modules() -> Arc<LoadedModules> {
+        let loaded = LoadedModules::load(&Config::default(), &[]);
+        Arc::new(loaded.expect("no module"))
+    }
+
+    #[test]
+    fn host_is_made_once_a_configuration_and_dropped_with_it() {
+        let count = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&count);
+        let hosts = ModuleHosts::new(Box::new(move |_, _| {
+            counted.set(counted.get() + 1);
+            Detached::host()
+        }));
+        let id = ModuleId::new(0).expect("a number");
+        let (first, second) = (modules(), modules());
+        for modules in [&first, &second] {
+            hosts.of(modules, id);
+        }
+        assert_eq!((count.get(), hosts.made.borrow().len()), (2, 2));
+        hosts.forget_unused();
+        assert_eq!(hosts.made.borrow().len(), 2);
+        drop(first);
+        hosts.forget_unused();
+        assert_eq!(hosts.made.borrow().len(), 1);
+        hosts.of(&second, id);
+        assert_eq!(hosts.made.borrow().len(), 1);
+    }
+}
