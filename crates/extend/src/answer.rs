@@ -18,6 +18,10 @@ pub enum Answer {
     /// The operator has decided what becomes of the request then. It says nothing of the module:
     /// others are not kept from it.
     Fail,
+    /// What the module works with is not there, or does not do as it should, such as a server of
+    /// its own. As [`Self::Fail`], and it counts as a failure of the module: after several of them
+    /// it is not called for a while.
+    Unavailable,
     /// It waits until [`Exchange::poll_deferred`] is ready; then the same hook is called again.
     ///
     /// [`Exchange::poll_deferred`]: crate::Exchange::poll_deferred

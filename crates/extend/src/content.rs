@@ -34,6 +34,9 @@ pub enum Progress {
     /// The module cannot do its work on this content: the message is cut, so that its receiver
     /// sees that it is not whole.
     Fail,
+    /// As [`Self::Fail`], because what the module works with is not there, or does not do as it
+    /// should ([`Answer::Unavailable`](crate::Answer::Unavailable)).
+    Unavailable,
     /// It waits until [`Transform::poll_deferred`] is ready; then it is called again.
     Defer,
     /// The module answers the request by itself: in the place of the response of the next hop, if

@@ -405,6 +405,8 @@ labels! {
         BadAnswer = "bad-answer",
         /// It could not do its work on this message, and said so.
         GaveUp = "gave-up",
+        /// What it works with, such as a server of its own, was not there or failed.
+        Unavailable = "unavailable",
         /// It had failed so often that it was not called.
         BreakerOpen = "breaker-open",
     }

@@ -112,6 +112,8 @@ words! {
         BadAnswer = "bad-answer",
         /// It could not do its work on this message, and said so.
         GaveUp = "gave-up",
+        /// What it works with, such as a server of its own, was not there or failed.
+        Unavailable = "unavailable",
         /// It failed so often that it is not called for a while.
         BreakerOpen = "breaker-open",
     }

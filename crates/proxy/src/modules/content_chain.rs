@@ -247,6 +247,7 @@ impl Stage {
         }
         match progress {
             Progress::Fail | Progress::Respond(_) => Err(ModuleFailure::GaveUp),
+            Progress::Unavailable => Err(ModuleFailure::Unavailable),
             Progress::Done => {
                 self.is_done = true;
                 self.held = Vec::new();

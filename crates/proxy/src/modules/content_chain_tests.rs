@@ -266,12 +266,16 @@ impl Transform for Panics {
 
 #[test]
 fn module_that_never_ends_gives_up_or_panics_fails() {
-    let transforms: [(Box<dyn Transform>, ModuleFailure); 4] = [
+    let transforms: [(Box<dyn Transform>, ModuleFailure); 5] = [
         (
             Box::new(Always(Progress::Continue)),
             ModuleFailure::BadAnswer,
         ),
         (Box::new(Always(Progress::Fail)), ModuleFailure::GaveUp),
+        (
+            Box::new(Always(Progress::Unavailable)),
+            ModuleFailure::Unavailable,
+        ),
         (Box::new(Defers), ModuleFailure::BadAnswer),
         (Box::new(Panics), ModuleFailure::Crashed),
     ];

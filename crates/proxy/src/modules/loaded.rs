@@ -74,6 +74,7 @@ impl LoadedModule {
             ModuleFailure::Crashed => ModuleFault::Crashed,
             ModuleFailure::BadAnswer => ModuleFault::BadAnswer,
             ModuleFailure::GaveUp => ModuleFault::GaveUp,
+            ModuleFailure::Unavailable => ModuleFault::Unavailable,
             ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
         };
         if failure != ModuleFailure::BreakerOpen {

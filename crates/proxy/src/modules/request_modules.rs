@@ -227,7 +227,7 @@ impl RequestModules {
                             response = Some(local);
                             self.cascade.responded(id, module.on_failure)
                         }
-                        Ok(Answer::Continue | Answer::Defer | Answer::Fail) => {
+                        Ok(_) => {
                             if let Head::Response(head) = &mut head {
                                 let transform = head.take_transform();
                                 self.transforms.extend(transform.map(|(_, it)| (id, it)));
@@ -292,6 +292,7 @@ impl RequestModules {
             }
             match answer {
                 Answer::Fail => return Err(ModuleFailure::GaveUp),
+                Answer::Unavailable => return Err(ModuleFailure::Unavailable),
                 Answer::Continue | Answer::Respond(_) => return Ok(answer),
                 Answer::Defer => {}
             }

@@ -38,6 +38,7 @@ fn failed_module_has_its_request_refused_and_says_so() {
         for (action, word) in [
             ("panic", "crashed"),
             ("fail", "gave-up"),
+            ("unavailable", "unavailable"),
             ("defer-for-ever", "deadline"),
             ("defer-always", "bad-answer"),
         ] {
@@ -56,7 +57,13 @@ fn failed_module_has_its_request_refused_and_says_so() {
 #[test]
 fn request_goes_on_without_a_failed_module_that_may_fail() {
     for hook in HOOKS {
-        for action in ["panic", "fail", "defer-for-ever", "defer-always"] {
+        for action in [
+            "panic",
+            "fail",
+            "unavailable",
+            "defer-for-ever",
+            "defer-always",
+        ] {
             Setup::each_with(with(hook, action, FailurePolicy::Pass), |setup| {
                 let response = fetch(setup, true);
                 assert_eq!((response.status(), response.text()), (200, "ok".to_owned()));
@@ -100,24 +107,27 @@ fn deferred_module_is_called_again_once_it_is_ready() {
 
 #[test]
 fn module_that_fails_five_times_is_not_called_until_its_trial() {
-    Setup::each_with(
-        with("request-received", "panic", FailurePolicy::Refuse),
-        |setup| {
+    for (action, fault) in [
+        ("panic", ModuleFault::Crashed),
+        ("unavailable", ModuleFault::Unavailable),
+    ] {
+        let config = with("request-received", action, FailurePolicy::Refuse);
+        Setup::each_with(config, |setup| {
             for _ in 0..8 {
                 assert_eq!(fetch(setup, false).status(), 502);
             }
             let failed = |fault| setup.proxy.count(Metric::ModuleFailures(fault));
-            assert_eq!(failed(ModuleFault::Crashed), 5);
+            assert_eq!(failed(fault), 5);
             assert_eq!(failed(ModuleFault::BreakerOpen), 3);
             assert_eq!(setup.proxy.count(Metric::ModuleCalls), 5);
             setup.proxy.clock.advance_ms(31_000);
             for _ in 0..2 {
                 assert_eq!(fetch(setup, false).status(), 502);
             }
-            assert_eq!(failed(ModuleFault::Crashed), 6);
+            assert_eq!(failed(fault), 6);
             assert_eq!(failed(ModuleFault::BreakerOpen), 4);
-        },
-    );
+        });
+    }
 }
 
 /// Any client could send such messages, and would take the module from the others.

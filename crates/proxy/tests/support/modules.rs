@@ -93,6 +93,7 @@ impl Player {
                 return Answer::Respond(response.with("X-By", b"module").expect("a field"));
             }
             ["fail"] => return Answer::Fail,
+            ["unavailable"] => return Answer::Unavailable,
             ["panic"] => panic!("as the test told it to"),
             ["spin"] => {
                 let begun = Instant::now();
