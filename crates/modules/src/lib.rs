@@ -4,6 +4,7 @@
 mod headers;
 mod inject;
 mod options;
+mod probe;
 mod rewrite;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
     vec![
         Arc::new(headers::Headers),
         Arc::new(inject::Inject),
+        Arc::new(probe::Probe),
         Arc::new(rewrite::Rewrite),
     ]
 }

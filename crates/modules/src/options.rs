@@ -52,6 +52,15 @@ pub(crate) fn number(options: &mut Options, name: &str) -> Result<Option<i64>, L
     }
 }
 
+/// `true` or `false`; `None` if the option is absent.
+pub(crate) fn flag(options: &mut Options, name: &str) -> Result<Option<bool>, LoadError> {
+    match options.take(name) {
+        None => Ok(None),
+        Some(OptionValue::Flag(flag)) => Ok(Some(flag)),
+        Some(other) => Err(wrong_form(name, "true or false", &other)),
+    }
+}
+
 fn wrong_form(name: &str, expected: &str, found: &OptionValue) -> LoadError {
     let what = format!("expected {expected}, found {}", found.form());
     LoadError::new(name, what, format!("write {expected}"))
