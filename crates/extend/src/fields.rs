@@ -1,9 +1,9 @@
 //! The field lines of a head, as a module sees and changes them.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 use weir_semantics::{Known, identify, is_hop_by_hop, is_token};
 
 /// Most field lines of a head that modules have changed.
@@ -22,11 +22,42 @@ const OF_BYTES: [&str; 6] = [
     "repr-digest",
 ];
 
+/// Bytes of names and values that were replaced or removed, from which on the others are copied
+/// together: a module that sets one field again and again takes no more memory.
+const UNUSED_BYTES_MAX: usize = 4 * 1024;
+
 /// Field lines in their order. Names are compared without regard to case, and keep their spelling.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// The text of all lines is in two blocks: a head of many lines is made with three allocations.
+#[derive(Clone, Default)]
 pub struct Fields {
-    lines: Vec<(String, Box<[u8]>)>,
+    names: String,
+    values: Vec<u8>,
+    lines: Vec<Line>,
     is_changed: bool,
+}
+
+/// Where a line is in the blocks.
+#[derive(Clone, Debug)]
+struct Line {
+    name: Range<usize>,
+    value: Range<usize>,
+}
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_changed == other.is_changed && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Fields {}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.iter();
+        let lines = lines.map(|(name, value)| (name, String::from_utf8_lossy(value)));
+        f.debug_map().entries(lines).finish()
+    }
 }
 
 /// Why a field is not changed.
@@ -64,20 +95,48 @@ impl core::error::Error for FieldError {}
 impl Fields {
     /// The lines of a head that was received, or is about to be sent.
     pub fn received<'a>(lines: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
-        let lines = lines.into_iter();
+        let mut fields = Self::default();
+        for (name, value) in lines {
+            fields.push(name, value);
+        }
+        fields
+    }
+
+    /// Room for so many lines and bytes of names and values.
+    pub(crate) fn with_capacity(lines: usize, names: usize, values: usize) -> Self {
         Self {
-            lines: lines
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
+            names: String::with_capacity(names),
+            values: Vec::with_capacity(values),
+            lines: Vec::with_capacity(lines),
             is_changed: false,
         }
     }
 
+    pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
+        let line = Line {
+            name: self.names.len()..self.names.len() + name.len(),
+            value: self.values.len()..self.values.len() + value.len(),
+        };
+        self.names.push_str(name);
+        self.values.extend_from_slice(value);
+        self.lines.push(line);
+    }
+
+    /// The line at a place.
+    pub(crate) fn at(&self, place: usize) -> Option<(&str, &[u8])> {
+        self.lines.get(place).map(|line| self.line(line))
+    }
+
+    fn line(&self, line: &Line) -> (&str, &[u8]) {
+        (
+            &self.names[line.name.clone()],
+            &self.values[line.value.clone()],
+        )
+    }
+
     /// Names and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.lines
-            .iter()
-            .map(|(name, value)| (name.as_str(), &**value))
+        self.lines.iter().map(|line| self.line(line))
     }
 
     /// The value of the first line with this name.
@@ -105,7 +164,7 @@ impl Fields {
     pub fn add(&mut self, name: &str, value: &[u8]) -> Result<(), FieldError> {
         check(name, value)?;
         self.check_room(name.len() + value.len())?;
-        self.lines.push((name.into(), value.into()));
+        self.push(name, value);
         self.is_changed = true;
         Ok(())
     }
@@ -124,11 +183,11 @@ impl Fields {
             return Ok(());
         }
         self.check_room(value.len())?;
-        self.lines[at].1 = value.into();
+        self.replace(at, value);
         let mut place = 0;
-        self.lines.retain(|line| {
+        self.retain(|known, _| {
             place += 1;
-            place - 1 <= at || !line.0.eq_ignore_ascii_case(name)
+            place - 1 <= at || !known.eq_ignore_ascii_case(name)
         });
         self.is_changed = true;
         Ok(())
@@ -142,7 +201,7 @@ impl Fields {
     pub fn remove(&mut self, name: &str) -> Result<bool, FieldError> {
         check(name, b"")?;
         let before = self.lines.len();
-        self.lines.retain(|line| !line.0.eq_ignore_ascii_case(name));
+        self.retain(|known, _| !known.eq_ignore_ascii_case(name));
         let is_removed = self.lines.len() < before;
         self.is_changed |= is_removed;
         Ok(is_removed)
@@ -151,25 +210,54 @@ impl Fields {
     /// Removes Content-Encoding: the codings are undone.
     pub(crate) fn remove_codings(&mut self) {
         let is_coding = |name: &str| name.eq_ignore_ascii_case("content-encoding");
-        self.lines.retain(|line| !is_coding(&line.0));
+        self.retain(|name, _| !is_coding(name));
         self.is_changed = true;
     }
 
     /// Removes what describes content byte by byte, as that is changed: a strong entity tag becomes
     /// a weak one.
     pub(crate) fn forget_content(&mut self) {
-        self.lines.retain(|(name, _)| {
-            let name = name.as_str();
+        self.retain(|name, _| {
             !OF_BYTES
                 .iter()
                 .any(|known| name.eq_ignore_ascii_case(known))
         });
-        for (name, value) in &mut self.lines {
+        for at in 0..self.lines.len() {
+            let (name, value) = self.line(&self.lines[at]);
             if identify(name) == Some(Known::ETag) && value.starts_with(b"\"") {
-                *value = [b"W/", &**value].concat().into();
+                let weak = [b"W/", value].concat();
+                self.replace(at, &weak);
             }
         }
         self.is_changed = true;
+    }
+
+    /// Gives the line at a place another value.
+    fn replace(&mut self, at: usize, value: &[u8]) {
+        let start = self.values.len();
+        self.values.extend_from_slice(value);
+        self.lines[at].value = start..self.values.len();
+        self.gather();
+    }
+
+    fn retain(&mut self, mut keeps: impl FnMut(&str, &[u8]) -> bool) {
+        let (names, values) = (&self.names, &self.values);
+        self.lines
+            .retain(|line| keeps(&names[line.name.clone()], &values[line.value.clone()]));
+        self.gather();
+    }
+
+    /// Copies what is used together, if much is not.
+    fn gather(&mut self) {
+        if self.names.len() + self.values.len() <= UNUSED_BYTES_MAX {
+            return;
+        }
+        let used: usize = self.iter().map(|line| line.0.len() + line.1.len()).sum();
+        if self.names.len() + self.values.len() - used > UNUSED_BYTES_MAX {
+            let mut gathered = Self::received(self.iter());
+            gathered.is_changed = self.is_changed;
+            *self = gathered;
+        }
     }
 
     /// Whether a line was added, set or removed.
@@ -179,8 +267,8 @@ impl Fields {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        let mut lines = self.lines.iter();
-        lines.position(|line| line.0.eq_ignore_ascii_case(name))
+        self.iter()
+            .position(|line| line.0.eq_ignore_ascii_case(name))
     }
 
     fn check_room(&self, more: usize) -> Result<(), FieldError> {
@@ -339,6 +427,25 @@ mod tests {
         assert_eq!(large.add("X", &[b'a'; SECTION_BYTES_MAX - 1]), Ok(()));
         assert_eq!(large.add("Y", b""), Err(FieldError::TooLarge));
         assert_eq!(large.set("X", &[b'b'; 2]), Err(FieldError::TooLarge));
+    }
+
+    #[test]
+    fn field_that_is_set_again_and_again_takes_bounded_memory() {
+        let mut set = fields();
+        for round in 0..10_000 {
+            let value = alloc::format!("{round:0>64}");
+            assert_eq!(set.set("Accept", value.as_bytes()), Ok(()));
+            let bytes = set.names.len() + set.values.len();
+            assert!(bytes <= 2 * UNUSED_BYTES_MAX, "{bytes}");
+        }
+        let last = [&[b'0'; 60][..], b"9999"].concat();
+        let expected = [
+            ("Host", &b"a"[..]),
+            ("X-One", b"1"),
+            ("accept", &last),
+            ("x-one", b"2"),
+        ];
+        assert_eq!(lines(&set), expected);
     }
 
     proptest! {

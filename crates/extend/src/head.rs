@@ -3,9 +3,11 @@
 use crate::answer::{StatusError, is_free_standing};
 use crate::coding::Codings;
 use crate::content::{Transform, TransformError};
-use crate::fields::Fields;
+use crate::head_fields::HeadFields;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
+use core::cell::OnceCell;
 use core::fmt;
 use weir_semantics::{RequestDirectives, ResponseDirectives, is_token};
 
@@ -21,23 +23,27 @@ const TARGET_BYTES_MAX: usize = 16 * 1024;
 /// changed: the proxy then judges the request anew, with its rules of access and its key.
 ///
 /// [`Hook::RequestReceived`]: crate::Hook::RequestReceived
-pub struct RequestHead {
-    method: String,
-    authority: String,
-    path_and_query: String,
+pub struct RequestHead<'h> {
+    method: Cow<'h, str>,
+    /// The authority, or the host alone if there is a port.
+    host: Cow<'h, str>,
+    port: Option<u16>,
+    /// Both, once they were read.
+    host_and_port: OnceCell<String>,
+    path_and_query: Cow<'h, str>,
     target_is_changed: bool,
     /// The field lines.
-    pub fields: Fields,
+    pub fields: HeadFields<'h>,
     has_content: bool,
     transform: Option<Box<dyn Transform>>,
     variant: Option<String>,
 }
 
-impl fmt::Debug for RequestHead {
+impl fmt::Debug for RequestHead<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestHead")
             .field("method", &self.method)
-            .field("authority", &self.authority)
+            .field("authority", &self.authority())
             .field("path_and_query", &self.path_and_query)
             .field("fields", &self.fields)
             .field("is_transformed", &self.transform.is_some())
@@ -78,21 +84,34 @@ impl fmt::Display for TargetError {
 
 impl core::error::Error for TargetError {}
 
-impl RequestHead {
+impl<'h> RequestHead<'h> {
     /// The head of a request for `path_and_query` of `authority`, a host with its port if that is
     /// not the default one.
-    #[must_use]
-    pub fn new(method: &str, authority: &str, path_and_query: &str, fields: Fields) -> Self {
+    pub fn new(
+        method: &'h str,
+        authority: &'h str,
+        path_and_query: &'h str,
+        fields: impl Into<HeadFields<'h>>,
+    ) -> Self {
         Self {
-            method: method.into(),
-            authority: authority.into(),
-            path_and_query: path_and_query.into(),
+            method: Cow::Borrowed(method),
+            host: Cow::Borrowed(authority),
+            port: None,
+            host_and_port: OnceCell::new(),
+            path_and_query: Cow::Borrowed(path_and_query),
             target_is_changed: false,
-            fields,
+            fields: fields.into(),
             has_content: false,
             transform: None,
             variant: None,
         }
+    }
+
+    /// The same with this port; the authority has none yet.
+    #[must_use]
+    pub const fn with_port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
     }
 
     /// The same for a request that has content, if `has_content`.
@@ -113,13 +132,32 @@ impl RequestHead {
     pub fn saved(&self) -> Self {
         Self {
             method: self.method.clone(),
-            authority: self.authority.clone(),
+            host: self.host.clone(),
+            port: self.port,
+            host_and_port: self.host_and_port.clone(),
             path_and_query: self.path_and_query.clone(),
             target_is_changed: self.target_is_changed,
             fields: self.fields.clone(),
             has_content: self.has_content,
             transform: None,
             variant: self.variant.clone(),
+        }
+    }
+
+    /// The same head, which holds all that it is made of.
+    #[must_use]
+    pub fn into_owned(self) -> RequestHead<'static> {
+        RequestHead {
+            method: Cow::Owned(self.method.into_owned()),
+            host: Cow::Owned(self.host.into_owned()),
+            port: self.port,
+            host_and_port: self.host_and_port,
+            path_and_query: Cow::Owned(self.path_and_query.into_owned()),
+            target_is_changed: self.target_is_changed,
+            fields: self.fields.into_owned(),
+            has_content: self.has_content,
+            transform: self.transform,
+            variant: self.variant,
         }
     }
 
@@ -133,7 +171,13 @@ impl RequestHead {
     /// one.
     #[must_use]
     pub fn authority(&self) -> &str {
-        &self.authority
+        match self.port {
+            None => &self.host,
+            Some(port) => {
+                let made = || alloc::format!("{}:{port}", self.host);
+                self.host_and_port.get_or_init(made)
+            }
+        }
     }
 
     /// Path and query of the canonical target.
@@ -152,8 +196,8 @@ impl RequestHead {
         if authority.is_empty() || !is_plain(authority) || authority.bytes().any(is_delimiter) {
             return Err(TargetError);
         }
-        if self.authority != authority {
-            self.authority = authority.into();
+        if self.authority() != authority {
+            (self.host, self.port) = (Cow::Owned(authority.into()), None);
             self.target_is_changed = true;
         }
         Ok(())
@@ -169,7 +213,7 @@ impl RequestHead {
             return Err(TargetError);
         }
         if self.path_and_query != path_and_query {
-            self.path_and_query = path_and_query.into();
+            self.path_and_query = Cow::Owned(path_and_query.into());
             self.target_is_changed = true;
         }
         Ok(())
@@ -251,7 +295,7 @@ impl RequestHead {
 
     /// Whether anything was changed.
     #[must_use]
-    pub const fn is_changed(&self) -> bool {
+    pub fn is_changed(&self) -> bool {
         self.target_is_changed || self.fields.is_changed()
     }
 }
@@ -264,17 +308,17 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// The head of a final response.
-pub struct ResponseHead {
+pub struct ResponseHead<'h> {
     status: u16,
     status_is_changed: bool,
     /// The field lines.
-    pub fields: Fields,
+    pub fields: HeadFields<'h>,
     keeps_content: bool,
     codings: Codings,
     transform: Option<Box<dyn Transform>>,
 }
 
-impl fmt::Debug for ResponseHead {
+impl fmt::Debug for ResponseHead<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseHead")
             .field("status", &self.status)
@@ -284,14 +328,13 @@ impl fmt::Debug for ResponseHead {
     }
 }
 
-impl ResponseHead {
+impl<'h> ResponseHead<'h> {
     /// The head of a response with this status.
-    #[must_use]
-    pub const fn new(status: u16, fields: Fields) -> Self {
+    pub fn new(status: u16, fields: impl Into<HeadFields<'h>>) -> Self {
         Self {
             status,
             status_is_changed: false,
-            fields,
+            fields: fields.into(),
             keeps_content: false,
             codings: Codings::none(),
             transform: None,
@@ -303,6 +346,19 @@ impl ResponseHead {
     pub const fn keeping_content(mut self, keeps_content: bool) -> Self {
         self.keeps_content = keeps_content;
         self
+    }
+
+    /// The same head, which holds all that it is made of.
+    #[must_use]
+    pub fn into_owned(self) -> ResponseHead<'static> {
+        ResponseHead {
+            status: self.status,
+            status_is_changed: self.status_is_changed,
+            fields: self.fields.into_owned(),
+            keeps_content: self.keeps_content,
+            codings: self.codings,
+            transform: self.transform,
+        }
     }
 
     /// The status code.
@@ -401,8 +457,9 @@ impl ResponseHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::Fields;
 
-    fn head() -> RequestHead {
+    fn head() -> RequestHead<'static> {
         RequestHead::new("GET", "a.example", "/x?y", Fields::default())
     }
 
@@ -433,7 +490,7 @@ mod tests {
         }
     }
 
-    fn response(lines: &[(&'static str, &'static [u8])]) -> ResponseHead {
+    fn response(lines: &[(&'static str, &'static [u8])]) -> ResponseHead<'static> {
         ResponseHead::new(200, Fields::received(lines.iter().copied()))
     }
 
@@ -537,6 +594,20 @@ mod tests {
         assert_eq!(head.set_variant("webp-640"), Ok(()));
         assert_eq!(head.take_variant().as_deref(), Some("webp-640"));
         assert_eq!(head.take_variant(), None);
+    }
+
+    #[test]
+    fn authority_has_its_port_until_another_one_is_set() {
+        let mut head = head().with_port(8080);
+        assert_eq!(head.authority(), "a.example:8080");
+        assert_eq!(head.set_authority("a.example:8080"), Ok(()));
+        assert!(!head.is_changed());
+        assert_eq!(head.set_authority("b.example"), Ok(()));
+        let head = head.into_owned();
+        assert_eq!(
+            (head.authority(), head.target_is_changed()),
+            ("b.example", true)
+        );
     }
 
     #[test]

@@ -7,9 +7,10 @@
 //! hooks that the module has named ([`Module::hooks`]), on the thread that serves the request: a
 //! call must not block. A module that has to wait defers, and is polled.
 //!
-//! A module sees heads as they are received, and changes them by the methods of [`Fields`]: what
-//! would change the framing of a message, or forge the path that it took, is refused there. The
-//! proxy judges a changed head as if it had been received so.
+//! A module sees heads as they are received ([`HeadFields`]), and changes them by the methods of
+//! [`Fields`], which copies them first: what would change the framing of a message, or forge the
+//! path that it took, is refused there. The proxy judges a changed head as if it had been received
+//! so.
 //!
 //! At the heads of a response a module may have the content pass a [`Transform`]
 //! ([`ResponseHead::transform`]): from the next hop before it is judged and stored, or to one
@@ -27,6 +28,7 @@ mod content;
 mod detached;
 mod fields;
 mod head;
+mod head_fields;
 mod hook;
 mod host;
 mod module;
@@ -41,6 +43,7 @@ pub use content::{PIECE_BYTES_MAX, Piece, Progress, Transform, TransformError};
 pub use detached::Detached;
 pub use fields::{FIELDS_MAX, FieldError, Fields, SECTION_BYTES_MAX};
 pub use head::{RequestHead, ResponseHead, TargetError, VariantError};
+pub use head_fields::{FieldIter, HeadFields};
 pub use hook::{Hook, Hooks};
 pub use host::{
     FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest, OwnResponse,

@@ -81,25 +81,25 @@ pub trait Module: Send + Sync {
 /// it must not block. After a call that failed the exchange is dropped.
 pub trait Exchange {
     /// [`Hook::RequestReceived`](crate::Hook::RequestReceived).
-    fn request_received(&mut self, head: &mut RequestHead, call: &Call) -> Answer {
+    fn request_received(&mut self, head: &mut RequestHead<'_>, call: &Call) -> Answer {
         let _ = (head, call);
         Answer::Continue
     }
 
     /// [`Hook::RequestSent`](crate::Hook::RequestSent). The target cannot be changed any more.
-    fn request_sent(&mut self, head: &mut RequestHead, call: &Call) -> Answer {
+    fn request_sent(&mut self, head: &mut RequestHead<'_>, call: &Call) -> Answer {
         let _ = (head, call);
         Answer::Continue
     }
 
     /// [`Hook::ResponseReceived`](crate::Hook::ResponseReceived).
-    fn response_received(&mut self, head: &mut ResponseHead, call: &Call) -> Answer {
+    fn response_received(&mut self, head: &mut ResponseHead<'_>, call: &Call) -> Answer {
         let _ = (head, call);
         Answer::Continue
     }
 
     /// [`Hook::ResponseSent`](crate::Hook::ResponseSent).
-    fn response_sent(&mut self, head: &mut ResponseHead, call: &Call) -> Answer {
+    fn response_sent(&mut self, head: &mut ResponseHead<'_>, call: &Call) -> Answer {
         let _ = (head, call);
         Answer::Continue
     }

@@ -82,19 +82,19 @@ impl HeaderExchange {
 }
 
 impl Exchange for HeaderExchange {
-    fn request_received(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+    fn request_received(&mut self, head: &mut RequestHead<'_>, _call: &Call) -> Answer {
         self.apply(Hook::RequestReceived, &mut head.fields)
     }
 
-    fn request_sent(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+    fn request_sent(&mut self, head: &mut RequestHead<'_>, _call: &Call) -> Answer {
         self.apply(Hook::RequestSent, &mut head.fields)
     }
 
-    fn response_received(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+    fn response_received(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
         self.apply(Hook::ResponseReceived, &mut head.fields)
     }
 
-    fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+    fn response_sent(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
         self.apply(Hook::ResponseSent, &mut head.fields)
     }
 }

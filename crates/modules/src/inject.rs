@@ -123,7 +123,7 @@ struct InjectExchange {
 }
 
 impl Exchange for InjectExchange {
-    fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+    fn response_sent(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
         if let Some(encoding) = encoding_of(head) {
             let document = Document::new(&self.html, self.place, encoding);
             // no-transform and parts: the document passes as it is
@@ -135,7 +135,7 @@ impl Exchange for InjectExchange {
 
 /// The charset of an HTML document; `None` if it is none, or cannot be read: coded content, or a
 /// charset in which tags are not ASCII.
-fn encoding_of(head: &ResponseHead) -> Option<AsciiCompatibleEncoding> {
+fn encoding_of(head: &ResponseHead<'_>) -> Option<AsciiCompatibleEncoding> {
     let codings = head.fields.all("content-encoding");
     if codings
         .into_iter()
@@ -306,7 +306,7 @@ mod tests {
         Inject.load(Options::new(options.collect::<BTreeMap<_, _>>()))
     }
 
-    fn head(fields: &[(&'static str, &'static str)]) -> ResponseHead {
+    fn head(fields: &[(&'static str, &'static str)]) -> ResponseHead<'static> {
         let fields = fields.iter().map(|(name, value)| (*name, value.as_bytes()));
         ResponseHead::new(200, Fields::received(fields))
     }

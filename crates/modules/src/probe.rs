@@ -16,8 +16,8 @@ use crate::options::{flag, text};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{
-    Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, Module, ModuleKind, Options,
-    Piece, Progress, RequestHead, ResponseHead, Transform,
+    Answer, Call, Exchange, Fields, HeadFields, Hook, Hooks, Host, LoadError, Module, ModuleKind,
+    Options, Piece, Progress, RequestHead, ResponseHead, Transform,
 };
 
 const OPTIONS: [&str; 2] = ["field", "content"];
@@ -77,7 +77,7 @@ struct ProbeExchange {
 }
 
 impl ProbeExchange {
-    fn add(&self, hook: Hook, fields: &mut Fields) -> Answer {
+    fn add(&self, hook: Hook, fields: &mut HeadFields<'_>) -> Answer {
         let added = self
             .field
             .as_deref()
@@ -90,19 +90,19 @@ impl ProbeExchange {
 }
 
 impl Exchange for ProbeExchange {
-    fn request_received(&mut self, head: &mut RequestHead, _: &Call) -> Answer {
+    fn request_received(&mut self, head: &mut RequestHead<'_>, _: &Call) -> Answer {
         self.add(Hook::RequestReceived, &mut head.fields)
     }
 
-    fn request_sent(&mut self, head: &mut RequestHead, _: &Call) -> Answer {
+    fn request_sent(&mut self, head: &mut RequestHead<'_>, _: &Call) -> Answer {
         self.add(Hook::RequestSent, &mut head.fields)
     }
 
-    fn response_received(&mut self, head: &mut ResponseHead, _: &Call) -> Answer {
+    fn response_received(&mut self, head: &mut ResponseHead<'_>, _: &Call) -> Answer {
         self.add(Hook::ResponseReceived, &mut head.fields)
     }
 
-    fn response_sent(&mut self, head: &mut ResponseHead, _: &Call) -> Answer {
+    fn response_sent(&mut self, head: &mut ResponseHead<'_>, _: &Call) -> Answer {
         if self.content {
             // parts, and what has `no-transform`, pass as they are
             let _ = head.transform(Box::new(Overwrite));
@@ -150,7 +150,9 @@ mod tests {
     };
 
     /// The heads after a call at each hook.
-    fn heads(options: &[(&str, OptionValue)]) -> (RequestHead, [ResponseHead; 2]) {
+    fn heads(
+        options: &[(&str, OptionValue)],
+    ) -> (RequestHead<'static>, [ResponseHead<'static>; 2]) {
         let module = load(options).expect("a module");
         let mut exchange = module.begin(&Detached::host());
         let mut request = RequestHead::new("GET", "a.example", "/", Fields::default());

@@ -64,7 +64,7 @@ impl Module for RewriteRules {
 struct RewriteExchange(Arc<[Rule]>);
 
 impl Exchange for RewriteExchange {
-    fn request_received(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+    fn request_received(&mut self, head: &mut RequestHead<'_>, _call: &Call) -> Answer {
         match self.0.iter().find(|rule| rule.matches(head)) {
             Some(rule) => rule.apply(head),
             None => Answer::Continue,
@@ -151,12 +151,12 @@ impl Rule {
         Ok(Self { host, path, action })
     }
 
-    fn matches(&self, head: &RequestHead) -> bool {
+    fn matches(&self, head: &RequestHead<'_>) -> bool {
         let is_host = |host: &String| head.authority().eq_ignore_ascii_case(host);
         self.host.as_ref().is_none_or(is_host) && head.path_and_query().starts_with(&self.path)
     }
 
-    fn apply(&self, head: &mut RequestHead) -> Answer {
+    fn apply(&self, head: &mut RequestHead<'_>) -> Answer {
         let rest = head.path_and_query().strip_prefix(&self.path);
         let rest = rest.unwrap_or_default().to_owned();
         match &self.action {
@@ -205,7 +205,7 @@ mod tests {
         )
     }
 
-    fn head() -> RequestHead {
+    fn head() -> RequestHead<'static> {
         RequestHead::new("GET", "a.example", "/old/x?y", Fields::default())
     }
 

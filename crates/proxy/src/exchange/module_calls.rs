@@ -7,14 +7,14 @@ use crate::modules::request_modules::{Head, HookCall, HookResult, ModuleRefusal,
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use std::rc::Rc;
-use weir_extend::{Call, Fields, Hook, ListenerMode, LocalResponse, RequestHead, ResponseHead};
+use weir_extend::{Call, HeadFields, Hook, ListenerMode, LocalResponse, RequestHead, ResponseHead};
 use weir_semantics::{FieldLine, Form, Known, RequestFacts, TargetedFields, identify, lines_named};
-use weir_wire::{LineBuffer, Version, parse_fields, write};
+use weir_wire::{Version, write};
 
 /// A request head that modules have changed.
 pub(crate) struct ChangedRequest {
     pub(crate) target: String,
-    head: RequestHead,
+    head: RequestHead<'static>,
     has_host: bool,
 }
 
@@ -51,13 +51,12 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
     };
     let request = exchange.request.clone();
     let lines = request.fields();
-    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
-    let authority = authority_of(&request);
+    let fields = HeadFields::of_lines(&lines);
     let path = match request.form {
         Form::Authority => "",
         _ => request.path_and_query(),
     };
-    let mut head = RequestHead::new(request.method_token(), &authority, path, fields);
+    let mut head = head_of(&request, path, fields);
     let result = run(
         exchange,
         modules,
@@ -83,7 +82,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
             let has_host = lines_named(&lines, "host").next().is_some();
             Received::Changed(Box::new(ChangedRequest {
                 target,
-                head,
+                head: head.into_owned(),
                 has_host,
             }))
         }
@@ -92,7 +91,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
 
 /// A part of what a module changes can only be had from the whole, which a client that requests a
 /// range takes, too (RFC 9110 §14.2).
-fn forget_range(head: &mut RequestHead) {
+fn forget_range(head: &mut RequestHead<'_>) {
     for name in ["Range", "If-Range"] {
         let removed = head.fields.remove(name);
         debug_assert!(removed.is_ok(), "{name}: {removed:?}");
@@ -126,9 +125,8 @@ pub(crate) async fn request_sent(
         exchange.modules = Some(modules);
         return Ok(made);
     };
-    let request = &exchange.request;
-    let (method, path) = (request.method_token(), request.path_and_query());
-    let mut head = RequestHead::new(method, &authority_of(request), path, fields);
+    let request = exchange.request.clone();
+    let mut head = head_of(&request, request.path_and_query(), fields);
     let had = head.fields.get("authorization").map(<[u8]>::to_vec);
     let result = run(
         exchange,
@@ -172,7 +170,7 @@ pub(crate) async fn response_received(
     let Some(modules) = take(exchange, Hook::ResponseReceived) else {
         return Ok(ChangedResponse::default());
     };
-    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
+    let fields = HeadFields::of_lines(lines);
     let mut head = response_head(exchange, status, fields);
     let result = run(
         exchange,
@@ -242,7 +240,11 @@ pub(crate) async fn response_sent(
     Ok((out, content))
 }
 
-fn response_head(exchange: &RequestState, status: u16, fields: Fields) -> ResponseHead {
+fn response_head<'h>(
+    exchange: &RequestState,
+    status: u16,
+    fields: HeadFields<'h>,
+) -> ResponseHead<'h> {
     let directives = &exchange.tx.request().directives;
     ResponseHead::new(status, fields).keeping_content(directives.no_transform)
 }
@@ -300,7 +302,7 @@ async fn run(
     exchange: &mut RequestState,
     mut modules: Box<RequestModules>,
     hook: Hook,
-    head: Head<'_>,
+    head: Head<'_, '_>,
 ) -> HookResult {
     let worker = Rc::clone(&exchange.worker);
     let now = worker.now();
@@ -323,29 +325,24 @@ async fn run(
     result
 }
 
-fn authority_of(request: &Request) -> String {
-    let host = request.host.as_str();
+/// The head of a request as modules see it.
+fn head_of<'h>(request: &'h Request, path: &'h str, fields: HeadFields<'h>) -> RequestHead<'h> {
+    let head = RequestHead::new(request.method_token(), request.host.as_str(), path, fields);
     match request.port {
-        80 if request.form != Form::Authority => host.to_owned(),
-        port => format!("{host}:{port}"),
+        80 if request.form != Form::Authority => head,
+        port => head.with_port(port),
     }
 }
 
 /// The start line of a head that was made here, with its CRLF, and the fields behind it.
-fn read_made(head: &[u8]) -> Option<(&[u8], Fields)> {
+fn read_made(head: &[u8]) -> Option<(&[u8], HeadFields<'_>)> {
     let end = head.iter().position(|byte| *byte == b'\n')? + 1;
-    let (line, rest) = head.split_at(end);
-    let mut buffer = LineBuffer::new();
-    let lines = parse_fields(rest, &mut buffer);
-    // it has fewer lines than there is room for
-    debug_assert!(lines.is_ok(), "a head that was made is not read: {lines:?}");
-    let lines = lines.ok()?;
-    let fields = Fields::received(lines.iter().map(|line| (line.name, line.value)));
-    Some((line, fields))
+    let (line, section) = head.split_at(end);
+    Some((line, HeadFields::of_section(section)))
 }
 
-fn write_fields(fields: &Fields, out: &mut Vec<u8>) {
-    for (name, value) in fields.iter() {
+fn write_fields(fields: &HeadFields<'_>, out: &mut Vec<u8>) {
+    for (name, value) in fields {
         write::field(out, name, value);
     }
 }
@@ -355,7 +352,7 @@ fn write_fields(fields: &Fields, out: &mut Vec<u8>) {
 /// more than the next hop needs the operator's permission.
 fn decides_storing_differently(
     before: &[FieldLine<'_>],
-    after: &Fields,
+    after: &HeadFields<'_>,
     targeted: &TargetedFields,
 ) -> bool {
     let decides = |name: &str| {

@@ -8,7 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout_at;
-use weir_extend::{Answer, Call, Exchange, Fields, Hook, LocalResponse, RequestHead, ResponseHead};
+use weir_extend::{
+    Answer, Call, Exchange, HeadFields, Hook, LocalResponse, RequestHead, ResponseHead,
+};
 use weir_measure::{Counters, Metric};
 use weir_net::clock::Clock;
 use weir_policy::Now;
@@ -45,22 +47,22 @@ enum Slot {
 }
 
 /// The head that a hook is about.
-pub(crate) enum Head<'h> {
-    Request(&'h mut RequestHead),
-    Response(&'h mut ResponseHead),
+pub(crate) enum Head<'c, 'h> {
+    Request(&'c mut RequestHead<'h>),
+    Response(&'c mut ResponseHead<'h>),
     /// There is none: the exchange is over.
     None,
 }
 
 /// A head as it was before a call.
-enum SavedHead {
-    Request(RequestHead),
-    Response(Fields),
+enum SavedHead<'h> {
+    Request(RequestHead<'h>),
+    Response(HeadFields<'h>),
     None,
 }
 
-impl Head<'_> {
-    fn saved(&self) -> SavedHead {
+impl<'h> Head<'_, 'h> {
+    fn saved(&self) -> SavedHead<'h> {
         match self {
             Self::Request(head) => SavedHead::Request(head.saved()),
             Self::Response(head) => SavedHead::Response(head.fields.clone()),
@@ -68,7 +70,7 @@ impl Head<'_> {
         }
     }
 
-    fn restore(&mut self, saved: SavedHead) {
+    fn restore(&mut self, saved: SavedHead<'h>) {
         match (self, saved) {
             (Self::Request(head), SavedHead::Request(saved)) => **head = saved,
             (Self::Response(head), SavedHead::Response(saved)) => {
@@ -195,7 +197,7 @@ impl RequestModules {
     pub(crate) async fn reach(
         &mut self,
         hooked: &HookCall<'_>,
-        mut head: Head<'_>,
+        mut head: Head<'_, '_>,
         now: Now,
     ) -> HookResult {
         let modules = Arc::clone(&self.loaded);
@@ -249,7 +251,7 @@ impl RequestModules {
 
     /// A module has answered that the request continues, perhaps to another target. One that is no
     /// target is refused once it is judged.
-    fn continued(&mut self, id: ModuleId, head: &Head<'_>) -> Step {
+    fn continued(&mut self, id: ModuleId, head: &Head<'_, '_>) -> Step {
         if let Head::Request(head) = head
             && head.target_is_changed()
             && let Ok(authority) = Authority::parse(head.authority())
@@ -266,7 +268,7 @@ impl RequestModules {
         id: ModuleId,
         module: &LoadedModule,
         hooked: &HookCall<'_>,
-        head: &mut Head<'_>,
+        head: &mut Head<'_, '_>,
         now: Now,
     ) -> Result<Answer, ModuleFailure> {
         let until = tokio::time::Instant::now() + module.wait;
@@ -364,7 +366,7 @@ impl RequestModules {
 fn call_hook(
     exchange: &mut Box<dyn Exchange>,
     hook: Hook,
-    head: &mut Head<'_>,
+    head: &mut Head<'_, '_>,
     call: &Call,
 ) -> Answer {
     match (hook, head) {
@@ -384,7 +386,7 @@ fn call_hook(
 }
 
 /// Refuses what a module may not do at `hook`.
-fn check(hook: Hook, head: &Head<'_>, answer: &Answer) -> Result<(), ModuleFailure> {
+fn check(hook: Hook, head: &Head<'_, '_>, answer: &Answer) -> Result<(), ModuleFailure> {
     let is_late = matches!(head, Head::Request(head) if head.target_is_changed())
         && hook != Hook::RequestReceived;
     let is_misplaced = matches!(answer, Answer::Respond(_)) && !hook.may_respond();

@@ -115,7 +115,7 @@ impl Player {
 }
 
 impl Player {
-    fn transform(&mut self, hook: Hook, head: &mut ResponseHead) {
+    fn transform(&mut self, hook: Hook, head: &mut ResponseHead<'_>) {
         let action = self.script[&hook].split_once(' ');
         let how = match action {
             Some(("content", "upper")) => How::Upper,
@@ -187,7 +187,7 @@ impl Transform for How {
 }
 
 impl Exchange for Player {
-    fn request_received(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+    fn request_received(&mut self, head: &mut RequestHead<'_>, _call: &Call) -> Answer {
         let action = self.script[&Hook::RequestReceived].clone();
         match action.split_once(' ') {
             Some(("path", path)) => head.set_path_and_query(path).expect("a path"),
@@ -197,19 +197,19 @@ impl Exchange for Player {
         self.play(Hook::RequestReceived, &mut head.fields)
     }
 
-    fn request_sent(&mut self, head: &mut RequestHead, _call: &Call) -> Answer {
+    fn request_sent(&mut self, head: &mut RequestHead<'_>, _call: &Call) -> Answer {
         if self.script[&Hook::RequestSent].starts_with("path ") {
             head.set_path_and_query("/late").expect("a path");
         }
         self.play(Hook::RequestSent, &mut head.fields)
     }
 
-    fn response_received(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+    fn response_received(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
         self.transform(Hook::ResponseReceived, head);
         self.play(Hook::ResponseReceived, &mut head.fields)
     }
 
-    fn response_sent(&mut self, head: &mut ResponseHead, _call: &Call) -> Answer {
+    fn response_sent(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
         self.transform(Hook::ResponseSent, head);
         self.play(Hook::ResponseSent, &mut head.fields)
     }
