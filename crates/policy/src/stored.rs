@@ -23,6 +23,9 @@ pub struct StoredFacts {
     /// Whether that entity tag is a strong one, so that parts with the same can be joined (RFC 9110
     /// §15.3.7.3).
     pub strong_tag: bool,
+    /// Whether modules have changed its content. Validators are those of the next hop, which has
+    /// other content: parts of the two cannot be joined.
+    pub is_transformed: bool,
     /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
     pub no_cache: bool,
     /// Whether it must not be served stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`:
@@ -88,6 +91,7 @@ impl StoredFacts {
             },
             has_validator: response.entity_tag.is_some() || response.last_modified.is_some(),
             strong_tag: response.entity_tag == Some(Strength::Strong),
+            is_transformed: false,
             no_cache,
             must_revalidate: directives.must_revalidate
                 || directives.proxy_revalidate
@@ -102,6 +106,15 @@ impl StoredFacts {
             response_tick: now.tick,
             stale_while_revalidate: window(directives.stale_while_revalidate),
             stale_if_error: window(directives.stale_if_error),
+        }
+    }
+
+    /// The same facts of a response whose content modules have changed, if it `is_transformed`.
+    #[must_use]
+    pub const fn transformed(self, is_transformed: bool) -> Self {
+        Self {
+            is_transformed,
+            ..self
         }
     }
 
@@ -188,10 +201,18 @@ impl StoredFacts {
 
     /// Whether a part of it is worth keeping (RFC 9111 §3.3): the missing range can be requested
     /// and joined later. The RFC lets only an incomplete 200 be stored; that it needs a strong
-    /// entity tag is ours, as without one it could never become whole.
+    /// entity tag is ours, as without one it could never become whole. What modules have changed is
+    /// whole or nothing: no module can begin again in the middle.
     #[must_use]
     pub const fn can_be_part(&self) -> bool {
-        self.status == 200 && self.strong_tag
+        self.status == 200 && self.can_be_joined()
+    }
+
+    /// Whether a range that the next hop sends can be joined with this content (RFC 9110
+    /// §15.3.7.3).
+    #[must_use]
+    pub const fn can_be_joined(&self) -> bool {
+        self.strong_tag && !self.is_transformed
     }
 
     /// Whether it may never be served without a successful validation once stale, but within its

@@ -114,6 +114,10 @@ pub struct Transaction {
     keeps_part: bool,
     /// A module forbids to store the response.
     is_forbidden: bool,
+    /// The request is sent for the whole, without the client's preconditions and range.
+    fetches_whole: bool,
+    /// Modules change the content of the response.
+    is_transformed: bool,
     request_time: Timestamp,
     verdict: Verdict,
 }
@@ -142,6 +146,8 @@ impl Transaction {
             is_refresh: false,
             keeps_part: false,
             is_forbidden: false,
+            fetches_whole: false,
+            is_transformed: false,
             request_time: now.wall,
             verdict: Verdict::new(),
         }
@@ -171,6 +177,24 @@ impl Transaction {
     /// A module forbids to store the response that is to come.
     pub fn forbid_storing(&mut self) {
         self.is_forbidden = true;
+    }
+
+    /// Modules may change content before it is stored: the request is sent to the next hop for the
+    /// whole, and without the client's preconditions. Those are about the changed content.
+    pub fn fetch_whole(&mut self) {
+        self.fetches_whole = true;
+    }
+
+    /// Whether the request is sent so.
+    #[must_use]
+    pub const fn fetches_whole(&self) -> bool {
+        self.fetches_whole
+    }
+
+    /// Modules change the content of the response that comes; not that of a stored one which it
+    /// only updates.
+    pub fn transformed(&mut self) {
+        self.is_transformed = true;
     }
 
     /// What was found came from disk.

@@ -31,6 +31,8 @@ mod sharing;
 mod stale;
 #[path = "playbook/storing.rs"]
 mod storing;
+#[path = "playbook/transformed.rs"]
+mod transformed;
 #[path = "playbook/validation.rs"]
 mod validation;
 #[path = "playbook/world.rs"]

@@ -17,7 +17,8 @@ pub struct StoredResponse {
     pub head: Box<[u8]>,
     /// What decisions need.
     pub facts: StoredFacts,
-    /// Value of ETag as received, if it has one.
+    /// Value of ETag as received, if it has one. If modules have changed the content, the head has
+    /// another one, for clients.
     pub entity_tag: Option<Box<[u8]>>,
     /// Last-Modified, if it parsed.
     pub last_modified: Option<Timestamp>,
@@ -28,9 +29,19 @@ pub struct StoredResponse {
 }
 
 impl StoredResponse {
-    /// The validators preconditions are evaluated against (RFC 9110 §13).
+    /// The validators preconditions of clients are evaluated against (RFC 9110 §13).
+    ///
+    /// Of content that modules have changed only the entity tag of the head counts. Its dates are
+    /// those of the origin's representation: another configuration makes other content of that.
     #[must_use]
     pub fn validators(&self) -> Validators<'_> {
+        if self.facts.is_transformed {
+            return Validators {
+                entity_tag: head_value(&self.head, "etag").and_then(EntityTag::parse),
+                last_modified: None,
+                date: None,
+            };
+        }
         Validators {
             entity_tag: self.entity_tag.as_deref().and_then(EntityTag::parse),
             last_modified: self.last_modified,
@@ -88,5 +99,37 @@ impl StoredResponse {
         allocated_bytes(size_of::<Self>() + 2 * size_of::<usize>())
             + allocated_bytes(head_bytes)
             + allocated_bytes(entity_tag_bytes)
+    }
+}
+
+/// The value of the first field `name` in a head in the form of [`StoredResponse::head`].
+fn head_value<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    let mut fields = lines.filter_map(|line| {
+        let (field, value) = line.split_at_checked(name.len())?;
+        let value = value.strip_prefix(b":")?.trim_ascii();
+        field.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
+    });
+    fields.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_is_that_of_the_first_field_with_the_name() {
+        let check = |head: &str, expected: Option<&str>| {
+            let found = head_value(head.as_bytes(), "etag");
+            assert_eq!(found, expected.map(str::as_bytes), "{head}");
+        };
+        check(
+            "HTTP/1.1 200 OK\r\nA: b\r\neTag: \"x\"\r\nETag: \"y\"\r\n",
+            Some("\"x\""),
+        );
+        check("HTTP/1.1 200 OK\r\nETag:\r\n", Some(""));
+        check("HTTP/1.1 200 OK\r\nETags: x\r\nX-ETag: y\r\n", None);
+        check("ETag: \"x\"\r\n", None);
+        check("", None);
     }
 }

@@ -64,6 +64,7 @@ impl Transaction {
         let request = &self.request;
         let own_question = match self.form {
             ForwardedForm::Validation | ForwardedForm::MissingRange => true,
+            ForwardedForm::AsSent if self.fetches_whole => true,
             ForwardedForm::AsSent => {
                 !request.preconditions
                     && match request.range {

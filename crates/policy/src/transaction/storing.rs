@@ -43,7 +43,8 @@ impl Transaction {
         if self.spares_stored(now, response) {
             return Err(NotStored::StoredIsUsable);
         }
-        self.storing_for(&self.request_sent(), now, rules, response)
+        let facts = self.storing_for(&self.request_sent(), now, rules, response)?;
+        Ok(facts.transformed(self.is_transformed))
     }
 
     /// The same for `request` in the place of the one that was sent.
@@ -86,6 +87,7 @@ impl Transaction {
     /// The request as it was sent to the next hop: its ranges decide whether a 206 is storable.
     const fn request_sent(&self) -> RequestFacts {
         match self.form {
+            ForwardedForm::AsSent if self.fetches_whole => self.request.for_whole(),
             ForwardedForm::AsSent => self.request,
             ForwardedForm::Validation => self.request.for_whole(),
             ForwardedForm::MissingRange => self.request.for_part(),

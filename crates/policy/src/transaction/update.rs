@@ -163,7 +163,13 @@ impl Transaction {
             has_mixed_line_ends: update.response.has_mixed_line_ends,
             ..*update.merged
         };
-        self.storing_for(&self.request_for_whole(), now, rules, &merged)
+        let facts = self.storing_for(&self.request_for_whole(), now, rules, &merged)?;
+        Ok(facts.transformed(self.stored_is_transformed()))
+    }
+
+    /// Whether modules have changed the content that is updated, which stays as it is.
+    fn stored_is_transformed(&self) -> bool {
+        self.stored.is_some_and(|stored| stored.is_transformed)
     }
 
     /// Whether the response itself permits to share it, where that must be said.
@@ -205,6 +211,7 @@ impl Transaction {
 
     fn merged_facts(&self, now: Now, rules: &Rules, update: &Update<'_>) -> StoredFacts {
         StoredFacts::new(update.merged, self.request_time, now, &rules.heuristic)
+            .transformed(self.stored_is_transformed())
     }
 
     /// The stored response is of a representation that the origin does not have any more.

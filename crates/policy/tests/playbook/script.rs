@@ -6,6 +6,7 @@
 //! 0 request => look-up                                     at this second, this event => these commands
 //! 61 found 200 | Cache-Control: max-age=60 => serve age=61    a response that was stored at second 0
 //! 61 found-part lacking 200 | ETag: "a" => forward complete   the same of a part; `joined waited 200`
+//! 61 found transformed 200 | ETag: "a" => ...              the same of one whose content modules changed
 //! 61 update same 304 | ETag: "a" => ...                       it fits, and is merged into what was found last
 //! = hit max-stale ttl=-1                                   the verdict
 //! ```
@@ -21,6 +22,9 @@ use weir_semantics::{
 
 /// Second 0: Sun, 06 Nov 1994 08:49:37 GMT.
 const START: Timestamp = Timestamp(784_111_777);
+
+/// Before a stored response whose content modules have changed.
+const TRANSFORMED: &str = "transformed ";
 
 /// Plays `script`, and fails with the difference if the conversation goes otherwise.
 #[track_caller]
@@ -146,6 +150,14 @@ fn tell<'a>(
             let (joined, what) = what.split_once(' ').expect("when it came");
             transaction.joined(now, &stored(what, at(0)), read_joined(joined))
         }
+        "fetch-whole" => {
+            transaction.fetch_whole();
+            Commands::default()
+        }
+        "transformed" => {
+            transaction.transformed();
+            Commands::default()
+        }
         "follows" => return yes_or_no(transaction.follows()),
         "leads" => return yes_or_no(transaction.leads()),
         "failed" => transaction.handle(now, rules, Event::Failed(failure(what))),
@@ -220,9 +232,11 @@ fn failure(name: &str) -> Failure {
 /// A response that was asked for and received at `received`.
 fn stored(what: &str, received: Now) -> StoredFacts {
     StoredFacts::new(&response(what), received.wall, received, &RULES.heuristic)
+        .transformed(what.starts_with(TRANSFORMED))
 }
 
 fn response(what: &str) -> ResponseFacts {
+    let what = what.strip_prefix(TRANSFORMED).unwrap_or(what);
     let (status, fields) = what.split_once(" | ").unwrap_or((what, ""));
     ResponseFacts::gather(status.parse().expect("a status"), &split(fields), START)
 }
@@ -268,7 +282,12 @@ fn forward_text(forwarding: Forwarding) -> &'static str {
 
 fn facts_text(facts: &StoredFacts) -> String {
     let (lifetime, age) = (facts.freshness_lifetime, facts.corrected_initial_age);
-    format!("lifetime={} age={}", lifetime.0, age.0)
+    let transformed = if facts.is_transformed {
+        " transformed"
+    } else {
+        ""
+    };
+    format!("lifetime={} age={}{transformed}", lifetime.0, age.0)
 }
 
 /// A verdict as scripts write it.

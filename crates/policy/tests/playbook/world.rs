@@ -146,6 +146,7 @@ pub(crate) fn stored() -> impl Strategy<Value = StoredFacts> {
                     status: 200,
                     has_validator: tagged,
                     strong_tag: tagged && strong_tag,
+                    is_transformed: false,
                     no_cache,
                     must_revalidate,
                     freshness_lifetime: DeltaSeconds(lifetime),

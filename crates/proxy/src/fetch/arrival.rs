@@ -231,7 +231,7 @@ fn rules(
     InFlightRules {
         read_ahead: exchange.read_ahead(),
         fetches_max: exchange.settings.config.fetch.fetches_per_response_max,
-        can_range: facts.strong_tag && complete_length.is_some() && !refuses,
+        can_range: facts.can_be_joined() && complete_length.is_some() && !refuses,
     }
 }
 

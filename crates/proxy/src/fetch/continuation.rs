@@ -26,7 +26,7 @@ pub(crate) fn begin(
         at,
         to,
         complete_length: response.complete_length(),
-        strong_tag: response.facts.strong_tag,
+        strong_tag: response.facts.can_be_joined(),
         forwards: !exchange.tx.request().directives.only_if_cached,
     };
     let Continuation::Fetch(span) = continuation(&rest) else {

@@ -48,7 +48,9 @@ mod bit {
     /// The stale windows count, although stale responses are forbidden otherwise. Records of before
     /// this bit have windows that something forbids.
     pub(super) const WINDOWS_COUNT: u16 = 1 << 11;
-    pub(super) const ALL: u16 = (1 << 12) - 1;
+    /// Modules have changed the content.
+    pub(super) const TRANSFORMED: u16 = 1 << 12;
+    pub(super) const ALL: u16 = (1 << 13) - 1;
 }
 
 impl ResponseRecord {
@@ -70,6 +72,7 @@ impl ResponseRecord {
             status,
             has_validator: has(bit::HAS_VALIDATOR),
             strong_tag: has(bit::STRONG_TAG),
+            is_transformed: has(bit::TRANSFORMED),
             no_cache: has(bit::NO_CACHE),
             must_revalidate: has(bit::MUST_REVALIDATE),
             freshness_lifetime: seconds(reader, "freshness lifetime")?,
@@ -145,6 +148,7 @@ pub(super) fn write(
     let bits = [
         (facts.has_validator, bit::HAS_VALIDATOR),
         (facts.strong_tag, bit::STRONG_TAG),
+        (facts.is_transformed, bit::TRANSFORMED),
         (facts.no_cache, bit::NO_CACHE),
         (facts.must_revalidate, bit::MUST_REVALIDATE),
         (

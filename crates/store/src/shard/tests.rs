@@ -13,6 +13,7 @@ fn response() -> Arc<StoredResponse> {
             status: 200,
             has_validator: false,
             strong_tag: false,
+            is_transformed: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(60),

@@ -79,6 +79,7 @@ pub(crate) fn response(
             status: 200,
             has_validator: entity_tag.is_some(),
             strong_tag: entity_tag.is_some(),
+            is_transformed: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(3600),

@@ -6,6 +6,7 @@ use weir_semantics::{DeltaSeconds, Timestamp};
 const STORED: StoredFacts = StoredFacts {
     status: 200,
     strong_tag: false,
+    is_transformed: false,
     has_validator: true,
     no_cache: false,
     must_revalidate: false,
