@@ -14,6 +14,8 @@ use weir_policy::{Digest, Missing, Now};
 pub struct DiskLookup {
     expected: ExpectedResponse,
     disk: Arc<Disk>,
+    /// A response that varies on nothing is another variant.
+    finds_variants: bool,
 }
 
 /// What came of it.
@@ -60,7 +62,20 @@ impl DiskLookup {
     pub fn of(expected: ExpectedResponse) -> Option<Self> {
         let disk = Arc::clone(expected.store.disk()?);
         let expected = expected.on_any_stored();
-        Some(Self { expected, disk })
+        Some(Self {
+            expected,
+            disk,
+            finds_variants: false,
+        })
+    }
+
+    /// The same as [`MemoryStore::find_variant`](crate::MemoryStore::find_variant) finds.
+    #[must_use]
+    pub fn of_variants(self) -> Self {
+        Self {
+            finds_variants: true,
+            ..self
+        }
     }
 
     /// Looks for the response to a request; `selecting` digests its nominated fields under a rule.
@@ -73,6 +88,9 @@ impl DiskLookup {
             Err(why) => return DiskLookupResult::Unusable(why),
         };
         match record {
+            (Record::Response(_), _) if self.finds_variants => {
+                DiskLookupResult::Missing(Missing::Variant, None)
+            }
             (Record::Response(record), loaded) => self.found(record, &loaded, None),
             (Record::Rules(rules), loaded) => {
                 self.choose(now, rules, loaded.record, selecting).await

@@ -40,7 +40,7 @@ pub use in_flight::content::{InFlightContent, InFlightPiece, WritePositionId};
 pub use in_flight::reservation::Reservation;
 pub use join::STORED_SPANS_MAX;
 pub use memory::{MemoryStore, MemoryUse, Purge};
-pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};
+pub use resource::{MODULES, RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::LookupResult;
 pub use stored::StoredResponse;
 pub use weir_policy::catalog::IN_FLIGHT_PERCENT_MAX;

@@ -127,6 +127,16 @@ impl MemoryStore {
         self.shard(primary).find(primary, selecting)
     }
 
+    /// The same for a request whose response modules may change before it is stored: one that
+    /// varies on nothing was stored without them.
+    pub fn find_variant(
+        &self,
+        primary: Digest,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> LookupResult {
+        self.shard(primary).find_variant(primary, selecting)
+    }
+
     /// Whether the disk may have a response that memory lacks.
     #[must_use]
     pub fn may_be_on_disk(&self, primary: Digest) -> bool {

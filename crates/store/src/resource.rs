@@ -14,9 +14,15 @@ pub const VARIANTS_MAX: usize = 64;
 /// Different sets of nominated fields looked at for one target, newest first.
 pub const RULES_MAX: usize = 4;
 
-/// The fields a stored response varies on, as named by its Vary, lower case, in order.
+/// The fields a stored response varies on, as named by its Vary, lower case, in order; and
+/// [`MODULES`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryRule(pub Arc<[Box<str>]>);
+
+/// In a rule, beside the names of fields: the response was stored for the modules that change
+/// responses before they are stored, and for a request without them it is not found. It is no
+/// token, so no Vary can name it.
+pub const MODULES: &str = ":modules";
 
 impl VaryRule {
     /// Whether both are one in memory.

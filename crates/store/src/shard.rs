@@ -179,6 +179,18 @@ impl Shard {
         }
     }
 
+    /// The same; a response that varies on nothing is another variant.
+    pub(crate) fn find_variant(
+        &mut self,
+        primary: Digest,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> LookupResult {
+        match self.index.get(&primary) {
+            Some(Resource::Single(_)) => LookupResult::Missing(Missing::Variant),
+            _ => self.find(primary, selecting),
+        }
+    }
+
     fn response(&self, slot: Slot) -> Option<Arc<StoredResponse>> {
         let entry = self.entries.get(slot.index())?.as_ref()?;
         Some(Arc::clone(&entry.response))
@@ -437,7 +449,7 @@ impl Shard {
             self.response(slot).is_some_and(|former| {
                 let joins = former.is_part()
                     && !response.is_part()
-                    && former.facts.strong_tag
+                    && former.facts.can_be_joined()
                     && former.entity_tag == response.entity_tag;
                 former.facts.response_tick > response.facts.response_tick && !joins
             })

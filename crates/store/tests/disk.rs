@@ -25,7 +25,7 @@ use weir_policy::admission::Rule;
 use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
-use weir_policy::{Digest, Secret};
+use weir_policy::{Digest, Missing, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
     DiskLookup, DiskLookupResult, ExpectedResponse, InFlightContent, LookupResult, MemoryStore,
@@ -474,6 +474,19 @@ fn variant_purged_during_its_disk_lookup_is_not_found() {
         );
         assert_eq!(tiers.in_variant(1, selecting).is_some(), !is_purged);
     }
+}
+
+#[test]
+fn response_stored_without_modules_is_not_found_on_disk_as_a_variant() {
+    let mut tiers = Tiers::new();
+    tiers.put(1, 1, 1000);
+    tiers.reopen();
+    let lookup = || DiskLookup::of(tiers.store.expect(digest(1))).expect("there is a disk");
+    let found = block_on(lookup().of_variants().run(NOW, &|_| Digest::default()));
+    let is_other = matches!(found, DiskLookupResult::Missing(Missing::Variant, None));
+    assert!(is_other, "{found:?}");
+    let found = block_on(lookup().run(NOW, &|_| Digest::default()));
+    assert!(matches!(found, DiskLookupResult::Found(..)), "{found:?}");
 }
 
 #[test]

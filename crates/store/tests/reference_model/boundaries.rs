@@ -6,7 +6,8 @@ use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Missing, Secret};
 use weir_store::{
-    ContentBuilder, ExpectedResponse, LookupResult, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule,
+    ContentBuilder, ExpectedResponse, LookupResult, MODULES, MemoryStore, RULES_MAX, VARIANTS_MAX,
+    VaryRule,
 };
 
 const TARGET: u64 = 1;
@@ -24,8 +25,8 @@ fn rule(name: &str) -> VaryRule {
 fn selecting(rule: &VaryRule, value: u64) -> Digest {
     let name = rule.0[0]
         .bytes()
-        .fold(0, |sum, byte| sum * 256 + u64::from(byte));
-    digest(name * 1000 + value)
+        .fold(0_u64, |sum, byte| sum.wrapping_mul(257) + u64::from(byte));
+    digest(name.wrapping_mul(1000) + value)
 }
 
 fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
@@ -114,6 +115,30 @@ fn response_without_vary_replaces_all_variants_and_is_replaced_by_one() {
         (Ok(4), Err(Missing::Variant))
     );
     assert_eq!(store.memory_use().entries, 1);
+}
+
+fn find_variant(store: &MemoryStore, value: u64) -> Result<u64, Missing> {
+    match store.find_variant(digest(TARGET), &|rule| selecting(rule, value)) {
+        LookupResult::Found(found) => Ok(check_response(&found)),
+        LookupResult::Missing(missing) => Err(missing),
+    }
+}
+
+#[test]
+fn response_stored_without_modules_is_not_found_as_a_variant_and_a_variant_takes_its_place() {
+    let store = store(1 << 20);
+    assert_eq!(find_variant(&store, 1), Err(Missing::Target));
+    put(&store, 1, None);
+    assert_eq!(find(&store, 1), Ok(1));
+    assert_eq!(find_variant(&store, 1), Err(Missing::Variant));
+    put(&store, 2, Some((MODULES, 1)));
+    put(&store, 3, Some((MODULES, 2)));
+    assert_eq!(
+        [1, 2, 3].map(|value| find_variant(&store, value)),
+        [Ok(2), Ok(3), Err(Missing::Variant)]
+    );
+    assert_eq!(store.remove(digest(TARGET)), 2, "a purge is of all");
+    assert_eq!(find_variant(&store, 1), Err(Missing::Target));
 }
 
 #[test]
