@@ -232,6 +232,13 @@ impl Fields {
         self.is_changed = true;
     }
 
+    /// Removes the length: the content is framed anew.
+    pub(crate) fn forget_length(&mut self) {
+        let before = self.lines.len();
+        self.retain(|name, _| !name.eq_ignore_ascii_case("content-length"));
+        self.is_changed |= self.lines.len() < before;
+    }
+
     /// Gives the line at a place another value.
     fn replace(&mut self, at: usize, value: &[u8]) {
         let start = self.values.len();

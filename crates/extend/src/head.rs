@@ -254,13 +254,24 @@ impl<'h> RequestHead<'h> {
         Ok(())
     }
 
+    /// Has the content pass `inspector`, which puts out each byte as it came: `no-transform` does
+    /// not forbid that, so that no client can keep its content from a module that examines it. A
+    /// request without content is left as it is. It can be called at
+    /// [`Hook::RequestReceived`](crate::Hook::RequestReceived) alone.
+    pub fn inspect(&mut self, inspector: Box<dyn Transform>) {
+        if self.has_content {
+            self.fields.forget_length();
+            self.transform = Some(inspector);
+        }
+    }
+
     /// Whether the content is to pass a transform.
     #[must_use]
     pub const fn is_transformed(&self) -> bool {
         self.transform.is_some()
     }
 
-    /// What a module has set by [`Self::transform`] since the last call.
+    /// What a module has set by [`Self::transform`] or [`Self::inspect`] since the last call.
     pub fn take_transform(&mut self) -> Option<Box<dyn Transform>> {
         self.transform.take()
     }
@@ -440,14 +451,22 @@ impl<'h> ResponseHead<'h> {
         self.transform(transform)
     }
 
+    /// Has the content pass `inspector`, which puts out each byte as it came, coded or not, whole
+    /// or a part: `no-transform` does not forbid that, and entity tag and digests stay. A module
+    /// that calls this says so by [`Module::may_transform`](crate::Module::may_transform).
+    pub fn inspect(&mut self, inspector: Box<dyn Transform>) {
+        self.fields.forget_length();
+        self.transform = Some(inspector);
+    }
+
     /// Whether the content is to pass a transform.
     #[must_use]
     pub const fn is_transformed(&self) -> bool {
         self.transform.is_some()
     }
 
-    /// What a module has set by [`Self::transform`] or [`Self::transform_plain`] since the last
-    /// call, and the codings that are to be undone before it.
+    /// What a module has set by [`Self::transform`], [`Self::transform_plain`] or
+    /// [`Self::inspect`] since the last call, and the codings that are to be undone before it.
     pub fn take_transform(&mut self) -> Option<(Codings, Box<dyn Transform>)> {
         let codings = core::mem::take(&mut self.codings);
         Some((codings, self.transform.take()?))
@@ -540,6 +559,29 @@ mod tests {
         assert!(!head.fields.is_changed() && head.take_transform().is_none());
         let part = ResponseHead::new(206, Fields::default()).transform(Box::new(Nothing));
         assert_eq!(part, Err(TransformError::Part));
+    }
+
+    #[test]
+    fn content_that_is_only_inspected_keeps_its_validators_whatever_the_directives() {
+        let lines: [(&'static str, &'static [u8]); 4] = [
+            ("ETag", b"\"x\""),
+            ("Content-Length", b"3"),
+            ("Repr-Digest", b"r"),
+            ("Cache-Control", b"no-transform"),
+        ];
+        let mut head = ResponseHead::new(206, Fields::received(lines)).keeping_content(true);
+        head.inspect(Box::new(Nothing));
+        assert!(head.take_transform().is_some());
+        assert_eq!(head.fields.get("etag"), Some(&b"\"x\""[..]));
+        assert_eq!(head.fields.get("repr-digest"), Some(&b"r"[..]));
+        assert_eq!(head.fields.get("content-length"), None);
+        let fields = Fields::received(lines);
+        let mut head = RequestHead::new("PUT", "a.example", "/", fields).with_content(true);
+        head.inspect(Box::new(Nothing));
+        assert!(head.take_transform().is_some() && head.is_changed());
+        let mut head = RequestHead::new("GET", "a.example", "/", Fields::default());
+        head.inspect(Box::new(Nothing));
+        assert!(head.take_transform().is_none() && !head.is_changed());
     }
 
     #[test]

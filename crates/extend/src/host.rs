@@ -3,6 +3,7 @@
 use crate::fields::Fields;
 use crate::pending::Pending;
 use crate::stored::{NoStore, StoredResponses};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,6 +11,9 @@ use core::time::Duration;
 
 /// The longest that a request of a module's own may take.
 pub const FETCH_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+/// Tasks of modules on one worker at one time.
+pub const TASKS_MAX: usize = 1024;
 
 /// Most bytes of content of a module's own request and of the response to it.
 pub const FETCH_CONTENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -34,6 +38,19 @@ pub trait Host {
     /// The stored responses. Where there is no store each call fails.
     fn stored(&self) -> &dyn StoredResponses {
         &NoStore
+    }
+
+    /// Runs a task of the module's own on this worker, beside the requests. A task should end when
+    /// its module is gone. Whether it runs: at most [`TASKS_MAX`] do on a worker.
+    fn spawn(&self, task: Pending<()>) -> bool {
+        drop(task);
+        false
+    }
+
+    /// Ready when so much time has passed. Where no time passes, never.
+    fn sleep(&self, time: Duration) -> Pending<()> {
+        let _ = time;
+        Box::pin(core::future::pending())
     }
 }
 

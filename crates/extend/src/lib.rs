@@ -17,7 +17,7 @@
 //! client. At the head of a request it may do so for the content of the request.
 //!
 //! What a module needs of the proxy beside the messages, it gets from its [`Host`]: requests of its
-//! own, the time, the log, and stored responses ([`StoredResponses`]).
+//! own, the time, tasks beside the requests, the log, and stored responses ([`StoredResponses`]).
 
 extern crate alloc;
 
@@ -46,10 +46,11 @@ pub use head::{RequestHead, ResponseHead, TargetError, VariantError};
 pub use head_fields::{FieldIter, HeadFields};
 pub use hook::{Hook, Hooks};
 pub use host::{
-    FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest, OwnResponse,
+    FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest,
+    OwnResponse, TASKS_MAX,
 };
-pub use module::{Exchange, Module, ModuleKind};
-pub use options::{LoadError, OptionValue, Options};
+pub use module::{Exchange, Module, ModuleKind, ModuleMetric};
+pub use options::{LoadError, ModuleSettings, OptionValue, Options};
 pub use pending::Pending;
 pub use stored::{
     InjectedHead, Injection, NoStore, STORED_PIECE_BYTES_MAX, StoredContent, StoredError,

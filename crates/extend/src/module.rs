@@ -73,8 +73,22 @@ pub trait Module: Send + Sync {
         Vec::new()
     }
 
+    /// What it counts by itself, for the metrics of the proxy. At most 256 are shown.
+    fn metrics(&self) -> Vec<ModuleMetric> {
+        Vec::new()
+    }
+
     /// Begins a request. The exchange stays on the thread that serves the request.
     fn begin(&self, host: &Rc<dyn Host>) -> Box<dyn Exchange>;
+}
+
+/// A number that a module counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleMetric {
+    /// Its name within the module.
+    pub name: String,
+    /// Its value now.
+    pub value: u64,
 }
 
 /// One request, as a module sees it. A method is called at its hook, if the module has named that;

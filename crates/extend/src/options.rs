@@ -5,10 +5,39 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
-/// Options by name.
+/// Options by name, and the settings that every module has.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options(BTreeMap<String, OptionValue>);
+pub struct Options {
+    values: BTreeMap<String, OptionValue>,
+    settings: ModuleSettings,
+}
+
+/// What the settings say that every module has, as far as a module can depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleSettings {
+    /// Its name.
+    pub name: String,
+    /// How long a call may take.
+    pub deadline: Duration,
+    /// How long a request may wait for what the module deferred for.
+    pub wait: Duration,
+    /// Content of one message that it may leave for a later call, bytes.
+    pub hold_bytes: usize,
+}
+
+impl Default for ModuleSettings {
+    /// No name, and what `module[].deadline`, `wait` and `hold` are by default.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            deadline: Duration::from_millis(10),
+            wait: Duration::from_secs(5),
+            hold_bytes: 256 * 1024,
+        }
+    }
+}
 
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,13 +109,29 @@ impl core::error::Error for LoadError {}
 impl Options {
     /// These options.
     #[must_use]
-    pub const fn new(values: BTreeMap<String, OptionValue>) -> Self {
-        Self(values)
+    pub fn new(values: BTreeMap<String, OptionValue>) -> Self {
+        Self {
+            values,
+            settings: ModuleSettings::default(),
+        }
+    }
+
+    /// The same of a module with these settings.
+    #[must_use]
+    pub fn with_settings(mut self, settings: ModuleSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The settings that every module has.
+    #[must_use]
+    pub const fn settings(&self) -> &ModuleSettings {
+        &self.settings
     }
 
     /// Takes out an option.
     pub fn take(&mut self, name: &str) -> Option<OptionValue> {
-        self.0.remove(name)
+        self.values.remove(name)
     }
 
     /// Ends the reading of options: none may be left, as a misspelt one would have no effect.
@@ -95,7 +140,7 @@ impl Options {
     ///
     /// One is left; `known` are those that there are.
     pub fn finish(self, known: &[&str]) -> Result<(), LoadError> {
-        match self.0.into_keys().next() {
+        match self.values.into_keys().next() {
             None => Ok(()),
             Some(unknown) => {
                 let hint = alloc::format!("use {}", known.join(", "));

@@ -257,7 +257,7 @@ async fn healthz(State(control): Proxy) -> Response {
 }
 
 async fn metrics(State(control): Proxy) -> Response {
-    match exposition::write(control.metrics()) {
+    match exposition::write(control.metrics(), control.modules()) {
         Ok(body) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, body),
         Err(error) => text(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,10 +1,11 @@
 //! The numbers as OpenMetrics text, which Prometheus reads.
 //!
-//! Labels are the closed sets of `weir-measure`: the size of the answer does not depend on what
-//! clients send.
+//! Labels are the closed sets of `weir-measure`, and names of modules and their numbers, which have
+//! a limit: the size of the answer does not depend on what clients send.
 
 use std::fmt;
 
+use crate::modules::report::ModuleReport;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -19,9 +20,10 @@ pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 const RESPONSE_TIME: &str = "weir_response_time";
 
 /// The whole answer to `/metrics`.
-pub(super) fn write(snapshot: Snapshot) -> Result<String, fmt::Error> {
+pub(super) fn write(snapshot: Snapshot, modules: Vec<ModuleReport>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers(snapshot)));
+    registry.register_collector(Box::new(ModuleNumbers(modules)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
     Ok(text)
@@ -36,6 +38,28 @@ impl Collector for Numbers {
             write_family(&mut encoder, family, values)?;
         }
         write_response_times(&mut encoder, &self.0)
+    }
+}
+
+/// What modules count by themselves.
+#[derive(Debug)]
+struct ModuleNumbers(Vec<ModuleReport>);
+
+impl Collector for ModuleNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if self.0.iter().all(|module| module.metrics.is_empty()) {
+            return Ok(());
+        }
+        let help = "What a module counts by itself, by its name and that of the number.";
+        let mut family =
+            encoder.encode_descriptor("weir_module_metric", help, None, MetricType::Gauge)?;
+        for module in &self.0 {
+            for (name, value) in &module.metrics {
+                let labels = [("module", module.name.as_str()), ("metric", name.as_str())];
+                write_value(&mut family.encode_family(&labels)?, Kind::Gauge, *value)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +160,7 @@ mod tests {
         counters.set(Metric::StoreUsedBytes, 4096);
         counters.record_response_time(Source::Store, 3);
         counters.record_response_time(Source::Store, 1_000_000_000);
-        write(Snapshot::sum([&counters])).expect("written")
+        write(Snapshot::sum([&counters]), Vec::new()).expect("written")
     }
 
     #[test]

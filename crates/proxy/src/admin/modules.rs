@@ -3,7 +3,7 @@
 use crate::modules::report::ModuleReport;
 use std::fmt::Write as _;
 
-/// The modules as a table, in their order.
+/// The modules as a table, in their order, and what they say about themselves.
 pub(super) fn table(modules: &[ModuleReport]) -> String {
     if modules.is_empty() {
         return "no modules\n".into();
@@ -40,6 +40,11 @@ pub(super) fn table(modules: &[ModuleReport]) -> String {
         }
         text.push_str(line.trim_end());
         text.push('\n');
+    }
+    for module in modules {
+        for note in &module.notes {
+            let _infallible = writeln!(text, "{}: {note}", module.name);
+        }
     }
     text
 }

@@ -82,6 +82,8 @@ impl Control for Fake {
             may_store: false,
             hooks: vec!["request-sent", "done"],
             failures: 3,
+            notes: vec!["the list has 2 rules".into()],
+            metrics: [("removed".into(), 7)].into(),
         }]
     }
 
@@ -247,6 +249,7 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
         &[
             "application/openmetrics-text",
             "\nweir_panics_total 1\n",
+            "\nweir_module_metric{module=\"ads\",metric=\"removed\"} 7\n",
             "\n# EOF\n",
         ],
     );
@@ -271,7 +274,8 @@ fn module_is_listed_disabled_and_enabled_by_its_name() {
         "GET /modules HTTP/1.1",
         200,
         "\r\n\r\nname  kind     for  state    on failure  failures  hooks\n\
-         ads   headers  */a  enabled  refuse      3         request-sent, done\n",
+         ads   headers  */a  enabled  refuse      3         request-sent, done\n\
+         ads: the list has 2 rules\n",
     );
     check("POST /modules/ads/disable HTTP/1.1", 401, "token");
     check(

@@ -2,8 +2,11 @@
 
 use crate::modules::hosts::MakeHost;
 use crate::worker::core::Worker;
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
-use weir_extend::{FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending};
+use std::time::Duration;
+use weir_extend::{FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending, TASKS_MAX};
+use weir_measure::Metric;
 
 /// What one module on one worker has of the proxy.
 struct ModuleHost {
@@ -45,5 +48,52 @@ impl Host for ModuleHost {
     fn fetch(&self, request: OwnRequest) -> Pending<Result<OwnResponse, FetchError>> {
         let _ = request;
         Box::pin(std::future::ready(Err(FetchError::Forbidden)))
+    }
+
+    fn spawn(&self, task: Pending<()>) -> bool {
+        let Some(place) = TaskPlace::take(&self.worker) else {
+            return false;
+        };
+        tokio::task::spawn_local(async move {
+            let _place = place;
+            task.await;
+        });
+        true
+    }
+
+    fn sleep(&self, time: Duration) -> Pending<()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+}
+
+thread_local! {
+    /// Tasks of modules on this worker.
+    static TASKS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A place among the tasks of modules on a worker.
+struct TaskPlace(Weak<Worker>);
+
+impl TaskPlace {
+    /// One, if there is room.
+    fn take(worker: &Weak<Worker>) -> Option<Self> {
+        let tasks = TASKS.get();
+        if tasks >= TASKS_MAX {
+            return None;
+        }
+        TASKS.set(tasks + 1);
+        Some(Self(Weak::clone(worker)))
+    }
+}
+
+impl Drop for TaskPlace {
+    fn drop(&mut self) {
+        // the end of a thread may come before that of its tasks
+        let _ = TASKS.try_with(|tasks| tasks.set(tasks.get() - 1));
+        if std::thread::panicking()
+            && let Some(worker) = self.0.upgrade()
+        {
+            worker.counters().inc(Metric::Panics);
+        }
     }
 }

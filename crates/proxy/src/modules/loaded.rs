@@ -3,13 +3,17 @@
 use super::report::{ModuleReport, ModuleState, hook_names};
 use super::status::ModuleStatus;
 use crate::config::{self, Config, FailurePolicy, Invalid};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use weir_extend::{Hook, Module, ModuleKind, Options};
+use weir_extend::{Hook, Module, ModuleKind, ModuleSettings, Options};
 use weir_measure::{Metric, ModuleFault};
 use weir_policy::Tick;
 use weir_policy::extension::{Breaker, BreakerRules, ModuleFailure, ModuleId, ModuleSet};
 use weir_policy::route::Scope;
+
+/// Numbers of its own that a module shows.
+const METRICS_MAX: usize = 256;
 
 /// The kinds of modules that a proxy has.
 pub type ModuleKinds = Vec<Arc<dyn ModuleKind>>;
@@ -87,6 +91,12 @@ impl LoadedModule {
         Metric::ModuleFailures(fault)
     }
 
+    fn metrics(&self) -> BTreeMap<String, u64> {
+        let metrics = self.module.metrics().into_iter();
+        let metrics = metrics.map(|metric| (metric.name, metric.value));
+        metrics.take(METRICS_MAX).collect()
+    }
+
     fn report(&self) -> ModuleReport {
         let is_open = self.breaker().is_open();
         let hooks = self.module.hooks();
@@ -104,6 +114,8 @@ impl LoadedModule {
             may_store: self.may_store,
             hooks: hook_names(|hook| hooks.contains(hook)),
             failures: self.status.failures(),
+            notes: self.module.notes(),
+            metrics: self.metrics(),
         }
     }
 }
@@ -131,8 +143,14 @@ impl LoadedModules {
             };
             let options = table.options.iter();
             let options = options.map(|(name, value)| (name.clone(), value.to_value()));
+            let settings = ModuleSettings {
+                name: table.name.clone(),
+                deadline: table.deadline.as_duration(),
+                wait: table.wait.as_duration(),
+                hold_bytes: table.hold.as_usize(),
+            };
             let module = kind
-                .load(Options::new(options.collect()))
+                .load(Options::new(options.collect()).with_settings(settings))
                 .map_err(|error| {
                     let option = match error.option.as_str() {
                         "" => String::new(),

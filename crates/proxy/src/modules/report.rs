@@ -1,6 +1,7 @@
 //! What an operator sees of a module that is loaded.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 use weir_extend::Hook;
 use weir_policy::extension::FailurePolicy;
 
@@ -25,6 +26,10 @@ pub struct ModuleReport {
     pub hooks: Vec<&'static str>,
     /// Calls of it that failed since the proxy started, also under former configurations.
     pub failures: u64,
+    /// What it says about itself, a line each.
+    pub notes: Vec<String>,
+    /// What it counts by itself.
+    pub metrics: BTreeMap<String, u64>,
 }
 
 /// Whether a module is called for new requests.
