@@ -372,6 +372,25 @@ impl<'h> ResponseHead<'h> {
         }
     }
 
+    /// A copy as it is now, to undo changes. It has no transform.
+    #[must_use]
+    pub fn saved(&self) -> Self {
+        Self {
+            status: self.status,
+            status_is_changed: self.status_is_changed,
+            fields: self.fields.clone(),
+            keeps_content: self.keeps_content,
+            codings: Codings::none(),
+            transform: None,
+        }
+    }
+
+    /// Whether anything was changed.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.status_is_changed || self.fields.is_changed()
+    }
+
     /// The status code.
     #[must_use]
     pub const fn status(&self) -> u16 {

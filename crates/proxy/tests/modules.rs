@@ -8,10 +8,14 @@ mod answers;
 mod changes;
 #[path = "modules/content.rs"]
 mod content;
+#[path = "modules/content_answers.rs"]
+mod content_answers;
 #[path = "modules/failures.rs"]
 mod failures;
 #[path = "modules/reload.rs"]
 mod reload;
+#[path = "modules/request_content.rs"]
+mod request_content;
 #[path = "modules/scope.rs"]
 mod scope;
 #[path = "modules/storing.rs"]

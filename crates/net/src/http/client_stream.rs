@@ -2,7 +2,7 @@
 
 use super::http1::{Http1Content, Http1Response};
 use super::next_hop_stream::NextHopStream;
-use super::request_content::RequestContent;
+use super::request_content::{self, RequestContent};
 use super::response_sender::ResponseSender;
 use crate::deadline::Deadline;
 use crate::next_hops::{DistinctPeers, HopKey};
@@ -64,7 +64,7 @@ impl<'c> ClientStream<'c> {
         let content = Http1Content::new(socket, unread, length, trailers);
         let response = Http1Response::new(socket, http11, is_persistent);
         Self {
-            content: RequestContent::Http1(content),
+            content: RequestContent::http1(content),
             response: ResponseSender::http1(response),
             deadline,
             next_hops,
@@ -80,7 +80,7 @@ impl<'c> ClientStream<'c> {
         next_hops: &'c Cell<DistinctPeers>,
     ) -> Self {
         Self {
-            content: RequestContent::Double(stream.content()),
+            content: RequestContent::double(stream.content()),
             response: ResponseSender::double(stream.response()),
             deadline,
             next_hops,
@@ -119,14 +119,14 @@ impl<'c> ClientStream<'c> {
                 end: TunnelEnd::Error(Side::NextHop, io::ErrorKind::Unsupported),
             };
         };
-        match &mut self.content {
-            RequestContent::Http1(content) => {
+        match &mut self.content.kind {
+            request_content::Kind::Http1(content) => {
                 let (socket, behind) = content.release();
                 let first = [head, surplus].concat();
                 tunnel::relay(socket, next_hop, &behind, &first, idle_limit, drain).await
             }
             #[cfg(feature = "multiplexed-double")]
-            RequestContent::Double(content) => {
+            request_content::Kind::Double(content) => {
                 content.tunnel(next_hop, (head, surplus), drain).await
             }
         }

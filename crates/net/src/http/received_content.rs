@@ -19,6 +19,8 @@ pub enum ContentError {
     Invalid(BodyError),
     /// The client ended the connection or the stream within it.
     Disconnected,
+    /// The filter of the content has failed.
+    Filter,
 }
 
 impl fmt::Display for ContentError {
@@ -26,6 +28,7 @@ impl fmt::Display for ContentError {
         match self {
             Self::Invalid(error) => error.fmt(f),
             Self::Disconnected => f.write_str("the client closed within the content"),
+            Self::Filter => f.write_str("a module cannot change the content"),
         }
     }
 }

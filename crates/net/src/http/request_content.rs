@@ -4,11 +4,17 @@
 use super::double::DoubleContent;
 use super::http1::Http1Content;
 use super::received_content::{ContentError, ReceivedContent};
-use std::task::{Context, Poll};
+use crate::filter::{ContentFilter, RequestFilter};
+use std::task::{Context, Poll, ready};
 use weir_wire::{BodyError, BodyLength};
 
 /// The content of a request.
-pub enum RequestContent<'c> {
+pub struct RequestContent<'c> {
+    pub(super) kind: Kind<'c>,
+    filter: Option<Box<RequestFilter>>,
+}
+
+pub(super) enum Kind<'c> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Content<'c>),
     /// Of the test double.
@@ -16,11 +22,33 @@ pub enum RequestContent<'c> {
     Double(DoubleContent),
 }
 
-impl RequestContent<'_> {
-    /// How long it is, and how it is framed on HTTP/1.1.
+impl<'c> RequestContent<'c> {
+    pub(super) const fn http1(content: Http1Content<'c>) -> Self {
+        Self {
+            kind: Kind::Http1(content),
+            filter: None,
+        }
+    }
+
+    #[cfg(feature = "multiplexed-double")]
+    pub(super) const fn double(content: DoubleContent) -> Self {
+        Self {
+            kind: Kind::Double(content),
+            filter: None,
+        }
+    }
+
+    /// Has the content pass `filter`, from the bytes `received` on, which were received and are not
+    /// used; they are the last of it if it `is_last`. What is counted is what the client sends;
+    /// there is no trailer section.
+    pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>, received: Vec<u8>, is_last: bool) {
+        self.filter = Some(Box::new(RequestFilter::new(filter, received, is_last)));
+    }
+
+    /// How long it is as the client sends it, and how it is framed on HTTP/1.1.
     #[must_use]
     pub fn length(&self) -> BodyLength {
-        of_kind!(self, content => content.length())
+        of_kind!(Kind of &self.kind, content => content.length())
     }
 
     /// Checks the content received with the request head, and keeps it: so nothing of a request
@@ -30,7 +58,7 @@ impl RequestContent<'_> {
     ///
     /// Its framing is not valid.
     pub fn check_received(&self) -> Result<(), BodyError> {
-        of_kind!(self, content => content.check_received())
+        of_kind!(Kind of &self.kind, content => content.check_received())
     }
 
     /// Drops unused content, so that the connection can carry another request: receives at most
@@ -42,14 +70,15 @@ impl RequestContent<'_> {
         scratch: &mut [u8],
         left: &mut usize,
     ) -> Poll<bool> {
-        match self {
-            Self::Http1(content) => content.poll_settle(cx, scratch, left),
+        match &mut self.kind {
+            Kind::Http1(content) => content.poll_settle(cx, scratch, left),
             #[cfg(feature = "multiplexed-double")]
-            Self::Double(_) => Poll::Ready(true),
+            Kind::Double(_) => Poll::Ready(true),
         }
     }
 
-    /// Receives content once and appends it to `into`; `scratch` is memory to read into.
+    /// Receives content once and appends it to `into`; `scratch` is memory to read into. Through a
+    /// filter that may be nothing, though some was received.
     ///
     /// # Errors
     ///
@@ -60,48 +89,82 @@ impl RequestContent<'_> {
         scratch: &mut [u8],
         into: &mut Vec<u8>,
     ) -> Poll<Result<ReceivedContent, ContentError>> {
-        of_kind!(self, content => content.poll_receive(cx, scratch, into))
+        match &mut self.filter {
+            None => {
+                of_kind!(Kind of &mut self.kind, content => content.poll_receive(cx, scratch, into))
+            }
+            Some(filter) => self.kind.poll_filtered(filter, cx, scratch, into),
+        }
     }
 
     /// So many bytes of what was received are used: the client may send as many more. HTTP/1.1 has
-    /// no such signal; there it is reading less that holds a client back.
+    /// no such signal; there it is reading less that holds a client back. With a filter, what it
+    /// takes is used.
     pub fn consumed(&mut self, bytes: usize) {
-        of_kind!(self, content => content.consumed(bytes));
+        if self.filter.is_none() {
+            of_kind!(Kind of &mut self.kind, content => content.consumed(bytes));
+        }
     }
 
     /// The trailer section, as field lines with CRLF; empty before the end.
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
-        of_kind!(self, content => content.trailers())
+        match self.filter {
+            None => of_kind!(Kind of &self.kind, content => content.trailers()),
+            Some(_) => &[],
+        }
     }
 
     /// Whether some of it was received.
     #[must_use]
     pub fn is_begun(&self) -> bool {
-        of_kind!(self, content => content.is_begun())
+        of_kind!(Kind of &self.kind, content => content.is_begun())
     }
 
     /// Whether all of it was received, or there is none.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        of_kind!(self, content => content.is_ended())
+        of_kind!(Kind of &self.kind, content => content.is_ended())
     }
 
     /// Bytes that were read from the connection for it.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
-        of_kind!(self, content => content.read_bytes())
+        of_kind!(Kind of &self.kind, content => content.read_bytes())
     }
 
     /// Bytes of it that were received, with framing.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
-        of_kind!(self, content => content.received_bytes())
+        of_kind!(Kind of &self.kind, content => content.received_bytes())
     }
 
     /// Bytes of it that were received, without framing.
     #[must_use]
     pub fn content_bytes(&self) -> u64 {
-        of_kind!(self, content => content.content_bytes())
+        of_kind!(Kind of &self.kind, content => content.content_bytes())
+    }
+}
+
+impl Kind<'_> {
+    /// Has the filter put out what it can; receives once if it needs content.
+    fn poll_filtered(
+        &mut self,
+        filter: &mut RequestFilter,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        into: &mut Vec<u8>,
+    ) -> Poll<Result<ReceivedContent, ContentError>> {
+        let put = ready!(filter.poll_put(cx, into))?;
+        of_kind!(Kind of &mut *self, content => content.consumed(put.used));
+        if let Some(received) = put.received {
+            return Poll::Ready(Ok(received));
+        }
+        let receiving = filter.received();
+        let received =
+            of_kind!(Kind of self, content => content.poll_receive(cx, scratch, receiving));
+        filter.note(ready!(received)?);
+        // the content that came is put out at the next call
+        Poll::Ready(Ok(ReceivedContent::More))
     }
 }

@@ -38,6 +38,12 @@ impl<'a> ResponseReceiver<'a> {
         *self.filter = Some(Box::new(ReceivedFilter::new(filter)));
     }
 
+    /// Whether the content passes a filter.
+    #[must_use]
+    pub const fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// Receives once, while there is no final head; `scratch` is memory to read into. Returns the
     /// bytes received, 0 at the end of the connection.
     ///

@@ -229,6 +229,12 @@ impl Cascade {
         Step::Respond(module)
     }
 
+    /// `module` has put a response of its own in the place of content, or has failed to change
+    /// that: modules before it see what is sent then.
+    pub const fn content_answered(&mut self, module: ModuleId) {
+        self.modules = self.modules.before(module);
+    }
+
     /// A call of `module` failed. It is not called for this request any more.
     pub fn failed(
         &mut self,

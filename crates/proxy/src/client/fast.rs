@@ -249,7 +249,10 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
         Ok(received) => received,
         Err(answer) => return Plan::Answer(answer),
     };
-    if changed.is_some() {
+    if let Some(changed) = &changed {
+        if changed.is_transformed {
+            received.body = BodyLength::Chunked;
+        }
         module_calls::keep_strict(exchange, &mut received.facts);
         exchange.request = Request::new(&received, &head);
         if let Some(modules) = &mut exchange.modules {

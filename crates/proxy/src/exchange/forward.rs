@@ -75,6 +75,9 @@ pub(crate) async fn run(
     if let Err(error) = stream.content.check_received() {
         return respond::respond(stream, exchange, Answer::bad_request(&error)).await;
     }
+    if let Some(content) = exchange.take_request_content() {
+        stream.content.set_filter(content, Vec::new(), false);
+    }
     ask(stream, exchange, next_hop, forwarding, stored).await;
 }
 
@@ -386,6 +389,14 @@ async fn talk(
     match (upload_end, outcome) {
         (UploadEnd::Invalid(error), ResponseOutcome::ClientLeft) if !stream.response.is_begun() => {
             ResponseOutcome::BadContent(error)
+        }
+        (UploadEnd::Module, ResponseOutcome::ClientLeft | ResponseOutcome::Failed(_))
+            if !stream.response.is_begun() =>
+        {
+            let answer = exchange.content_answer();
+            answer.map_or(ResponseOutcome::ClientLeft, |answer| {
+                ResponseOutcome::Module(Box::new(answer))
+            })
         }
         (_, outcome) => outcome,
     }

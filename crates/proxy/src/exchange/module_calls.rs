@@ -2,12 +2,13 @@
 
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
+use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::modules::module_content::ModuleContent;
-use crate::modules::request_modules::{Head, HookCall, HookResult, ModuleRefusal, RequestModules};
-use crate::request::answer::Answer;
+use crate::modules::request_modules::{Head, HookCall, HookResult, RequestModules};
+use crate::request::answer::{Answer, reason_phrase};
 use crate::request::facts::Request;
 use std::rc::Rc;
-use weir_extend::{Call, HeadFields, Hook, ListenerMode, LocalResponse, RequestHead, ResponseHead};
+use weir_extend::{Call, HeadFields, Hook, ListenerMode, RequestHead, ResponseHead};
 use weir_semantics::{FieldLine, Form, Known, RequestFacts, TargetedFields, identify, lines_named};
 use weir_wire::{Version, write};
 
@@ -16,6 +17,8 @@ pub(crate) struct ChangedRequest {
     pub(crate) target: String,
     head: RequestHead<'static>,
     has_host: bool,
+    /// Its content passes modules: how long it is then is not known.
+    pub(crate) is_transformed: bool,
 }
 
 impl ChangedRequest {
@@ -56,7 +59,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
         Form::Authority => "",
         _ => request.path_and_query(),
     };
-    let mut head = head_of(&request, path, fields);
+    let mut head = head_of(&request, path, fields).with_content(request.has_content());
     let result = run(
         exchange,
         modules,
@@ -66,6 +69,11 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
     .await;
     if may_transform(exchange) {
         forget_range(&mut head);
+    }
+    let content = take_content(exchange);
+    let is_transformed = content.is_some();
+    if let Some(modules) = &mut exchange.modules {
+        modules.keep_request_content(content);
     }
     match result {
         HookResult::Respond(response) => Received::Answered(Plan::Module(Box::new(response))),
@@ -84,6 +92,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
                 target,
                 head: head.into_owned(),
                 has_host,
+                is_transformed,
             }))
         }
     }
@@ -126,7 +135,8 @@ pub(crate) async fn request_sent(
         return Ok(made);
     };
     let request = exchange.request.clone();
-    let mut head = head_of(&request, request.path_and_query(), fields);
+    let mut head =
+        head_of(&request, request.path_and_query(), fields).with_content(request.has_content());
     let had = head.fields.get("authorization").map(<[u8]>::to_vec);
     let result = run(
         exchange,
@@ -135,7 +145,7 @@ pub(crate) async fn request_sent(
         Head::Request(&mut head),
     )
     .await;
-    ModuleAnswer::of(result)?;
+    check(result)?;
     if !head.is_changed() {
         return Ok(made);
     }
@@ -179,9 +189,9 @@ pub(crate) async fn response_received(
         Head::Response(&mut head),
     )
     .await;
-    ModuleAnswer::of(result)?;
+    check(result)?;
     let content = take_content(exchange);
-    if !head.fields.is_changed() {
+    if !head.is_changed() {
         return Ok(ChangedResponse::default());
     }
     let may_store = may_store(exchange, Hook::ResponseReceived);
@@ -189,11 +199,17 @@ pub(crate) async fn response_received(
     if content.is_some() {
         // changed content would outlive the configuration that it was changed by
         exchange.tx.forbid_storing();
-    } else if !may_store && decides_storing_differently(lines, &head.fields, targeted) {
+    } else if !may_store
+        && (head.status_is_changed() || decides_storing_differently(lines, &head.fields, targeted))
+    {
         exchange.tx.forbid_storing();
     }
     let mut out = Vec::with_capacity(1024);
-    write::status_line(&mut out, version, status, reason);
+    let reason = match head.status() {
+        same if same == status => reason,
+        other => reason_phrase(other),
+    };
+    write::status_line(&mut out, version, head.status(), reason);
     write_fields(&head.fields, &mut out);
     write::end_of_head(&mut out);
     Ok(ChangedResponse {
@@ -265,21 +281,12 @@ pub(crate) async fn done(exchange: &mut RequestState) {
     }
 }
 
-/// What a module has put in the place of a response of the next hop.
-pub(crate) enum ModuleAnswer {
-    /// Its own.
-    Respond(LocalResponse),
-    /// Nothing, as it failed.
-    Refuse(ModuleRefusal),
-}
-
-impl ModuleAnswer {
-    fn of(result: HookResult) -> Result<(), Self> {
-        match result {
-            HookResult::Continue => Ok(()),
-            HookResult::Respond(response) => Err(Self::Respond(response)),
-            HookResult::Refuse(refusal) => Err(Self::Refuse(refusal)),
-        }
+/// Whether the request continues after a hook.
+fn check(result: HookResult) -> Result<(), ModuleAnswer> {
+    match result {
+        HookResult::Continue => Ok(()),
+        HookResult::Respond(response) => Err(ModuleAnswer::Respond(response)),
+        HookResult::Refuse(refusal) => Err(ModuleAnswer::Refuse(refusal)),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Sends a response: its head, content that is available, and responses of the proxy itself.
 
-use crate::exchange::module_calls::{self, ModuleAnswer};
+use crate::exchange::module_calls;
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
 use crate::log::request_log::ContentSource;
 use crate::log::words::write_cache_status;
-use crate::modules::request_modules::ModuleRefusal;
+use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::request::answer::{Answer, reason_phrase};
 use crate::send::stored_piece::StoredPiece;
 use std::future::poll_fn;

@@ -1,8 +1,8 @@
 //! The outcome of a request to a next hop.
 
-use crate::exchange::module_calls::ModuleAnswer;
 use crate::fetch::arrival;
 use crate::fetch::transfer::FetchTarget;
+use crate::modules::module_answer::ModuleAnswer;
 use crate::request::answer::AnswerReason;
 use std::sync::Arc;
 use weir_policy::Serving;

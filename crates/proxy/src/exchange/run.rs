@@ -62,12 +62,13 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             }
         }
     }
-    if let Some(refusal) = exchange.content_refusal() {
-        if stream.response.retract() {
-            Box::pin(respond::refuse(stream, &mut exchange, &refusal)).await;
-        } else {
-            exchange.log.broke_off(End::Ours, "module-failed");
+    // each time fewer modules see what is sent
+    while let Some(answer) = exchange.content_answer() {
+        if !stream.response.retract() {
+            exchange.log.broke_off(End::Ours, answer.as_str());
+            break;
         }
+        Box::pin(respond::module_answer(stream, &mut exchange, answer)).await;
     }
     if !stream.response.is_complete() {
         stream.response.abort();

@@ -7,7 +7,9 @@ use crate::fetch::missing_range::MissingRange;
 use crate::hooks::Hooks;
 use crate::log::client::RequestClient;
 use crate::log::request_log::RequestLog;
-use crate::modules::request_modules::{ModuleRefusal, RequestModules};
+use crate::modules::module_answer::ModuleAnswer;
+use crate::modules::module_content::ModuleContent;
+use crate::modules::request_modules::RequestModules;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::send::heads::ServedForm;
@@ -183,10 +185,16 @@ impl RequestState {
         }
     }
 
-    /// The module that failed to change content of its response.
-    pub(crate) fn content_refusal(&self) -> Option<ModuleRefusal> {
-        let modules = self.modules.as_ref();
-        modules.and_then(|modules| modules.take_refusal())
+    /// What a module has answered for content of the request or its response, since the last call.
+    pub(crate) fn content_answer(&mut self) -> Option<ModuleAnswer> {
+        let modules = self.modules.as_mut();
+        modules.and_then(|modules| modules.take_answer())
+    }
+
+    /// What the content of the request is to pass on its way to the next hop. It is taken once.
+    pub(crate) fn take_request_content(&mut self) -> Option<Box<ModuleContent>> {
+        let modules = self.modules.as_mut();
+        modules.and_then(|modules| modules.take_request_content())
     }
 
     /// How far a fetch for it may run ahead.

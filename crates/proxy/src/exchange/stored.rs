@@ -6,7 +6,7 @@ use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
-use crate::modules::request_modules::ModuleRefusal;
+use crate::modules::module_answer::ModuleRefusal;
 use crate::request::answer::Answer;
 use crate::send::disk_read::ContentReadError;
 use crate::send::heads::{self, ServedForm};

@@ -75,7 +75,7 @@ pub(crate) enum RelayEnd {
     /// The next hop cut it, or broke the framing; the word says how. The client can see that the
     /// content is incomplete.
     Cut(&'static str),
-    /// A module failed to change the content.
+    /// A module failed to change the content, of the request or the response, or answers by itself.
     Ours,
     /// The client disconnected or stopped reading; or there is none, and the store refuses the
     /// content.
@@ -228,6 +228,9 @@ impl<'a> Relay<'a> {
         cx: &mut Context<'_>,
     ) -> Poll<RelayEnd> {
         loop {
+            if self.sending.get() == Sending::ModuleStopped {
+                return Poll::Ready(RelayEnd::Ours);
+            }
             match self.poll_flush(from_hop, to_client, cx) {
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
@@ -265,6 +268,10 @@ impl<'a> Relay<'a> {
             self.out.clear();
             return Poll::Ready(Ok(()));
         };
+        // as long as modules have put out nothing, they may answer by themselves
+        if self.ended.body_bytes == 0 && !self.finished && from_hop.has_filter() {
+            return Poll::Ready(Ok(()));
+        }
         loop {
             let waiting = &self.out[self.sent..];
             let end = self.finished.then(|| from_hop.trailers());

@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use weir_extend::{PIECE_BYTES_MAX, Piece, Progress, Transform};
+use weir_extend::{LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 use weir_net::Deadline;
 use weir_net::filter::Filtered;
 use weir_policy::extension::ModuleFailure;
@@ -64,6 +64,21 @@ struct Stage {
     deferrals: usize,
 }
 
+/// How a stage ends a message before its time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum StageEnd {
+    /// Its module has failed.
+    Failed(ModuleFailure),
+    /// Its module answers the request by itself.
+    Responds(Box<LocalResponse>),
+}
+
+impl From<ModuleFailure> for StageEnd {
+    fn from(failure: ModuleFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
 /// What a turn of a stage came to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
@@ -96,13 +111,13 @@ impl ContentChain {
     ///
     /// # Errors
     ///
-    /// The place of the stage that failed, and how. The chain is of no use then.
+    /// The place of the stage that ended the message, and how. The chain is of no use then.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         input: Option<&[u8]>,
         out: &mut Vec<u8>,
-    ) -> Poll<Result<Filtered, (usize, ModuleFailure)>> {
+    ) -> Poll<Result<Filtered, (usize, StageEnd)>> {
         let mut taken = 0;
         loop {
             let turn = match self.turn(cx, out) {
@@ -130,14 +145,10 @@ impl ContentChain {
     }
 
     /// Calls the last stage that can do something, once.
-    fn turn(
-        &mut self,
-        cx: &mut Context<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<Turn, (usize, ModuleFailure)> {
+    fn turn(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<Turn, (usize, StageEnd)> {
         let mut last = Turn::Idle;
         for at in (0..self.stages.len()).rev() {
-            match self.turn_of(cx, at, out).map_err(|failure| (at, failure))? {
+            match self.turn_of(cx, at, out).map_err(|end| (at, end))? {
                 Turn::Moved => return Ok(Turn::Moved),
                 Turn::Waits => last = Turn::Waits,
                 Turn::Idle => {}
@@ -151,7 +162,7 @@ impl ContentChain {
         cx: &mut Context<'_>,
         at: usize,
         out: &mut Vec<u8>,
-    ) -> Result<Turn, ModuleFailure> {
+    ) -> Result<Turn, StageEnd> {
         let (before, behind) = self.stages.split_at_mut(at + 1);
         let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
             return Ok(Turn::Idle);
@@ -227,7 +238,7 @@ impl Stage {
     }
 
     /// Calls the module once.
-    fn call(&mut self, output: &mut Vec<u8>, room: usize) -> Result<Turn, ModuleFailure> {
+    fn call(&mut self, output: &mut Vec<u8>, room: usize) -> Result<Turn, StageEnd> {
         let before = output.len();
         let mut piece = Piece::new(&self.held, self.is_last, output, room);
         let transform = &mut self.transform;
@@ -239,21 +250,24 @@ impl Stage {
         self.put_bytes += put as u64;
         let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
         if grown > self.given_bytes.saturating_mul(GROWTH_MAX) {
-            return Err(ModuleFailure::BadAnswer);
+            return Err(ModuleFailure::BadAnswer.into());
         }
         let has_moved = taken > 0 || put > 0;
         if has_moved {
             self.deferrals = 0;
         }
         match progress {
-            Progress::Fail | Progress::Respond(_) => Err(ModuleFailure::GaveUp),
-            Progress::Unavailable => Err(ModuleFailure::Unavailable),
+            Progress::Fail => Err(ModuleFailure::GaveUp.into()),
+            Progress::Respond(response) => Err(StageEnd::Responds(response)),
+            Progress::Unavailable => Err(ModuleFailure::Unavailable.into()),
             Progress::Done => {
                 self.is_done = true;
                 self.held = Vec::new();
                 Ok(Turn::Moved)
             }
-            Progress::Defer if self.deferrals >= DEFERRALS_MAX => Err(ModuleFailure::BadAnswer),
+            Progress::Defer if self.deferrals >= DEFERRALS_MAX => {
+                Err(ModuleFailure::BadAnswer.into())
+            }
             Progress::Defer => {
                 self.deferrals += 1;
                 self.waits = Some(Deadline::new(self.limits.wait));
@@ -262,7 +276,7 @@ impl Stage {
             Progress::Continue if has_moved => Ok(Turn::Moved),
             // it would never end, or it holds more than it may
             Progress::Continue if self.is_last || self.held.len() > self.limits.hold_bytes => {
-                Err(ModuleFailure::BadAnswer)
+                Err(ModuleFailure::BadAnswer.into())
             }
             Progress::Continue => {
                 self.is_due = false;

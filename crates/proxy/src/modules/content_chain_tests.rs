@@ -167,7 +167,7 @@ fn run(
     chain: &mut ContentChain,
     content: &[u8],
     sizes: &[usize],
-) -> Result<Vec<u8>, (usize, ModuleFailure)> {
+) -> Result<Vec<u8>, (usize, StageEnd)> {
     let mut cx = Context::from_waker(Waker::noop());
     let (mut at, mut turn, mut all) = (0, 0, Vec::new());
     loop {
@@ -216,7 +216,7 @@ fn module_that_holds_more_than_it_may_fails() {
     let content = vec![b'x'; 200_000];
     let kinds = [(Kind::Same, 0), (Kind::Blocks(150_000), 0)];
     let out = run(&mut chain(&kinds, LIMITS), &content, &[7000]);
-    assert_eq!(out, Err((1, ModuleFailure::BadAnswer)));
+    assert_eq!(out, Err((1, ModuleFailure::BadAnswer.into())));
     let limits = StageLimits {
         hold_bytes: 150_000,
         ..LIMITS
@@ -231,7 +231,7 @@ fn module_that_puts_out_a_hundred_times_what_it_was_given_fails_beyond_a_mebibyt
     let small = run(&mut chain(&growing, LIMITS), &[b'x'; 10_000], &[1000]);
     assert_eq!(small.map(|out| out.len()), Ok(1_010_000));
     let large = run(&mut chain(&growing, LIMITS), &[b'x'; 2_000_000], &[1000]);
-    assert_eq!(large, Err((0, ModuleFailure::BadAnswer)));
+    assert_eq!(large, Err((0, ModuleFailure::BadAnswer.into())));
 }
 
 /// Answers always so.
@@ -282,7 +282,7 @@ fn module_that_never_ends_gives_up_or_panics_fails() {
     for (transform, failure) in transforms {
         let mut chain = ContentChain::default();
         chain.push(transform, LIMITS);
-        assert_eq!(run(&mut chain, b"text", &[4]), Err((0, failure)));
+        assert_eq!(run(&mut chain, b"text", &[4]), Err((0, failure.into())));
     }
 }
 
@@ -302,6 +302,6 @@ async fn module_that_defers_longer_than_it_may_fails() {
             }
         }
     });
-    assert_eq!(failed.await, Err((0, ModuleFailure::Deadline)));
+    assert_eq!(failed.await, Err((0, ModuleFailure::Deadline.into())));
     assert_eq!(begun.elapsed(), LIMITS.wait);
 }

@@ -9,6 +9,7 @@
 pub(crate) mod content_chain;
 pub(crate) mod hosts;
 pub(crate) mod loaded;
+pub(crate) mod module_answer;
 pub(crate) mod module_content;
 pub(crate) mod report;
 pub(crate) mod request_modules;

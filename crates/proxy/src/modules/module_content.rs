@@ -1,8 +1,8 @@
-//! The content of a response that modules change, as a filter of its stream.
+//! The content of a message that modules change, as a filter of its stream.
 
-use super::content_chain::{ContentChain, StageLimits};
+use super::content_chain::{ContentChain, StageEnd, StageLimits};
 use super::loaded::LoadedModules;
-use super::request_modules::ModuleRefusal;
+use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use weir_net::clock::Clock;
 use weir_net::filter::{ContentFilter, FilterFailed, Filtered};
 use weir_policy::extension::{ModuleFailure, ModuleId};
 
-/// Where a filter reports the module that failed.
-pub(crate) type ContentRefusal = Rc<RefCell<Option<ModuleRefusal>>>;
+/// Where a filter reports the module that ended the message before its time.
+pub(crate) type ContentAnswer = Rc<RefCell<Option<(ModuleId, ModuleAnswer)>>>;
 
 /// A transform, and the module that has set it.
 pub(crate) type ModuleTransform = (ModuleId, Box<dyn Transform>);
 
-/// The content of one response.
+/// The content of one message.
 pub(crate) struct ModuleContent {
     counters: Arc<Counters>,
     clock: Clock,
     modules: Arc<LoadedModules>,
-    refusal: ContentRefusal,
+    answer: ContentAnswer,
     chain: ContentChain,
     /// The modules of the chain.
     ids: Vec<ModuleId>,
@@ -35,7 +35,7 @@ impl ModuleContent {
     pub(crate) fn new(
         (counters, clock): (&Arc<Counters>, &Clock),
         modules: &Arc<LoadedModules>,
-        refusal: &ContentRefusal,
+        answer: &ContentAnswer,
         transforms: Vec<ModuleTransform>,
     ) -> Self {
         let (mut chain, mut ids) = (ContentChain::default(), Vec::new());
@@ -55,7 +55,7 @@ impl ModuleContent {
             counters: Arc::clone(counters),
             clock: clock.clone(),
             modules: Arc::clone(modules),
-            refusal: Rc::clone(refusal),
+            answer: Rc::clone(answer),
             chain,
             ids,
         }
@@ -69,6 +69,22 @@ impl ModuleContent {
             // it cannot be stopped, and has ended: what it put out holds
             self.note_failure(at, ModuleFailure::Deadline);
         }
+    }
+
+    /// The module at this place of the chain has ended the message before its time.
+    fn report(&mut self, at: usize, end: StageEnd) {
+        let Some(id) = self.ids.get(at).copied() else {
+            return;
+        };
+        let answer = match end {
+            StageEnd::Responds(response) => ModuleAnswer::Respond(*response),
+            StageEnd::Failed(failure) => {
+                let name = self.note_failure(at, failure).unwrap_or_default();
+                let name = name.to_owned();
+                ModuleAnswer::Refuse(ModuleRefusal { name, failure })
+            }
+        };
+        *self.answer.borrow_mut() = Some((id, answer));
     }
 
     /// The module at this place of the chain has failed. Its name.
@@ -89,11 +105,8 @@ impl ContentFilter for ModuleContent {
     ) -> Poll<Result<Filtered, FilterFailed>> {
         let polled = self.chain.poll(cx, input, out);
         self.count();
-        polled.map_err(|(at, failure)| {
-            if let Some(name) = self.note_failure(at, failure) {
-                let name = name.to_owned();
-                *self.refusal.borrow_mut() = Some(ModuleRefusal { name, failure });
-            }
+        polled.map_err(|(at, end)| {
+            self.report(at, end);
             FilterFailed
         })
     }

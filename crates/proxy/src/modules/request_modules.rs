@@ -2,14 +2,15 @@
 
 use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
-use super::module_content::{ContentRefusal, ModuleContent, ModuleTransform};
+use super::module_answer::{ModuleAnswer, ModuleRefusal};
+use super::module_content::{ContentAnswer, ModuleContent, ModuleTransform};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout_at;
 use weir_extend::{
-    Answer, Call, Exchange, HeadFields, Hook, LocalResponse, RequestHead, ResponseHead,
+    Answer, Call, Exchange, Hook, LocalResponse, RequestHead, ResponseHead, Transform,
 };
 use weir_measure::{Counters, Metric};
 use weir_net::clock::Clock;
@@ -30,10 +31,12 @@ pub(crate) struct RequestModules {
     enabled: ModuleSet,
     /// By the numbers of the modules.
     slots: Vec<Slot>,
-    /// What changes the content of the response whose head modules were called for last.
+    /// What changes the content behind the head that modules were called for last.
     transforms: Vec<ModuleTransform>,
-    /// The module that failed to change content.
-    refusal: ContentRefusal,
+    /// What the content of the request passes, until that is sent.
+    request_content: Option<Box<ModuleContent>>,
+    /// What a module has answered for content.
+    answer: ContentAnswer,
 }
 
 /// What one module has of the request.
@@ -57,7 +60,7 @@ pub(crate) enum Head<'c, 'h> {
 /// A head as it was before a call.
 enum SavedHead<'h> {
     Request(RequestHead<'h>),
-    Response(HeadFields<'h>),
+    Response(ResponseHead<'h>),
     None,
 }
 
@@ -65,18 +68,23 @@ impl<'h> Head<'_, 'h> {
     fn saved(&self) -> SavedHead<'h> {
         match self {
             Self::Request(head) => SavedHead::Request(head.saved()),
-            Self::Response(head) => SavedHead::Response(head.fields.clone()),
+            Self::Response(head) => SavedHead::Response(head.saved()),
             Self::None => SavedHead::None,
+        }
+    }
+
+    fn take_transform(&mut self) -> Option<Box<dyn Transform>> {
+        match self {
+            Self::Request(head) => head.take_transform(),
+            Self::Response(head) => head.take_transform().map(|(_, transform)| transform),
+            Self::None => None,
         }
     }
 
     fn restore(&mut self, saved: SavedHead<'h>) {
         match (self, saved) {
             (Self::Request(head), SavedHead::Request(saved)) => **head = saved,
-            (Self::Response(head), SavedHead::Response(saved)) => {
-                head.fields = saved;
-                head.take_transform();
-            }
+            (Self::Response(head), SavedHead::Response(saved)) => **head = saved,
             _ => {}
         }
     }
@@ -90,14 +98,6 @@ pub(crate) enum HookResult {
     Respond(LocalResponse),
     /// It is refused.
     Refuse(ModuleRefusal),
-}
-
-/// A module failed without which a request must not continue.
-#[derive(Clone, Debug)]
-pub(crate) struct ModuleRefusal {
-    /// The module's name.
-    pub(crate) name: String,
-    pub(crate) failure: ModuleFailure,
 }
 
 /// Who is called, and for whom.
@@ -124,7 +124,8 @@ impl RequestModules {
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
                 transforms: Vec::new(),
-                refusal: ContentRefusal::default(),
+                request_content: None,
+                answer: ContentAnswer::default(),
             })
         })
     }
@@ -155,8 +156,8 @@ impl RequestModules {
         !modules.intersection(self.loaded.transforming()).is_empty()
     }
 
-    /// The filter that modules have made of the content of the response whose head they were called
-    /// for last; `None` if they leave it as it is.
+    /// The filter that modules have made of the content behind the head that they were called for
+    /// last; `None` if they leave it as it is.
     pub(crate) fn take_content(
         &mut self,
         counters: &Arc<Counters>,
@@ -167,13 +168,26 @@ impl RequestModules {
             return None;
         }
         let account = (counters, clock);
-        let content = ModuleContent::new(account, &self.loaded, &self.refusal, transforms);
+        let content = ModuleContent::new(account, &self.loaded, &self.answer, transforms);
         Some(Box::new(content))
     }
 
-    /// The module that failed to change content, since the last call.
-    pub(crate) fn take_refusal(&self) -> Option<ModuleRefusal> {
-        self.refusal.take()
+    /// Keeps what the content of the request is to pass.
+    pub(crate) fn keep_request_content(&mut self, content: Option<Box<ModuleContent>>) {
+        self.request_content = content;
+    }
+
+    /// What the content of the request is to pass. It is taken once.
+    pub(crate) fn take_request_content(&mut self) -> Option<Box<ModuleContent>> {
+        self.request_content.take()
+    }
+
+    /// What a module has answered for content, since the last call: it failed, or has a response of
+    /// its own, which the modules before it see.
+    pub(crate) fn take_answer(&mut self) -> Option<ModuleAnswer> {
+        let (id, answer) = self.answer.take()?;
+        self.cascade.content_answered(id);
+        Some(answer)
     }
 
     /// Whether a module may be called at `hook`.
@@ -230,10 +244,8 @@ impl RequestModules {
                             self.cascade.responded(id, module.on_failure)
                         }
                         Ok(_) => {
-                            if let Head::Response(head) = &mut head {
-                                let transform = head.take_transform();
-                                self.transforms.extend(transform.map(|(_, it)| (id, it)));
-                            }
+                            let transform = head.take_transform();
+                            self.transforms.extend(transform.map(|it| (id, it)));
                             self.continued(id, &head)
                         }
                         Err(failure) => {
@@ -387,8 +399,13 @@ fn call_hook(
 
 /// Refuses what a module may not do at `hook`.
 fn check(hook: Hook, head: &Head<'_, '_>, answer: &Answer) -> Result<(), ModuleFailure> {
-    let is_late = matches!(head, Head::Request(head) if head.target_is_changed())
-        && hook != Hook::RequestReceived;
+    let is_late = match head {
+        Head::Request(head) => {
+            hook != Hook::RequestReceived && (head.target_is_changed() || head.is_transformed())
+        }
+        Head::Response(head) => hook != Hook::ResponseReceived && head.status_is_changed(),
+        Head::None => false,
+    };
     let is_misplaced = matches!(answer, Answer::Respond(_)) && !hook.may_respond();
     if is_late || is_misplaced {
         return Err(ModuleFailure::BadAnswer);

@@ -5,7 +5,7 @@
 //! says in a sentence what happened and, where there is one, what to do.
 
 use crate::log::words::write_cache_status;
-use crate::modules::request_modules::ModuleRefusal;
+use crate::modules::module_answer::ModuleRefusal;
 use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;

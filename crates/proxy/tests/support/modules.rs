@@ -13,9 +13,11 @@ use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A module called `name` that does `actions`, each a hook and what is done there:
 /// `set NAME VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`,
-/// `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`, and of a response `content HOW`:
+/// `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`, of a response `status CODE`, and
+/// `content HOW`:
 /// `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all of it
-/// is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once).
+/// is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once), `first` (ends behind
+/// 2 bytes), `respond` (answers 451 by itself, at once), `respond-late` (behind 100,000 bytes).
 pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     let options = actions.iter();
     let options = options
@@ -107,7 +109,7 @@ impl Player {
             }
             ["defer"] => fields.set("X-Deferred", b"once").expect("a field"),
             ["defer-for-ever" | "defer-always"] => return Answer::Defer,
-            ["path" | "host" | "content", _] => {}
+            ["path" | "host" | "content" | "status", _] => {}
             _ => panic!("`{action}` is no action"),
         }
         Answer::Continue
@@ -115,7 +117,7 @@ impl Player {
 }
 
 impl Player {
-    fn transform(&mut self, hook: Hook, head: &mut ResponseHead<'_>) {
+    fn how(&self, hook: Hook) -> Option<Box<dyn Transform>> {
         let action = self.script[&hook].split_once(' ');
         let how = match action {
             Some(("content", "upper")) => How::Upper,
@@ -124,10 +126,23 @@ impl Player {
             Some(("content", "blocks")) => How::Blocks,
             Some(("content", "cut")) => How::Cut(100_000),
             Some(("content", "fail")) => How::Cut(0),
-            _ => return,
+            Some(("content", "first")) => How::First(2),
+            Some(("content", "respond")) => How::Respond(0),
+            Some(("content", "respond-late")) => How::Respond(100_000),
+            _ => return None,
         };
-        // where it is not permitted it passes as it is
-        let _ = head.transform(Box::new(how));
+        Some(Box::new(how))
+    }
+
+    fn change(&mut self, hook: Hook, head: &mut ResponseHead<'_>) {
+        if let Some(("status", status)) = self.script[&hook].split_once(' ') {
+            let status = status.parse().expect("a status");
+            head.set_status(status).expect("a status to set");
+        }
+        if let Some(how) = self.how(hook) {
+            // where it is not permitted it passes as it is
+            let _ = head.transform(how);
+        }
     }
 }
 
@@ -140,6 +155,10 @@ enum How {
     Blocks,
     /// It gives up behind so many bytes.
     Cut(usize),
+    /// It ends behind so many bytes.
+    First(usize),
+    /// It answers by itself behind so many bytes.
+    Respond(usize),
 }
 
 impl Transform for How {
@@ -177,6 +196,19 @@ impl Transform for How {
                 }
                 *left -= piece.pass(*left);
             }
+            Self::First(left) => {
+                *left -= piece.pass(*left);
+                if *left == 0 {
+                    return Progress::Done;
+                }
+            }
+            Self::Respond(left) => {
+                if *left == 0 {
+                    let response = LocalResponse::new(451, "not this").expect("a response");
+                    return Progress::Respond(Box::new(response));
+                }
+                *left -= piece.pass(*left);
+            }
         }
         if piece.is_last() && piece.input().is_empty() {
             Progress::Done
@@ -194,6 +226,9 @@ impl Exchange for Player {
             Some(("host", host)) => head.set_authority(host).expect("a host"),
             _ => {}
         }
+        if let Some(how) = self.how(Hook::RequestReceived) {
+            let _ = head.transform(how);
+        }
         self.play(Hook::RequestReceived, &mut head.fields)
     }
 
@@ -201,16 +236,19 @@ impl Exchange for Player {
         if self.script[&Hook::RequestSent].starts_with("path ") {
             head.set_path_and_query("/late").expect("a path");
         }
+        if let Some(how) = self.how(Hook::RequestSent) {
+            let _ = head.transform(how);
+        }
         self.play(Hook::RequestSent, &mut head.fields)
     }
 
     fn response_received(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
-        self.transform(Hook::ResponseReceived, head);
+        self.change(Hook::ResponseReceived, head);
         self.play(Hook::ResponseReceived, &mut head.fields)
     }
 
     fn response_sent(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
-        self.transform(Hook::ResponseSent, head);
+        self.change(Hook::ResponseSent, head);
         self.play(Hook::ResponseSent, &mut head.fields)
     }
 

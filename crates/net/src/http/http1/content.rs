@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits};
 
 /// The content of a request on an HTTP/1.1 connection.
-pub struct Http1Content<'c> {
+pub(crate) struct Http1Content<'c> {
     socket: &'c TcpStream,
     /// What was read behind the head, until it is received; at the end what follows the content.
     unread: &'c mut Vec<u8>,

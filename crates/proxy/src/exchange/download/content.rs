@@ -2,7 +2,6 @@
 
 use crate::exchange::download::{Download, HopFailure, Parties, ResponseOutcome, broken};
 use crate::exchange::heads::inbound;
-use crate::exchange::module_calls::ModuleAnswer;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::fetch::arrival::Response;
@@ -11,6 +10,7 @@ use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::End;
 use crate::log::report;
 use crate::log::request_log::ContentSource;
+use crate::modules::module_answer::ModuleAnswer;
 use crate::worker::core::Worker;
 use weir_measure::Metric;
 use weir_net::http::ContentForm;

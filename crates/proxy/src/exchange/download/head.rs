@@ -1,9 +1,10 @@
 //! Receives a head of the response, interim or final.
 
 use crate::exchange::download::{Download, HopFailure, Parties, ResponseOutcome, Step, broken};
-use crate::exchange::module_calls::{self, ModuleAnswer};
+use crate::exchange::module_calls;
 use crate::exchange::response_outcome::silent;
 use crate::exchange::upload::progress::Sending;
+use crate::modules::module_answer::ModuleAnswer;
 use crate::request::answer::AnswerReason;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -113,7 +114,7 @@ impl Download<'_, '_> {
 
     /// Receives once.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<ReadResult> {
-        if self.parties.sending.get() == Sending::ClientStopped {
+        if self.parties.sending.get().is_given_up() {
             return Poll::Ready(ReadResult::NotAwaited);
         }
         if self.parties.sending.get() == Sending::Done && self.parties.exchange.content_sent() {

@@ -123,6 +123,7 @@ pub(crate) async fn send_content(
     sending.set(match end {
         UploadEnd::Whole => Sending::Done,
         UploadEnd::Client | UploadEnd::Invalid(_) => Sending::ClientStopped,
+        UploadEnd::Module => Sending::ModuleStopped,
         UploadEnd::Unfinished | UploadEnd::NextHop => Sending::Stopped,
     });
     end
@@ -178,6 +179,7 @@ impl Upload<'_, '_> {
                 Poll::Ready(Err(ContentError::Disconnected)) => {
                     return Poll::Ready(UploadEnd::Client);
                 }
+                Poll::Ready(Err(ContentError::Filter)) => return Poll::Ready(UploadEnd::Module),
                 Poll::Ready(Err(ContentError::Invalid(error))) => {
                     return Poll::Ready(UploadEnd::Invalid(error));
                 }

@@ -14,6 +14,8 @@ pub(crate) enum UploadEnd {
     Client,
     /// The client's content is not framed correctly.
     Invalid(BodyError),
+    /// A module failed to change it, or answers by itself.
+    Module,
     /// The next hop takes no more; its response may still be received.
     NextHop,
 }
@@ -32,11 +34,18 @@ pub(crate) enum Sending {
     Stopped,
     /// The client broke it off, or sent invalid content: no response is due to this request.
     ClientStopped,
+    /// A module ended it before its end: what the next hop answers is not for the client.
+    ModuleStopped,
     /// All of it was, or there is none.
     Done,
 }
 
 impl Sending {
+    /// Whether no response is due to the request, as that will never be whole.
+    pub(crate) const fn is_given_up(self) -> bool {
+        matches!(self, Self::ClientStopped | Self::ModuleStopped)
+    }
+
     /// Whether content may still be sent: no response, and no more of one, is due meanwhile.
     pub(crate) const fn is_under_way(self) -> bool {
         matches!(self, Self::NotBegun | Self::UnderWay)
