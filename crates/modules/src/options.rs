@@ -52,6 +52,21 @@ pub(crate) fn number(options: &mut Options, name: &str) -> Result<Option<i64>, L
     }
 }
 
+/// A number of `range`, both ends included; `default` if the option is absent.
+pub(crate) fn number_in(
+    options: &mut Options,
+    name: &str,
+    default: u32,
+    range: (i64, i64),
+) -> Result<u32, LoadError> {
+    let number = number(options, name)?.unwrap_or_else(|| default.into());
+    let is_in = (range.0..=range.1).contains(&number);
+    u32::try_from(number).ok().filter(|_| is_in).ok_or_else(|| {
+        let what = format!("{number} is out of range");
+        LoadError::new(name, what, format!("use {} to {}", range.0, range.1))
+    })
+}
+
 /// `true` or `false`; `None` if the option is absent.
 pub(crate) fn flag(options: &mut Options, name: &str) -> Result<Option<bool>, LoadError> {
     match options.take(name) {

@@ -14,6 +14,7 @@ mod caching;
 mod exhaustion;
 mod forward;
 mod gateway;
+mod kinds;
 mod lifecycle;
 mod names;
 mod operate;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Keys, listeners and routes; what is not said is the default, but for ports (0) and the access
-/// log (off).
+/// Keys, listeners, routes and modules; what is not said is the default, but for ports (0) and the
+/// access log (off).
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     keys: BTreeMap<String, String>,
     listeners: Vec<(String, &'static str)>,
     routes: Vec<String>,
+    modules: Vec<String>,
 }
 
 impl Config {
@@ -18,6 +19,7 @@ impl Config {
             keys: BTreeMap::new(),
             listeners: Vec::new(),
             routes: Vec::new(),
+            modules: Vec::new(),
         };
         config
             .set("workers", "2")
@@ -62,6 +64,14 @@ impl Config {
         self
     }
 
+    /// Adds a module; `options` are lines of its table in TOML.
+    pub(crate) fn module(mut self, name: &str, kind: &str, options: &str) -> Self {
+        self.modules.push(format!(
+            "[[module]]\nname = \"{name}\"\nkind = \"{kind}\"\n{options}\n"
+        ));
+        self
+    }
+
     /// Without any listener.
     pub(crate) fn without_listeners(mut self) -> Self {
         self.listeners.clear();
@@ -88,6 +98,7 @@ impl Config {
             .expect("a string takes everything");
         }
         text.push_str(&self.routes.concat());
+        text.push_str(&self.modules.concat());
         text
     }
 }
