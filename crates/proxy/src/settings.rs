@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub(crate) hooks: Hooks,
     /// What an operator has put into the way of requests and responses.
     pub(crate) modules: Arc<LoadedModules>,
-    /// Whether requests leave the fast path: something may have to be waited for on their way.
+    /// Whether a hook or a module may be called for requests.
     pub(crate) is_extended: bool,
     /// Limits of the heads and trailers of requests.
     pub(crate) heads: HeadLimits,

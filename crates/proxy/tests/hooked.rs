@@ -1,5 +1,5 @@
-//! Hooks on the phases of requests: the order in which they are called, and the tests of `wire` and
-//! `collapse` again with a hook that waits at every phase.
+//! Hooks on the phases of requests: the order in which they are called, and the tests of `wire`,
+//! `collapse` and `modules/hits` again with a hook that waits at every phase.
 //!
 //! Every proxy that this program starts has the hook (see `support::running`). The tests in
 //! `collapse/eligibility` are left out: they count on a request being judged before content that is
@@ -19,6 +19,8 @@ mod fields;
 mod framing;
 #[path = "collapse/hit_for_miss.rs"]
 mod hit_for_miss;
+#[path = "modules/hits.rs"]
+mod hits;
 #[path = "wire/host.rs"]
 mod host;
 #[path = "wire/interim.rs"]

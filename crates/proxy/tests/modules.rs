@@ -12,6 +12,8 @@ mod content;
 mod content_answers;
 #[path = "modules/failures.rs"]
 mod failures;
+#[path = "modules/hits.rs"]
+mod hits;
 #[path = "modules/reload.rs"]
 mod reload;
 #[path = "modules/request_content.rs"]

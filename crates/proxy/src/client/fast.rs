@@ -1,8 +1,10 @@
 //! The fast path: a request is parsed, judged and answered from memory in one pass.
 //!
 //! A request that cannot be answered so (a miss, a large response, a tunnel) leaves the fast path
-//! as a [`RequestState`], and so does every request if a phase is hooked.
+//! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
+//! ([`with_modules`]) as long as they wait for nothing.
 
+use super::with_modules::{self, Taken};
 use crate::cache::chosen::ChosenResponse;
 use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
@@ -82,7 +84,7 @@ impl Receiver<'_> {
     }
 
     /// The state of a request that needs more than one pass.
-    fn exchange(
+    pub(super) fn exchange(
         &self,
         request: Request,
         (tx, plan, key): (Transaction, Plan, Digest),
@@ -103,7 +105,10 @@ impl Receiver<'_> {
     /// Judges a head of any version of HTTP. It is part of every hit: without inlining, the copy of
     /// its result would cost 2 % of one.
     #[inline(always)]
-    fn judge<'h>(&self, head: &RequestHead<'h, '_>) -> Result<ReceivedRequest<'h>, Answer> {
+    pub(super) fn judge<'h>(
+        &self,
+        head: &RequestHead<'h, '_>,
+    ) -> Result<ReceivedRequest<'h>, Answer> {
         let ClientFacts { listener, peer, .. } = self.client;
         let rules = JudgeRules {
             settings: self.settings,
@@ -146,13 +151,25 @@ pub(crate) fn take(
     };
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
-    if settings.is_extended {
-        log.keep_details(&input[..consumed]);
-        let exchange = leave(receiver, &head, log);
-        return InputResult::Exchange { consumed, exchange };
-    }
     let request = match receiver.judge(&head) {
-        Ok(request) => request,
+        Ok(request) => {
+            if settings.is_extended {
+                let input = Input {
+                    bytes: &input[..consumed],
+                    at,
+                };
+                let begun = (&head, &request, &mut log);
+                if let Some(result) = extended(receiver, input, begun, out, served) {
+                    return result;
+                }
+            }
+            request
+        }
+        Err(_) if settings.is_extended => {
+            log.keep_details(&input[..consumed]);
+            let exchange = leave(receiver, &head, log);
+            return InputResult::Exchange { consumed, exchange };
+        }
         Err(answer) => {
             let asked = Some((&head, at..at + consumed));
             served.push(refuse(receiver, asked, &answer, log, out));
@@ -182,6 +199,44 @@ pub(crate) fn take(
     let request = Request::new(&request, &head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
     InputResult::Exchange { consumed, exchange }
+}
+
+/// Takes a request that a hook or a module may be called for; `None` if none is.
+#[inline(never)]
+fn extended(
+    receiver: &Receiver<'_>,
+    input: Input<'_>,
+    (head, request, log): (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
+    out: &mut Vec<u8>,
+    served: &mut Vec<ServedRequest>,
+) -> Option<InputResult> {
+    let (settings, consumed) = (receiver.settings, input.bytes.len());
+    if settings.hooks.phases().is_empty() {
+        let target = &request.target;
+        let (host, path) = (target.host.as_str(), target.path_and_query);
+        let callable = settings.modules.callable(host, path);
+        if callable.1.is_empty() {
+            return None;
+        }
+        if with_modules::may_take(settings, callable.1, request) {
+            let taken = with_modules::take(receiver, input, (head, request), callable, log, out);
+            return Some(match taken {
+                Taken::Served(one) => {
+                    served.push(one);
+                    InputResult::Answered { consumed }
+                }
+                Taken::Left(request, decided, modules) => {
+                    log.keep_details(input.bytes);
+                    let mut exchange = receiver.exchange(request, decided, log.clone());
+                    exchange.modules = Some(modules);
+                    InputResult::Exchange { consumed, exchange }
+                }
+            });
+        }
+    }
+    log.keep_details(input.bytes);
+    let exchange = leave(receiver, head, log.clone());
+    Some(InputResult::Exchange { consumed, exchange })
 }
 
 /// The state of a request with a hooked phase: it leaves the fast path before it is judged, or
@@ -216,7 +271,8 @@ fn leave(
             }
         }
     };
-    receiver.exchange(request, decided, log)
+    let exchange = receiver.exchange(request, decided, log);
+    Box::new(exchange.with_modules())
 }
 
 /// Judges a request that left the fast path before this step, and chooses its response.
@@ -253,7 +309,8 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
         if changed.is_transformed {
             received.body = BodyLength::Chunked;
         }
-        module_calls::keep_strict(exchange, &mut received.facts);
+        let modules = exchange.modules.as_deref();
+        module_calls::keep_strict(exchange.tx.request(), modules, &mut received.facts);
         exchange.request = Request::new(&received, &head);
         if let Some(modules) = &mut exchange.modules {
             let request = &exchange.request;
@@ -298,7 +355,7 @@ pub(crate) fn begin(
 
 /// A response in memory that is copied behind its head, for a request without content that must be
 /// read first.
-fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
+pub(super) fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
     let body = &response.body;
     request.is_shareable() && body.len() <= heads::INLINE_BYTES_MAX && body.is_in_memory()
 }
@@ -306,7 +363,7 @@ fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -
 /// Steps the transaction to its first decision. Part of the way of every hit: a call and what it
 /// returns would cost 2 % of one.
 #[inline(always)]
-fn choose(
+pub(super) fn choose(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
     request: &ReceivedRequest<'_>,
@@ -444,15 +501,54 @@ fn serve(
     response: &Arc<StoredResponse>,
     serving: Serving,
     now: Now,
+    log: RequestLog,
+    out: &mut Vec<u8>,
+) -> ServedRequest {
+    let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
+    let before = out.len();
+    heads::write_head(
+        receiver.settings,
+        response,
+        form,
+        serving,
+        tx.verdict(),
+        out,
+    );
+    let made = MadeResponse {
+        response,
+        form,
+        before,
+    };
+    finish(receiver, received, request, tx, made, log, out)
+}
+
+/// A response whose head is made, up to its fields.
+pub(super) struct MadeResponse<'a> {
+    pub(super) response: &'a Arc<StoredResponse>,
+    pub(super) form: ServedForm,
+    /// Where it begins among the bytes to send.
+    pub(super) before: usize,
+}
+
+/// Completes a response whose head is made. Inlined as [`choose`] is.
+#[inline(always)]
+pub(super) fn finish(
+    receiver: &Receiver<'_>,
+    received: Range<usize>,
+    request: &ReceivedRequest<'_>,
+    tx: &Transaction,
+    made: MadeResponse<'_>,
     mut log: RequestLog,
     out: &mut Vec<u8>,
 ) -> ServedRequest {
-    let (worker, settings) = (receiver.worker, receiver.settings);
-    let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
+    let MadeResponse {
+        response,
+        form,
+        before,
+    } = made;
+    let worker = receiver.worker;
     let is_persistent = request.is_persistent && !worker.shared.is_draining();
     let http11 = request.version == Version::Http11;
-    let before = out.len();
-    heads::write_head(settings, response, form, serving, tx.verdict(), out);
     write_connection(is_persistent, http11, out);
     write::end_of_head(out);
     let head_end = out.len();

@@ -4,3 +4,4 @@ pub(crate) mod connection;
 pub(crate) mod fast;
 pub(crate) mod outgoing;
 pub(crate) mod service;
+mod with_modules;

@@ -20,7 +20,7 @@ impl Service for Worker {
 
     fn tick(&self) {
         keep_ready(self);
-        self.hosts.forget_unused();
+        self.forget_unused_modules();
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
         if ticks.is_multiple_of(GIVE_BACK_S) {

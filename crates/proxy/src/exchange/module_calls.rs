@@ -2,13 +2,19 @@
 
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
+use crate::log::client::ClientFacts;
 use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::modules::module_content::ModuleContent;
+use crate::modules::reached::{LeftHook, Reached};
 use crate::modules::request_modules::{Head, HookCall, HookResult, RequestModules};
 use crate::request::answer::{Answer, reason_phrase};
 use crate::request::facts::Request;
+use crate::settings::Settings;
+use crate::worker::core::Worker;
 use std::rc::Rc;
+use std::sync::Arc;
 use weir_extend::{Call, HeadFields, Hook, ListenerMode, RequestHead, ResponseHead};
+use weir_policy::Now;
 use weir_semantics::{FieldLine, Form, Known, RequestFacts, TargetedFields, identify, lines_named};
 use weir_wire::{Version, write};
 
@@ -24,14 +30,21 @@ pub(crate) struct ChangedRequest {
 impl ChangedRequest {
     /// The field lines, with Host of the target.
     pub(crate) fn lines(&self) -> Vec<FieldLine<'_>> {
-        let authority = self.head.authority().as_bytes();
-        let is_host = |name: &str| identify(name) == Some(Known::Host);
-        let lines = self.head.fields.iter().map(|(name, value)| {
-            FieldLine::new(name, if is_host(name) { authority } else { value })
-        });
-        let own = (!self.has_host).then(|| FieldLine::new("Host", authority));
-        own.into_iter().chain(lines).collect()
+        changed_lines(&self.head, self.has_host)
     }
+}
+
+/// The field lines of a head that modules have changed, with Host of its target. As it was received
+/// it had one, if `has_host`.
+pub(crate) fn changed_lines<'s>(head: &'s RequestHead<'_>, has_host: bool) -> Vec<FieldLine<'s>> {
+    let authority = head.authority().as_bytes();
+    let is_host = |name: &str| identify(name) == Some(Known::Host);
+    let lines = head
+        .fields
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, if is_host(name) { authority } else { value }));
+    let own = (!has_host).then(|| FieldLine::new("Host", authority));
+    own.into_iter().chain(lines).collect()
 }
 
 /// What modules made of a request that was received.
@@ -49,22 +62,29 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
     let is_called = |modules: &mut Box<RequestModules>| {
         modules.is_hooked(Hook::RequestReceived) || modules.may_transform()
     };
-    let Some(modules) = exchange.modules.take_if(is_called) else {
+    let Some(mut modules) = exchange.modules.take_if(is_called) else {
         return Received::Unchanged;
     };
     let request = exchange.request.clone();
     let lines = request.fields();
-    let fields = HeadFields::of_lines(&lines);
-    let path = match request.form {
-        Form::Authority => "",
-        _ => request.path_and_query(),
+    let (mut head, begun) = match modules.take_left() {
+        Some(LeftHook::Request(begun, head)) => (head, Some(begun)),
+        _ => {
+            let fields = HeadFields::of_lines(&lines);
+            let path = match request.form {
+                Form::Authority => "",
+                _ => request.path_and_query(),
+            };
+            let head = head_of(&request, path, fields);
+            (head.with_content(request.has_content()), None)
+        }
     };
-    let mut head = head_of(&request, path, fields).with_content(request.has_content());
     let result = run(
         exchange,
         modules,
         Hook::RequestReceived,
         Head::Request(&mut head),
+        begun,
     )
     .await;
     if may_transform(exchange) {
@@ -100,7 +120,7 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
 
 /// A part of what a module changes can only be had from the whole, which a client that requests a
 /// range takes, too (RFC 9110 §14.2).
-fn forget_range(head: &mut RequestHead<'_>) {
+pub(crate) fn forget_range(head: &mut RequestHead<'_>) {
     for name in ["Range", "If-Range"] {
         let removed = head.fields.remove(name);
         debug_assert!(removed.is_ok(), "{name}: {removed:?}");
@@ -109,10 +129,13 @@ fn forget_range(head: &mut RequestHead<'_>) {
 
 /// What a module took away of a request must not have its response stored: the facts of the request
 /// as it was received, where they are stricter.
-pub(crate) fn keep_strict(exchange: &RequestState, facts: &mut RequestFacts) {
-    let may_store = may_store(exchange, Hook::RequestReceived);
-    let before = exchange.tx.request();
-    if !may_store {
+pub(crate) fn keep_strict(
+    before: &RequestFacts,
+    modules: Option<&RequestModules>,
+    facts: &mut RequestFacts,
+) {
+    let may_store = |modules: &RequestModules| modules.may_store(Hook::RequestReceived);
+    if !modules.is_some_and(may_store) {
         facts.has_authorization |= before.has_authorization;
         facts.directives.no_store |= before.directives.no_store;
     }
@@ -143,6 +166,7 @@ pub(crate) async fn request_sent(
         modules,
         Hook::RequestSent,
         Head::Request(&mut head),
+        None,
     )
     .await;
     check(result)?;
@@ -187,6 +211,7 @@ pub(crate) async fn response_received(
         modules,
         Hook::ResponseReceived,
         Head::Response(&mut head),
+        None,
     )
     .await;
     check(result)?;
@@ -229,19 +254,23 @@ pub(crate) async fn response_sent(
     status: u16,
     made: Vec<u8>,
 ) -> Result<(Vec<u8>, Option<Box<ModuleContent>>), ModuleRefusal> {
-    let Some(modules) = take(exchange, Hook::ResponseSent) else {
+    let Some(mut modules) = take(exchange, Hook::ResponseSent) else {
         return Ok((made, None));
     };
     let Some((line, fields)) = read_made(&made) else {
         exchange.modules = Some(modules);
         return Ok((made, None));
     };
-    let mut head = response_head(exchange, status, fields);
+    let (mut head, begun) = match modules.take_left() {
+        Some(LeftHook::Response(begun, head)) => (head, Some(begun)),
+        _ => (response_head(exchange, status, fields), None),
+    };
     let result = run(
         exchange,
         modules,
         Hook::ResponseSent,
         Head::Response(&mut head),
+        begun,
     )
     .await;
     if let HookResult::Refuse(refusal) = result {
@@ -274,7 +303,7 @@ fn take_content(exchange: &mut RequestState) -> Option<Box<ModuleContent>> {
 /// Calls the modules for an exchange that is over.
 pub(crate) async fn done(exchange: &mut RequestState) {
     if let Some(modules) = take(exchange, Hook::Done) {
-        run(exchange, modules, Hook::Done, Head::None).await;
+        run(exchange, modules, Hook::Done, Head::None, None).await;
     }
     if let Some(modules) = &exchange.modules {
         modules.succeeded();
@@ -305,31 +334,47 @@ fn may_store(exchange: &RequestState, hook: Hook) -> bool {
     modules.is_some_and(|modules| modules.may_store(hook))
 }
 
-async fn run(
+async fn run<'h>(
     exchange: &mut RequestState,
     mut modules: Box<RequestModules>,
     hook: Hook,
-    head: Head<'_, '_>,
+    head: Head<'_, 'h>,
+    begun: Option<Reached<'h>>,
 ) -> HookResult {
     let worker = Rc::clone(&exchange.worker);
-    let now = worker.now();
-    let facts = exchange.client.facts();
-    let hooked = HookCall {
+    let settings = Arc::clone(&exchange.settings);
+    let called = HookCall {
         hook,
+        ..call_for(&worker, &settings, exchange.client.facts(), worker.now())
+    };
+    let result = modules.reach(&called, head, begun).await;
+    exchange.modules = Some(modules);
+    result
+}
+
+/// What modules are called with for a request of `client`, at the first hook. Each call is timed.
+pub(crate) fn call_for<'a>(
+    worker: &'a Worker,
+    settings: &'a Settings,
+    client: ClientFacts<'_>,
+    now: Now,
+) -> HookCall<'a> {
+    HookCall {
+        hook: Hook::RequestReceived,
         call: Call {
-            client: facts.peer.ip(),
-            mode: match facts.listener.mode {
+            client: client.peer.ip(),
+            mode: match client.listener.mode {
                 Mode::Forward => ListenerMode::Forward,
                 Mode::Gateway => ListenerMode::Gateway,
             },
             now_ms: now.tick.0,
         },
+        now,
+        modules: &settings.modules,
         hosts: &worker.hosts,
         counters: worker.counters(),
-    };
-    let result = modules.reach(&hooked, head, now).await;
-    exchange.modules = Some(modules);
-    result
+        is_timed: true,
+    }
 }
 
 /// The head of a request as modules see it.
@@ -348,7 +393,7 @@ fn read_made(head: &[u8]) -> Option<(&[u8], HeadFields<'_>)> {
     Some((line, HeadFields::of_section(section)))
 }
 
-fn write_fields(fields: &HeadFields<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_fields(fields: &HeadFields<'_>, out: &mut Vec<u8>) {
     for (name, value) in fields {
         write::field(out, name, value);
     }

@@ -107,11 +107,6 @@ impl RequestState {
         log: RequestLog,
     ) -> Self {
         Self {
-            modules: RequestModules::of(
-                &settings.modules,
-                request.host.as_str(),
-                request.path_and_query(),
-            ),
             worker,
             client,
             request,
@@ -126,7 +121,15 @@ impl RequestState {
             leader: None,
             expected: None,
             disk_variants: None,
+            modules: None,
         }
+    }
+
+    /// The same with the modules that are for its target.
+    pub(crate) fn with_modules(mut self) -> Self {
+        let (host, path) = (self.request.host.as_str(), self.request.path_and_query());
+        self.modules = RequestModules::of(&self.settings.modules, host, path);
+        self
     }
 
     /// The same request again, for the store alone.
@@ -141,7 +144,7 @@ impl RequestState {
             RequestLog::unread(),
         );
         state.background = true;
-        state
+        state.with_modules()
     }
 
     /// Whether it fills a missing range of an in-flight response.

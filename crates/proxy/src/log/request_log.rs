@@ -140,6 +140,11 @@ impl RequestLog {
         Self::new(Instant::now(), 0, LogReaders::default())
     }
 
+    /// When the first byte of the request was read.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
     // ---- phases and their times
 
     /// `phase` is complete. Costs a comparison when times are not read.

@@ -4,12 +4,13 @@ use super::report::{ModuleReport, ModuleState, hook_names};
 use super::status::ModuleStatus;
 use crate::config::{self, Config, FailurePolicy, Invalid};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_extend::{Hook, Module, ModuleKind, ModuleSettings, Options};
 use weir_measure::{Metric, ModuleFault};
 use weir_policy::Tick;
-use weir_policy::extension::{Breaker, BreakerRules, ModuleFailure, ModuleId, ModuleSet};
+use weir_policy::extension::{Breaker, BreakerRules, ModuleFailure, ModuleId, ModuleSet, Permit};
 use weir_policy::route::Scope;
 
 /// Numbers of its own that a module shows.
@@ -36,7 +37,19 @@ pub(crate) struct LoadedModules {
     hooked: [ModuleSet; Hook::ALL.len()],
     /// Those that may change content.
     transforming: ModuleSet,
+    /// Those that are for every target.
+    unscoped: ModuleSet,
+    /// Those that are not called on the fast path.
+    slow: ModuleSet,
+    /// The shortest deadline of them.
+    shortest_deadline: Duration,
+    /// Until when calls on the fast path are timed one by one, milliseconds of the tick.
+    timed_until_ms: AtomicU64,
 }
+
+/// For so long calls on the fast path are timed one by one if one may have been late: as long as a
+/// breaker counts failures.
+const TIMED_MS: u64 = 10_000;
 
 /// One module, and how the operator wants it to be called.
 pub(crate) struct LoadedModule {
@@ -57,12 +70,30 @@ pub(crate) struct LoadedModule {
     /// It may have a response stored that the rules would not store.
     pub(crate) may_store: bool,
     breaker: Mutex<Breaker>,
+    /// Whether the breaker is closed, as it mostly is: it is not locked then for each request.
+    is_closed: AtomicBool,
 }
 
 impl LoadedModule {
     /// Its breaker; locked for one decision.
-    pub(crate) fn breaker(&self) -> MutexGuard<'_, Breaker> {
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a request that begins now may call it.
+    pub(crate) fn permit(&self, tick: Tick) -> Permit {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Permit::Closed;
+        }
+        self.breaker().permit(tick)
+    }
+
+    /// A request that was permitted has ended without a failure of it.
+    pub(crate) fn note_success(&self, permit: Permit) {
+        let mut breaker = self.breaker();
+        if breaker.succeeded(permit) {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
     }
 
     /// A call failed.
@@ -86,7 +117,10 @@ impl LoadedModule {
         }
         // any client could send messages that a module gives up
         if !matches!(failure, ModuleFailure::BreakerOpen | ModuleFailure::GaveUp) {
-            self.breaker().failed(tick);
+            let mut breaker = self.breaker();
+            if breaker.failed(tick) {
+                self.is_closed.store(false, Ordering::Relaxed);
+            }
         }
         Metric::ModuleFailures(fault)
     }
@@ -168,6 +202,17 @@ impl LoadedModules {
             if module.may_transform() {
                 loaded.transforming = loaded.transforming.with(id);
             }
+            let deadline = table.deadline.as_duration();
+            loaded.shortest_deadline = match index {
+                0 => deadline,
+                _ => loaded.shortest_deadline.min(deadline),
+            };
+            if module.changes_stored() {
+                loaded.slow = loaded.slow.with(id);
+            }
+            if table.host.is_none() && table.path.as_str() == "/" {
+                loaded.unscoped = loaded.unscoped.with(id);
+            }
             loaded.modules.push(LoadedModule {
                 name: table.name.clone(),
                 kind: table.kind.clone(),
@@ -183,6 +228,7 @@ impl LoadedModules {
                 hold_bytes: table.hold.as_usize(),
                 may_store: table.may_store,
                 breaker: Mutex::new(Breaker::new(BreakerRules::default())),
+                is_closed: AtomicBool::new(true),
             });
         }
         Ok(loaded)
@@ -206,18 +252,32 @@ impl LoadedModules {
 
     /// Those that are for a target: its host without port, and its path as received.
     pub(crate) fn covering(&self, host: &str, path: &str) -> ModuleSet {
-        let modules = self.modules.iter().enumerate();
-        let covering = modules.filter(|(_, module)| module.scope.covers(host, path));
-        let ids = covering.filter_map(|(index, _)| ModuleId::new(index));
-        ids.fold(ModuleSet::NONE, ModuleSet::with)
+        self.set_of(|id, module| self.is_covering(id, module, host, path))
     }
 
-    /// Those that may be called for a new request: all that are not disabled.
-    pub(crate) fn enabled(&self) -> ModuleSet {
-        let modules = self.modules.iter().enumerate();
-        let enabled = modules.filter(|(_, module)| !module.status.is_disabled());
-        let ids = enabled.filter_map(|(index, _)| ModuleId::new(index));
-        ids.fold(ModuleSet::NONE, ModuleSet::with)
+    /// Those that may be called for a new request, which are all that are not disabled; and those
+    /// among them that are for its target.
+    pub(crate) fn callable(&self, host: &str, path: &str) -> (ModuleSet, ModuleSet) {
+        let enabled = self.set_of(|_, module| !module.status.is_disabled());
+        let called = self
+            .set_of(|id, module| enabled.contains(id) && self.is_covering(id, module, host, path));
+        (enabled, called)
+    }
+
+    fn is_covering(&self, id: ModuleId, module: &LoadedModule, host: &str, path: &str) -> bool {
+        self.unscoped.contains(id) || module.scope.covers(host, path)
+    }
+
+    fn set_of(&self, contains: impl Fn(ModuleId, &LoadedModule) -> bool) -> ModuleSet {
+        let mut set = ModuleSet::NONE;
+        for (index, module) in self.modules.iter().enumerate() {
+            if let Some(id) = ModuleId::new(index)
+                && contains(id, module)
+            {
+                set = set.with(id);
+            }
+        }
+        set
     }
 
     /// Enables or disables the module `name` for new requests; `false` if there is none.
@@ -237,6 +297,28 @@ impl LoadedModules {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.modules.len()
+    }
+
+    /// The shortest deadline that one of them has.
+    pub(crate) fn shortest_deadline(&self) -> Duration {
+        self.shortest_deadline
+    }
+
+    /// A call on the fast path may have been late: they are timed one by one for a while.
+    #[cold]
+    pub(crate) fn time_calls(&self, now: Tick) {
+        self.timed_until_ms
+            .store(now.plus_ms(TIMED_MS).0, Ordering::Relaxed);
+    }
+
+    /// Whether calls on the fast path are timed one by one.
+    pub(crate) fn times_calls(&self, now: Tick) -> bool {
+        now.0 < self.timed_until_ms.load(Ordering::Relaxed)
+    }
+
+    /// Those whose requests do not stay on the fast path: what is stored depends on them.
+    pub(crate) fn slow(&self) -> ModuleSet {
+        self.slow
     }
 
     /// Those that may change content.

@@ -4,6 +4,7 @@ use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use super::module_content::{ContentAnswer, ModuleContent, ModuleTransform};
+use super::reached::{Deferred, LeftHook, Reached};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub(crate) struct RequestModules {
     request_content: Option<Box<ModuleContent>>,
     /// What a module has answered for content.
     answer: ContentAnswer,
+    /// The hook at which the request has left the fast path.
+    left: Option<Box<LeftHook>>,
 }
 
 /// What one module has of the request.
@@ -58,10 +61,21 @@ pub(crate) enum Head<'c, 'h> {
 }
 
 /// A head as it was before a call.
-enum SavedHead<'h> {
+pub(super) enum SavedHead<'h> {
     Request(RequestHead<'h>),
     Response(ResponseHead<'h>),
     None,
+}
+
+impl SavedHead<'_> {
+    /// The same, which holds all that it is made of.
+    pub(super) fn into_owned(self) -> SavedHead<'static> {
+        match self {
+            Self::Request(head) => SavedHead::Request(head.into_owned()),
+            Self::Response(head) => SavedHead::Response(head.into_owned()),
+            Self::None => SavedHead::None,
+        }
+    }
 }
 
 impl<'h> Head<'_, 'h> {
@@ -104,21 +118,36 @@ pub(crate) enum HookResult {
 pub(crate) struct HookCall<'a> {
     pub(crate) hook: Hook,
     pub(crate) call: Call,
+    pub(crate) now: Now,
+    /// The modules that the request began with.
+    pub(crate) modules: &'a LoadedModules,
     pub(crate) hosts: &'a ModuleHosts,
     pub(crate) counters: &'a Counters,
+    /// Whether each call is timed by itself.
+    pub(crate) is_timed: bool,
 }
 
 impl RequestModules {
     /// Of a request for `path` of `host` that begins under a configuration with these modules;
     /// `None` if none of them is enabled and for such requests.
     pub(crate) fn of(modules: &Arc<LoadedModules>, host: &str, path: &str) -> Option<Box<Self>> {
-        if modules.is_empty() {
-            return None;
-        }
-        let enabled = modules.enabled();
-        let called = enabled.intersection(modules.covering(host, path));
-        (!called.is_empty()).then(|| {
-            Box::new(Self {
+        let (enabled, called) = modules.callable(host, path);
+        (!called.is_empty()).then(|| Self::begin(None, modules, (enabled, called)))
+    }
+
+    /// Of a request that begins under a configuration with these modules, of which some are
+    /// enabled, and some of these are called. `spare` is what another request has left.
+    pub(crate) fn begin(
+        spare: Option<Box<Self>>,
+        modules: &Arc<LoadedModules>,
+        (enabled, called): (ModuleSet, ModuleSet),
+    ) -> Box<Self> {
+        match spare.filter(|spare| spare.is_of(modules)) {
+            Some(mut spare) => {
+                (spare.enabled, spare.cascade) = (enabled, Cascade::new(called));
+                spare
+            }
+            None => Box::new(Self {
                 cascade: Cascade::new(called),
                 enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
@@ -126,8 +155,37 @@ impl RequestModules {
                 transforms: Vec::new(),
                 request_content: None,
                 answer: ContentAnswer::default(),
-            })
-        })
+                left: None,
+            }),
+        }
+    }
+
+    /// What the next request may begin with, of a request that was answered at once.
+    pub(crate) fn emptied(mut self: Box<Self>) -> Box<Self> {
+        self.slots.fill_with(|| Slot::Vacant);
+        self.transforms.clear();
+        debug_assert!(self.left.is_none() && self.request_content.is_none());
+        self
+    }
+
+    /// Whether it began under the configuration with these modules.
+    pub(crate) fn is_of(&self, modules: &Arc<LoadedModules>) -> bool {
+        Arc::ptr_eq(&self.loaded, modules)
+    }
+
+    /// The request leaves the fast path with a hook that was begun there.
+    pub(crate) fn leave(&mut self, at: Box<LeftHook>) {
+        self.left = Some(at);
+    }
+
+    /// Where it has left the fast path, if that was in the middle of a hook. It is taken once.
+    pub(crate) fn take_left(&mut self) -> Option<LeftHook> {
+        self.left.take().map(|left| *left)
+    }
+
+    /// Whether content is to be changed behind the head that modules were called for last.
+    pub(crate) fn is_transforming(&self) -> bool {
+        !self.transforms.is_empty()
     }
 
     fn loaded(&self) -> &LoadedModules {
@@ -141,7 +199,8 @@ impl RequestModules {
         self.cascade.retarget(modules);
     }
 
-    /// Those that may be called for a target: enabled when the request began, and not failed since.
+    /// Those that may still be called for a target: enabled when the request began, and not failed
+    /// since.
     fn callable(&self, host: &str, path: &str) -> ModuleSet {
         let slots = self.slots.iter().enumerate();
         let failed = slots.filter(|(_, slot)| matches!(slot, Slot::Failed));
@@ -207,56 +266,160 @@ impl RequestModules {
         called.all(|module| module.may_store)
     }
 
-    /// Calls the modules at a hook, one after the other, and waits for those that defer.
-    pub(crate) async fn reach(
+    /// Calls the modules at a hook, one after the other, and waits for those that defer. The hook
+    /// may have been `begun` before.
+    pub(crate) async fn reach<'h>(
         &mut self,
         hooked: &HookCall<'_>,
-        mut head: Head<'_, '_>,
-        now: Now,
+        mut head: Head<'_, 'h>,
+        begun: Option<Reached<'h>>,
     ) -> HookResult {
-        let modules = Arc::clone(&self.loaded);
-        let mut step = self.cascade.reach(hooked.hook, modules.hooked(hooked.hook));
-        let mut response = None;
-        self.transforms.clear();
+        let mut reached = match begun {
+            Some(begun) => begun,
+            None => self.begin_hook(hooked, &mut head),
+        };
         loop {
-            step = match step {
-                Step::Continue => return HookResult::Continue,
-                Step::Respond(_) => match response.take() {
-                    Some(response) => return HookResult::Respond(response),
-                    None => Step::Continue,
-                },
+            reached = match reached {
+                Reached::End(result) => return result,
+                Reached::Deferred(deferred) => {
+                    let ready = self.ready(&deferred).await;
+                    self.resume(*deferred, ready, hooked, &mut head)
+                }
+            };
+        }
+    }
+
+    /// Calls the modules at a hook, one after the other, until one defers.
+    pub(crate) fn begin_hook<'h>(
+        &mut self,
+        hooked: &HookCall<'_>,
+        head: &mut Head<'_, 'h>,
+    ) -> Reached<'h> {
+        self.transforms.clear();
+        let modules = hooked.modules.hooked(hooked.hook);
+        let step = self.cascade.reach(hooked.hook, modules);
+        self.advance(step, hooked, head)
+    }
+
+    fn advance<'h>(
+        &mut self,
+        mut step: Step,
+        hooked: &HookCall<'_>,
+        head: &mut Head<'_, 'h>,
+    ) -> Reached<'h> {
+        loop {
+            let id = match step {
+                Step::Call(id) | Step::Wait(id) => id,
+                Step::Continue | Step::Respond(_) => return Reached::End(HookResult::Continue),
                 Step::Refuse(id, failure) => {
-                    let name = modules.get(id).map(|module| module.name.clone());
+                    let name = hooked.modules.get(id).map(|module| module.name.clone());
                     let name = name.unwrap_or_default();
-                    return HookResult::Refuse(ModuleRefusal { name, failure });
+                    let refusal = ModuleRefusal { name, failure };
+                    return Reached::End(HookResult::Refuse(refusal));
                 }
-                Step::Call(id) | Step::Wait(id) => {
-                    let Some(module) = modules.get(id) else {
-                        return HookResult::Continue;
-                    };
-                    // what a module changed before it failed does not hold
-                    let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
-                    match self.call(id, module, hooked, &mut head, now).await {
-                        Ok(Answer::Respond(local)) => {
-                            // what was to come from the next hop does not
-                            self.transforms.clear();
-                            response = Some(local);
-                            self.cascade.responded(id, module.on_failure)
-                        }
-                        Ok(_) => {
-                            let transform = head.take_transform();
-                            self.transforms.extend(transform.map(|it| (id, it)));
-                            self.continued(id, &head)
-                        }
-                        Err(failure) => {
-                            if let Some(saved) = saved {
-                                head.restore(saved);
-                            }
-                            self.failed(id, module, failure, hooked, now);
-                            self.cascade.failed(id, failure, module.on_failure)
-                        }
-                    }
+            };
+            let Some(module) = hooked.modules.get(id) else {
+                return Reached::End(HookResult::Continue);
+            };
+            // what a module changed before it failed does not hold
+            let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
+            let answer = self.call((id, module), hooked, head);
+            if let Ok(Answer::Defer) = answer {
+                let until = tokio::time::Instant::now() + module.wait;
+                return Reached::Deferred(Box::new(Deferred {
+                    id,
+                    until,
+                    count: 1,
+                    saved,
+                }));
+            }
+            step = match self.settle((id, module), answer, saved, hooked, head) {
+                Ok(step) => step,
+                Err(local) => return Reached::End(HookResult::Respond(local)),
+            };
+        }
+    }
+
+    /// Ready when what a module deferred for is there.
+    async fn ready(&mut self, deferred: &Deferred<'_>) -> Result<(), ModuleFailure> {
+        let Slot::Begun(exchange, _) = &mut self.slots[deferred.id.index()] else {
+            return Err(ModuleFailure::Crashed);
+        };
+        let ready = poll_fn(|cx| {
+            let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
+            match polled {
+                Ok(polled) => polled.map(Ok),
+                Err(_) => std::task::Poll::Ready(Err(ModuleFailure::Crashed)),
+            }
+        });
+        let ready = timeout_at(deferred.until, ready).await;
+        ready.unwrap_or(Err(ModuleFailure::Deadline))
+    }
+
+    /// A module had deferred, and is called again if it is `ready`.
+    fn resume<'h>(
+        &mut self,
+        deferred: Deferred<'h>,
+        ready: Result<(), ModuleFailure>,
+        hooked: &HookCall<'_>,
+        head: &mut Head<'_, 'h>,
+    ) -> Reached<'h> {
+        let id = deferred.id;
+        let Some(module) = hooked.modules.get(id) else {
+            return Reached::End(HookResult::Continue);
+        };
+        let answer = match ready {
+            Ok(()) if deferred.count >= DEFERRALS_MAX => Err(ModuleFailure::BadAnswer),
+            Ok(()) => self.call((id, module), hooked, head),
+            Err(failure) => Err(failure),
+        };
+        if let Ok(Answer::Defer) = answer {
+            return Reached::Deferred(Box::new(Deferred {
+                count: deferred.count + 1,
+                ..deferred
+            }));
+        }
+        match self.settle((id, module), answer, deferred.saved, hooked, head) {
+            Ok(step) => self.advance(step, hooked, head),
+            Err(local) => Reached::End(HookResult::Respond(local)),
+        }
+    }
+
+    /// A module has answered, and does not defer: what to do next.
+    ///
+    /// # Errors
+    ///
+    /// It answers the request with this.
+    fn settle<'h>(
+        &mut self,
+        (id, module): (ModuleId, &LoadedModule),
+        answer: Result<Answer, ModuleFailure>,
+        saved: Option<SavedHead<'h>>,
+        hooked: &HookCall<'_>,
+        head: &mut Head<'_, 'h>,
+    ) -> Result<Step, LocalResponse> {
+        match answer {
+            Ok(Answer::Respond(local)) => {
+                // what was to come from the next hop does not
+                self.transforms.clear();
+                match self.cascade.responded(id, module.on_failure) {
+                    Step::Respond(_) => Err(local),
+                    step => Ok(step),
                 }
+            }
+            Ok(_) => {
+                let transform = head.take_transform();
+                self.transforms.extend(transform.map(|it| (id, it)));
+                Ok(self.continued(id, head))
+            }
+            Err(failure) => {
+                if let Some(saved) = saved {
+                    head.restore(saved);
+                }
+                self.slots[id.index()] = Slot::Failed;
+                let metric = module.note_failure(failure, hooked.now.tick);
+                hooked.counters.inc(metric);
+                Ok(self.cascade.failed(id, failure, module.on_failure))
             }
         }
     }
@@ -274,55 +437,37 @@ impl RequestModules {
         self.cascade.continued(id)
     }
 
-    /// Calls one module until it does not defer any more.
-    async fn call(
+    /// Calls one module once.
+    fn call(
         &mut self,
-        id: ModuleId,
-        module: &LoadedModule,
+        (id, module): (ModuleId, &LoadedModule),
         hooked: &HookCall<'_>,
         head: &mut Head<'_, '_>,
-        now: Now,
     ) -> Result<Answer, ModuleFailure> {
-        let until = tokio::time::Instant::now() + module.wait;
-        for _ in 0..DEFERRALS_MAX {
-            let exchange = self.exchange(id, module, hooked.hosts, now)?;
-            hooked.counters.inc(Metric::ModuleCalls);
-            let begun = Instant::now();
-            let answer = catch_unwind(AssertUnwindSafe(|| {
-                call_hook(exchange, hooked.hook, head, &hooked.call)
-            }));
-            let answer = answer.map_err(|_| ModuleFailure::Crashed)?;
-            if begun.elapsed() > module.deadline {
-                // it cannot be stopped, and has ended: what it answered holds
-                let metric = module.note_failure(ModuleFailure::Deadline, now.tick);
-                hooked.counters.inc(metric);
-            }
-            check(hooked.hook, head, &answer)?;
-            if let Head::Response(head) = head
-                && head.is_transformed()
-                && !module.module.may_transform()
-            {
-                return Err(ModuleFailure::BadAnswer);
-            }
-            match answer {
-                Answer::Fail => return Err(ModuleFailure::GaveUp),
-                Answer::Unavailable => return Err(ModuleFailure::Unavailable),
-                Answer::Continue | Answer::Respond(_) => return Ok(answer),
-                Answer::Defer => {}
-            }
-            let ready = poll_fn(|cx| {
-                let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
-                match polled {
-                    Ok(polled) => polled.map(Ok),
-                    Err(_) => std::task::Poll::Ready(Err(ModuleFailure::Crashed)),
-                }
-            });
-            match timeout_at(until, ready).await {
-                Ok(ready) => ready?,
-                Err(_) => return Err(ModuleFailure::Deadline),
-            }
+        let exchange = self.exchange(id, module, hooked)?;
+        hooked.counters.inc(Metric::ModuleCalls);
+        let begun = hooked.is_timed.then(Instant::now);
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            call_hook(exchange, hooked.hook, head, &hooked.call)
+        }));
+        let answer = answer.map_err(|_| ModuleFailure::Crashed)?;
+        if begun.is_some_and(|begun| begun.elapsed() > module.deadline) {
+            // it cannot be stopped, and has ended: what it answered holds
+            let metric = module.note_failure(ModuleFailure::Deadline, hooked.now.tick);
+            hooked.counters.inc(metric);
         }
-        Err(ModuleFailure::BadAnswer)
+        check(hooked.hook, head, &answer)?;
+        if let Head::Response(head) = head
+            && head.is_transformed()
+            && !module.module.may_transform()
+        {
+            return Err(ModuleFailure::BadAnswer);
+        }
+        match answer {
+            Answer::Fail => Err(ModuleFailure::GaveUp),
+            Answer::Unavailable => Err(ModuleFailure::Unavailable),
+            Answer::Continue | Answer::Respond(_) | Answer::Defer => Ok(answer),
+        }
     }
 
     /// The exchange of a module, begun if it was not yet.
@@ -330,17 +475,16 @@ impl RequestModules {
         &mut self,
         id: ModuleId,
         module: &LoadedModule,
-        hosts: &ModuleHosts,
-        now: Now,
+        hooked: &HookCall<'_>,
     ) -> Result<&mut Box<dyn Exchange>, ModuleFailure> {
         let slot = &mut self.slots[id.index()];
         if matches!(slot, Slot::Vacant) {
-            let permit = module.breaker().permit(now.tick);
+            let permit = module.permit(hooked.now.tick);
             if permit == Permit::Open {
                 return Err(ModuleFailure::BreakerOpen);
             }
             let begun = catch_unwind(AssertUnwindSafe(|| {
-                module.module.begin(&hosts.of(&self.loaded, id))
+                module.module.begin(&hooked.hosts.of(&self.loaded, id))
             }));
             let begun = begun.map_err(|_| ModuleFailure::Crashed)?;
             *slot = Slot::Begun(begun, permit);
@@ -351,25 +495,12 @@ impl RequestModules {
         }
     }
 
-    /// A call has failed: the module has nothing of the request any more.
-    fn failed(
-        &mut self,
-        id: ModuleId,
-        module: &LoadedModule,
-        failure: ModuleFailure,
-        hooked: &HookCall<'_>,
-        now: Now,
-    ) {
-        self.slots[id.index()] = Slot::Failed;
-        hooked.counters.inc(module.note_failure(failure, now.tick));
-    }
-
     /// The exchange is over: modules that did not fail did well.
     pub(crate) fn succeeded(&self) {
         for (index, slot) in self.slots.iter().enumerate() {
             let module = ModuleId::new(index).and_then(|id| self.loaded().get(id));
             if let (Slot::Begun(_, permit @ Permit::Trial), Some(module)) = (slot, module) {
-                module.breaker().succeeded(*permit);
+                module.note_success(*permit);
             }
         }
     }

@@ -2,11 +2,18 @@
 
 use super::multiplexed_tests::{Connection, WIDE, check};
 use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::config::Module as ModuleTable;
 use crate::exchange::state::Plan;
 use crate::hooks::{Hook, HookFuture, Hooks};
 use crate::log::client::ClientFacts;
+use crate::modules::loaded::LoadedModules;
 use crate::settings::Settings;
+use std::rc::Rc;
 use std::sync::Arc;
+use weir_extend::{
+    Answer, Call, Exchange, Hook as ModuleHook, Hooks as ModuleHooks, Host, LoadError, Module,
+    ModuleKind, Options, RequestHead, ResponseHead,
+};
 use weir_policy::{Phase, Phases};
 
 struct Silent;
@@ -20,10 +27,15 @@ impl Hook for Silent {
 /// Takes a request for `/stored` with hooks on the phases `hooked`; returns the phase at which it
 /// left the fast path, and its plan, or `None` if it was answered at once.
 fn left(connection: &Connection, hooked: Phases) -> Option<(Phases, Plan)> {
-    let worker = &connection.worker;
-    let config = worker.settings().config.clone();
+    let config = connection.worker.settings().config.clone();
     let hooks = Hooks::new(hooked, Arc::new(Silent));
-    let settings = Arc::new(Settings::new(config, "x").with_hooks(hooks));
+    left_under(connection, Settings::new(config, "x").with_hooks(hooks))
+}
+
+/// The same under `settings`.
+fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Plan)> {
+    let worker = &connection.worker;
+    let settings = Arc::new(settings);
     let receiver = Receiver {
         worker,
         settings: &settings,
@@ -76,6 +88,90 @@ fn hit_leaves_the_fast_path_if_and_only_if_a_phase_is_hooked() {
                 }
             }
             assert!(left(&connection, Phases::NONE).is_none());
+        })
+    });
+}
+
+/// A kind of module that defers at this hook.
+struct Defers(ModuleHook);
+
+impl ModuleKind for Defers {
+    fn name(&self) -> &'static str {
+        self.0.as_str()
+    }
+
+    fn load(&self, _: Options) -> Result<Arc<dyn Module>, LoadError> {
+        Ok(Arc::new(Self(self.0)))
+    }
+}
+
+impl Module for Defers {
+    fn hooks(&self) -> ModuleHooks {
+        ModuleHook::ALL.into_iter().collect()
+    }
+
+    fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
+        Box::new(Self(self.0))
+    }
+}
+
+impl Defers {
+    fn at(&self, hook: ModuleHook) -> Answer {
+        if self.0 == hook {
+            Answer::Defer
+        } else {
+            Answer::Continue
+        }
+    }
+}
+
+impl Exchange for Defers {
+    fn request_received(&mut self, _: &mut RequestHead<'_>, _: &Call) -> Answer {
+        self.at(ModuleHook::RequestReceived)
+    }
+
+    fn response_sent(&mut self, _: &mut ResponseHead<'_>, _: &Call) -> Answer {
+        self.at(ModuleHook::ResponseSent)
+    }
+}
+
+/// The settings with a module that defers at `hook`, for the requests to `host`.
+fn with_module(connection: &Connection, hook: ModuleHook, host: Option<&str>) -> Settings {
+    let mut config = connection.worker.settings().config.clone();
+    let table = serde_json::json!({ "name": "a", "kind": hook.as_str() });
+    let mut table: ModuleTable = serde_json::from_value(table).expect("a module");
+    table.host = host.map(|host| host.parse().expect("a host"));
+    config.modules = vec![table];
+    let modules = LoadedModules::load(&config, &[Arc::new(Defers(hook))]).expect("it loads");
+    Settings::new(config, "x").with_modules(modules)
+}
+
+#[test]
+fn hit_leaves_the_fast_path_where_a_module_defers_and_only_there() {
+    check(|connection| {
+        Box::pin(async move {
+            let (content, _) = connection.get("/stored", WIDE).read_all().await;
+            assert_eq!(content, b"stored");
+            for (hook, is_judged) in [
+                (ModuleHook::RequestReceived, Some(false)),
+                (ModuleHook::ResponseSent, Some(true)),
+                // it is not called for a hit
+                (ModuleHook::RequestSent, None),
+            ] {
+                for _ in 0..2 {
+                    let settings = with_module(&connection, hook, None);
+                    let plan = left_under(&connection, settings).map(|left| left.1);
+                    match is_judged {
+                        None => assert!(plan.is_none(), "{hook:?}: {plan:?}"),
+                        Some(false) => assert!(matches!(plan, Some(Plan::Judge)), "{plan:?}"),
+                        Some(true) => {
+                            assert!(matches!(plan, Some(Plan::Serve { .. })), "{plan:?}");
+                        }
+                    }
+                }
+                let settings = with_module(&connection, hook, Some("another.example"));
+                assert!(left_under(&connection, settings).is_none(), "{hook:?}");
+            }
         })
     });
 }

@@ -4,6 +4,7 @@
 use crate::log::report::LogSinks;
 use crate::log::served::ServedRequest;
 use crate::modules::hosts::{MakeHost, ModuleHosts};
+use crate::modules::request_modules::RequestModules;
 use crate::settings::Settings;
 use crate::worker::shared::Shared;
 use std::cell::{Cell, RefCell, RefMut};
@@ -31,6 +32,8 @@ pub(crate) struct Worker {
     pub(crate) ticks: Cell<u32>,
     /// What modules have of this worker.
     pub(crate) hosts: ModuleHosts,
+    /// What modules had of the last request that was answered at once.
+    pub(crate) spare_modules: Cell<Option<Box<RequestModules>>>,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
 }
 
@@ -49,6 +52,7 @@ impl Worker {
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
             served: RefCell::default(),
             ticks: Cell::new(0),
+            spare_modules: Cell::default(),
             settings: RefCell::new(settings),
         })
     }
@@ -56,6 +60,16 @@ impl Worker {
     /// The settings in force; a request keeps what it started with.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(self.settings.borrow_mut().load())
+    }
+
+    /// Drops what would hold the modules of a configuration that is not in force any more. Called
+    /// each second.
+    pub(crate) fn forget_unused_modules(&self) {
+        let settings = self.settings();
+        let spare = self.spare_modules.take();
+        let spare = spare.filter(|spare| spare.is_of(&settings.modules));
+        self.spare_modules.set(spare);
+        self.hosts.forget_unused();
     }
 
     /// The worker of the network, for what connects.
