@@ -49,7 +49,7 @@ pub use host::{
     FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Host, LogLevel, OwnRequest,
     OwnResponse, TASKS_MAX,
 };
-pub use module::{Exchange, Module, ModuleKind, ModuleMetric};
+pub use module::{Exchange, Module, ModuleKind, ModuleMetric, PERIOD_MIN};
 pub use options::{LoadError, ModuleSettings, OptionValue, Options};
 pub use pending::Pending;
 pub use stored::{

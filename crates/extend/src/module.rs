@@ -15,6 +15,9 @@ use alloc::vec::Vec;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+/// The shortest [`Module::period`]; a shorter one means this.
+pub const PERIOD_MIN: Duration = Duration::from_millis(100);
+
 /// A kind of module: what `kind` in a `[[module]]` table names.
 pub trait ModuleKind: Send + Sync {
     /// Its name.
@@ -56,7 +59,8 @@ pub trait Module: Send + Sync {
         String::new()
     }
 
-    /// How often [`tick`](Self::tick) is called on each worker, if at all. It does not change.
+    /// How often [`tick`](Self::tick) is called on each worker, if at all, while the configuration
+    /// is in force; at least [`PERIOD_MIN`]. It does not change.
     fn period(&self) -> Option<Duration> {
         None
     }

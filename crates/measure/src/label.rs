@@ -411,6 +411,24 @@ labels! {
         BreakerOpen = "breaker-open",
     }
 
+    /// What became of a request of a module's own.
+    ModuleRequestEnd {
+        /// The module has the response.
+        Answered = "answered",
+        /// It was no request.
+        BadRequest = "bad-request",
+        /// The destination rules forbid it.
+        Forbidden = "forbidden",
+        /// As many as may be were under way.
+        TooMany = "too-many",
+        /// The next hop gave no whole response.
+        Unreachable = "unreachable",
+        /// It took too long.
+        Timeout = "timeout",
+        /// The response was longer than the module takes.
+        TooLarge = "too-large",
+    }
+
     /// What became of a new config.
     ReloadOutcome {
         /// It is in force.
@@ -477,6 +495,7 @@ mod tests {
         check::<DnsOutcome>();
         check::<Unrecorded>();
         check::<ModuleFault>();
+        check::<ModuleRequestEnd>();
         check::<ReloadOutcome>();
     }
 

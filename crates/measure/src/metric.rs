@@ -6,8 +6,8 @@
 
 use crate::label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, ModuleFault,
-    NotStored, OpenReason, ReloadOutcome, RequestPhase, Reuse, StatusClass, Supply, Unrecorded,
-    Verdict, WaitEnd, WaitReason,
+    ModuleRequestEnd, NotStored, OpenReason, ReloadOutcome, RequestPhase, Reuse, StatusClass,
+    Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -364,6 +364,14 @@ table! {
     ModuleResponses, Counter, "weir_module_responses_total", "requests";
     /// Calls of modules that failed, or that were not made because of earlier failures, by how.
     ModuleFailures(fault: ModuleFault), Counter, "weir_module_failures_total", "calls";
+
+    /// Requests of modules' own, by what became of them. They pass no cache, and are not requests
+    /// of clients.
+    ModuleRequests(end: ModuleRequestEnd), Counter, "weir_module_requests_total", "requests";
+    /// Calls of modules by their timers.
+    ModuleTicks, Counter, "weir_module_ticks_total", "calls";
+    /// Lines of modules that were not written to the log, as there were too many.
+    ModuleLinesDropped, Counter, "weir_module_log_dropped_total", "lines";
 
     // --- the house -------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.

@@ -43,6 +43,23 @@ impl Clock {
         }
     }
 
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    #[must_use]
+    pub fn wall_ms(&self) -> u64 {
+        match self {
+            Self::System { .. } => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH);
+                let ms = since.map_or(0, |since| since.as_millis());
+                u64::try_from(ms).unwrap_or(u64::MAX)
+            }
+            Self::Manual(manual) => {
+                let Now { wall, tick } = manual.now();
+                let seconds = u64::try_from(wall.0).unwrap_or(0);
+                seconds * 1000 + tick.0 % 1000
+            }
+        }
+    }
+
     /// The time now.
     #[must_use]
     pub fn now(&self) -> Now {

@@ -14,6 +14,10 @@ mod content_answers;
 mod failures;
 #[path = "modules/hits.rs"]
 mod hits;
+#[path = "modules/host.rs"]
+mod host;
+#[path = "modules/own_requests.rs"]
+mod own_requests;
 #[path = "modules/reload.rs"]
 mod reload;
 #[path = "modules/request_content.rs"]

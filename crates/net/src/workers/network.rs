@@ -182,7 +182,8 @@ impl Network {
         self.shutdown.advance(stage);
     }
 
-    pub(super) fn stage(&self) -> watch::Receiver<Stage> {
+    /// How far the shutdown has come, and what it becomes.
+    pub fn stage(&self) -> watch::Receiver<Stage> {
         self.shutdown.subscribe()
     }
 

@@ -40,6 +40,9 @@ pub struct Module {
     /// Whether it may have a response stored that the rules would not store.
     #[serde(default)]
     pub may_store: bool,
+    /// How many requests and calls of its own it may have under way at once.
+    #[serde(default = "requests_max")]
+    pub requests_max: u32,
     /// What the kind takes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, ModuleOption>,
@@ -56,6 +59,13 @@ const fn wait() -> Span {
 const fn hold() -> ByteSize {
     ByteSize::from_kib(256)
 }
+
+const fn requests_max() -> u32 {
+    16
+}
+
+/// The most requests of its own that a module may be permitted.
+const REQUESTS_MAX: u32 = 256;
 
 /// The least and the most content that a module may hold.
 const HOLDS: [ByteSize; 2] = [ByteSize::from_bytes(0), ByteSize::from_mib(64)];
@@ -92,6 +102,13 @@ impl Module {
     }
 
     pub(super) fn settings() -> Vec<Setting> {
+        let mut settings = Self::scope_settings();
+        settings.extend(Self::call_settings());
+        settings
+    }
+
+    /// What it is, and what it is for.
+    fn scope_settings() -> Vec<Setting> {
         vec![
             Setting::new::<String>(
                 "module[].name",
@@ -119,6 +136,12 @@ impl Module {
                 ],
             )
             .by_default(&PathPrefix::default()),
+        ]
+    }
+
+    /// How it is called, and what it may do.
+    fn call_settings() -> Vec<Setting> {
+        vec![
             Setting::new::<FailurePolicy>(
                 "module[].on_failure",
                 &[
@@ -159,6 +182,15 @@ impl Module {
                 ],
             )
             .by_default(&false),
+            Setting::new::<u32>(
+                "module[].requests_max",
+                &[
+                    "How many requests and calls of its own the module may have under way at once, on all workers; 0 permits none.",
+                    "All modules together may have 256. A destination is permitted to a module as it is to a client of a forward proxy.",
+                ],
+            )
+            .by_default(&requests_max())
+            .within(&0_u32, &REQUESTS_MAX),
             Setting::new::<BTreeMap<String, ModuleOption>>(
                 "module[].options",
                 &["What the kind of module takes; docs/modules.md lists it."],
@@ -196,6 +228,12 @@ pub(super) fn check(modules: &[Module]) -> Result<(), Invalid> {
         )?;
         check_range(&key("hold"), &module.hold, &HOLDS[0], &HOLDS[1])?;
         check_range(&key("wait"), &module.wait, &WAITS[0], &WAITS[1])?;
+        check_range(
+            &key("requests_max"),
+            &module.requests_max,
+            &0,
+            &REQUESTS_MAX,
+        )?;
     }
     Ok(())
 }

@@ -1,33 +1,71 @@
 //! The host of one module on one worker.
 
+use super::line_limit::{self, LineLimit};
+use super::own_request::JudgedRequest;
+use super::{own_exchange, own_task};
 use crate::modules::hosts::MakeHost;
+use crate::modules::own_work::OwnPlace;
+use crate::modules::status::ModuleStatus;
 use crate::worker::core::Worker;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use weir_extend::{FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending, TASKS_MAX};
-use weir_measure::Metric;
+use weir_measure::{Metric, ModuleRequestEnd};
 
-/// What one module on one worker has of the proxy.
+/// What one module on one worker has of the proxy. It does not keep its worker or its
+/// configuration.
 struct ModuleHost {
     /// Which has the hosts.
     worker: Weak<Worker>,
     /// Its number.
     worker_index: usize,
     name: String,
+    status: Arc<ModuleStatus>,
+    /// Requests of its own that it may have under way at once.
+    requests_max: usize,
+    lines: RefCell<LineLimit>,
 }
 
 /// Makes the hosts of modules on a worker.
 pub(crate) fn maker(worker: &Weak<Worker>, worker_index: usize) -> MakeHost {
     let worker = Weak::clone(worker);
-    Box::new(move |modules, id| {
-        let name = modules.get(id).map(|module| module.name.clone());
+    Box::new(move |module| {
         Rc::new(ModuleHost {
             worker: Weak::clone(&worker),
             worker_index,
-            name: name.unwrap_or_default(),
+            name: module.name.clone(),
+            status: Arc::clone(module.status()),
+            requests_max: module.requests_max,
+            lines: RefCell::default(),
         })
     })
+}
+
+impl ModuleHost {
+    /// A request of the module's own, as it is begun.
+    fn begin(
+        &self,
+        request: OwnRequest,
+    ) -> Result<Pending<Result<OwnResponse, FetchError>>, FetchError> {
+        let worker = self.worker.upgrade().ok_or(FetchError::Unreachable)?;
+        let settings = worker.settings();
+        let request = JudgedRequest::new(&settings, request)?;
+        let module = (&self.status, self.requests_max);
+        let place = OwnPlace::take(&worker.shared.own_work, Some(module));
+        let place = place.ok_or(FetchError::TooMany)?;
+        let limit = request.timeout;
+        let work = async move {
+            let counting = Rc::clone(&worker);
+            let result = timeout(limit, own_exchange::run(worker, settings, request, place)).await;
+            let result = result.unwrap_or(Err(FetchError::Timeout));
+            count(&counting, &result);
+            result
+        };
+        Ok(own_task::run(work, || Err(FetchError::Unreachable)))
+    }
 }
 
 impl Host for ModuleHost {
@@ -36,18 +74,31 @@ impl Host for ModuleHost {
     }
 
     fn wall_ms(&self) -> u64 {
-        let seconds = self.worker.upgrade().map(|worker| worker.now().wall.0);
-        let seconds = u64::try_from(seconds.unwrap_or_default());
-        seconds.unwrap_or_default() * 1000
+        let worker = self.worker.upgrade();
+        worker.map_or(0, |worker| worker.shared.clock().wall_ms())
     }
 
     fn log(&self, level: LogLevel, line: &str) {
-        let _ = (level, line, &self.name);
+        let Some(worker) = self.worker.upgrade() else {
+            return;
+        };
+        let permit = self.lines.borrow_mut().permit(worker.now().tick);
+        let is_queued = permit.is_some_and(|dropped| {
+            let line = line_limit::form(&self.name, level, line, dropped);
+            worker.shared.module_log.write(line)
+        });
+        if !is_queued {
+            worker.counters().inc(Metric::ModuleLinesDropped);
+        }
     }
 
     fn fetch(&self, request: OwnRequest) -> Pending<Result<OwnResponse, FetchError>> {
-        let _ = request;
-        Box::pin(std::future::ready(Err(FetchError::Forbidden)))
+        self.begin(request).unwrap_or_else(|refused| {
+            if let Some(worker) = self.worker.upgrade() {
+                count(&worker, &Err(refused));
+            }
+            Box::pin(std::future::ready(Err(refused)))
+        })
     }
 
     fn spawn(&self, task: Pending<()>) -> bool {
@@ -96,4 +147,17 @@ impl Drop for TaskPlace {
             worker.counters().inc(Metric::Panics);
         }
     }
+}
+
+fn count(worker: &Worker, result: &Result<OwnResponse, FetchError>) {
+    let end = match result {
+        Ok(_) => ModuleRequestEnd::Answered,
+        Err(FetchError::BadRequest) => ModuleRequestEnd::BadRequest,
+        Err(FetchError::Forbidden) => ModuleRequestEnd::Forbidden,
+        Err(FetchError::TooMany) => ModuleRequestEnd::TooMany,
+        Err(FetchError::Unreachable) => ModuleRequestEnd::Unreachable,
+        Err(FetchError::Timeout) => ModuleRequestEnd::Timeout,
+        Err(FetchError::TooLarge) => ModuleRequestEnd::TooLarge,
+    };
+    worker.counters().inc(Metric::ModuleRequests(end));
 }

@@ -1,14 +1,14 @@
 //! The hosts of modules on one worker: one for each module of each configuration that is in use.
 
-use super::loaded::LoadedModules;
+use super::loaded::{LoadedModule, LoadedModules};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
-use weir_extend::Host;
+use weir_extend::{Detached, Host};
 use weir_policy::extension::ModuleId;
 
 /// Makes the host of a module on a worker.
-pub(crate) type MakeHost = Box<dyn Fn(&Arc<LoadedModules>, ModuleId) -> Rc<dyn Host>>;
+pub(crate) type MakeHost = Box<dyn Fn(&LoadedModule) -> Rc<dyn Host>>;
 
 /// Hosts by configuration and module. They are made when a module is called for the first time
 /// under a configuration, and dropped when that is not used any more.
@@ -47,10 +47,13 @@ impl ModuleHosts {
             });
             made.len() - 1
         });
-        match made[place].hosts.get_mut(id.index()) {
-            Some(host) => Rc::clone(host.get_or_insert_with(|| (self.make)(modules, id))),
-            None => (self.make)(modules, id),
-        }
+        let slot = made[place].hosts.get_mut(id.index());
+        let (Some(slot), Some(module)) = (slot, modules.get(id)) else {
+            // the number is that of a module of this configuration
+            debug_assert!(false, "no module {id:?}");
+            return Detached::host();
+        };
+        Rc::clone(slot.get_or_insert_with(|| (self.make)(module)))
     }
 
     /// Drops the hosts of configurations that are not used any more. Called each second.
@@ -69,18 +72,47 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use std::cell::Cell;
-    use weir_extend::Detached;
+    use weir_extend::{Exchange, Hooks, LoadError, Module, ModuleKind, Options};
+
+    struct Nothing;
+
+    impl ModuleKind for Nothing {
+        fn name(&self) -> &'static str {
+            "nothing"
+        }
+
+        fn load(&self, _: Options) -> Result<Arc<dyn Module>, LoadError> {
+            Ok(Arc::new(Self))
+        }
+    }
+
+    impl Module for Nothing {
+        fn hooks(&self) -> Hooks {
+            Hooks::NONE
+        }
+
+        fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
+            Box::new(Self)
+        }
+    }
+
+    impl Exchange for Nothing {}
 
     fn modules() -> Arc<LoadedModules> {
-        let loaded = LoadedModules::load(&Config::default(), &[]);
-        Arc::new(loaded.expect("no module"))
+        let table = r#"{"name": "n", "kind": "nothing"}"#;
+        let config = Config {
+            modules: vec![serde_json::from_str(table).expect("a table")],
+            ..Config::default()
+        };
+        let loaded = LoadedModules::load(&config, &[Arc::new(Nothing)]);
+        Arc::new(loaded.expect("a module"))
     }
 
     #[test]
     fn host_is_made_once_a_configuration_and_dropped_with_it() {
         let count = Rc::new(Cell::new(0));
         let counted = Rc::clone(&count);
-        let hosts = ModuleHosts::new(Box::new(move |_, _| {
+        let hosts = ModuleHosts::new(Box::new(move |_| {
             counted.set(counted.get() + 1);
             Detached::host()
         }));

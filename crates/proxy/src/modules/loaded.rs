@@ -69,6 +69,8 @@ pub(crate) struct LoadedModule {
     pub(crate) hold_bytes: usize,
     /// It may have a response stored that the rules would not store.
     pub(crate) may_store: bool,
+    /// Requests and calls of its own that it may have under way at once.
+    pub(crate) requests_max: usize,
     breaker: Mutex<Breaker>,
     /// Whether the breaker is closed, as it mostly is: it is not locked then for each request.
     is_closed: AtomicBool,
@@ -94,6 +96,11 @@ impl LoadedModule {
         if breaker.succeeded(permit) {
             self.is_closed.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// What outlasts its configuration.
+    pub(crate) fn status(&self) -> &Arc<ModuleStatus> {
+        &self.status
     }
 
     /// A call failed.
@@ -227,6 +234,7 @@ impl LoadedModules {
                 wait: table.wait.as_duration(),
                 hold_bytes: table.hold.as_usize(),
                 may_store: table.may_store,
+                requests_max: table.requests_max as usize,
                 breaker: Mutex::new(Breaker::new(BreakerRules::default())),
                 is_closed: AtomicBool::new(true),
             });
@@ -292,6 +300,12 @@ impl LoadedModules {
     /// What an operator sees of them, in their order.
     pub(crate) fn reports(&self) -> Vec<ModuleReport> {
         self.modules.iter().map(LoadedModule::report).collect()
+    }
+
+    /// All of them, with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ModuleId, &LoadedModule)> {
+        let modules = self.modules.iter().enumerate();
+        modules.filter_map(|(index, module)| Some((ModuleId::new(index)?, module)))
     }
 
     /// How many there are.

@@ -11,6 +11,7 @@ pub(crate) mod hosts;
 pub(crate) mod loaded;
 pub(crate) mod module_answer;
 pub(crate) mod module_content;
+pub(crate) mod own_work;
 pub(crate) mod reached;
 pub(crate) mod report;
 pub(crate) mod request_modules;

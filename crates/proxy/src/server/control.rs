@@ -279,6 +279,7 @@ impl Control {
             .with_modules(modules.continuing(&before.modules));
         settings.keep_health(&before);
         self.shared.settings.store(Arc::new(settings));
+        self.shared.reloaded.send_replace(());
         let rate = config.fetch.background_rate.bytes();
         self.shared.background.set_rate(rate);
         self.shared.network.set_clients_max(clients_max(&config));

@@ -3,8 +3,9 @@
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::hooks::Hooks;
-use crate::host::module_host;
+use crate::host::{module_host, timers};
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
+use crate::log::module_log::ModuleLog;
 use crate::log::record::{Record, Recorder};
 use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
@@ -22,6 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use tokio::sync::watch;
 use weir_disk::Disk;
 use weir_disk::files::Files;
 use weir_net::clock::Clock;
@@ -151,7 +153,11 @@ impl Proxy {
         )?);
         let service = {
             let shared = Arc::clone(&shared);
-            move |net| Worker::new(net, Arc::clone(&shared), module_host::maker)
+            move |net| {
+                let worker = Worker::new(net, Arc::clone(&shared), module_host::maker);
+                timers::spawn(&worker);
+                worker
+            }
         };
         let workers = WorkerPool::start(&shared.network, service).map_err(|cause| StartError {
             hint: None,
@@ -300,7 +306,10 @@ pub(super) fn share(
     };
     Ok(Shared {
         module_kinds,
+        module_log: ModuleLog::new(Arc::clone(&say)),
         access_log: open_log(config, say)?,
+        own_work: Arc::default(),
+        reloaded: watch::Sender::new(()),
         record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),
         network: Arc::new(network),

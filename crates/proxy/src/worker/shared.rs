@@ -3,13 +3,16 @@
 use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::AccessLog;
+use crate::log::module_log::ModuleLog;
 use crate::log::record::Record;
 use crate::modules::loaded::ModuleKinds;
+use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::watch;
 use weir_measure::Counters;
 use weir_net::clock::Clock;
 use weir_net::workers::Network;
@@ -25,6 +28,12 @@ pub(crate) struct Shared {
     pub(crate) network: Arc<Network>,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) access_log: AccessLog,
+    /// Where modules write lines.
+    pub(crate) module_log: ModuleLog,
+    /// What modules have under way of their own.
+    pub(crate) own_work: Arc<OwnWork>,
+    /// Tells workers that the settings were replaced.
+    pub(crate) reloaded: watch::Sender<()>,
     /// Gets a row for every request that has ended, if there is a recorder.
     pub(crate) record: Option<Record>,
     /// Has the allocator give unused memory back to the system.

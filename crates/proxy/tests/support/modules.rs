@@ -32,6 +32,7 @@ pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
         wait: super::span("10s"),
         hold: weir_proxy::config::ByteSize::from_kib(256),
         may_store: false,
+        requests_max: 16,
         options: options.collect(),
     }
 }

@@ -28,6 +28,7 @@ pub(crate) struct Running {
     proxy: Option<Proxy>,
     control: Arc<Control>,
     config: Arc<Mutex<Config>>,
+    said: Arc<Mutex<Vec<String>>>,
     /// The phases of its requests, if they are hooked.
     pub(crate) phases: Arc<NotedPhases>,
     /// Its time.
@@ -118,15 +119,20 @@ impl Running {
         } else {
             Default::default()
         };
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let saying = Arc::clone(&said);
         let options = Options {
             reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock)),
             files,
-            say: Arc::new(|_| {}),
+            say: Arc::new(move |line| saying.lock().expect("no panic").push(line.to_owned())),
             give_back_memory: || {},
             hooks,
-            module_kinds: vec![Arc::new(super::modules::Scripted)],
+            module_kinds: vec![
+                Arc::new(super::modules::Scripted),
+                Arc::new(super::host_modules::HostKind),
+            ],
         };
         let proxy = match recorder {
             Some(recorder) => Proxy::start_recorded(config, options, recorder)?,
@@ -137,8 +143,25 @@ impl Running {
             proxy: Some(proxy),
             phases,
             config: current,
+            said,
             clock,
         })
+    }
+
+    /// How often it has said this line to the operator.
+    pub(crate) fn said(&self, line: &str) -> usize {
+        let said = self.said.lock().expect("no panic");
+        said.iter().filter(|it| *it == line).count()
+    }
+
+    /// Waits until it has said this line so many times.
+    pub(crate) fn wait_until_said(&self, line: &str, times: usize) {
+        let until = Instant::now() + PATIENCE;
+        while self.said(line) < times {
+            let said = self.said.lock().expect("no panic").clone();
+            assert!(Instant::now() < until, "`{line}` is not in {said:?}");
+            self.turn();
+        }
     }
 
     /// The address of the first listener.

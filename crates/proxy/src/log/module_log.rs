@@ -1,0 +1,78 @@
+//! Lines of modules on their way to the operator.
+
+use super::access_log::Say;
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+/// Lines that may wait to be written; further ones are dropped.
+const LINES_MAX: usize = 256;
+
+/// Where modules write lines. A thread writes them, begun with the first: a worker does not wait
+/// for a terminal or a pipe.
+pub(crate) struct ModuleLog {
+    say: Say,
+    queue: OnceLock<Option<SyncSender<String>>>,
+}
+
+impl fmt::Debug for ModuleLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ModuleLog")
+    }
+}
+
+impl ModuleLog {
+    /// One whose lines `say` writes.
+    pub(crate) fn new(say: Say) -> Self {
+        Self {
+            say,
+            queue: OnceLock::new(),
+        }
+    }
+
+    /// Writes a line soon; `false` if it is dropped, as too many wait.
+    pub(crate) fn write(&self, line: String) -> bool {
+        let queue = self.queue.get_or_init(|| self.begin());
+        let queue = queue.as_ref();
+        queue.is_some_and(|queue| queue.try_send(line).is_ok())
+    }
+
+    fn begin(&self) -> Option<SyncSender<String>> {
+        let say = Say::clone(&self.say);
+        let (queue, lines) = sync_channel::<String>(LINES_MAX);
+        let write = move || lines.into_iter().for_each(|line| say(&line));
+        let thread = thread::Builder::new().name("weir-modules".into());
+        thread.spawn(write).ok().map(|_| queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    #[test]
+    fn line_that_finds_the_queue_full_is_dropped() {
+        let (said, heard) = channel();
+        let writing = Arc::new(Mutex::new(()));
+        let stopped = Arc::clone(&writing);
+        let log = ModuleLog::new(Arc::new(move |line: &str| {
+            said.send(line.to_owned()).expect("the test listens");
+            drop(stopped.lock());
+        }));
+        let held = writing.lock().expect("no panic");
+        assert!(log.write("first".into()));
+        let first = heard.recv_timeout(Duration::from_secs(20));
+        assert_eq!(first.as_deref(), Ok("first"));
+        for _ in 0..LINES_MAX {
+            assert!(log.write("waits".into()));
+        }
+        assert!(!log.write("is dropped".into()));
+        drop(held);
+        drop(log);
+        assert_eq!(heard.into_iter().count(), LINES_MAX);
+    }
+}
