@@ -129,8 +129,11 @@ pub trait Exchange {
 
     /// Ready when what the exchange deferred for is there. Polled only after [`Answer::Defer`].
     ///
-    /// If the call has set a transform, that is handed the content meanwhile, with no room to put
-    /// some: so a module can decide on a head by its content.
+    /// If the call has set a transform, at [`Hook::RequestReceived`](crate::Hook::RequestReceived)
+    /// or [`Hook::ResponseReceived`](crate::Hook::ResponseReceived), that is handed the content
+    /// meanwhile, with no room to put some: so a module can decide on a head by its content. What
+    /// it has taken it puts out once the head is decided on; to set another transform replaces it.
+    /// The time in which the client or the next hop sends no content does not count as its wait.
     fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = cx;
         Poll::Ready(())

@@ -10,6 +10,8 @@ mod changes;
 mod content;
 #[path = "modules/content_answers.rs"]
 mod content_answers;
+#[path = "modules/deciding.rs"]
+mod deciding;
 #[path = "modules/failures.rs"]
 mod failures;
 #[path = "modules/hits.rs"]

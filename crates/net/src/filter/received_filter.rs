@@ -15,12 +15,13 @@ pub(crate) struct ReceivedFilter {
 }
 
 impl ReceivedFilter {
-    pub(crate) fn new(filter: Box<dyn ContentFilter>) -> Self {
+    /// The filter for content of which `received` was received, and all of it if it `is_last`.
+    pub(crate) fn new(filter: Box<dyn ContentFilter>, received: Vec<u8>, is_last: bool) -> Self {
         Self {
             filtering: Filtering::new(filter),
-            received: Vec::new(),
+            received,
             used: 0,
-            is_last: false,
+            is_last,
         }
     }
 

@@ -8,7 +8,7 @@ use weir_wire::{
 
 /// Bytes of a response that are received and not used yet: a head, complete or not, and the bytes
 /// behind it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ReceivedBytes(pub(super) Vec<u8>);
 
 /// A head, and the bytes received behind it.
@@ -47,6 +47,12 @@ impl ReceivedBytes {
     pub fn with_head(&self, bytes: usize, mut head: Vec<u8>) -> Self {
         head.extend_from_slice(self.0.get(bytes..).unwrap_or_default());
         Self(head)
+    }
+
+    /// The head in the first `bytes`, or `head` in its place, without what follows.
+    #[must_use]
+    pub fn head_alone(&self, bytes: usize, head: Option<Vec<u8>>) -> Self {
+        Self(head.unwrap_or_else(|| self.0[..bytes.min(self.0.len())].to_vec()))
     }
 
     /// The head of a response to a request with `method`, if all of it is there.

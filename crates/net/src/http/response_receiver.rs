@@ -31,11 +31,13 @@ impl<'a> ResponseReceiver<'a> {
         Self { kind, filter }
     }
 
-    /// Has the content pass `filter`. To be called once the final head was received, and before any
-    /// content is taken. What is reported as received is what came from the next hop; there is no
-    /// trailer section.
-    pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>) {
-        *self.filter = Some(Box::new(ReceivedFilter::new(filter)));
+    /// Has the content pass `filter`, from the bytes `received` on, which were taken and are not
+    /// used; they are the last of it if it `is_last`. To be called once the final head was
+    /// received. What is reported as received is what came from the next hop; there is no trailer
+    /// section.
+    pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>, received: Vec<u8>, is_last: bool) {
+        let filter = ReceivedFilter::new(filter, received, is_last);
+        *self.filter = Some(Box::new(filter));
     }
 
     /// Whether the content passes a filter.

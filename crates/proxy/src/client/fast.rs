@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_net::http::write_connection;
+use weir_net::http::{ClientStream, write_connection};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
@@ -276,7 +276,7 @@ fn leave(
 }
 
 /// Judges a request that left the fast path before this step, and chooses its response.
-pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
+pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestState) -> Plan {
     let (worker, settings) = (Rc::clone(&exchange.worker), Arc::clone(&exchange.settings));
     let (client, request) = (exchange.client.clone(), exchange.request.clone());
     let receiver = Receiver {
@@ -285,7 +285,7 @@ pub(crate) async fn judge(exchange: &mut RequestState) -> Plan {
         client: client.facts(),
         head_began: None,
     };
-    let changed = match module_calls::request_received(exchange).await {
+    let changed = match module_calls::request_received(stream, exchange).await {
         Received::Unchanged => None,
         Received::Changed(changed) => Some(changed),
         Received::Answered(plan) => return plan,

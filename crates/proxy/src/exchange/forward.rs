@@ -20,6 +20,7 @@ use crate::fetch::missing_range;
 use crate::fetch::reader::{ReaderHandle, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
+use crate::modules::content_source::FedContent;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -75,8 +76,9 @@ pub(crate) async fn run(
     if let Err(error) = stream.content.check_received() {
         return respond::respond(stream, exchange, Answer::bad_request(&error)).await;
     }
-    if let Some(content) = exchange.take_request_content() {
-        stream.content.set_filter(content, Vec::new(), false);
+    if let Some(mut content) = exchange.take_request_content() {
+        let FedContent { bytes, is_last } = content.take_fed();
+        stream.content.set_filter(content, bytes, is_last);
     }
     ask(stream, exchange, next_hop, forwarding, stored).await;
 }
@@ -353,7 +355,7 @@ async fn talk(
     let limits = upload::Limits::of(exchange);
     let sending = Cell::new(if !has_content {
         Sending::Done
-    } else if exchange.tx.request().expects_continue {
+    } else if exchange.tx.request().expects_continue && !from_client.is_begun() {
         Sending::Expected
     } else {
         Sending::NotBegun

@@ -2,7 +2,9 @@
 
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
+use crate::exchange::upload::source::RequestSource;
 use crate::log::client::ClientFacts;
+use crate::modules::content_source::ContentSource;
 use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::modules::module_content::ModuleContent;
 use crate::modules::reached::{LeftHook, Reached};
@@ -14,6 +16,7 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{Call, HeadFields, Hook, ListenerMode, RequestHead, ResponseHead};
+use weir_net::http::ClientStream;
 use weir_policy::Now;
 use weir_semantics::{FieldLine, Form, Known, RequestFacts, TargetedFields, identify, lines_named};
 use weir_wire::{Version, write};
@@ -58,7 +61,10 @@ pub(crate) enum Received {
 }
 
 /// Calls the modules for a request head that has come.
-pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
+pub(crate) async fn request_received(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+) -> Received {
     let is_called = |modules: &mut Box<RequestModules>| {
         modules.is_hooked(Hook::RequestReceived) || modules.may_transform()
     };
@@ -79,16 +85,20 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
             (head.with_content(request.has_content()), None)
         }
     };
+    let mut source = RequestSource::new(stream, exchange);
     let result = run(
         exchange,
         modules,
         Hook::RequestReceived,
         Head::Request(&mut head),
-        begun,
+        (begun, Some(&mut source)),
     )
     .await;
     if may_transform(exchange) {
         forget_range(&mut head);
+    }
+    if let Some(answer) = source.into_end() {
+        return Received::Answered(Plan::Answer(answer));
     }
     let content = take_content(exchange);
     let is_transformed = content.is_some();
@@ -100,8 +110,8 @@ pub(crate) async fn request_received(exchange: &mut RequestState) -> Received {
         HookResult::Refuse(refusal) => {
             Received::Answered(Plan::Answer(Answer::module_failed(&refusal)))
         }
-        HookResult::Continue if !head.is_changed() => Received::Unchanged,
-        HookResult::Continue => {
+        HookResult::Continue | HookResult::SourceEnded if !head.is_changed() => Received::Unchanged,
+        HookResult::Continue | HookResult::SourceEnded => {
             let target = match request.form {
                 Form::Authority => head.authority().to_owned(),
                 Form::Absolute => format!("http://{}{}", head.authority(), head.path_and_query()),
@@ -166,7 +176,7 @@ pub(crate) async fn request_sent(
         modules,
         Hook::RequestSent,
         Head::Request(&mut head),
-        None,
+        (None, None),
     )
     .await;
     check(result)?;
@@ -191,7 +201,8 @@ pub(crate) struct ChangedResponse {
     pub(crate) content: Option<Box<ModuleContent>>,
 }
 
-/// The head of a final response that has come from the next hop, as it is to be judged.
+/// The head of a final response that has come from the next hop, as it is to be judged. Modules may
+/// decide by its content; if `source` has ended, the result is of no use.
 ///
 /// # Errors
 ///
@@ -200,6 +211,7 @@ pub(crate) async fn response_received(
     exchange: &mut RequestState,
     (version, status, reason): (Version, u16, &str),
     lines: &[FieldLine<'_>],
+    source: &mut dyn ContentSource,
 ) -> Result<ChangedResponse, ModuleAnswer> {
     let Some(modules) = take(exchange, Hook::ResponseReceived) else {
         return Ok(ChangedResponse::default());
@@ -211,7 +223,7 @@ pub(crate) async fn response_received(
         modules,
         Hook::ResponseReceived,
         Head::Response(&mut head),
-        None,
+        (None, Some(source)),
     )
     .await;
     check(result)?;
@@ -270,7 +282,7 @@ pub(crate) async fn response_sent(
         modules,
         Hook::ResponseSent,
         Head::Response(&mut head),
-        begun,
+        (begun, None),
     )
     .await;
     if let HookResult::Refuse(refusal) = result {
@@ -295,15 +307,13 @@ fn response_head<'h>(
 }
 
 fn take_content(exchange: &mut RequestState) -> Option<Box<ModuleContent>> {
-    let worker = Rc::clone(&exchange.worker);
-    let modules = exchange.modules.as_mut()?;
-    modules.take_content(worker.shared.common_counters(), worker.shared.clock())
+    exchange.modules.as_mut()?.take_content()
 }
 
 /// Calls the modules for an exchange that is over.
 pub(crate) async fn done(exchange: &mut RequestState) {
     if let Some(modules) = take(exchange, Hook::Done) {
-        run(exchange, modules, Hook::Done, Head::None, None).await;
+        run(exchange, modules, Hook::Done, Head::None, (None, None)).await;
     }
     if let Some(modules) = &exchange.modules {
         modules.succeeded();
@@ -313,7 +323,8 @@ pub(crate) async fn done(exchange: &mut RequestState) {
 /// Whether the request continues after a hook.
 fn check(result: HookResult) -> Result<(), ModuleAnswer> {
     match result {
-        HookResult::Continue => Ok(()),
+        // the caller finds the end of its source there
+        HookResult::Continue | HookResult::SourceEnded => Ok(()),
         HookResult::Respond(response) => Err(ModuleAnswer::Respond(response)),
         HookResult::Refuse(refusal) => Err(ModuleAnswer::Refuse(refusal)),
     }
@@ -339,7 +350,7 @@ async fn run<'h>(
     mut modules: Box<RequestModules>,
     hook: Hook,
     head: Head<'_, 'h>,
-    begun: Option<Reached<'h>>,
+    (begun, source): (Option<Reached<'h>>, Option<&mut dyn ContentSource>),
 ) -> HookResult {
     let worker = Rc::clone(&exchange.worker);
     let settings = Arc::clone(&exchange.settings);
@@ -347,7 +358,7 @@ async fn run<'h>(
         hook,
         ..call_for(&worker, &settings, exchange.client.facts(), worker.now())
     };
-    let result = modules.reach(&called, head, begun).await;
+    let result = modules.reach(&called, head, begun, source).await;
     exchange.modules = Some(modules);
     result
 }
@@ -373,6 +384,7 @@ pub(crate) fn call_for<'a>(
         modules: &settings.modules,
         hosts: &worker.hosts,
         counters: worker.counters(),
+        account: (worker.shared.common_counters(), worker.shared.clock()),
         is_timed: true,
     }
 }

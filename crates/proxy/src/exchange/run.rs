@@ -33,7 +33,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
         }
         match plan {
             // boxed, as few requests need them: a future is as large as its largest part
-            Plan::Judge => plan = Box::pin(fast::judge(&mut exchange)).await,
+            Plan::Judge => plan = Box::pin(fast::judge(stream, &mut exchange)).await,
             Plan::DiskLookup(missing) => {
                 plan = Box::pin(disk_lookup::run(&mut exchange, missing)).await;
                 exchange.log.reach(Phase::Choose);

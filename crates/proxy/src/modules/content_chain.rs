@@ -62,6 +62,8 @@ struct Stage {
     waits: Option<Deadline>,
     /// How often it has deferred since it took content or put some out.
     deferrals: usize,
+    /// It has taken content, or put some out.
+    has_moved: bool,
 }
 
 /// How a stage ends a message before its time.
@@ -79,6 +81,15 @@ impl From<ModuleFailure> for StageEnd {
     }
 }
 
+/// The room behind the last stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// As much as makes one piece.
+    Piece,
+    /// None: it is handed content before its head is decided on.
+    None,
+}
+
 /// What a turn of a stage came to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
@@ -93,6 +104,7 @@ enum Turn {
 impl ContentChain {
     /// Puts a module behind the others.
     pub(crate) fn push(&mut self, transform: Box<dyn Transform>, limits: StageLimits) {
+        self.make_room();
         self.stages.push(Stage {
             transform,
             limits,
@@ -104,7 +116,58 @@ impl ContentChain {
             is_done: false,
             waits: None,
             deferrals: 0,
+            has_moved: false,
         });
+    }
+
+    /// Has `transform` take the place of that of the last module, and get what that one did not
+    /// take.
+    pub(crate) fn replace_last(&mut self, transform: Box<dyn Transform>) {
+        if let Some(stage) = self.stages.last_mut() {
+            stage.transform = transform;
+            stage.is_done = false;
+            stage.waits = None;
+        }
+    }
+
+    /// Whether the last module has taken content, or put some out.
+    pub(crate) fn has_last_moved(&self) -> bool {
+        self.stages.last().is_some_and(|stage| stage.has_moved)
+    }
+
+    /// Hands `input` to the modules, of which the last has no room to put something. How many bytes
+    /// of it were taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::poll`].
+    pub(crate) fn poll_feed(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: Option<&[u8]>,
+    ) -> Result<usize, (usize, StageEnd)> {
+        let (mut taken, mut out) = (0, Vec::new());
+        loop {
+            if self.turn(cx, &mut out, Room::None)? == Turn::Moved {
+                continue;
+            }
+            let Some(first) = self.stages.first_mut() else {
+                return Ok(taken);
+            };
+            let rest = &input.unwrap_or_default()[taken..];
+            let count = rest.len().min(first.room());
+            taken += count;
+            if !first.give(&rest[..count], input.is_none()) {
+                return Ok(taken);
+            }
+        }
+    }
+
+    /// From here on the last module has room: it is called with what it did not take.
+    pub(crate) fn make_room(&mut self) {
+        if let Some(last) = self.stages.last_mut() {
+            last.is_due |= !last.is_done && (!last.held.is_empty() || last.is_last);
+        }
     }
 
     /// As [`weir_net::filter::ContentFilter::poll_filter`].
@@ -120,7 +183,7 @@ impl ContentChain {
     ) -> Poll<Result<Filtered, (usize, StageEnd)>> {
         let mut taken = 0;
         loop {
-            let turn = match self.turn(cx, out) {
+            let turn = match self.turn(cx, out, Room::Piece) {
                 Ok(turn) => turn,
                 Err(failed) => return Poll::Ready(Err(failed)),
             };
@@ -145,10 +208,16 @@ impl ContentChain {
     }
 
     /// Calls the last stage that can do something, once.
-    fn turn(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<Turn, (usize, StageEnd)> {
+    fn turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        behind: Room,
+    ) -> Result<Turn, (usize, StageEnd)> {
         let mut last = Turn::Idle;
         for at in (0..self.stages.len()).rev() {
-            match self.turn_of(cx, at, out).map_err(|end| (at, end))? {
+            let turn = self.turn_of(cx, at, (out, behind));
+            match turn.map_err(|end| (at, end))? {
                 Turn::Moved => return Ok(Turn::Moved),
                 Turn::Waits => last = Turn::Waits,
                 Turn::Idle => {}
@@ -161,7 +230,7 @@ impl ContentChain {
         &mut self,
         cx: &mut Context<'_>,
         at: usize,
-        out: &mut Vec<u8>,
+        (out, room): (&mut Vec<u8>, Room),
     ) -> Result<Turn, StageEnd> {
         let (before, behind) = self.stages.split_at_mut(at + 1);
         let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
@@ -173,18 +242,19 @@ impl ContentChain {
         if stage.poll_waits(cx)?.is_pending() {
             return Ok(Turn::Waits);
         }
-        let room = next.as_deref().map_or(PIECE_BYTES_MAX, Stage::room);
-        let room = match &next {
-            None => room.saturating_sub(out.len()),
-            Some(_) => room,
+        let bytes = match (&next, room) {
+            (Some(next), _) => next.room(),
+            (None, Room::Piece) => PIECE_BYTES_MAX.saturating_sub(out.len()),
+            (None, Room::None) => 0,
         };
-        if room == 0 {
+        let is_fed = next.is_none() && room == Room::None;
+        if bytes == 0 && !is_fed {
             return Ok(Turn::Idle);
         }
         let (mut between, begun) = (Vec::new(), Instant::now());
         let output = if next.is_some() { &mut between } else { out };
         self.calls += 1;
-        let turn = stage.call(output, room)?;
+        let turn = stage.call(output, bytes)?;
         if begun.elapsed() > stage.limits.deadline && !self.late.contains(&at) {
             self.late.push(at);
         }
@@ -255,6 +325,7 @@ impl Stage {
         let has_moved = taken > 0 || put > 0;
         if has_moved {
             self.deferrals = 0;
+            self.has_moved = true;
         }
         match progress {
             Progress::Fail => Err(ModuleFailure::GaveUp.into()),
@@ -274,6 +345,10 @@ impl Stage {
                 Ok(Turn::Moved)
             }
             Progress::Continue if has_moved => Ok(Turn::Moved),
+            Progress::Continue if room == 0 => {
+                self.is_due = false;
+                Ok(Turn::Idle)
+            }
             // it would never end, or it holds more than it may
             Progress::Continue if self.is_last || self.held.len() > self.limits.hold_bytes => {
                 Err(ModuleFailure::BadAnswer.into())

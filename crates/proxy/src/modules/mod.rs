@@ -7,6 +7,7 @@
 //! list. Where a module changes content, [`module_content`] is the filter of the stream.
 
 pub(crate) mod content_chain;
+pub(crate) mod content_source;
 pub(crate) mod hosts;
 pub(crate) mod loaded;
 pub(crate) mod module_answer;

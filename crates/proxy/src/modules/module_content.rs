@@ -1,6 +1,7 @@
 //! The content of a message that modules change, as a filter of its stream.
 
 use super::content_chain::{ContentChain, StageEnd, StageLimits};
+use super::content_source::{ContentSource, FedContent, SourceEnded};
 use super::loaded::LoadedModules;
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use std::cell::RefCell;
@@ -16,9 +17,6 @@ use weir_policy::extension::{ModuleFailure, ModuleId};
 /// Where a filter reports the module that ended the message before its time.
 pub(crate) type ContentAnswer = Rc<RefCell<Option<(ModuleId, ModuleAnswer)>>>;
 
-/// A transform, and the module that has set it.
-pub(crate) type ModuleTransform = (ModuleId, Box<dyn Transform>);
-
 /// The content of one message.
 pub(crate) struct ModuleContent {
     counters: Arc<Counters>,
@@ -28,37 +26,119 @@ pub(crate) struct ModuleContent {
     chain: ContentChain,
     /// The modules of the chain.
     ids: Vec<ModuleId>,
+    /// What was received while modules decided on the head.
+    fed: FedContent,
+}
+
+/// Why no more content is handed to modules that decide on a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FeedEnd {
+    /// A module has answered, or failed.
+    Answered,
+    /// The source has ended.
+    Source,
+}
+
+/// What modules that decide on a head wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feed {
+    /// Content was handed to them since the last call.
+    Moved,
+    /// Content from the source.
+    Source,
+    /// Nothing but themselves: they have all of it, or as much as is held for them.
+    Modules,
 }
 
 impl ModuleContent {
-    /// The filter that `transforms` make, in the direction of the content.
+    /// The content of a message, which no module changes yet.
     pub(crate) fn new(
         (counters, clock): (&Arc<Counters>, &Clock),
         modules: &Arc<LoadedModules>,
         answer: &ContentAnswer,
-        transforms: Vec<ModuleTransform>,
     ) -> Self {
-        let (mut chain, mut ids) = (ContentChain::default(), Vec::new());
-        for (id, transform) in transforms {
-            let Some(module) = modules.get(id) else {
-                continue;
-            };
-            let limits = StageLimits {
-                deadline: module.deadline,
-                wait: module.wait,
-                hold_bytes: module.hold_bytes,
-            };
-            chain.push(transform, limits);
-            ids.push(id);
-        }
         Self {
             counters: Arc::clone(counters),
             clock: clock.clone(),
             modules: Arc::clone(modules),
             answer: Rc::clone(answer),
-            chain,
-            ids,
+            chain: ContentChain::default(),
+            ids: Vec::new(),
+            fed: FedContent::default(),
         }
+    }
+
+    /// Has the content pass `transform` of the module `id`, behind those of others. One that the
+    /// module has set for the same head is replaced.
+    pub(crate) fn set(&mut self, id: ModuleId, transform: Box<dyn Transform>) {
+        let Some(module) = self.modules.get(id) else {
+            return;
+        };
+        if self.is_last_of(id) {
+            return self.chain.replace_last(transform);
+        }
+        let limits = StageLimits {
+            deadline: module.deadline,
+            wait: module.wait,
+            hold_bytes: module.hold_bytes,
+        };
+        self.chain.push(transform, limits);
+        self.ids.push(id);
+    }
+
+    /// Whether the last transform is one of the module `id`.
+    pub(crate) fn is_last_of(&self, id: ModuleId) -> bool {
+        self.ids.last() == Some(&id)
+    }
+
+    /// Whether what the last module was handed is as it came.
+    pub(crate) fn is_last_untouched(&self) -> bool {
+        !self.chain.has_last_moved()
+    }
+
+    /// Hands content from `source` to the modules, while they decide on its head.
+    ///
+    /// # Errors
+    ///
+    /// No more can be handed to them.
+    pub(crate) fn poll_feed(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut dyn ContentSource,
+    ) -> Result<Feed, FeedEnd> {
+        let input = match &self.fed.bytes[..] {
+            [] if self.fed.is_last => None,
+            bytes => Some(bytes),
+        };
+        let taken = self.chain.poll_feed(cx, input);
+        self.count();
+        let taken = taken.map_err(|(at, end)| {
+            self.report(at, end);
+            FeedEnd::Answered
+        })?;
+        self.fed.bytes.drain(..taken);
+        source.consumed(taken);
+        if taken > 0 {
+            return Ok(Feed::Moved);
+        }
+        if !self.fed.bytes.is_empty() || self.fed.is_last {
+            return Ok(Feed::Modules);
+        }
+        match source.poll_receive(cx, &mut self.fed.bytes) {
+            Poll::Pending => Ok(Feed::Source),
+            Poll::Ready(Err(SourceEnded)) => Err(FeedEnd::Source),
+            Poll::Ready(Ok(is_last)) => {
+                self.fed.is_last = is_last;
+                Ok(Feed::Moved)
+            }
+        }
+    }
+
+    /// The head is decided on: what was received and not taken is taken out, to be filtered with
+    /// what follows.
+    pub(crate) fn take_fed(&mut self) -> FedContent {
+        self.chain.make_room();
+        std::mem::take(&mut self.fed)
     }
 
     /// Counts the calls since the last time.

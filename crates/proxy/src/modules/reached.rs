@@ -1,8 +1,8 @@
 //! How far the calls at a hook have come: to the end, or to a module that has deferred.
 
 use super::request_modules::{HookResult, SavedHead};
-use tokio::time::Instant;
 use weir_extend::{RequestHead, ResponseHead};
+use weir_net::Deadline;
 use weir_policy::extension::ModuleId;
 
 /// What came of the calls at a hook so far.
@@ -16,8 +16,8 @@ pub(crate) enum Reached<'h> {
 /// A module that has deferred.
 pub(crate) struct Deferred<'h> {
     pub(super) id: ModuleId,
-    /// When it has failed.
-    pub(super) until: Instant,
+    /// When it has failed. It does not run while content is awaited that it is to be handed.
+    pub(super) wait: Deadline,
     /// How often it has deferred at this hook.
     pub(super) count: usize,
     /// The head before its first call, if the request may continue without the module.
@@ -50,7 +50,7 @@ impl Reached<'_> {
             Self::End(result) => Reached::End(result),
             Self::Deferred(deferred) => Reached::Deferred(Box::new(Deferred {
                 id: deferred.id,
-                until: deferred.until,
+                wait: deferred.wait,
                 count: deferred.count,
                 saved: deferred.saved.map(SavedHead::into_owned),
             })),

@@ -1,19 +1,22 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
+use super::content_source::ContentSource;
 use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
-use super::module_content::{ContentAnswer, ModuleContent, ModuleTransform};
+use super::module_content::{ContentAnswer, Feed, FeedEnd, ModuleContent};
 use super::reached::{Deferred, LeftHook, Reached};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
-use tokio::time::timeout_at;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 use weir_extend::{
-    Answer, Call, Exchange, Hook, LocalResponse, RequestHead, ResponseHead, Transform,
+    Answer, Call, Exchange, Hook, LocalResponse, Piece, Progress, RequestHead, ResponseHead,
+    Transform,
 };
 use weir_measure::{Counters, Metric};
+use weir_net::Deadline;
 use weir_net::clock::Clock;
 use weir_policy::Now;
 use weir_policy::extension::{
@@ -33,7 +36,7 @@ pub(crate) struct RequestModules {
     /// By the numbers of the modules.
     slots: Vec<Slot>,
     /// What changes the content behind the head that modules were called for last.
-    transforms: Vec<ModuleTransform>,
+    content: Option<Box<ModuleContent>>,
     /// What the content of the request passes, until that is sent.
     request_content: Option<Box<ModuleContent>>,
     /// What a module has answered for content.
@@ -95,6 +98,14 @@ impl<'h> Head<'_, 'h> {
         }
     }
 
+    fn inspect(&mut self, inspector: Box<dyn Transform>) {
+        match self {
+            Self::Request(head) => head.inspect(inspector),
+            Self::Response(head) => head.inspect(inspector),
+            Self::None => {}
+        }
+    }
+
     fn restore(&mut self, saved: SavedHead<'h>) {
         match (self, saved) {
             (Self::Request(head), SavedHead::Request(saved)) => **head = saved,
@@ -112,6 +123,44 @@ pub(crate) enum HookResult {
     Respond(LocalResponse),
     /// It is refused.
     Refuse(ModuleRefusal),
+    /// The content that modules decide by has ended before it was whole.
+    SourceEnded,
+}
+
+impl From<ModuleAnswer> for HookResult {
+    fn from(answer: ModuleAnswer) -> Self {
+        match answer {
+            ModuleAnswer::Respond(response) => Self::Respond(response),
+            ModuleAnswer::Refuse(refusal) => Self::Refuse(refusal),
+        }
+    }
+}
+
+/// Why a call of a module has no answer.
+enum CallEnd {
+    /// It failed.
+    Failed(ModuleFailure),
+    /// No more content can be handed to it.
+    Feed(FeedEnd),
+}
+
+impl From<ModuleFailure> for CallEnd {
+    fn from(failure: ModuleFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Passes content as it came: in the place of a module that has failed without having touched it.
+struct Same;
+
+impl Transform for Same {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        piece.pass(usize::MAX);
+        match piece.is_last() && piece.input().is_empty() {
+            true => Progress::Done,
+            false => Progress::Continue,
+        }
+    }
 }
 
 /// Who is called, and for whom.
@@ -125,6 +174,8 @@ pub(crate) struct HookCall<'a> {
     pub(crate) counters: &'a Counters,
     /// Whether each call is timed by itself.
     pub(crate) is_timed: bool,
+    /// What content is counted by, and its clock: it may pass on another worker.
+    pub(crate) account: (&'a Arc<Counters>, &'a Clock),
 }
 
 impl RequestModules {
@@ -152,7 +203,7 @@ impl RequestModules {
                 enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
-                transforms: Vec::new(),
+                content: None,
                 request_content: None,
                 answer: ContentAnswer::default(),
                 left: None,
@@ -163,7 +214,7 @@ impl RequestModules {
     /// What the next request may begin with, of a request that was answered at once.
     pub(crate) fn emptied(mut self: Box<Self>) -> Box<Self> {
         self.slots.fill_with(|| Slot::Vacant);
-        self.transforms.clear();
+        self.content = None;
         debug_assert!(self.left.is_none() && self.request_content.is_none());
         self
     }
@@ -185,7 +236,7 @@ impl RequestModules {
 
     /// Whether content is to be changed behind the head that modules were called for last.
     pub(crate) fn is_transforming(&self) -> bool {
-        !self.transforms.is_empty()
+        self.content.is_some()
     }
 
     fn loaded(&self) -> &LoadedModules {
@@ -217,18 +268,17 @@ impl RequestModules {
 
     /// The filter that modules have made of the content behind the head that they were called for
     /// last; `None` if they leave it as it is.
-    pub(crate) fn take_content(
-        &mut self,
-        counters: &Arc<Counters>,
-        clock: &Clock,
-    ) -> Option<Box<ModuleContent>> {
-        let transforms = std::mem::take(&mut self.transforms);
-        if transforms.is_empty() {
-            return None;
+    pub(crate) fn take_content(&mut self) -> Option<Box<ModuleContent>> {
+        self.content.take()
+    }
+
+    /// Has the content pass what the module `id` has set at `head`, if it has.
+    fn set_content(&mut self, id: ModuleId, head: &mut Head<'_, '_>, hooked: &HookCall<'_>) {
+        if let Some(transform) = head.take_transform() {
+            let new = || ModuleContent::new(hooked.account, &self.loaded, &self.answer);
+            let content = self.content.get_or_insert_with(|| Box::new(new()));
+            content.set(id, transform);
         }
-        let account = (counters, clock);
-        let content = ModuleContent::new(account, &self.loaded, &self.answer, transforms);
-        Some(Box::new(content))
     }
 
     /// Keeps what the content of the request is to pass.
@@ -267,12 +317,14 @@ impl RequestModules {
     }
 
     /// Calls the modules at a hook, one after the other, and waits for those that defer. The hook
-    /// may have been `begun` before.
+    /// may have been `begun` before. A module that changes the content is handed it from `source`
+    /// while it defers.
     pub(crate) async fn reach<'h>(
         &mut self,
         hooked: &HookCall<'_>,
         mut head: Head<'_, 'h>,
         begun: Option<Reached<'h>>,
+        mut source: Option<&mut dyn ContentSource>,
     ) -> HookResult {
         let mut reached = match begun {
             Some(begun) => begun,
@@ -281,8 +333,13 @@ impl RequestModules {
         loop {
             reached = match reached {
                 Reached::End(result) => return result,
-                Reached::Deferred(deferred) => {
-                    let ready = self.ready(&deferred).await;
+                Reached::Deferred(mut deferred) => {
+                    let waited = (&mut *deferred, &mut source);
+                    let ready = match self.ready(waited, hooked, &mut head).await {
+                        Ok(()) => Ok(()),
+                        Err(CallEnd::Failed(failure)) => Err(failure),
+                        Err(CallEnd::Feed(end)) => return self.feed_ended(end),
+                    };
                     self.resume(*deferred, ready, hooked, &mut head)
                 }
             };
@@ -295,7 +352,7 @@ impl RequestModules {
         hooked: &HookCall<'_>,
         head: &mut Head<'_, 'h>,
     ) -> Reached<'h> {
-        self.transforms.clear();
+        self.content = None;
         let modules = hooked.modules.hooked(hooked.hook);
         let step = self.cascade.reach(hooked.hook, modules);
         self.advance(step, hooked, head)
@@ -325,10 +382,9 @@ impl RequestModules {
             let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
             let answer = self.call((id, module), hooked, head);
             if let Ok(Answer::Defer) = answer {
-                let until = tokio::time::Instant::now() + module.wait;
                 return Reached::Deferred(Box::new(Deferred {
                     id,
-                    until,
+                    wait: Deadline::new(module.wait),
                     count: 1,
                     saved,
                 }));
@@ -340,20 +396,39 @@ impl RequestModules {
         }
     }
 
-    /// Ready when what a module deferred for is there.
-    async fn ready(&mut self, deferred: &Deferred<'_>) -> Result<(), ModuleFailure> {
-        let Slot::Begun(exchange, _) = &mut self.slots[deferred.id.index()] else {
-            return Err(ModuleFailure::Crashed);
+    /// Ready when what a module deferred for is there. If it changes the content, it is handed that
+    /// meanwhile.
+    async fn ready(
+        &mut self,
+        (deferred, source): (&mut Deferred<'_>, &mut Option<&mut dyn ContentSource>),
+        hooked: &HookCall<'_>,
+        head: &mut Head<'_, '_>,
+    ) -> Result<(), CallEnd> {
+        let id = deferred.id;
+        if source.is_some() {
+            self.set_content(id, head, hooked);
+        }
+        let (Slot::Begun(exchange, _), Some(module)) =
+            (&mut self.slots[id.index()], hooked.modules.get(id))
+        else {
+            return Err(ModuleFailure::Crashed.into());
         };
-        let ready = poll_fn(|cx| {
-            let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
-            match polled {
-                Ok(polled) => polled.map(Ok),
-                Err(_) => std::task::Poll::Ready(Err(ModuleFailure::Crashed)),
-            }
-        });
-        let ready = timeout_at(deferred.until, ready).await;
-        ready.unwrap_or(Err(ModuleFailure::Deadline))
+        let mut deferral = Deferral {
+            exchange,
+            content: self.content.as_deref_mut().filter(|it| it.is_last_of(id)),
+            wait: &mut deferred.wait,
+            limit: module.wait,
+        };
+        poll_fn(|cx| deferral.poll(cx, source)).await
+    }
+
+    /// No more content can be handed to a module that has deferred: what becomes of the hook.
+    fn feed_ended(&mut self, end: FeedEnd) -> HookResult {
+        self.content = None;
+        match end {
+            FeedEnd::Source => HookResult::SourceEnded,
+            FeedEnd::Answered => self.take_answer().map_or(HookResult::Continue, Into::into),
+        }
     }
 
     /// A module had deferred, and is called again if it is `ready`.
@@ -401,26 +476,42 @@ impl RequestModules {
         match answer {
             Ok(Answer::Respond(local)) => {
                 // what was to come from the next hop does not
-                self.transforms.clear();
+                self.content = None;
                 match self.cascade.responded(id, module.on_failure) {
                     Step::Respond(_) => Err(local),
                     step => Ok(step),
                 }
             }
             Ok(_) => {
-                let transform = head.take_transform();
-                self.transforms.extend(transform.map(|it| (id, it)));
+                self.set_content(id, head, hooked);
                 Ok(self.continued(id, head))
             }
             Err(failure) => {
+                let mut policy = module.on_failure;
                 if let Some(saved) = saved {
                     head.restore(saved);
+                    policy = self.give_back(id, head);
+                    self.set_content(id, head, hooked);
                 }
                 self.slots[id.index()] = Slot::Failed;
                 let metric = module.note_failure(failure, hooked.now.tick);
                 hooked.counters.inc(metric);
-                Ok(self.cascade.failed(id, failure, module.on_failure))
+                Ok(self.cascade.failed(id, failure, policy))
             }
+        }
+    }
+
+    /// The module `id`, without which the request may continue, has failed. If it was handed
+    /// content and has not touched it, that passes as it came; if it has, there is nothing to
+    /// continue with.
+    fn give_back(&self, id: ModuleId, head: &mut Head<'_, '_>) -> FailurePolicy {
+        match &self.content {
+            Some(content) if content.is_last_of(id) && content.is_last_untouched() => {
+                head.inspect(Box::new(Same));
+                FailurePolicy::Pass
+            }
+            Some(content) if content.is_last_of(id) => FailurePolicy::Refuse,
+            _ => FailurePolicy::Pass,
         }
     }
 
@@ -503,6 +594,55 @@ impl RequestModules {
                 module.note_success(*permit);
             }
         }
+    }
+}
+
+/// The wait for a module that has deferred.
+struct Deferral<'a> {
+    exchange: &'a mut Box<dyn Exchange>,
+    /// What it is handed meanwhile.
+    content: Option<&'a mut ModuleContent>,
+    wait: &'a mut Deadline,
+    limit: Duration,
+}
+
+impl Deferral<'_> {
+    /// Ready when the module is. While content is awaited, its source has a limit, and the module
+    /// is not to blame: that does not count as its wait.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Option<&mut dyn ContentSource>,
+    ) -> Poll<Result<(), CallEnd>> {
+        loop {
+            if self.poll_exchange(cx)?.is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let fed = match (&mut self.content, &mut *source) {
+                (Some(content), Some(source)) => content.poll_feed(cx, &mut **source),
+                _ => Ok(Feed::Modules),
+            };
+            match fed.map_err(CallEnd::Feed)? {
+                Feed::Moved => self.wait.set(self.limit),
+                Feed::Source => {
+                    self.wait.set(self.limit);
+                    break;
+                }
+                Feed::Modules => break,
+            }
+        }
+        // what it was handed may be what it waited for
+        if self.poll_exchange(cx)?.is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let passed = self.wait.poll_passed(cx);
+        passed.map(|()| Err(ModuleFailure::Deadline.into()))
+    }
+
+    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, CallEnd> {
+        let exchange = &mut self.exchange;
+        let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
+        polled.map_err(|_| ModuleFailure::Crashed.into())
     }
 }
 

@@ -9,6 +9,7 @@
 #![allow(unused_imports, reason = "each test program uses a part of it")]
 
 mod client;
+mod deciding;
 mod host_modules;
 mod message;
 mod modules;
@@ -21,6 +22,7 @@ mod running;
 mod setup;
 
 pub(crate) use client::RawClient;
+pub(crate) use deciding::deciding;
 pub(crate) use host_modules::asking;
 pub(crate) use message::{Head, Response};
 pub(crate) use modules::scripted;

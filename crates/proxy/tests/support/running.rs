@@ -132,6 +132,7 @@ impl Running {
             module_kinds: vec![
                 Arc::new(super::modules::Scripted),
                 Arc::new(super::host_modules::HostKind),
+                Arc::new(super::deciding::Deciding),
             ],
         };
         let proxy = match recorder {

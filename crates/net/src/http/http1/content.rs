@@ -47,6 +47,9 @@ impl<'c> Http1Content<'c> {
     }
 
     pub(crate) fn check_received(&self) -> Result<(), BodyError> {
+        if self.is_begun {
+            return Ok(());
+        }
         let mut reader = BodyReader::new(self.length, self.trailers);
         let mut rest = &self.unread[..];
         loop {

@@ -1,10 +1,11 @@
 //! Receives a head of the response, interim or final.
 
+use crate::exchange::download::source::{Fed, ResponseSource};
 use crate::exchange::download::{Download, HopFailure, Parties, ResponseOutcome, Step, broken};
 use crate::exchange::module_calls;
 use crate::exchange::response_outcome::silent;
 use crate::exchange::upload::progress::Sending;
-use crate::modules::module_answer::ModuleAnswer;
+use crate::modules::content_source::FedContent;
 use crate::request::answer::AnswerReason;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -40,9 +41,9 @@ impl Download<'_, '_> {
             if self.parties.from_hop.is_worth_reading(&heads) {
                 if self.parties.exchange.modules.is_some()
                     && self.former.is_none()
-                    && let Err(answer) = Box::pin(self.pass_modules()).await
+                    && let Err(outcome) = Box::pin(self.pass_modules()).await
                 {
-                    return Ok(Step::Final(ResponseOutcome::Module(Box::new(answer))));
+                    return Ok(Step::Final(outcome));
                 }
                 if let Some(step) = self.try_step().map_err(HopFailure::Broken)? {
                     return Ok(step);
@@ -76,9 +77,15 @@ impl Download<'_, '_> {
     }
 
     /// Has modules see the final head at the front of what was received, if all of it is there.
-    async fn pass_modules(&mut self) -> Result<(), ModuleAnswer> {
+    async fn pass_modules(&mut self) -> Result<(), ResponseOutcome> {
         let Parties {
-            exchange, from_hop, ..
+            exchange,
+            from_hop,
+            to_client,
+            worker,
+            sending,
+            deadline,
+            ..
         } = &mut self.parties;
         let received = from_hop.take_received();
         let mut lines = LineBuffer::new();
@@ -95,14 +102,44 @@ impl Download<'_, '_> {
         }
         self.former = Some(found.former());
         let start = (head.version, head.status, head.reason);
-        let changed = module_calls::response_received(exchange, start, head.fields).await;
-        let changed = changed?;
-        if let Some(content) = changed.content
+        // while others wait for the response, or it is to be stored, the client may disconnect
+        let is_for_client = to_client.is_some()
+            && exchange.leader.is_none()
+            && exchange.settings.abort != AbortPolicy::Finish;
+        let mut source = ResponseSource {
+            from_hop,
+            received: &received,
+            accepted: found.acceptance(),
+            is_empty: matches!(found.length, Ok(BodyLength::None) | Err(_)),
+            worker,
+            sending,
+            deadline,
+            silence: exchange.settings.config.limits.next_hop_silence,
+            client: self.disconnect.as_mut().filter(|_| is_for_client),
+            fed: Fed::default(),
+        };
+        let changed =
+            module_calls::response_received(exchange, start, head.fields, &mut source).await;
+        let fed = source.fed;
+        exchange.log.handed_on(fed.buffered_bytes);
+        exchange
+            .log
+            .relayed(fed.read_bytes, 0, 0, fed.framing_bytes);
+        if let Some(outcome) = fed.end {
+            return Err(outcome);
+        }
+        let changed = changed.map_err(|answer| ResponseOutcome::Module(Box::new(answer)))?;
+        if let Some(mut content) = changed.content
             && let Ok(length) = found.length
             && length != BodyLength::None
         {
             self.former = Some(found.former().with_content_of(length));
-            from_hop.set_filter(content);
+            let FedContent { bytes, is_last } = content.take_fed();
+            from_hop.set_filter(content, bytes, is_last);
+        }
+        if fed.is_begun {
+            self.decided = Some(received.head_alone(found.bytes(), changed.head));
+            return Ok(());
         }
         let received = match changed.head {
             Some(head) => received.with_head(found.bytes(), head),
@@ -166,7 +203,9 @@ impl Download<'_, '_> {
 
     /// Decides on the head at the front of what was received; `None` while it is not whole.
     fn try_step(&mut self) -> Result<Option<Step>, AnswerReason> {
-        let received = self.parties.from_hop.take_received();
+        let decided = self.decided.take();
+        let is_decided = decided.is_some();
+        let received = decided.unwrap_or_else(|| self.parties.from_hop.take_received());
         let mut lines = LineBuffer::new();
         let exchange = &self.parties.exchange;
         let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
@@ -178,7 +217,9 @@ impl Download<'_, '_> {
             Ok(None) => (Ok(None), None),
             Err(error) => (Err(broken(&error)), None),
         };
-        self.parties.from_hop.return_received(received, accepted);
+        if !is_decided {
+            self.parties.from_hop.return_received(received, accepted);
+        }
         step
     }
 }

@@ -8,6 +8,7 @@
 mod content;
 mod decision;
 mod head;
+mod source;
 
 use crate::cache::invalidate;
 use crate::exchange::download::content::RelayPlan;
@@ -24,7 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_net::Deadline;
-use weir_net::http::{Disconnect, FormerHead, ResponseReceiver, ResponseSender};
+use weir_net::http::{Disconnect, FormerHead, ReceivedBytes, ResponseReceiver, ResponseSender};
 use weir_policy::fetch::AbortPolicy;
 use weir_store::{Purge, StoredResponse};
 
@@ -54,6 +55,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
             .map(|client| client.disconnect(half_closed)),
         purges: Vec::new(),
         former: None,
+        decided: None,
         has_client_closed: false,
         parties,
     };
@@ -96,6 +98,8 @@ struct Download<'a, 'c> {
     purges: Vec<Purge>,
     /// The head as it was before modules changed it; `None` until they have seen it.
     former: Option<FormerHead>,
+    /// The head as modules have decided on it by the content, some of which was received.
+    decided: Option<ReceivedBytes>,
     /// The client had closed its connection when an interim response was sent.
     has_client_closed: bool,
 }

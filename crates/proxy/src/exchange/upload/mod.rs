@@ -2,6 +2,7 @@
 //! between them.
 
 pub(crate) mod progress;
+pub(crate) mod source;
 
 use crate::config::Span;
 use crate::exchange::response_outcome::HopFailure;
