@@ -11,7 +11,7 @@
 //!
 //! The document is not built: its tags are found as its bytes pass (the `lol_html` crate).
 
-use crate::options::text;
+use crate::options::{one_of, text};
 use lol_html::html_content::{ContentType, DocumentEnd, Element};
 use lol_html::{
     AsciiCompatibleEncoding, HandlerResult, HtmlRewriter, MemorySettings, Settings, element, end,
@@ -45,8 +45,8 @@ impl ModuleKind for Inject {
 
     fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
         let html = text(&mut options, "html")?;
-        let element = text(&mut options, "element")?;
-        let place = text(&mut options, "place")?;
+        let is_head = one_of(&mut options, "element", ["body", "head"])?;
+        let is_start = one_of(&mut options, "place", ["end", "start"])?;
         options.finish(&OPTIONS)?;
         let html = html.filter(|html| !html.is_empty()).ok_or_else(|| {
             LoadError::new(
@@ -60,8 +60,6 @@ impl ModuleKind for Inject {
             let hint = "put in a <script> or <link> that loads the rest";
             return Err(LoadError::new("html", what, hint));
         }
-        let is_head = one_of("element", element.as_deref(), ["body", "head"])?;
-        let is_start = one_of("place", place.as_deref(), ["end", "start"])?;
         let place = match (is_head, is_start) {
             (true, true) => Place::HeadStart,
             (true, false) => Place::HeadEnd,
@@ -70,18 +68,6 @@ impl ModuleKind for Inject {
         };
         let html = html.into();
         Ok(Arc::new(Injection { html, place }))
-    }
-}
-
-/// Whether `value` is the second of the two that there are; absent, it is the first.
-fn one_of(name: &str, value: Option<&str>, known: [&str; 2]) -> Result<bool, LoadError> {
-    match value {
-        Some(value) if !known.contains(&value) => {
-            let what = format!("there is no {name} `{value}`");
-            let hint = format!("use {} or {}", known[0], known[1]);
-            Err(LoadError::new(name, what, hint))
-        }
-        value => Ok(value == Some(known[1])),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The modules that come with Weir. They use `weir_extend` and no other crate of Weir, as a module
 //! of another author would.
 
+mod block;
 mod compress;
 mod headers;
 mod inject;
@@ -15,6 +16,7 @@ use weir_extend::ModuleKind;
 #[must_use]
 pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
     vec![
+        Arc::new(block::Block),
         Arc::new(compress::Compress),
         Arc::new(headers::Headers),
         Arc::new(inject::Inject),

@@ -76,6 +76,22 @@ pub(crate) fn flag(options: &mut Options, name: &str) -> Result<Option<bool>, Lo
     }
 }
 
+/// Whether a string is the second of the two that there are; absent, it is the first.
+pub(crate) fn one_of(
+    options: &mut Options,
+    name: &str,
+    known: [&str; 2],
+) -> Result<bool, LoadError> {
+    match text(options, name)? {
+        Some(value) if !known.contains(&value.as_str()) => {
+            let what = format!("there is no {name} `{value}`");
+            let hint = format!("use {} or {}", known[0], known[1]);
+            Err(LoadError::new(name, what, hint))
+        }
+        value => Ok(value.as_deref() == Some(known[1])),
+    }
+}
+
 fn wrong_form(name: &str, expected: &str, found: &OptionValue) -> LoadError {
     let what = format!("expected {expected}, found {}", found.form());
     LoadError::new(name, what, format!("write {expected}"))

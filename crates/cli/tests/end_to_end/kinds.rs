@@ -37,3 +37,35 @@ fn compressed_page_is_the_page_of_the_origin_for_a_client_that_undoes_it() {
         assert!(plain.text() == page);
     }
 }
+
+#[test]
+fn request_that_a_filter_list_names_is_answered_here_and_does_not_reach_the_origin() {
+    let nginx = Nginx::start("");
+    nginx.file("page.html", b"page");
+    nginx.file("banner/a.gif", b"an advertisement");
+    nginx.file("track.js", b"a tracker");
+    let list = nginx.file("list.txt", b"! ours\n/banner/*$image\n/track.js|\n");
+    let options = format!("options.lists = [{list:?}]");
+    let proxy = Weir::serve(&Config::forward().module("no-ads", "block", &options));
+    assert_eq!(
+        get(&proxy, &nginx.url("/page.html"), &[])
+            .expect(200)
+            .text(),
+        "page"
+    );
+    let image = get(&proxy, &nginx.url("/banner/a.gif"), &["Accept: image/*"]).expect(200);
+    assert_eq!(image.field("content-type"), "image/gif");
+    assert!(image.body.starts_with(b"GIF89a") && image.body.len() == 43);
+    let script = get(&proxy, &nginx.url("/track.js"), &[]).expect(200);
+    assert_eq!(
+        (
+            script.field("content-type").as_str(),
+            script.text().as_str()
+        ),
+        ("text/javascript", "")
+    );
+    let blocked = "weir_module_metric{module=\"no-ads\",metric=\"blocked\"}";
+    let metrics = proxy.metrics();
+    assert_eq!(metrics.count(blocked), 2);
+    assert_eq!(metrics.count("weir_module_responses_total"), 2);
+}
