@@ -7,6 +7,7 @@
 //! waits for it.
 
 mod ci;
+mod filters;
 mod oracles;
 mod testbed;
 mod tidy;
@@ -22,6 +23,7 @@ usage: cargo xtask <chore>
   tidy                     the rules of the house that the compiler does not know
   tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
+  filters [rust-go|coraza] build the proxy-wasm filters of the tests under target/filters, and print their paths
   BENCHMARK [options]      peers, instructions, uneven, store-bench, memory, sim-bench, bench-speed: weir beside other programs, see BENCHMARK --help
   oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
       --weir FILE          the program to ask (default: it is built)
@@ -46,6 +48,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("ci", []) => ci::run(),
         ("tidy", []) => tidy::run(),
         ("need", [_, ..]) => need::programs(rest),
+        ("filters", _) => filters::run(rest),
         (
             "peers" | "instructions" | "uneven" | "memory" | "store-bench" | "sim-bench"
             | "bench-speed" | "tables",

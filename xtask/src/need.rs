@@ -34,10 +34,20 @@ const KNOWN: &[Need] = &[
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("timeout", "coreutils"),
+    ("go", "golang-go"),
 ];
 
-/// Where Debian keeps daemons; it is not on every `PATH`.
-const MORE_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// Where daemons and Go are kept; not all of it is on every `PATH`.
+const MORE_DIRECTORIES: [&str; 4] = [
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/sbin",
+    // where the archives of go.dev are unpacked
+    "/usr/local/go/bin",
+];
+
+/// The oldest Go that builds the filters: it fetches the one that they name by itself.
+const GO_MIN: (u32, u32) = (1, 21);
 
 /// Finds a program on `PATH` or where Debian keeps daemons.
 #[must_use]
@@ -85,6 +95,67 @@ pub fn programs(names: &[impl AsRef<str>]) -> Result<(), Failure> {
     }
 }
 
+/// Makes sure that there is a Go that builds the filters.
+///
+/// # Errors
+/// There is none, and none can be installed from here.
+pub fn go() -> Result<(), Failure> {
+    programs(&["go"])?;
+    let mut go = Command::new(find("go").unwrap_or_else(|| "go".into()));
+    let text = output(go.args(["env", "GOVERSION"]))?;
+    if go_version(&text).is_some_and(|version| version >= GO_MIN) {
+        return Ok(());
+    }
+    let (major, minor) = GO_MIN;
+    Err(Failure::Outside(format!(
+        "this Go is too old: {}\nhint: install {major}.{minor} or later from https://go.dev/dl",
+        text.trim()
+    )))
+}
+
+/// Major and minor of `go1.26.8`.
+fn go_version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.trim().strip_prefix("go")?.split('.');
+    let digits = |part: &str| {
+        part.chars()
+            .take_while(char::is_ascii_digit)
+            .collect::<String>()
+    };
+    let mut number = || digits(parts.next()?).parse().ok();
+    Some((number()?, number()?))
+}
+
+/// Makes sure that Rust can build for this target.
+///
+/// # Errors
+/// It cannot, and `rustup` cannot be run or does not add it.
+pub fn target(name: &str) -> Result<(), Failure> {
+    let mut rustc = Command::new("rustc");
+    let place = output(rustc.args(["--print", "target-libdir", "--target", name]))?;
+    if PathBuf::from(place.trim()).is_dir() {
+        return Ok(());
+    }
+    if find("rustup").is_none() && home_rustup().is_none() {
+        return Err(Failure::Outside(format!(
+            "Rust cannot build for {name}, and there is no `rustup` to add that\n\
+             hint: install the standard library for {name}"
+        )));
+    }
+    let rustup = find("rustup").or_else(home_rustup);
+    let mut rustup = Command::new(rustup.unwrap_or_else(|| "rustup".into()));
+    rustup
+        .args(["target", "add", name])
+        .stderr(Stdio::inherit());
+    output(&mut rustup).map(drop)
+}
+
+/// `rustup` where its installer puts it.
+fn home_rustup() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME")?;
+    let rustup = PathBuf::from(home).join(".cargo/bin/rustup");
+    rustup.is_file().then_some(rustup)
+}
+
 /// The package of a program.
 ///
 /// # Errors
@@ -130,6 +201,17 @@ mod tests {
             ("no-such-program-c", "a-package"),
         ];
         assert_eq!(packages_missing(&needs), ["a-package", "b-package"]);
+    }
+
+    #[test]
+    fn version_of_go_has_two_numbers() {
+        for (text, expected) in [
+            ("go1.26.8\n", Some((1, 26))),
+            ("go1.25rc1", Some((1, 25))),
+            ("devel", None),
+        ] {
+            assert_eq!(go_version(text), expected, "{text}");
+        }
     }
 
     #[test]

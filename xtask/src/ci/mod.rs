@@ -9,7 +9,7 @@ mod environment;
 mod ignored;
 mod outcome;
 
-use crate::tidy;
+use crate::{filters, tidy};
 use outcome::TestCount;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -122,6 +122,9 @@ fn prerequisites() -> Remark {
         ));
     }
     need::programs(&PROGRAMS)?;
+    // filters of the tests
+    need::go()?;
+    need::target(filters::TARGET)?;
     let missing = ["fmt", "clippy"].into_iter().any(|part| !has_cargo(part));
     if missing {
         let mut rustup = Command::new("rustup");
@@ -142,19 +145,25 @@ fn fmt() -> Remark {
         "cargo fmt",
         environment::cargo().args(["fmt", "--all", "--check"]),
     )?;
-    // the fuzz targets are a workspace of their own
+    // the fuzz targets and the filters are workspaces of their own
     let mut fuzz = environment::cargo();
     fuzz.args(["fmt", "--check", "--manifest-path"]);
-    finish("cargo fmt of the fuzz targets", fuzz.arg(fuzz_manifest()?))
+    finish("cargo fmt of the fuzz targets", fuzz.arg(fuzz_manifest()?))?;
+    let mut rust = environment::cargo();
+    rust.args(["fmt", "--all", "--check", "--manifest-path"]);
+    rust.arg(filters::sources().join("rust/Cargo.toml"));
+    finish("cargo fmt of the filters", &mut rust)
 }
 
 fn house_rules() -> Remark {
     tidy::run().map(|()| String::new())
 }
 
+/// With the program's feature that is off by default; the tests run without it.
 fn clippy() -> Remark {
     let mut command = environment::cargo();
     command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
+    command.args(["--features", "weir-cli/wasm"]);
     finish("cargo clippy", command.args(["--", "-D", "warnings"]))
 }
 

@@ -38,6 +38,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         &features::read(&[])?,
         &features::read(&["--package", "weir-cli"])?,
     ));
+    complaints.extend(features::check(
+        &features::read(&["--workspace", "--features", "weir-cli/wasm"])?,
+        &features::read(&["--package", "weir-cli", "--features", "wasm"])?,
+    ));
     complaints.extend(licences::check(tree.text("deny.toml"), &metadata));
     complaints.extend(links::check(&tree, |path| directory.join(path).exists()));
     let circles = circles::largest(&rust_text::sources(tree.files()));

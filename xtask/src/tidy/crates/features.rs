@@ -1,5 +1,5 @@
 //! The program alone is built with the same features of its dependencies as the default members of
-//! the workspace, which `cargo build` builds.
+//! the workspace, which `cargo build` builds; with filters in WebAssembly, as all members.
 //!
 //! Cargo unites the features of the chosen packages. If one member enables more features of a
 //! dependency than the program does, then `make run` after `cargo build --release` compiles that
