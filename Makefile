@@ -3,6 +3,7 @@
 
 CARGO ?= cargo
 CARGO_TARGET_DIR ?= target
+FEATURES ?=
 FUZZ_SECONDS ?= 60
 ROUNDS ?= 200
 SEED ?= $(shell date +%s)
@@ -10,12 +11,13 @@ SEEDS ?= 5000
 SEQUENCES ?= 2000000
 REQUESTS ?= 1000000
 
-.PHONY: run release test test-browser torture parity two-users isolation fuzz peers
+.PHONY: run release test test-browser test-coraza torture parity two-users isolation fuzz peers
 
 RELEASE = $(CARGO_TARGET_DIR)/release
 OBJCOPY ?= objcopy
 
-# a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`
+# a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`, filters in WebAssembly by `make
+# run FEATURES=wasm`, which takes minutes more to build
 run: release
 	exec $(RELEASE)/weir serve $(ARGS)
 
@@ -24,7 +26,7 @@ run: release
 # compiled again; the file that is run is a new one each time, as one that is running cannot be
 # written to
 release:
-	$(CARGO) build --release --locked -p weir-cli
+	$(CARGO) build --release --locked -p weir-cli --features "$(FEATURES)"
 	$(OBJCOPY) --only-keep-debug $(RELEASE)/weir $(RELEASE)/weir.debug
 	cd $(RELEASE) && $(OBJCOPY) --strip-all --add-gnu-debuglink=weir.debug weir weir.stripped
 	mv -f $(RELEASE)/weir.stripped $(RELEASE)/weir
@@ -37,6 +39,10 @@ test:
 test-browser:
 	$(CARGO) xtask need chromium nginx
 	$(CARGO) test --locked -p weir-cli --test browser
+
+# the Coraza WAF, fetched as a Go module and built, before an origin: it stops its test attacks
+test-coraza:
+	$(CARGO) test --locked -p weir-filters --test coraza
 
 # kill -9 again and again, damage and faults: ROUNDS times, from SEED
 torture:

@@ -32,7 +32,7 @@ pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failur
 /// Refuses what no machine could run, modules that cannot be loaded among it.
 fn validate(config: &Config) -> Result<(), Invalid> {
     config.validate()?;
-    check_modules(config, &weir_modules::kinds())
+    check_modules(config, &crate::serve::kinds::kinds())
 }
 
 fn load_checked(

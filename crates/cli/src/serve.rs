@@ -1,6 +1,7 @@
 //! `weir serve`: start, say where, wait.
 
 pub(crate) mod flags;
+pub(crate) mod kinds;
 mod record;
 
 pub(crate) use record::RecordFlags;
@@ -142,7 +143,7 @@ fn run_until_signalled(
         say: Arc::new(|line| tell(&format!("note: {line}"))),
         give_back_memory: allocator::give_back,
         hooks: Hooks::default(),
-        module_kinds: weir_modules::kinds(),
+        module_kinds: kinds::kinds(),
     };
     let (recorder, recorded) = recording.map(|it| (it.recorder, it.said)).unzip();
     let proxy = match recorder {

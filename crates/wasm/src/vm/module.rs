@@ -140,6 +140,12 @@ impl Module {
         })
     }
 
+    /// Whether the module exports a function of this name, such as `proxy_on_request_body`.
+    #[must_use]
+    pub fn has_callback(&self, name: &str) -> bool {
+        matches!(self.compiled.get_export(name), Some(ExternType::Func(_)))
+    }
+
     /// The version of the ABI that the module is written for.
     #[must_use]
     pub fn abi_version(&self) -> AbiVersion {

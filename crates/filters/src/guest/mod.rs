@@ -1,0 +1,306 @@
+//! What a filter sees of the proxy: the messages of its streams, and the host's side of its calls.
+
+pub(crate) mod functions;
+pub(crate) mod properties;
+
+use crate::effects::{Effects, FunctionCall};
+use crate::setup::Setup;
+use properties::Facts;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Waker;
+use weir_wasm::{ContextId, Host, HttpCall, HttpMap, LocalResponse, LogLevel, Pairs, Side, Status};
+
+/// Properties that a filter sets for one stream.
+const OWN_PROPERTIES_MAX: usize = 32;
+
+/// Their paths and values, bytes.
+const OWN_PROPERTIES_BYTES_MAX: usize = 16 * 1024;
+
+/// Names of functions of the host begin so.
+const FUNCTION_PREFIX: &str = "weir_object_";
+
+/// Calls of functions of the host without a completion.
+const FUNCTION_CALLS_MAX: usize = 64;
+
+/// The proxy's side of one instance.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) streams: BTreeMap<ContextId, StreamData>,
+    pub(crate) effects: Effects,
+    /// Streams that have HTTP calls under way, by the number of the call.
+    callers: BTreeMap<u32, ContextId>,
+    last_function: u32,
+    /// Functions without a completion.
+    pub(crate) functions_under_way: usize,
+    /// Streams that the filter has yet to finish by itself.
+    pub(crate) pending: usize,
+}
+
+/// What the instance has of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct StreamData {
+    pub(crate) facts: Facts,
+    pub(crate) request: MessageData,
+    pub(crate) response: MessageData,
+    /// The response that the filter gave.
+    pub(crate) answer: Option<LocalResponse>,
+    /// The filter has reset the stream.
+    pub(crate) is_closed: bool,
+    /// A change of the filter cannot be carried out: the stream fails.
+    pub(crate) is_broken: bool,
+    /// Its request is over.
+    is_pending: bool,
+    /// HTTP calls under way.
+    pub(crate) calls: usize,
+    /// What the filter has set by itself.
+    own_properties: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// One of the two messages of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct MessageData {
+    /// Its fields, once they are there.
+    pub(crate) fields: Option<Pairs>,
+    /// They can be changed.
+    pub(crate) is_open: bool,
+    /// Its content that is in reach of the filter.
+    pub(crate) body: Option<Vec<u8>>,
+    /// The content must stay as it is.
+    pub(crate) keeps_body: bool,
+    /// The filter has continued it since it paused.
+    pub(crate) is_continued: bool,
+    /// Who waits for it to be continued.
+    pub(crate) waker: Option<Waker>,
+}
+
+impl StreamData {
+    /// Of a request of which this is known.
+    pub(crate) fn new(facts: Facts) -> Self {
+        Self {
+            facts,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn message(&mut self, side: Side) -> &mut MessageData {
+        match side {
+            Side::Request => &mut self.request,
+            Side::Response => &mut self.response,
+        }
+    }
+
+    /// Whether a paused message need not wait any longer.
+    pub(crate) fn is_decided(&mut self, side: Side) -> bool {
+        self.answer.is_some() || self.is_closed || self.is_broken || self.message(side).is_continued
+    }
+
+    fn wake(&mut self, effects: &mut Effects) {
+        let wakers = [self.request.waker.take(), self.response.waker.take()];
+        effects.wakers.extend(wakers.into_iter().flatten());
+    }
+}
+
+impl Guest {
+    pub(crate) fn new(setup: Arc<Setup>) -> Self {
+        Self {
+            setup,
+            streams: BTreeMap::new(),
+            effects: Effects::default(),
+            callers: BTreeMap::new(),
+            last_function: 0,
+            functions_under_way: 0,
+            pending: 0,
+        }
+    }
+
+    /// An HTTP call is over: its stream may decide anew whether it waits.
+    pub(crate) fn end_call(&mut self, call: u32) {
+        let caller = self.callers.remove(&call);
+        if let Some(stream) = caller.and_then(|id| self.streams.get_mut(&id)) {
+            stream.calls = stream.calls.saturating_sub(1);
+            stream.wake(&mut self.effects);
+        }
+    }
+
+    /// The request of a stream is over, and the filter has yet to finish it.
+    pub(crate) fn set_pending(&mut self, context: ContextId) {
+        if let Some(stream) = self.streams.get_mut(&context) {
+            // what it still has is the filter's alone
+            *stream = StreamData {
+                is_pending: true,
+                ..StreamData::default()
+            };
+            self.pending += 1;
+        }
+    }
+
+    /// The instance has ended: all who wait must see that.
+    pub(crate) fn wake_all(&mut self) {
+        for stream in self.streams.values_mut() {
+            stream.wake(&mut self.effects);
+        }
+    }
+
+    fn fields(&mut self, context: ContextId, map: HttpMap) -> Option<&mut MessageData> {
+        let stream = self.streams.get_mut(&context)?;
+        match map {
+            HttpMap::RequestHeaders => Some(&mut stream.request),
+            HttpMap::ResponseHeaders => Some(&mut stream.response),
+            // trailer sections are not forwarded
+            HttpMap::RequestTrailers | HttpMap::ResponseTrailers => None,
+        }
+    }
+}
+
+impl Host for Guest {
+    fn map(&mut self, context: ContextId, map: HttpMap) -> Option<&Pairs> {
+        self.fields(context, map)?.fields.as_ref()
+    }
+
+    fn map_mut(&mut self, context: ContextId, map: HttpMap) -> Option<&mut Pairs> {
+        let message = self.fields(context, map)?;
+        if message.is_open {
+            message.fields.as_mut()
+        } else {
+            None
+        }
+    }
+
+    fn body(&mut self, context: ContextId, side: Side) -> Option<&[u8]> {
+        let stream = self.streams.get_mut(&context)?;
+        stream.message(side).body.as_deref()
+    }
+
+    /// The Rust SDK ends a filter that receives a failure here. What a client can cause is
+    /// therefore a failure of the stream, or of the change alone.
+    fn replace_body(
+        &mut self,
+        context: ContextId,
+        side: Side,
+        range: Range<usize>,
+        content: &[u8],
+    ) -> Result<(), Status> {
+        let limit = self.setup.body_bytes_max.max(content.len());
+        let stream = self.streams.get_mut(&context).ok_or(Status::BadArgument)?;
+        let message = stream.message(side);
+        if message.keeps_body {
+            self.setup.counts.note_kept_content();
+            return Ok(());
+        }
+        let body = message.body.as_mut().ok_or(Status::BadArgument)?;
+        if body.len() - range.len() + content.len() > limit {
+            stream.is_broken = true;
+            return Ok(());
+        }
+        body.splice(range, content.iter().copied());
+        Ok(())
+    }
+
+    fn send_local_response(
+        &mut self,
+        context: ContextId,
+        response: LocalResponse,
+    ) -> Result<(), Status> {
+        let stream = self.streams.get_mut(&context).ok_or(Status::BadArgument)?;
+        stream.answer = Some(response);
+        stream.wake(&mut self.effects);
+        Ok(())
+    }
+
+    fn continue_stream(&mut self, context: ContextId, side: Side) {
+        if let Some(stream) = self.streams.get_mut(&context) {
+            stream.message(side).is_continued = true;
+            stream.wake(&mut self.effects);
+        }
+    }
+
+    fn close_stream(&mut self, context: ContextId, _: Side) -> Result<(), Status> {
+        let stream = self.streams.get_mut(&context).ok_or(Status::BadArgument)?;
+        stream.is_closed = true;
+        stream.wake(&mut self.effects);
+        Ok(())
+    }
+
+    fn log(&mut self, _: Option<ContextId>, level: LogLevel, line: &[u8]) {
+        let level = match level {
+            LogLevel::Trace | LogLevel::Debug => weir_extend::LogLevel::Debug,
+            LogLevel::Info => weir_extend::LogLevel::Info,
+            LogLevel::Warn => weir_extend::LogLevel::Warning,
+            LogLevel::Error | LogLevel::Critical => weir_extend::LogLevel::Error,
+        };
+        self.effects.log(level, line, &self.setup.counts);
+    }
+
+    fn http_call(&mut self, context: ContextId, call: HttpCall) -> Result<(), Status> {
+        if !self.setup.upstreams.contains_key(&call.upstream) {
+            return Err(Status::BadArgument);
+        }
+        if let Some(stream) = self.streams.get_mut(&context) {
+            stream.calls += 1;
+            self.callers.insert(call.id.number(), context);
+        }
+        self.effects.calls.push((context, call));
+        Ok(())
+    }
+
+    fn property(&mut self, context: ContextId, path: &[u8]) -> Option<Vec<u8>> {
+        let stream = self.streams.get(&context)?;
+        let own = stream.own_properties.get(path).cloned();
+        own.or_else(|| properties::value(path, stream))
+    }
+
+    fn set_property(
+        &mut self,
+        context: ContextId,
+        path: &[u8],
+        value: &[u8],
+    ) -> Result<(), Status> {
+        let stream = self.streams.get_mut(&context).ok_or(Status::NotFound)?;
+        if properties::is_own(path) {
+            return Err(Status::NotFound);
+        }
+        let own = &mut stream.own_properties;
+        let others = own.iter().filter(|(known, _)| *known != path);
+        let (count, bytes) = others.fold((1, path.len() + value.len()), |(count, bytes), it| {
+            (count + 1, bytes + it.0.len() + it.1.len())
+        });
+        if count > OWN_PROPERTIES_MAX || bytes > OWN_PROPERTIES_BYTES_MAX {
+            return Err(Status::InternalFailure);
+        }
+        own.insert(path.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    /// The result is the number of the call, which `proxy_on_foreign_function` has when the call is
+    /// complete.
+    fn call_foreign_function(
+        &mut self,
+        _: ContextId,
+        name: &[u8],
+        arguments: &[u8],
+    ) -> Result<Vec<u8>, Status> {
+        let name = str::from_utf8(name).map_err(|_| Status::NotFound)?;
+        if !name.starts_with(FUNCTION_PREFIX) || !functions::is_known(name) {
+            return Err(Status::NotFound);
+        }
+        if self.functions_under_way >= FUNCTION_CALLS_MAX {
+            return Err(Status::InternalFailure);
+        }
+        self.functions_under_way += 1;
+        self.last_function = self.last_function.wrapping_add(1);
+        self.effects.functions.push(FunctionCall {
+            token: self.last_function,
+            name: name.to_owned(),
+            arguments: arguments.to_vec(),
+        });
+        Ok(self.last_function.to_le_bytes().to_vec())
+    }
+
+    fn finished(&mut self, context: ContextId) {
+        let stream = self.streams.remove(&context);
+        self.pending -= usize::from(stream.is_some_and(|stream| stream.is_pending));
+    }
+}

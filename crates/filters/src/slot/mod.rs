@@ -1,0 +1,296 @@
+//! The instance of one worker: when there is one, how it is called, and when the next one starts.
+
+mod calls;
+mod objects;
+
+use crate::clock::Ticking;
+use crate::effects::Effects;
+use crate::guest::Guest;
+use crate::plugin::{Plugin, Started};
+use crate::setup::Setup;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+use std::time::Instant;
+use weir_extend::Host;
+use weir_wasm::{CallError, Instance, Restart};
+
+/// The instance of one worker.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    setup: Arc<Setup>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    restart: Restart,
+    /// The number of the instance: streams of a former one have failed.
+    generation: u64,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// None was started yet.
+    Absent,
+    /// A thread starts one; these wait for it.
+    Starting(Vec<Waker>),
+    /// It can be called.
+    Running(Box<Running>),
+    /// The last one has ended, and the next one starts then at the earliest.
+    Pausing(Instant),
+}
+
+#[derive(Debug)]
+struct Running {
+    instance: Instance<Guest>,
+    /// While it exists, the clock ticks.
+    _ticking: Ticking,
+    begun: Instant,
+    /// A task calls it at its period.
+    is_ticked: bool,
+}
+
+/// Whether there is an instance to be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// The one of this generation.
+    Ready(u64),
+    /// It is being started.
+    Starting,
+    /// The last one has ended, or did not start.
+    Failed,
+}
+
+/// There is no instance of that generation any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It ended in this call.
+    Now,
+    /// It had ended before, or the call is not possible.
+    Before,
+}
+
+/// What is to be done once the lock is free.
+struct Rest {
+    effects: Effects,
+    /// A task is to tick the instance.
+    ticks: bool,
+    ended: Option<Box<Running>>,
+}
+
+impl Slot {
+    pub(crate) fn new(setup: &Arc<Setup>) -> Arc<Self> {
+        Arc::new(Self {
+            setup: Arc::clone(setup),
+            state: Mutex::new(State {
+                phase: Phase::Absent,
+                restart: Restart::new(),
+                generation: 0,
+            }),
+        })
+    }
+
+    /// What filters of this slot share.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // no panic leaves it half changed
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has an instance started if there is none, and it is time. `waker` is woken when the start is
+    /// over.
+    pub(crate) fn ensure(
+        self: &Arc<Self>,
+        plugin: &Arc<Plugin>,
+        host: &Rc<dyn Host>,
+        waker: Option<&Waker>,
+    ) -> Readiness {
+        let mut state = self.state();
+        let is_due = match &state.phase {
+            Phase::Running(_) => return Readiness::Ready(state.generation),
+            Phase::Starting(_) => false,
+            Phase::Absent => true,
+            Phase::Pausing(until) if Instant::now() < *until => return Readiness::Failed,
+            Phase::Pausing(_) => true,
+        };
+        if is_due {
+            if let Some(started) = plugin.take_spare() {
+                state.run(started);
+                let generation = state.generation;
+                drop(state);
+                // what it asked for when it started is done now
+                let _ = self.call(host, generation, |_| Ok(()));
+                return Readiness::Ready(generation);
+            }
+            state.phase = Phase::Starting(Vec::new());
+            if !self.start(plugin) {
+                state.fail(&self.setup, "there is no thread to start it");
+                return Readiness::Failed;
+            }
+        }
+        if let Phase::Starting(wakers) = &mut state.phase
+            && let Some(waker) = waker
+            && !wakers.iter().any(|known| known.will_wake(waker))
+        {
+            wakers.push(waker.clone());
+        }
+        Readiness::Starting
+    }
+
+    /// Starts an instance on a thread of its own. Whether there is one.
+    fn start(self: &Arc<Self>, plugin: &Arc<Plugin>) -> bool {
+        let (slot, plugin) = (Arc::clone(self), Arc::clone(plugin));
+        let thread = std::thread::Builder::new().name("wasm-start".into());
+        let spawned = thread.spawn(move || {
+            let started = plugin.start();
+            drop(plugin);
+            let mut state = slot.state();
+            let former = std::mem::replace(&mut state.phase, Phase::Absent);
+            match started {
+                Ok(started) => state.run(started),
+                Err(error) => state.fail(&slot.setup, &error.to_string()),
+            }
+            drop(state);
+            if let Phase::Starting(wakers) = former {
+                wakers.into_iter().for_each(Waker::wake);
+            }
+        });
+        spawned.is_ok()
+    }
+
+    /// Calls the instance of this generation, and does what it asked for.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it ended in the call.
+    pub(crate) fn call<R>(
+        self: &Arc<Self>,
+        host: &Rc<dyn Host>,
+        generation: u64,
+        call: impl FnOnce(&mut Instance<Guest>) -> Result<R, CallError>,
+    ) -> Result<R, Ended> {
+        let mut state = self.state();
+        if state.generation != generation {
+            return Err(Ended::Before);
+        }
+        let Phase::Running(running) = &mut state.phase else {
+            return Err(Ended::Before);
+        };
+        let result = call(&mut running.instance);
+        let rest = self.rest(&mut state);
+        drop(state);
+        self.finish(rest, host, generation);
+        result.map_err(|error| match error {
+            CallError::Failed(_) => Ended::Now,
+            _ => Ended::Before,
+        })
+    }
+
+    /// What a call has left to do.
+    fn rest(&self, state: &mut State) -> Rest {
+        let Phase::Running(running) = &mut state.phase else {
+            return Rest {
+                effects: Effects::default(),
+                ticks: false,
+                ended: None,
+            };
+        };
+        let mut ended = None;
+        if let Some(reason) = running.instance.ended().map(ToString::to_string) {
+            running.instance.host_mut().wake_all();
+            let mut effects = std::mem::take(&mut running.instance.host_mut().effects);
+            let pause = state.restart.pause_after(running.begun.elapsed());
+            self.setup.counts.note_end(&reason);
+            let former =
+                std::mem::replace(&mut state.phase, Phase::Pausing(Instant::now() + pause));
+            if let Phase::Running(running) = former {
+                ended = Some(running);
+            }
+            let line = format!("the instance ended: {reason}");
+            effects.lines.push((weir_extend::LogLevel::Error, line));
+            return Rest {
+                effects,
+                ticks: false,
+                ended,
+            };
+        }
+        let ticks = running.instance.tick_period().is_some() && !running.is_ticked;
+        running.is_ticked |= ticks;
+        let host = running.instance.host_mut();
+        let effects = match host.effects.is_empty() {
+            true => Effects::default(),
+            false => std::mem::take(&mut host.effects),
+        };
+        Rest {
+            effects,
+            ticks,
+            ended,
+        }
+    }
+
+    fn finish(self: &Arc<Self>, rest: Rest, host: &Rc<dyn Host>, generation: u64) {
+        drop(rest.ended);
+        if rest.ticks {
+            calls::tick(self, host, generation);
+        }
+        if rest.effects.is_empty() {
+            return;
+        }
+        let Effects {
+            lines,
+            calls,
+            functions,
+            wakers,
+        } = rest.effects;
+        for (level, line) in lines {
+            host.log(level, &line);
+        }
+        for (_, call) in calls {
+            calls::start(self, host, generation, call);
+        }
+        for function in functions {
+            objects::start(self, host, generation, function);
+        }
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The task that ticks the instance ends, if that has no period any more. Whether it does.
+    pub(crate) fn stop_ticks(&self, generation: u64) -> Option<std::time::Duration> {
+        let mut state = self.state();
+        if state.generation != generation {
+            return None;
+        }
+        let Phase::Running(running) = &mut state.phase else {
+            return None;
+        };
+        let period = running.instance.tick_period();
+        running.is_ticked = period.is_some();
+        period
+    }
+}
+
+impl State {
+    fn run(&mut self, started: Started) {
+        self.generation += 1;
+        self.phase = Phase::Running(Box::new(Running {
+            instance: started.instance,
+            _ticking: started.ticking,
+            begun: Instant::now(),
+            is_ticked: false,
+        }));
+    }
+
+    fn fail(&mut self, setup: &Setup, reason: &str) {
+        setup.counts.note_end(reason);
+        let pause = self.restart.pause_after(std::time::Duration::ZERO);
+        self.phase = Phase::Pausing(Instant::now() + pause);
+    }
+}
+
+/// A slot that a task refers to: it ends with its module.
+pub(crate) type WeakSlot = Weak<Slot>;

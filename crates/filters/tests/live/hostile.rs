@@ -1,0 +1,274 @@
+//! Filters that fail, or that take more than they may, while others are served.
+
+use crate::bed::{Bed, get, post, text as text_option, wait_for};
+use crate::http::{Origin, response};
+use crate::text::{TextFilter, callback, data, heads_only, only};
+use std::time::Instant;
+use weir_proxy::config::{FailurePolicy, Module as ModuleTable, ModuleOption};
+
+/// A filter for paths below `/f`; other requests do not pass it.
+fn apart(mut table: ModuleTable) -> ModuleTable {
+    table.path = "/f".parse().expect("a path");
+    table
+}
+
+/// Others are served while a request is refused.
+#[track_caller]
+fn check_others_served(bed: &Bed) {
+    assert_eq!(bed.get("/other").status(), 200);
+}
+
+#[test]
+fn trap_in_each_callback_fails_its_request_and_no_other() {
+    for name in [
+        "proxy_on_request_headers",
+        "proxy_on_request_body",
+        "proxy_on_response_headers",
+        "proxy_on_response_body",
+    ] {
+        let file = TextFilter::new(&callback(name, "unreachable"));
+        let bed = Bed::new(vec![apart(file.table(&[]))]);
+        let response = bed.ask(&post("/f", "", "content"));
+        assert!(
+            response.status() == 502 || !response.is_whole,
+            "{name}: {}",
+            response.head
+        );
+        check_others_served(&bed);
+        let notes = bed.report().notes.join("\n");
+        assert!(notes.contains("unreachable"), "{name}: {notes}");
+    }
+}
+
+#[test]
+fn trap_at_the_end_of_a_stream_fails_later_requests_only() {
+    for (name, result) in [
+        ("proxy_on_done", "(result i32)"),
+        ("proxy_on_log", ""),
+        ("proxy_on_delete", ""),
+    ] {
+        let body = format!("(func (export \"{name}\") (param i32) {result} unreachable)");
+        let file = TextFilter::new(&body);
+        let bed = Bed::new(vec![apart(file.table(&heads_only()))]);
+        assert_eq!(bed.get("/f").status(), 200, "{name}");
+        wait_for(
+            || bed.report().notes.join("\n").contains("unreachable"),
+            name,
+        );
+        check_others_served(&bed);
+    }
+}
+
+#[test]
+fn endless_loop_ends_at_the_deadline_and_others_are_served_meanwhile() {
+    let file = TextFilter::new(&callback(
+        "proxy_on_request_headers",
+        "(loop $l (br $l)) (i32.const 0)",
+    ));
+    let mut table = apart(file.table(&heads_only()));
+    table.deadline = "10ms".parse().expect("a span");
+    let bed = Bed::new(vec![table]);
+    let begun = Instant::now();
+    assert_eq!(bed.get("/f").status(), 502);
+    assert!(begun.elapsed().as_millis() >= 10);
+    for _ in 0..20 {
+        check_others_served(&bed);
+    }
+    // until the next instance starts, nothing is called
+    assert_eq!(bed.get("/f").status(), 502);
+    let notes = bed.report().notes.join("\n");
+    assert!(notes.contains("deadline"), "{notes}");
+}
+
+#[test]
+fn next_instance_starts_after_a_pause_and_serves() {
+    // traps at the path that has 10 characters
+    let file = TextFilter::new(
+        &callback(
+            "proxy_on_request_headers",
+            "(if (i32.eqz (call $proxy_get_header_map_value (i32.const 0) (i32.const 100)
+            (i32.const 5) (i32.const 0) (i32.const 4))) (then
+            (if (i32.eq (i32.load (i32.const 4)) (i32.const 10)) (then unreachable))))
+         (i32.const 0)",
+        )
+        .replacen("(func", &format!("{}(func", data(100, ":path")), 1),
+    );
+    let mut table = apart(file.table(&heads_only()));
+    table.on_failure = FailurePolicy::Refuse;
+    let bed = Bed::new(vec![table]);
+    assert_eq!(bed.get("/f").status(), 200);
+    assert_eq!(bed.get("/f/3456789").status(), 502);
+    assert_eq!(bed.get("/f").status(), 502);
+    wait_for(|| bed.get("/f").status() == 200, "the next instance");
+}
+
+#[test]
+fn request_of_a_failed_filter_passes_if_the_operator_says_so() {
+    let file = TextFilter::new(&callback("proxy_on_request_headers", "unreachable"));
+    let mut table = file.table(&heads_only());
+    table.on_failure = FailurePolicy::Pass;
+    let bed = Bed::new(vec![table]);
+    assert_eq!(bed.get("/").status(), 200);
+    assert_eq!(bed.get("/").status(), 200);
+}
+
+#[test]
+fn endless_memory_is_refused_beyond_its_limit() {
+    let file = TextFilter::new(&callback(
+        "proxy_on_request_headers",
+        "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))
+         unreachable",
+    ));
+    let options = [heads_only(), vec![("memory", text_option("8MiB"))]].concat();
+    let bed = Bed::new(vec![apart(file.table(&options))]);
+    assert_eq!(bed.get("/f").status(), 502);
+    check_others_served(&bed);
+    let notes = bed.report().notes.join("\n");
+    assert!(notes.contains("at most 8388608"), "{notes}");
+}
+
+#[test]
+fn pointers_outside_of_the_memory_change_nothing() {
+    let file = TextFilter::new(&callback(
+        "proxy_on_response_headers",
+        "(if (i32.ne (call $proxy_add_header_map_value (i32.const 2) (i32.const -1)
+            (i32.const 5) (i32.const 65535) (i32.const 100))  (i32.const 6)) (then unreachable))
+         (if (i32.ne (call $proxy_set_header_map_pairs (i32.const 2) (i32.const 65000)
+            (i32.const -1)) (i32.const 6)) (then unreachable))
+         (i32.const 0)",
+    ));
+    let bed = Bed::new(vec![file.table(&heads_only())]);
+    let response = bed.get("/");
+    assert_eq!(
+        (response.status(), response.text()),
+        (200, "content".into())
+    );
+}
+
+#[test]
+fn million_fields_end_at_the_limit_of_a_map() {
+    let file = TextFilter::new(&format!(
+        "{}{}",
+        data(100, "x-a"),
+        callback(
+            "proxy_on_response_headers",
+            "(local $count i32)
+             (loop $more
+                (drop (call $proxy_add_header_map_value (i32.const 2) (i32.const 100)
+                    (i32.const 3) (i32.const 100) (i32.const 3)))
+                (local.set $count (i32.add (local.get $count) (i32.const 1)))
+                (br_if $more (i32.lt_u (local.get $count) (i32.const 1000000))))
+             (i32.const 0)"
+        )
+    ));
+    let bed = Bed::new(vec![apart(file.table(&heads_only()))]);
+    // either the head is too large for a module, or it has as many fields as a map may have
+    let status = bed.get("/f").status();
+    assert!(status == 502 || status == 200, "{status}");
+    check_others_served(&bed);
+}
+
+#[test]
+fn continue_without_a_pause_and_twice_does_nothing() {
+    let twice = "(drop (call $proxy_continue_stream (i32.const 0)))
+        (drop (call $proxy_continue_stream (i32.const 0)))
+        (drop (call $proxy_continue_stream (i32.const 1)))
+        (drop (call $proxy_continue_stream (i32.const 9)))
+        (i32.const 1)";
+    let file = TextFilter::new(&callback("proxy_on_request_headers", twice));
+    let bed = Bed::new(vec![file.table(&heads_only())]);
+    assert_eq!(bed.get("/").status(), 200);
+}
+
+#[test]
+fn paused_request_ends_after_its_wait() {
+    let file = TextFilter::new(&callback("proxy_on_request_headers", "(i32.const 1)"));
+    let mut table = apart(file.table(&heads_only()));
+    table.wait = "50ms".parse().expect("a span");
+    let bed = Bed::new(vec![table]);
+    assert_eq!(bed.get("/f").status(), 502);
+    check_others_served(&bed);
+}
+
+#[test]
+fn ticks_of_a_millisecond_are_made_longer_and_others_are_served() {
+    let file = TextFilter::new(&format!(
+        "{}(func (export \"proxy_on_configure\") (param i32 i32) (result i32)
+            (drop (call $proxy_define_metric (i32.const 0) (i32.const 100) (i32.const 5)
+                (i32.const 200)))
+            (drop (call $proxy_set_tick_period_milliseconds (i32.const 1)))
+            (i32.const 1))
+         (func (export \"proxy_on_tick\") (param i32)
+            (drop (call $proxy_increment_metric (i32.load (i32.const 200)) (i64.const 1))))",
+        data(100, "ticks")
+    ));
+    let bed = Bed::new(vec![apart(file.table(&heads_only()))]);
+    assert_eq!(bed.get("/f").status(), 200);
+    let begun = Instant::now();
+    let before = bed.metric("ticks");
+    bed.wait_for_metric("ticks", before + 5);
+    assert!(begun.elapsed().as_millis() >= 40, "a tick takes 10 ms");
+    check_others_served(&bed);
+}
+
+#[test]
+fn content_beyond_what_may_be_held_is_refused_and_ends_no_instance() {
+    let pausing = callback("proxy_on_request_body", "(i32.const 1)");
+    let file = TextFilter::new(&pausing);
+    let table = apart(file.table(&[("bodies", only("request"))]));
+    let bed = Bed::new(vec![table]);
+    let content = "x".repeat(300 * 1024);
+    assert_eq!(bed.ask(&post("/f", "", &content)).status(), 413);
+    assert!(!bed.report().notes.join("\n").contains("ended"));
+    let pausing = callback("proxy_on_response_body", "(i32.const 1)");
+    let file = TextFilter::new(&pausing);
+    let origin = Origin::new(move |_| response("", &content));
+    let bed = Bed::before(origin, vec![apart(file.table(&[]))]);
+    let cut = bed.get("/f");
+    assert!(cut.status() == 502 || !cut.is_whole, "{}", cut.head);
+    assert!(!bed.report().notes.join("\n").contains("ended"));
+}
+
+#[test]
+fn filter_that_never_finishes_its_streams_serves_on() {
+    let file =
+        TextFilter::new("(func (export \"proxy_on_done\") (param i32) (result i32) (i32.const 0))");
+    let bed = Bed::new(vec![file.table(&heads_only())]);
+    let mut client = bed.client();
+    for _ in 0..300 {
+        assert_eq!(client.ask(get("/", "")).status(), 200);
+    }
+}
+
+#[test]
+fn lines_of_the_log_have_a_limit_a_call() {
+    let file = TextFilter::new(&format!(
+        "{}{}",
+        data(100, "line"),
+        callback(
+            "proxy_on_request_headers",
+            "(local $count i32)
+             (loop $more
+                (drop (call $proxy_log (i32.const 2) (i32.const 100) (i32.const 4)))
+                (local.set $count (i32.add (local.get $count) (i32.const 1)))
+                (br_if $more (i32.lt_u (local.get $count) (i32.const 1000))))
+             (i32.const 0)"
+        )
+    ));
+    let bed = Bed::new(vec![file.table(&heads_only())]);
+    assert_eq!(bed.get("/").status(), 200);
+    let notes = bed.report().notes.join("\n");
+    assert!(
+        notes.contains("936 lines of its log were dropped"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn option_that_is_wrong_names_itself() {
+    let file = TextFilter::new("");
+    let table = file.table(&[("memory", ModuleOption::Flag(true))]);
+    let error = Bed::try_before(Origin::new(|_| response("", "")), vec![table], 1);
+    let error = error.err().expect("it is refused");
+    assert!(error.contains("module[0].options.memory"), "{error}");
+}
