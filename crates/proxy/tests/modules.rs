@@ -6,6 +6,8 @@ mod support;
 mod answers;
 #[path = "modules/changes.rs"]
 mod changes;
+#[path = "modules/codings.rs"]
+mod codings;
 #[path = "modules/content.rs"]
 mod content;
 #[path = "modules/content_answers.rs"]

@@ -13,10 +13,10 @@ use weir_net::filter::Filtered;
 use weir_policy::extension::ModuleFailure;
 
 /// Bytes that a module may put out whatever it was given.
-const GROWTH_FREE_BYTES: u64 = 1024 * 1024;
+pub(super) const GROWTH_FREE_BYTES: u64 = 1024 * 1024;
 
 /// Beyond that it may put out so many bytes for each byte that it was given.
-const GROWTH_MAX: u64 = 100;
+pub(super) const GROWTH_MAX: u64 = 100;
 
 /// Calls that a module may defer without taking or putting out content: one that always defers
 /// would never end.

@@ -2,13 +2,14 @@
 
 use super::content_chain::{ContentChain, StageEnd, StageLimits};
 use super::content_source::{ContentSource, FedContent, SourceEnded};
+use super::decoder::Decoder;
 use super::loaded::LoadedModules;
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use weir_extend::Transform;
+use weir_extend::{Codings, Transform};
 use weir_measure::{Counters, Metric};
 use weir_net::clock::Clock;
 use weir_net::filter::{ContentFilter, FilterFailed, Filtered};
@@ -68,9 +69,9 @@ impl ModuleContent {
         }
     }
 
-    /// Has the content pass `transform` of the module `id`, behind those of others. One that the
-    /// module has set for the same head is replaced.
-    pub(crate) fn set(&mut self, id: ModuleId, transform: Box<dyn Transform>) {
+    /// Has the content pass `transform` of the module `id`, behind those of others, with `codings`
+    /// undone in front of it. One that the module has set for the same head is replaced.
+    pub(crate) fn set(&mut self, id: ModuleId, codings: &Codings, transform: Box<dyn Transform>) {
         let Some(module) = self.modules.get(id) else {
             return;
         };
@@ -82,6 +83,10 @@ impl ModuleContent {
             wait: module.wait,
             hold_bytes: module.hold_bytes,
         };
+        for coding in codings.iter() {
+            self.chain.push(Decoder::stage(coding), limits);
+            self.ids.push(id);
+        }
         self.chain.push(transform, limits);
         self.ids.push(id);
     }
@@ -91,9 +96,10 @@ impl ModuleContent {
         self.ids.last() == Some(&id)
     }
 
-    /// Whether what the last module was handed is as it came.
-    pub(crate) fn is_last_untouched(&self) -> bool {
-        !self.chain.has_last_moved()
+    /// Whether what the module `id`, the last one, was handed is as it came.
+    pub(crate) fn is_untouched_by(&self, id: ModuleId) -> bool {
+        let stages = self.ids.iter().filter(|other| **other == id);
+        stages.count() == 1 && !self.chain.has_last_moved()
     }
 
     /// Hands content from `source` to the modules, while they decide on its head.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use weir_extend::{
-    Answer, Call, Exchange, Hook, LocalResponse, Piece, Progress, RequestHead, ResponseHead,
-    Transform,
+    Answer, Call, Codings, Exchange, Hook, LocalResponse, Piece, Progress, RequestHead,
+    ResponseHead, Transform,
 };
 use weir_measure::{Counters, Metric};
 use weir_net::Deadline;
@@ -90,10 +90,10 @@ impl<'h> Head<'_, 'h> {
         }
     }
 
-    fn take_transform(&mut self) -> Option<Box<dyn Transform>> {
+    fn take_transform(&mut self) -> Option<(Codings, Box<dyn Transform>)> {
         match self {
-            Self::Request(head) => head.take_transform(),
-            Self::Response(head) => head.take_transform().map(|(_, transform)| transform),
+            Self::Request(head) => Some((Codings::none(), head.take_transform()?)),
+            Self::Response(head) => head.take_transform(),
             Self::None => None,
         }
     }
@@ -274,10 +274,10 @@ impl RequestModules {
 
     /// Has the content pass what the module `id` has set at `head`, if it has.
     fn set_content(&mut self, id: ModuleId, head: &mut Head<'_, '_>, hooked: &HookCall<'_>) {
-        if let Some(transform) = head.take_transform() {
+        if let Some((codings, transform)) = head.take_transform() {
             let new = || ModuleContent::new(hooked.account, &self.loaded, &self.answer);
             let content = self.content.get_or_insert_with(|| Box::new(new()));
-            content.set(id, transform);
+            content.set(id, &codings, transform);
         }
     }
 
@@ -506,7 +506,7 @@ impl RequestModules {
     /// continue with.
     fn give_back(&self, id: ModuleId, head: &mut Head<'_, '_>) -> FailurePolicy {
         match &self.content {
-            Some(content) if content.is_last_of(id) && content.is_last_untouched() => {
+            Some(content) if content.is_last_of(id) && content.is_untouched_by(id) => {
                 head.inspect(Box::new(Same));
                 FailurePolicy::Pass
             }

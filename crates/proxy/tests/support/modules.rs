@@ -11,13 +11,13 @@ use weir_extend::{
 };
 use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
-/// A module called `name` that does `actions`, each a hook and what is done there:
-/// `set NAME VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`,
-/// `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`, of a response `status CODE`, and
-/// `content HOW`:
-/// `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all of it
-/// is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once), `first` (ends behind
-/// 2 bytes), `respond` (answers 451 by itself, at once), `respond-late` (behind 100,000 bytes).
+/// A module called `name` that does `actions`, each a hook and what is done there: `set NAME
+/// VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`, `panic`,
+/// `spin`, `defer`, `defer-for-ever`, `defer-always`, of a response `status CODE`, and `content
+/// HOW`: `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all
+/// of it is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once), `first` (ends
+/// behind 2 bytes), `plain` (`upper`, with codings undone), `respond` (answers 451 by itself, at
+/// once), `respond-late` (behind 100,000 bytes).
 pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     let options = actions.iter();
     let options = options
@@ -121,7 +121,7 @@ impl Player {
     fn how(&self, hook: Hook) -> Option<Box<dyn Transform>> {
         let action = self.script[&hook].split_once(' ');
         let how = match action {
-            Some(("content", "upper")) => How::Upper,
+            Some(("content", "upper" | "plain")) => How::Upper,
             Some(("content", "twice")) => How::Twice,
             Some(("content", "reverse")) => How::Reverse,
             Some(("content", "blocks")) => How::Blocks,
@@ -142,7 +142,10 @@ impl Player {
         }
         if let Some(how) = self.how(hook) {
             // where it is not permitted it passes as it is
-            let _ = head.transform(how);
+            let _ = match &*self.script[&hook] {
+                "content plain" => head.transform_plain(how),
+                _ => head.transform(how),
+            };
         }
     }
 }
