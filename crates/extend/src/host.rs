@@ -3,6 +3,7 @@
 use crate::fields::Fields;
 use crate::pending::Pending;
 use crate::stored::{NoStore, StoredResponses};
+use crate::whole::{ContentMemory, UnchargedMemory};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,6 +46,11 @@ pub trait Host {
     fn spawn(&self, task: Pending<()>) -> bool {
         drop(task);
         false
+    }
+
+    /// Memory for content that the module collects ([`Whole`](crate::Whole)).
+    fn memory(&self) -> Box<dyn ContentMemory> {
+        Box::new(UnchargedMemory)
     }
 
     /// Ready when so much time has passed. Where no time passes, never.

@@ -35,6 +35,7 @@ mod module;
 mod options;
 mod pending;
 mod stored;
+mod whole;
 
 pub use answer::{Answer, LocalResponse, StatusError};
 pub use call::{Call, ListenerMode};
@@ -55,4 +56,7 @@ pub use pending::Pending;
 pub use stored::{
     InjectedHead, Injection, NoStore, STORED_PIECE_BYTES_MAX, StoredContent, StoredError,
     StoredInfo, StoredReader, StoredResponses, StoredTarget, Validation, WHOLE_CONTENT_BYTES_MAX,
+};
+pub use whole::{
+    ContentMemory, Larger, UnchargedMemory, Whole, WholeHandle, WholeState, Work, Worked,
 };

@@ -30,3 +30,5 @@ mod request_content;
 mod scope;
 #[path = "modules/storing.rs"]
 mod storing;
+#[path = "modules/whole.rs"]
+mod whole;

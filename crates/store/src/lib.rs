@@ -19,6 +19,7 @@
 //! cost the same one contended cache line.
 
 mod charge;
+mod charged_memory;
 mod content;
 mod disk_lookup;
 mod expected_response;
@@ -32,6 +33,7 @@ mod shard;
 mod stored;
 
 pub use charge::allocated_bytes;
+pub use charged_memory::ChargedMemory;
 pub use content::{BLOCK_BYTES, Block, PieceRef, StoredContent};
 pub use disk_lookup::{DiskLookup, DiskLookupResult, DiskVariants, Unusable};
 pub use expected_response::ExpectedResponse;

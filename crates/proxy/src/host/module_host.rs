@@ -12,8 +12,11 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-use weir_extend::{FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending, TASKS_MAX};
+use weir_extend::{
+    ContentMemory, FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending, TASKS_MAX,
+};
 use weir_measure::{Metric, ModuleRequestEnd};
+use weir_store::ChargedMemory;
 
 /// What one module on one worker has of the proxy. It does not keep its worker or its
 /// configuration.
@@ -112,8 +115,24 @@ impl Host for ModuleHost {
         true
     }
 
+    fn memory(&self) -> Box<dyn ContentMemory> {
+        let worker = self.worker.upgrade();
+        let memory = worker.map(|worker| ChargedMemory::new(&worker.shared.store));
+        Box::new(HostMemory(memory))
+    }
+
     fn sleep(&self, time: Duration) -> Pending<()> {
         Box::pin(tokio::time::sleep(time))
+    }
+}
+
+/// Memory of the store's budget; `None` if the proxy ends.
+struct HostMemory(Option<ChargedMemory>);
+
+impl ContentMemory for HostMemory {
+    fn hold(&mut self, bytes: usize) -> bool {
+        let memory = self.0.as_mut();
+        memory.is_some_and(|memory| memory.hold(bytes as u64).is_ok())
     }
 }
 

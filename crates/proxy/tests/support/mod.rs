@@ -20,6 +20,7 @@ mod phases;
 mod representation;
 mod running;
 mod setup;
+mod whole;
 
 pub(crate) use client::RawClient;
 pub(crate) use deciding::deciding;
@@ -33,6 +34,7 @@ pub(crate) use phases::NotedPhases;
 pub(crate) use representation::Representation;
 pub(crate) use running::{Running, localhost, span};
 pub(crate) use setup::Setup;
+pub(crate) use whole::turning;
 
 use std::time::Duration;
 

@@ -133,6 +133,7 @@ impl Running {
                 Arc::new(super::modules::Scripted),
                 Arc::new(super::host_modules::HostKind),
                 Arc::new(super::deciding::Deciding),
+                Arc::new(super::whole::Turning),
             ],
         };
         let proxy = match recorder {

@@ -7,8 +7,8 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Missing, Secret};
 use weir_store::{
-    IN_FLIGHT_PERCENT_MAX, InFlightContent, LookupResult, MemoryStore, Reservation, StoredContent,
-    StoredResponse, WritePositionId,
+    ChargedMemory, IN_FLIGHT_PERCENT_MAX, InFlightContent, LookupResult, MemoryStore, Reservation,
+    StoredContent, StoredResponse, WritePositionId,
 };
 
 const BUDGET: u64 = 1 << 20;
@@ -312,4 +312,29 @@ fn partial_response_is_found_as_such_and_replaced_by_the_whole() {
     assert!(!whole.is_part() && whole.body.at(0).as_ptr() == part.body.at(0).as_ptr());
     assert_eq!(store.memory_use().entries, 1);
     store.debug_check();
+}
+
+#[test]
+fn memory_beside_responses_shares_the_limit_of_those_that_arrive() {
+    let store = store();
+    let in_flight = || store.memory_use().in_flight_bytes;
+    let mut memory = ChargedMemory::new(&store);
+    assert_eq!(in_flight(), 0);
+    assert!(memory.hold(SHARE).is_err(), "some is left to small ones");
+    assert_eq!(memory.hold(LARGE), Ok(()));
+    assert_eq!((memory.hold(10), in_flight()), (Ok(()), LARGE));
+    let mut other = ChargedMemory::new(&store);
+    assert!(matches!(
+        other.hold(SMALL + 1),
+        Err(Refusal::NoRoomInFlight { .. })
+    ));
+    assert!(holding(&store, 1, SMALL + 1).is_err());
+    assert_eq!(other.hold(SMALL), Ok(()));
+    assert_eq!(in_flight(), LARGE + SMALL);
+    store.debug_check();
+    drop(memory);
+    assert_eq!(in_flight(), SMALL);
+    drop(other);
+    assert_eq!(in_flight(), 0);
+    put(&store, 2, CONTENT_MAX);
 }

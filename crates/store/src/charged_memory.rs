@@ -1,0 +1,68 @@
+//! Memory that is no part of a response, and is charged as if a response were arriving.
+
+use crate::memory::MemoryStore;
+use crate::shard::InFlightId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use weir_policy::catalog::Refusal;
+use weir_policy::{Digest, KeyHasher};
+
+/// Spreads what is charged over the shards.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Memory for content that is collected outside of the store, such as by a module that needs the
+/// whole of it. It counts as that of in-flight responses: both together keep within
+/// [`IN_FLIGHT_PERCENT_MAX`](crate::IN_FLIGHT_PERCENT_MAX) of the budget. It is given back when
+/// this is dropped.
+#[derive(Debug)]
+pub struct ChargedMemory {
+    store: Arc<MemoryStore>,
+    /// Chooses the shard; no target has it.
+    place: Digest,
+    /// Once something is charged.
+    id: Option<InFlightId>,
+    bytes: u64,
+}
+
+impl ChargedMemory {
+    /// None yet, of the budget of `store`.
+    #[must_use]
+    pub fn new(store: &Arc<MemoryStore>) -> Self {
+        let mut hasher = KeyHasher::new(store.secret());
+        hasher.part(b"memory beside responses");
+        hasher.number(NEXT.fetch_add(1, Ordering::Relaxed));
+        Self {
+            store: Arc::clone(store),
+            place: hasher.finish(),
+            id: None,
+            bytes: 0,
+        }
+    }
+
+    /// Makes sure that there is room for `bytes` in all. Less than before gives none back.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::TooLarge`] and [`Refusal::NoRoomInFlight`]; what was charged before stays.
+    pub fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let mut shard = self.store.shard(self.place);
+        let id = match self.id {
+            Some(id) => id,
+            None => *self.id.insert(shard.expect(self.place)?),
+        };
+        shard.extend(id, bytes)?;
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Drop for ChargedMemory {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.store.shard(self.place).abandon(id);
+        }
+    }
+}
