@@ -23,6 +23,9 @@ mod trace;
 use flags::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
+    if let Some(exit) = weir_modules::run_helper() {
+        return exit;
+    }
     let done = Cli::read().and_then(|cli| match cli.command {
         Command::Serve(flags) => serve::serve(flags),
         Command::Check(flags) => check::check(&flags),

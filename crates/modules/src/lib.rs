@@ -8,7 +8,9 @@ mod inject;
 mod options;
 mod probe;
 mod rewrite;
+mod transcode;
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use weir_extend::ModuleKind;
 
@@ -22,5 +24,17 @@ pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
         Arc::new(inject::Inject),
         Arc::new(probe::Probe),
         Arc::new(rewrite::Rewrite),
+        Arc::new(transcode::Transcode::new()),
     ]
+}
+
+/// What this program does if a module has started it as a process of its own: that process's work,
+/// until the module ends it. `None` if it was started in another way.
+#[must_use]
+pub fn run_helper() -> Option<ExitCode> {
+    let argument = std::env::args_os().nth(1)?;
+    (argument == transcode::HELPER).then(|| match transcode::serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
 }

@@ -2,6 +2,9 @@
 
 use crate::support::{Config, Curl, Nginx, Reply, Weir};
 
+/// The machine of a test may have much else to do, and the program is not optimised.
+const DEADLINE: &str = "deadline = \"1s\"";
+
 /// What curl gets, with these fields.
 fn get(proxy: &Weir, url: &str, fields: &[&str]) -> Reply {
     let curl = Curl::through(proxy.address());
@@ -14,7 +17,7 @@ fn compressed_page_is_the_page_of_the_origin_for_a_client_that_undoes_it() {
     let nginx = Nginx::start("location /own/ { add_header Cache-Control no-store; alias www/; }");
     let page = "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(10_000);
     nginx.file("page.html", page.as_bytes());
-    let proxy = Weir::serve(&Config::forward().module("smaller", "compress", ""));
+    let proxy = Weir::serve(&Config::forward().module("smaller", "compress", DEADLINE));
     let url = nginx.url("/own/page.html");
     for _ in 0..2 {
         // curl undoes gzip, if it is built as usual; zstd and br it may not know
@@ -45,7 +48,7 @@ fn request_that_a_filter_list_names_is_answered_here_and_does_not_reach_the_orig
     nginx.file("banner/a.gif", b"an advertisement");
     nginx.file("track.js", b"a tracker");
     let list = nginx.file("list.txt", b"! ours\n/banner/*$image\n/track.js|\n");
-    let options = format!("options.lists = [{list:?}]");
+    let options = format!("options.lists = [{list:?}]\n{DEADLINE}");
     let proxy = Weir::serve(&Config::forward().module("no-ads", "block", &options));
     assert_eq!(
         get(&proxy, &nginx.url("/page.html"), &[])
@@ -68,4 +71,42 @@ fn request_that_a_filter_list_names_is_answered_here_and_does_not_reach_the_orig
     let metrics = proxy.metrics();
     assert_eq!(metrics.count(blocked), 2);
     assert_eq!(metrics.count("weir_module_responses_total"), 2);
+}
+
+#[test]
+fn image_is_converted_by_a_process_of_its_own_for_clients_that_accept_webp() {
+    let nginx = Nginx::start(
+        "location /own/ { add_header Cache-Control no-store; default_type image/jpeg; alias www/; }",
+    );
+    let picture = image::RgbImage::from_fn(400, 300, |x, y| {
+        let wave = |at: u32| u8::try_from((at % 480).min(480 - at % 480)).unwrap_or(0);
+        image::Rgb([wave(3 * x + y), wave(x + 5 * y), wave(x * y / 16)])
+    });
+    picture.save(nginx.path("a.jpg")).expect("a file");
+    let jpeg = std::fs::read(nginx.path("a.jpg")).expect("a file");
+    let text = b"this is no image\n".repeat(1000);
+    nginx.file("text.jpg", &text);
+    let options = format!("options.width_max = 200\nwait = \"60s\"\n{DEADLINE}");
+    let proxy = Weir::serve(&Config::forward().module("images", "transcode", &options));
+    let (url, accept) = (nginx.url("/own/a.jpg"), "Accept: image/webp,*/*");
+    let webp = get(&proxy, &url, &[accept]).expect(200);
+    assert_eq!(webp.field("content-type"), "image/webp", "{}", webp.head);
+    assert_eq!(webp.field("vary"), "Accept");
+    assert!(webp.body.starts_with(b"RIFF") && webp.body.len() < jpeg.len());
+    let plain = get(&proxy, &url, &["Accept: image/*"]).expect(200);
+    assert_eq!(plain.field("content-type"), "image/jpeg");
+    assert!(plain.body == jpeg);
+    let same = get(&proxy, &nginx.url("/own/text.jpg"), &[accept]).expect(200);
+    assert_eq!(same.field("content-type"), "image/jpeg");
+    assert!(same.body == text);
+    let metrics = proxy.metrics();
+    let count = |name: &str| {
+        metrics.count(&format!(
+            "weir_module_metric{{module=\"images\",metric=\"{name}\"}}"
+        ))
+    };
+    assert_eq!(
+        ["converted", "passed", "processes-started"].map(count),
+        [1, 1, 1]
+    );
 }
