@@ -3,6 +3,7 @@
 
 mod block;
 mod compress;
+mod feed;
 mod headers;
 mod inject;
 mod options;
@@ -20,6 +21,7 @@ pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
     vec![
         Arc::new(block::Block),
         Arc::new(compress::Compress),
+        Arc::new(feed::Feed),
         Arc::new(headers::Headers),
         Arc::new(inject::Inject),
         Arc::new(probe::Probe),
