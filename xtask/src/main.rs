@@ -21,6 +21,7 @@ usage: cargo xtask <chore>
 
   ci                       prerequisites, fmt, tidy, clippy, tests, docs, fuzz build
   tidy                     the rules of the house that the compiler does not know
+  modules                  count the code of the modules, beside the paper's Table 4
   tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
   filters [rust-go|coraza] build the proxy-wasm filters of the tests under target/filters, and print their paths
@@ -51,7 +52,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("filters", _) => filters::run(rest),
         (
             "peers" | "instructions" | "uneven" | "memory" | "store-bench" | "sim-bench"
-            | "bench-speed" | "tables",
+            | "bench-speed" | "modules" | "tables",
             _,
         ) => testbed::run(arguments),
         ("oracles", _) => oracles::run(rest),

@@ -4,8 +4,8 @@
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
 //! instructions; `uneven` is about links that do not match, `store-bench` about stores on disk,
 //! `memory` about a slow disk, `sim-bench` about the simulator, `bench-speed` about `weir bench`
-//! itself; `tables` writes tables of documents from records. `cargo xtask` starts this program: it
-//! is built in release, or it would be what is measured.
+//! itself; `modules` counts the code of modules; `tables` writes tables of documents from records.
+//! `cargo xtask` starts this program: it is built in release, or it would be what is measured.
 
 mod benchmark;
 mod client;
@@ -58,6 +58,8 @@ enum Command {
     SimBench(CommandLine<sim::Options>),
     /// The clients and the origin of `weir bench` themselves: their rate, and memory
     BenchSpeed(CommandLine<speed::Options>),
+    /// How much code the modules of `weir` take, beside the paper's Table 4
+    Modules(CommandLine<tables::modules::Options>),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks
@@ -109,6 +111,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
+        Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
         Command::Origin(options) => origin::run(&options),
         Command::Floor(options) => {
@@ -144,6 +147,7 @@ mod tests {
             "sim-bench --requests 5000 --keys 100 --percent 1 --rounds 2 --seed 7 --python p \
              --out r.json --parts hits,memory --made 2000 --memory 160000 --streamed 3000",
             "bench-speed --parts hits,robots --seconds 4 --rounds 5",
+            "modules --record r.json",
             "tables",
         ] {
             assert!(parses(line), "{line}");
@@ -177,6 +181,7 @@ mod tests {
             "memory --body 9000",
             "sim-bench --percent 0",
             "sim-bench --parts hits,all",
+            "modules --seconds 1",
             "tables --fast",
         ] {
             assert!(!parses(line), "{line}");

@@ -13,6 +13,7 @@
 //! that has all of its rows.
 
 mod bench_wpb;
+pub(crate) mod modules;
 mod newest;
 mod peers_cpu;
 
