@@ -336,6 +336,27 @@ impl ExpectedResponse {
         replaced || written.is_ok()
     }
 
+    /// Writes a response of memory to disk once more, as if it had been requested at `ticket`.
+    pub(crate) fn write_again(
+        mut self,
+        now: Now,
+        ticket: Ticket,
+        vary: Option<&(VaryRule, Digest)>,
+        response: &Arc<StoredResponse>,
+    ) {
+        let Some(on_disk) = &mut self.on_disk else {
+            return;
+        };
+        on_disk.ticket = ticket;
+        if self.is_outdated() {
+            return;
+        }
+        let written = self.write(now, self.key(vary), vary, response, None);
+        if let (Ok(()), Some((rule, _))) = (written, vary) {
+            self.write_rules(self.line(), rule, true);
+        }
+    }
+
     /// Hands a response to the disk. If the disk refuses it, the older one under its key is
     /// forgotten there: it would be found again once this one has left memory.
     fn write(

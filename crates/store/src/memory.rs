@@ -35,7 +35,10 @@ pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
     secret: Secret,
     largest_response: u64,
-    disk: Option<Arc<Disk>>,
+    pub(crate) disk: Option<Arc<Disk>>,
+    /// Held while what is stored is purged or given another expiration, in both tiers: so that the
+    /// second never undoes the first.
+    pub(crate) changing: Mutex<()>,
     largest_on_disk: u64,
     admissions: Mutex<Admissions>,
     pub(crate) write_behind: WriteBehind,
@@ -81,6 +84,7 @@ impl MemoryStore {
             secret,
             largest_response,
             disk: None,
+            changing: Mutex::default(),
             largest_on_disk: 0,
             admissions: Mutex::new(Admissions::new(Rule::Always)),
             write_behind: WriteBehind::default(),
@@ -229,12 +233,13 @@ impl MemoryStore {
         response: &Arc<StoredResponse>,
         selecting: Option<Digest>,
     ) -> Purge {
+        let _order = lock(&self.changing);
         let place = self.shard(primary).outdate(primary, response, selecting);
         let (removed, variant) = match place {
             DiskPlace::Forgotten(variant) => (1, variant),
             DiskPlace::Evicted(variant) => (0, variant),
             DiskPlace::Replaced => return Purge::default(),
-            DiskPlace::Unknown => return self.purge(primary),
+            DiskPlace::Unknown => return self.purge_target(primary),
         };
         let key = self.disk_key(primary, variant);
         let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge(key)));
@@ -252,6 +257,11 @@ impl MemoryStore {
 
     /// Forgets all that is stored for a target, here and on disk, and what is on its way to either.
     pub fn purge(&self, primary: Digest) -> Purge {
+        let _order = lock(&self.changing);
+        self.purge_target(primary)
+    }
+
+    fn purge_target(&self, primary: Digest) -> Purge {
         let disk = self.disk.as_ref();
         let is_on_disk = disk.is_some_and(|disk| disk.find(primary).is_some());
         // a response in both tiers counts once
@@ -265,6 +275,7 @@ impl MemoryStore {
 
     /// Forgets everything, here and on disk.
     pub fn purge_all(&self) -> Purge {
+        let _order = lock(&self.changing);
         let removed = usize::try_from(self.memory_use().entries).unwrap_or(usize::MAX);
         self.clear();
         let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge_all()));
@@ -277,7 +288,11 @@ impl MemoryStore {
     /// To be called between two purges of memory. Without the first, what is arriving could be
     /// written after the purge of the disk; without the second, a look-up that began after the
     /// first and found the response on disk would put it back into memory.
-    fn purge_on_disk(&self, removed: usize, purge: impl FnOnce(&Disk) -> Durable) -> Purge {
+    pub(crate) fn purge_on_disk(
+        &self,
+        removed: usize,
+        purge: impl FnOnce(&Disk) -> Durable,
+    ) -> Purge {
         Purge {
             removed,
             durable: self.disk.as_deref().map(purge),

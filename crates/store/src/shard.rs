@@ -43,6 +43,9 @@ pub enum LookupResult {
     Missing(Missing),
 }
 
+/// A stored response, and what it varies on: the digest is that of these fields in its request.
+pub type StoredVariant = (Option<(VaryRule, Digest)>, Arc<StoredResponse>);
+
 #[derive(Debug)]
 pub(crate) struct Entry {
     primary: Digest,

@@ -75,6 +75,15 @@ impl StoredResponse {
         }
     }
 
+    /// The same response with other facts.
+    #[must_use]
+    pub fn with_facts(&self, facts: StoredFacts) -> Self {
+        Self {
+            facts,
+            ..self.with_body(self.body.clone())
+        }
+    }
+
     /// Ends the head with the length of the body, for a response that came without.
     pub fn add_content_length(&mut self) {
         let length = format!("Content-Length: {}\r\n", self.body.len());

@@ -7,6 +7,8 @@ mod support;
 mod concurrent_lookups;
 #[path = "disk/evicted_content.rs"]
 mod evicted_content;
+#[path = "disk/expiration.rs"]
+mod expiration;
 #[path = "disk/replacement.rs"]
 mod replacement;
 #[path = "disk/unstored_content.rs"]

@@ -1,7 +1,7 @@
 //! What leaves a shard because it is outdated: purged, invalidated, or replaced by a response that
 //! is not stored here.
 
-use super::{Forgotten, InFlightId, Shard};
+use super::{Forgotten, InFlightId, Shard, StoredVariant};
 use crate::record::Line;
 use crate::resource::Resource;
 use crate::stored::StoredResponse;
@@ -100,6 +100,37 @@ impl Shard {
         let slots = resource.slots();
         slots.iter().for_each(|slot| self.free(*slot));
         slots.len()
+    }
+
+    /// All that is stored for a target, each with what it varies on, which is about to be written
+    /// anew: what is on its way is not stored, and variants that only the disk has are not found
+    /// any more.
+    pub(crate) fn begin_anew(&mut self, primary: Digest) -> Vec<StoredVariant> {
+        self.outdate_in_flight(primary, Forgotten::Target);
+        let slots = self.index.get(&primary).map(Resource::slots);
+        let stored = slots.unwrap_or_default().into_iter().filter_map(|slot| {
+            let variant = self.index.get(&primary)?.variant(slot);
+            let vary = variant.map(|variant| (variant.rule.clone(), variant.selecting));
+            Some((vary, self.response(slot)?))
+        });
+        let stored = stored.collect();
+        if let Some(Resource::Varying(varying)) = self.index.get_mut(&primary) {
+            varying.line = Some(Line::begin());
+        }
+        stored
+    }
+
+    /// Forgets what is stored for a target beside `kept`, and what is on its way: look-ups on disk
+    /// may have found it meanwhile.
+    pub(crate) fn keep_only(&mut self, primary: Digest, kept: &[Arc<StoredResponse>]) {
+        self.outdate_in_flight(primary, Forgotten::Target);
+        let slots = self.index.get(&primary).map(Resource::slots);
+        for slot in slots.unwrap_or_default() {
+            let is_kept = |there| kept.iter().any(|it| Arc::ptr_eq(it, &there));
+            if !self.response(slot).is_some_and(is_kept) {
+                self.forget(primary, slot);
+            }
+        }
     }
 
     /// Whatever is arriving for `primary`, and rests on what was forgotten, is not stored when it
