@@ -18,6 +18,7 @@ mod modules;
 mod places;
 mod purge;
 mod socket;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -36,6 +37,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::oneshot;
+use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
 
 use crate::config::AdminAddress;
@@ -46,6 +48,7 @@ use places::{Limits, Place};
 use socket::SocketFile;
 
 pub use socket::AdminSocket;
+pub use stored::{StoredCall, StoredReply};
 pub use token::{Token, TokenError};
 
 /// Bytes of a request body: a URL and a little JSON around it.
@@ -64,6 +67,13 @@ POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
 POST /purge?url=URL        forget the stored responses of a URL; the URL may also be the body
 POST /purge-all            forget all stored responses
+POST /stored/query?url=URL    what is stored for a URL; mode=forward& or mode=gateway& before url= says for which listeners
+POST /stored/fetch?url=URL    have it stored, without a client
+POST /stored/validate?url=URL have its origin say whether it is valid
+POST /stored/expire?fresh_for=60s&url=URL  it is fresh for so long from now
+POST /stored/delete?url=URL   forget it
+POST /stored/inject?url=URL   store the response message in the body
+POST /stored/read?url=URL     its content
 POST /reload               read the configuration file again
 ";
 
@@ -99,6 +109,17 @@ pub trait Control: Send + Sync {
     ///
     /// Why the new one was refused, with line and column; the old one stays. Answered with 422.
     fn reload(&self) -> Result<String, String>;
+
+    /// Begins a call about a stored response, of the listeners of `mode`; its reply comes later.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not clear what is meant: answered with 400.
+    fn stored(
+        &self,
+        mode: Option<ListenerMode>,
+        call: StoredCall,
+    ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String>;
 
     /// The modules of the configuration in force, in their order.
     fn modules(&self) -> Vec<ModuleReport>;
@@ -227,6 +248,7 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge_url))
         .route("/purge-all", post(purge_all))
+        .route("/stored/{word}", post(stored::call))
         .route("/reload", post(reload))
         .fallback(async || {
             text(

@@ -18,9 +18,9 @@ mod deciding;
 mod failures;
 #[path = "modules/hits.rs"]
 mod hits;
-#[path = "modules/host.rs"]
-mod host;
-#[path = "modules/own_requests.rs"]
+#[path = "modules/host/log_and_timers.rs"]
+mod log_and_timers;
+#[path = "modules/host/own_requests.rs"]
 mod own_requests;
 #[path = "modules/reload.rs"]
 mod reload;
@@ -28,6 +28,10 @@ mod reload;
 mod request_content;
 #[path = "modules/scope.rs"]
 mod scope;
+#[path = "modules/host/stored_admin.rs"]
+mod stored_admin;
+#[path = "modules/host/stored_calls.rs"]
+mod stored_calls;
 #[path = "modules/storing.rs"]
 mod storing;
 #[path = "modules/whole.rs"]

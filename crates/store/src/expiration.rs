@@ -33,16 +33,21 @@ impl MemoryStore {
         let new = |old: &StoredResponse| Arc::new(old.with_facts(change(&old.facts)));
         let mut restated: Vec<StoredVariant> = Vec::new();
         let mut shard = self.shard(primary);
-        for (vary, old) in shard.begin_anew(primary) {
+        let here = shard.begin_anew(primary);
+        let is_here = |it: &StoredVariant| {
+            let mut here = here.iter();
+            here.any(|(vary, old)| Arc::ptr_eq(old, &it.1) || *vary == it.0)
+        };
+        // what was expected is dropped without the lock of the shard
+        let is_elsewhere = found.as_ref().is_some_and(|(it, _)| !is_here(it));
+        for (vary, old) in here {
             let new = new(&old);
             if shard.replace(primary, &old, Arc::clone(&new)) {
                 restated.push((vary, new));
             }
         }
         drop(shard);
-        if let Some(((vary, old), _)) = found
-            && !restated.iter().any(|(known, _)| *known == vary)
-        {
+        if let Some(((vary, old), _)) = found.filter(|_| is_elsewhere) {
             restated.push((vary, new(&old)));
         }
         let purge = self.purge_on_disk(restated.len(), |disk| Box::pin(disk.purge(primary)));

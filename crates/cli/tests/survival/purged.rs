@@ -39,6 +39,22 @@ fn purge_all_remains_in_effect_after_a_kill() {
 }
 
 #[test]
+fn deleted_response_is_not_served_after_a_kill() {
+    check(|weir, target| {
+        let path = format!("/stored/delete?url=http://{HOST}{target}");
+        weir.ask("POST", &path).expect(200);
+    });
+}
+
+#[test]
+fn expired_response_is_not_served_without_a_validation_after_a_kill() {
+    check(|weir, target| {
+        let path = format!("/stored/expire?fresh_for=0s&url=http://{HOST}{target}");
+        weir.ask("POST", &path).expect(200);
+    });
+}
+
+#[test]
 fn response_invalidated_by_unsafe_method_is_not_served_after_a_kill() {
     check(|weir, target| {
         let mut client = RawClient::connect(weir.address());

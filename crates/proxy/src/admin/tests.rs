@@ -54,6 +54,14 @@ impl Control for Fake {
         Ok(7)
     }
 
+    fn stored(
+        &self,
+        _: Option<ListenerMode>,
+        _: StoredCall,
+    ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String> {
+        Err("there is no store".into())
+    }
+
     fn reload(&self) -> Result<String, String> {
         let gate = self.gate.lock().expect("no panic").take();
         if let Some(gate) = gate {
@@ -278,6 +286,7 @@ fn module_is_listed_disabled_and_enabled_by_its_name() {
          ads: the list has 2 rules\n",
     );
     check("POST /modules/ads/disable HTTP/1.1", 401, "token");
+    check("POST /stored/read?url=http://a/ HTTP/1.1", 401, "token");
     check(
         "GET /modules?format=json HTTP/1.1",
         200,

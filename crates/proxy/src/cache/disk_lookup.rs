@@ -66,7 +66,7 @@ pub(crate) async fn run(exchange: &mut RequestState, missing: Missing) -> Plan {
 
 /// Whether what was found keeps to the targeted field that decides now (RFC 9213): it was stored by
 /// a process that read other fields, if not.
-fn keeps_to_targeted(exchange: &RequestState, response: &StoredResponse) -> bool {
+pub(crate) fn keeps_to_targeted(exchange: &RequestState, response: &StoredResponse) -> bool {
     let mut lines = LineBuffer::new();
     let fields = stored_fields(&response.head, &mut lines);
     let targeted = exchange.settings.targeted(exchange.request.mode);

@@ -51,7 +51,7 @@ async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option
         return None;
     };
     let next_hop = NextHop::of(&exchange).ok()?;
-    let result = forward::in_background(&mut exchange, next_hop, forwarding, stored).await;
+    let result = forward::in_background(&mut exchange, next_hop, forwarding, Some(stored)).await;
     report::count_next_hop(worker.counters(), &exchange.log);
     match result {
         BackgroundResult::Answered(

@@ -353,6 +353,30 @@ pub(crate) fn begin(
     Ok(receiver.exchange(Request::new(&request, head), decided, log))
 }
 
+/// The state of a GET without a client, which is for the store alone. Nothing is chosen for it yet,
+/// and no module has it.
+///
+/// # Errors
+///
+/// The answer that a client would get.
+pub(crate) fn for_store(
+    receiver: &Receiver<'_>,
+    head: &RequestHead<'_, '_>,
+) -> Result<Box<RequestState>, Answer> {
+    let listener = receiver.client.listener;
+    let rules = JudgeRules {
+        settings: receiver.settings,
+        mode: listener.mode,
+        default: &listener.default,
+        client_allowed: true,
+    };
+    let request = ReceivedRequest::judge(head, &rules)?;
+    let key = request.key(receiver.worker.shared.store.secret());
+    let tx = Transaction::new(request.facts, receiver.worker.now());
+    let decided = (tx, Plan::Judge, key);
+    Ok(receiver.exchange(Request::new(&request, head), decided, RequestLog::unread()))
+}
+
 /// A response in memory that is copied behind its head, for a request without content that must be
 /// read first.
 pub(super) fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {

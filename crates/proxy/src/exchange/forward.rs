@@ -241,13 +241,14 @@ pub(crate) enum BackgroundResult {
     Failed(AnswerReason),
 }
 
-/// Sends a request about `stored` to `next_hop` without a client, as it would be sent for one. A
+/// Sends a request to `next_hop` without a client, about `stored` if there is one, as it would be
+/// sent for a client. A
 /// failure is counted, and reported to the transaction.
 pub(crate) async fn in_background(
     exchange: &mut RequestState,
     next_hop: NextHop,
     forwarding: Forwarding,
-    stored: &Arc<StoredResponse>,
+    stored: Option<&Arc<StoredResponse>>,
 ) -> BackgroundResult {
     let worker = &Rc::clone(&exchange.worker);
     let mut attempts = Attempts::new(next_hop);
@@ -261,7 +262,7 @@ pub(crate) async fn in_background(
             hop.release_unused(worker.net());
             break BackgroundResult::Forgotten;
         }
-        let mut request = outbound::request_head(exchange, forwarding, Some(stored));
+        let mut request = outbound::request_head(exchange, forwarding, stored.map(|it| &**it));
         if exchange.modules.is_some() {
             // an answer of a module is for a client, and there is none
             request = match Box::pin(module_calls::request_sent(exchange, request)).await {
@@ -297,7 +298,7 @@ async fn talk_in_background(
     exchange: &mut RequestState,
     hop: &mut NextHopStream,
     request: Vec<u8>,
-    stored: &Arc<StoredResponse>,
+    stored: Option<&Arc<StoredResponse>>,
 ) -> ResponseOutcome {
     let (mut to_hop, from_hop) = hop.split();
     if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
@@ -312,7 +313,7 @@ async fn talk_in_background(
         exchange,
         worker,
         deadline: &mut deadline,
-        stored: Some(stored),
+        stored,
     })
     .await
 }

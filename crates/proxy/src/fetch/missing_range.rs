@@ -231,7 +231,7 @@ async fn ask(
 ) -> Option<BackgroundResult> {
     let next_hop = NextHop::of(exchange).ok()?;
     let response = Arc::clone(&pending.in_flight.response);
-    Some(forward::in_background(exchange, next_hop, forwarding, &response).await)
+    Some(forward::in_background(exchange, next_hop, forwarding, Some(&response)).await)
 }
 
 /// A fetch that counts as begun, and has not.

@@ -46,6 +46,11 @@ impl StoreWriter {
         })
     }
 
+    /// The head as it is stored.
+    pub(crate) fn head_lines(&self) -> &[u8] {
+        &self.head.lines
+    }
+
     /// Keeps the next bytes.
     ///
     /// # Errors

@@ -1,12 +1,14 @@
 //! The proxy as modules see it beside the messages that pass them (`weir_extend::Host`): requests
-//! of their own, timers, the log.
+//! of their own, timers, the log, stored responses.
 //!
 //! It uses the whole proxy, and nothing but the start of a worker uses it: modules and exchanges
 //! get hosts from `modules::hosts`, which does not know how they are made.
 
 mod line_limit;
 pub(crate) mod module_host;
+pub(crate) mod operator;
 mod own_exchange;
 mod own_request;
 mod own_task;
+pub(crate) mod stored;
 pub(crate) mod timers;

@@ -2,6 +2,7 @@
 
 use super::line_limit::{self, LineLimit};
 use super::own_request::JudgedRequest;
+use super::stored::calls::{Caller, StoredCalls};
 use super::{own_exchange, own_task};
 use crate::modules::hosts::MakeHost;
 use crate::modules::own_work::OwnPlace;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use weir_extend::{
-    ContentMemory, FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending, TASKS_MAX,
+    ContentMemory, FetchError, Host, LogLevel, OwnRequest, OwnResponse, Pending, StoredResponses,
+    TASKS_MAX,
 };
 use weir_measure::{Metric, ModuleRequestEnd};
 use weir_store::ChargedMemory;
@@ -30,6 +32,7 @@ struct ModuleHost {
     /// Requests of its own that it may have under way at once.
     requests_max: usize,
     lines: RefCell<LineLimit>,
+    stored: StoredCalls,
 }
 
 /// Makes the hosts of modules on a worker.
@@ -43,6 +46,14 @@ pub(crate) fn maker(worker: &Weak<Worker>, worker_index: usize) -> MakeHost {
             status: Arc::clone(module.status()),
             requests_max: module.requests_max,
             lines: RefCell::default(),
+            stored: StoredCalls::new(
+                Weak::clone(&worker),
+                Caller::Module {
+                    status: Arc::clone(module.status()),
+                    calls_max: module.requests_max,
+                    may_store: module.may_store,
+                },
+            ),
         })
     })
 }
@@ -102,6 +113,10 @@ impl Host for ModuleHost {
             }
             Box::pin(std::future::ready(Err(refused)))
         })
+    }
+
+    fn stored(&self) -> &dyn StoredResponses {
+        &self.stored
     }
 
     fn spawn(&self, task: Pending<()>) -> bool {

@@ -105,7 +105,7 @@ impl JudgedRequest {
 }
 
 /// The canonical target of an `http` URL (RFC 9110 §7.1).
-fn whole_target(method: Method, url: &str) -> Option<Target<'_>> {
+pub(super) fn whole_target(method: Method, url: &str) -> Option<Target<'_>> {
     let nowhere = Authority::parse("localhost").ok()?;
     let target = canonical_target(method, url, &[], false, &nowhere, Scheme::Http);
     let (target, form) = target.ok()?;

@@ -1,8 +1,9 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
-use crate::admin::{self, PurgeFailure, Token};
+use crate::admin::{self, PurgeFailure, StoredCall, StoredReply, Token};
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::config::{self, AdminAddress, Config, Mode};
+use crate::host::operator;
 use crate::log::client::ListenerFacts;
 use crate::modules::loaded::LoadedModules;
 use crate::modules::report::ModuleReport;
@@ -18,7 +19,9 @@ use arc_swap::ArcSwapOption;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
+use weir_extend::{ListenerMode, StoredError};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::is_local;
 use weir_net::workers::Sockets;
@@ -360,6 +363,44 @@ impl Control {
         failed.map_or(Ok(purged), Err)
     }
 
+    /// Begins a call about a stored response, of the listeners of `mode`: without it, of the one
+    /// mode that all listeners have.
+    ///
+    /// # Errors
+    ///
+    /// There are listeners of both modes.
+    pub fn stored(
+        &self,
+        mode: Option<ListenerMode>,
+        mut call: StoredCall,
+    ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String> {
+        call.target_mut().mode = match mode {
+            Some(mode) => mode,
+            None => self.only_mode()?,
+        };
+        let (reply, replied) = oneshot::channel();
+        let begin = Box::new(move |worker: &_| operator::begin(worker, call, reply));
+        // if it is not handed over, the reply is that there is none
+        self.shared.jobs.hand_over(begin);
+        Ok(replied)
+    }
+
+    /// The mode of all listeners.
+    fn only_mode(&self) -> Result<ListenerMode, String> {
+        let state = self.state();
+        let mut modes = state.open.iter().map(|open| open.configured.mode);
+        let first = modes.next().unwrap_or(Mode::Forward);
+        if modes.any(|mode| mode != first) {
+            return Err(
+                "for which listeners? put mode=forward& or mode=gateway& before url=".into(),
+            );
+        }
+        Ok(match first {
+            Mode::Forward => ListenerMode::Forward,
+            Mode::Gateway => ListenerMode::Gateway,
+        })
+    }
+
     /// The modules of the configuration in force, in their order.
     #[must_use]
     pub fn modules(&self) -> Vec<ModuleReport> {
@@ -490,6 +531,14 @@ impl admin::Control for Control {
 
     fn purge_all(&self) -> Result<u64, PurgeFailure> {
         self.purge_all()
+    }
+
+    fn stored(
+        &self,
+        mode: Option<ListenerMode>,
+        call: StoredCall,
+    ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String> {
+        self.stored(mode, call)
     }
 
     fn reload(&self) -> Result<String, String> {

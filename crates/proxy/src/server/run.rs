@@ -14,6 +14,7 @@ use crate::server::disk_tier::{self, DiskTier};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
+use crate::worker::jobs::Jobs;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
 use std::fmt;
@@ -156,6 +157,7 @@ impl Proxy {
             move |net| {
                 let worker = Worker::new(net, Arc::clone(&shared), module_host::maker);
                 timers::spawn(&worker);
+                worker.shared.jobs.serve(&worker);
                 worker
             }
         };
@@ -309,6 +311,7 @@ pub(super) fn share(
         module_log: ModuleLog::new(Arc::clone(&say)),
         access_log: open_log(config, say)?,
         own_work: Arc::default(),
+        jobs: Jobs::default(),
         reloaded: watch::Sender::new(()),
         record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),

@@ -2,4 +2,5 @@
 
 pub(crate) mod core;
 pub(crate) mod demand;
+pub(crate) mod jobs;
 pub(crate) mod shared;

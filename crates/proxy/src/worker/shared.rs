@@ -9,6 +9,7 @@ use crate::modules::loaded::ModuleKinds;
 use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
 use crate::worker::demand::{Background, Popularity, Refreshes};
+use crate::worker::jobs::Jobs;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) module_log: ModuleLog,
     /// What modules have under way of their own.
     pub(crate) own_work: Arc<OwnWork>,
+    /// What other threads have the first worker do.
+    pub(crate) jobs: Jobs,
     /// Tells workers that the settings were replaced.
     pub(crate) reloaded: watch::Sender<()>,
     /// Gets a row for every request that has ended, if there is a recorder.

@@ -14,7 +14,10 @@ use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A module called `name` that answers requests with a field `X-Do`: `fetch URL` with the result of
 /// a request of its own (`X-Method`, `X-Timeout-Ms`, `X-Max`, `X-Content-Bytes` change that),
-/// `abandon URL` at once, having begun one, `wall`, `worker`, `log TEXT`.
+/// `abandon URL` at once, having begun one, `wall`, `worker`, `log TEXT`; and of stored responses,
+/// for listeners of the mode `X-Mode`, `query URL`, `store URL`, `validate URL`, `expire SECONDS
+/// URL`, `delete URL`, `read URL` (at most `X-Max` bytes), `read-parts URL`, `inject URL` and
+/// `inject-pieces URL` (fields from those that begin with `X-In-`, `X-Content-Bytes` of content).
 ///
 /// Each `period_ms` it does `tick`: `log`, `panic`, `panic-later`, `never` (what it returns never
 /// ends), `fetch URL`.
@@ -133,6 +136,14 @@ impl Asker {
                 }));
                 return Answer::Defer;
             }
+            "query" | "store" | "validate" | "expire" | "delete" | "read" | "read-parts"
+            | "inject" | "inject-pieces" => {
+                let asked = super::stored_calls::ask(&self.host, verb, rest, fields);
+                self.waits = Some(Box::pin(async move {
+                    *said.borrow_mut() = Some(asked.await);
+                }));
+                return Answer::Defer;
+            }
             "wall" => self.say(self.host.wall_ms().to_string()),
             "worker" => self.say(self.host.worker().to_string()),
             "log" => {
@@ -156,7 +167,7 @@ impl Asker {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 

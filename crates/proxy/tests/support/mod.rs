@@ -20,6 +20,7 @@ mod phases;
 mod representation;
 mod running;
 mod setup;
+mod stored_calls;
 mod whole;
 
 pub(crate) use client::RawClient;

@@ -1,0 +1,179 @@
+//! Requests to next hops for what is stored, or to be stored: without a client, and not collapsed
+//! with those of clients.
+
+use super::calls::CallContext;
+use super::lookup::{self, Found, find};
+use super::target;
+use crate::exchange::download::ResponseOutcome;
+use crate::exchange::forward::{self, BackgroundResult};
+use crate::exchange::next_hop::NextHop;
+use crate::exchange::state::{Plan, RequestState};
+use crate::log::report;
+use crate::request::answer::AnswerReason;
+use std::sync::Arc;
+use weir_extend::{StoredError, StoredInfo, StoredTarget, Validation};
+use weir_policy::verdict::{NotStored, Storing};
+use weir_policy::{Event, Forwarding, Missing, Transaction};
+use weir_semantics::ProxyError;
+use weir_store::StoredResponse;
+
+/// A request as a client sends it.
+const AS_SENT: Forwarding = Forwarding {
+    validate: false,
+    complete: false,
+};
+
+/// What came of a request.
+enum Outcome {
+    /// The stored response is freshened.
+    Freshened,
+    /// It is stored.
+    Stored,
+    /// It is not.
+    NotStored(NotStored),
+    /// It answers another request than the one that was sent: the validators were wrong.
+    Again,
+}
+
+/// Has the response to a GET of the target stored, unless a fresh one is.
+pub(super) async fn fetch(
+    context: &CallContext,
+    target: &StoredTarget,
+) -> Result<StoredInfo, StoredError> {
+    let mut exchange = target::exchange(context, target)?;
+    let now = context.worker.now();
+    let found = find(&mut exchange).await?;
+    let whole = found.filter(|(response, _)| !response.is_part());
+    let mut outcome = Outcome::Again;
+    if let Some((response, expected)) = whole {
+        if !lookup::fresh_for(&response.facts, now).is_zero() {
+            return Ok(lookup::info(&response, now));
+        }
+        if response.facts.has_validator {
+            outcome = ask_about(&exchange, (response, expected)).await?;
+        }
+    }
+    if matches!(outcome, Outcome::Again) {
+        outcome = ask_anew(&mut exchange).await?;
+    }
+    match outcome {
+        Outcome::NotStored(why) => Err(StoredError::Refused(why.as_str())),
+        Outcome::Again => Err(StoredError::Unreachable),
+        Outcome::Freshened | Outcome::Stored => {
+            let stored = find(&mut exchange).await?;
+            let (response, _) = stored.ok_or(StoredError::Outdated)?;
+            Ok(lookup::info(&response, context.worker.now()))
+        }
+    }
+}
+
+/// Has the origin say whether what is stored is still valid.
+pub(super) async fn validate(
+    context: &CallContext,
+    target: &StoredTarget,
+) -> Result<Validation, StoredError> {
+    let mut exchange = target::exchange(context, target)?;
+    let found = find(&mut exchange).await?;
+    let found = found.filter(|(response, _)| !response.is_part());
+    let found = found.ok_or(StoredError::NotStored)?;
+    let outcome = match ask_about(&exchange, found).await? {
+        Outcome::Again => ask_anew(&mut exchange).await?,
+        outcome => outcome,
+    };
+    match outcome {
+        Outcome::Freshened => Ok(Validation::Valid),
+        Outcome::Stored => Ok(Validation::Replaced),
+        Outcome::NotStored(NotStored::StoredIsUsable) | Outcome::Again => {
+            Err(StoredError::Unreachable)
+        }
+        Outcome::NotStored(_) => Ok(Validation::Dropped),
+    }
+}
+
+/// Asks whether a stored response is still valid; without a validator it is requested anew.
+async fn ask_about(
+    exchange: &RequestState,
+    (response, expected): Found,
+) -> Result<Outcome, StoredError> {
+    let now = exchange.worker.now();
+    let request = *exchange.tx.request();
+    let (tx, forwarding) = Transaction::refresh(request, &response.facts, now);
+    let mut state = background(exchange, tx, forwarding);
+    state.expected = Some(expected);
+    ask(&mut state, forwarding, Some(&response)).await
+}
+
+/// Requests it as if nothing were stored.
+async fn ask_anew(exchange: &mut RequestState) -> Result<Outcome, StoredError> {
+    let now = exchange.worker.now();
+    let mut tx = Transaction::new(*exchange.tx.request(), now);
+    let rules = &exchange.settings.rules;
+    let unshared = !exchange.settings.config.cache.enabled;
+    let _ = tx.handle(now, rules, Event::Request { unshared });
+    let _ = tx.handle(now, rules, Event::Missing(Missing::Target));
+    let mut state = background(exchange, tx, AS_SENT);
+    state.disk_variants = exchange.disk_variants.take();
+    ask(&mut state, AS_SENT, None).await
+}
+
+fn background(exchange: &RequestState, tx: Transaction, forwarding: Forwarding) -> RequestState {
+    let plan = Plan::Forward {
+        forwarding,
+        stored: None,
+    };
+    exchange.in_background(tx, plan)
+}
+
+async fn ask(
+    exchange: &mut RequestState,
+    forwarding: Forwarding,
+    stored: Option<&Arc<StoredResponse>>,
+) -> Result<Outcome, StoredError> {
+    let next_hop = NextHop::of(exchange).map_err(|answer| match answer.status {
+        403 => StoredError::Forbidden,
+        _ => StoredError::Unreachable,
+    })?;
+    // boxed: it is as large as its largest part
+    let result = Box::pin(forward::in_background(
+        exchange, next_hop, forwarding, stored,
+    ))
+    .await;
+    let worker = &exchange.worker;
+    report::count_next_hop(worker.counters(), &exchange.log);
+    let (hop, outcome) = match result {
+        BackgroundResult::Answered(hop, outcome) => (hop, outcome),
+        BackgroundResult::Forgotten => return Err(StoredError::Outdated),
+        BackgroundResult::Failed(reason) => return Err(error_of(&reason)),
+    };
+    match outcome {
+        ResponseOutcome::Merged { ref stored, .. } => {
+            let is_stored = stored.is_some();
+            hop.release(worker.net(), exchange.read_ahead().bytes());
+            return if is_stored {
+                Ok(Outcome::Freshened)
+            } else {
+                Err(StoredError::Outdated)
+            };
+        }
+        ResponseOutcome::Relayed => {
+            hop.release(worker.net(), exchange.read_ahead().bytes());
+        }
+        ResponseOutcome::ForwardAgain => return Ok(Outcome::Again),
+        // of what is not received to its end the connection is closed
+        _ => {}
+    }
+    match exchange.tx.verdict().storing {
+        Some(Storing::Stored) if matches!(outcome, ResponseOutcome::Relayed) => Ok(Outcome::Stored),
+        Some(Storing::NotStored(NotStored::Incomplete)) => Err(StoredError::Unreachable),
+        Some(Storing::NotStored(why)) => Ok(Outcome::NotStored(why)),
+        Some(Storing::Stored) | None => Err(StoredError::Unreachable),
+    }
+}
+
+fn error_of(reason: &AnswerReason) -> StoredError {
+    match reason.error {
+        ProxyError::DestinationIpProhibited => StoredError::Forbidden,
+        error if error.as_str().contains("timeout") => StoredError::Timeout,
+        _ => StoredError::Unreachable,
+    }
+}

@@ -1,0 +1,86 @@
+//! The request that a call about a stored response stands for.
+
+use super::calls::CallContext;
+use crate::client::fast::{self, Receiver};
+use crate::config::Mode;
+use crate::exchange::state::RequestState;
+use crate::host::own_request::{end_to_end, whole_target};
+use crate::log::client::{ClientFacts, ListenerFacts};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
+use weir_semantics::{Authority, FieldLine, Known, Method, identify};
+use weir_wire::{RequestHead, Version};
+
+/// The state of a GET of `target` without a client; nothing is looked up yet.
+///
+/// # Errors
+///
+/// [`StoredError::BadTarget`].
+pub(super) fn exchange(
+    context: &CallContext,
+    target: &StoredTarget,
+) -> Result<Box<RequestState>, StoredError> {
+    let canonical = whole_target(Method::Get, &target.url).ok_or(StoredError::BadTarget)?;
+    let mut host = Vec::new();
+    canonical.write_authority(&mut host);
+    let fields = selecting(&target.fields).ok_or(StoredError::BadTarget)?;
+    let own = fields.iter();
+    let own = own.map(|(name, value)| FieldLine::new(name, value));
+    let lines: Vec<FieldLine<'_>> = [FieldLine::new("Host", &host)]
+        .into_iter()
+        .chain(own)
+        .collect();
+    let listener = Rc::new(ListenerFacts {
+        mode: match target.mode {
+            ListenerMode::Forward => Mode::Forward,
+            ListenerMode::Gateway => Mode::Gateway,
+        },
+        default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
+    });
+    let receiver = Receiver {
+        worker: &context.worker,
+        settings: &context.settings,
+        client: ClientFacts {
+            listener: &listener,
+            // no client
+            peer: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            connection: 0,
+            sequence: 1,
+        },
+        head_began: None,
+    };
+    let head = RequestHead {
+        method: "GET",
+        target: &target.url,
+        version: Version::Http11,
+        fields: &lines,
+    };
+    fast::for_store(&receiver, &head).map_err(|_| StoredError::BadTarget)
+}
+
+/// The fields of a request that select a response that is for all clients; without those that say
+/// how a cache is to be used. `None` if one has credentials, a condition or a range.
+fn selecting(fields: &Fields) -> Option<Fields> {
+    let mut checked = end_to_end(fields)?;
+    for (name, _) in fields.iter() {
+        match identify(name) {
+            Some(
+                Known::Authorization
+                | Known::ProxyAuthorization
+                | Known::Cookie
+                | Known::IfMatch
+                | Known::IfNoneMatch
+                | Known::IfModifiedSince
+                | Known::IfUnmodifiedSince
+                | Known::IfRange
+                | Known::Range,
+            ) => return None,
+            Some(Known::CacheControl | Known::Pragma) => {
+                checked.remove(name).ok()?;
+            }
+            _ => {}
+        }
+    }
+    Some(checked)
+}

@@ -1,0 +1,162 @@
+//! Stored responses on the admin interface of a proxy.
+
+use crate::support::{RawClient, Response, Running, ScriptedOrigin, localhost};
+use weir_proxy::config::{AdminAddress, Config};
+
+fn proxy(change: impl FnOnce(&mut Config)) -> Running {
+    Running::forward_with(|config| {
+        config.access.allow_destinations = vec![localhost()];
+        config.admin.address = AdminAddress::At(([127, 0, 0, 1], 0).into());
+        change(config);
+    })
+}
+
+/// What the admin interface answers to `POST /stored/` and `path`.
+fn post(proxy: &Running, path: &str, body: &[u8]) -> Response {
+    let address = proxy.admin_address();
+    let mut admin = RawClient::connect(address);
+    let length = body.len();
+    admin.send(format!(
+        "POST /stored/{path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n"
+    ));
+    admin.send(body);
+    admin.read_response()
+}
+
+#[track_caller]
+fn check(proxy: &Running, path: &str, status: u16, expected: &str) {
+    let response = post(proxy, path, b"");
+    assert_eq!(response.status(), status, "{path}: {}", response.text());
+    assert!(
+        response.text().contains(expected),
+        "{path}: {}",
+        response.text()
+    );
+}
+
+#[test]
+fn operator_injects_finds_reads_expires_and_deletes_a_response() {
+    let proxy = proxy(|_| {});
+    let url = "url=http://a.example/x";
+    check(&proxy, &format!("query?{url}"), 404, "no such response");
+    let message = b"HTTP/1.1 200 OK\r\nCache-Control: private, max-age=60\r\nX-A: b\r\n\r\ncontent";
+    let injected = post(&proxy, &format!("inject?{url}"), message);
+    assert_eq!(injected.status(), 200, "{}", injected.text());
+    let info = "stored 7 of 7 bytes\nage 0 s\nfresh for 60 s\n";
+    check(&proxy, &format!("query?{url}"), 200, info);
+    check(&proxy, &format!("query?mode=gateway&{url}"), 404, "");
+    check(&proxy, &format!("read?{url}"), 200, "content");
+    let get = "GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    let hit = proxy.client().ask(get);
+    assert!(hit.is_hit());
+    assert_eq!(
+        (hit.text().as_str(), hit.head.field("x-a")),
+        ("content", Some("b"))
+    );
+    check(&proxy, &format!("expire?{url}"), 400, "for how long?");
+    check(
+        &proxy,
+        &format!("expire?fresh_for=1h&{url}"),
+        200,
+        "fresh for 3600 s",
+    );
+    check(&proxy, &format!("query?{url}"), 200, "fresh for 3600 s");
+    check(&proxy, &format!("delete?{url}"), 200, "deleted 1");
+    check(&proxy, &format!("query?{url}"), 404, "");
+}
+
+#[test]
+fn operator_has_responses_fetched_and_validated_by_the_destination_rules() {
+    let proxy = proxy(|_| {});
+    let origin = ScriptedOrigin::new();
+    let url = format!("url=http://{}/", origin.address());
+    let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Length: 2\r\n\r\nok";
+    let with = |path: String, answer: &str| {
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| post(&proxy, &path, b"").text());
+            let (hop, _) = origin.answer(answer);
+            let said = asked.join().expect("a response");
+            drop(hop);
+            said
+        })
+    };
+    let fetched = with(format!("fetch?{url}"), answer);
+    assert!(
+        fetched.starts_with("status 200\nstored 2 of 2 bytes\n"),
+        "{fetched}"
+    );
+    let valid = "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n";
+    assert_eq!(with(format!("validate?{url}"), valid), "valid\n");
+    check(
+        &proxy,
+        "fetch?url=http://127.0.0.1:1/",
+        502,
+        "no whole response",
+    );
+    let strict = self::proxy(|config| config.access.allow_destinations = Vec::new());
+    check(&strict, &format!("fetch?{url}"), 403, "forbidden");
+    let own = proxy.address();
+    check(
+        &proxy,
+        &format!("fetch?url=http://{own}/"),
+        403,
+        "forbidden",
+    );
+}
+
+#[test]
+fn call_that_is_not_understood_changes_nothing() {
+    let proxy = proxy(|_| {});
+    let inject = |message: &[u8]| {
+        let injected = post(&proxy, "inject?url=http://a.example/", message);
+        (injected.status(), injected.text())
+    };
+    assert_eq!(inject(b"content").0, 400);
+    let refused = inject(b"HTTP/1.1 200 OK\r\n\r\ncontent");
+    assert_eq!(
+        refused,
+        (422, "the response is not stored (no-lifetime)\n".into())
+    );
+    let part = inject(b"HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=9\r\n\r\nx");
+    assert_eq!(part.0, 400);
+    check(&proxy, "query?url=http://a.example/", 404, "");
+    check(
+        &proxy,
+        "forget?url=http://a.example/",
+        404,
+        "after /stored/ comes",
+    );
+    check(&proxy, "delete?url=http://a.example/&x=y", 400, "`&x=y`");
+    check(
+        &proxy,
+        "delete?url=https://a.example/",
+        400,
+        "not permitted",
+    );
+}
+
+#[test]
+fn call_about_one_of_two_modes_says_which() {
+    let proxy = proxy(|config| {
+        let mut gateway = config.listeners[0].clone();
+        gateway.mode = weir_proxy::config::Mode::Gateway;
+        config.listeners.push(gateway);
+        config.routes = vec![weir_proxy::config::Route {
+            host: None,
+            path: Default::default(),
+            next_hops: vec!["http://127.0.0.1:1".parse().expect("a URL")],
+            read_ahead: None,
+        }];
+    });
+    check(
+        &proxy,
+        "query?url=http://a.example/",
+        400,
+        "for which listeners?",
+    );
+    let message = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\ncontent";
+    let injected = post(&proxy, "inject?mode=gateway&url=http://a.example/", message);
+    assert_eq!(injected.status(), 200);
+    check(&proxy, "query?mode=gateway&url=http://a.example/", 200, "");
+    check(&proxy, "query?mode=forward&url=http://a.example/", 404, "");
+}
