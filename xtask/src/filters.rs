@@ -19,6 +19,10 @@ const RUST: [&str; 2] = ["exercise", "greeting"];
 /// The WAF, and its version.
 const CORAZA: &str = "github.com/corazawaf/coraza-proxy-wasm@v0.0.0-20260824140537-b1770f5b0be3";
 
+/// As its authors build it, with rules that are evaluated as early as they can be. There is no file
+/// system to try.
+const CORAZA_TAGS: &str = "-tags=coraza.rule.multiphase_evaluation,no_fs_access";
+
 /// The SDK that it names, which TinyGo alone builds, and the one that stock Go builds.
 const SDK: [&str; 2] = [
     "github.com/tetratelabs/proxy-wasm-go-sdk",
@@ -124,7 +128,7 @@ fn coraza() -> Result<PathBuf, Failure> {
     need::go()?;
     let built = place().join("coraza.wasm");
     let marker = place().join("coraza.version");
-    let version = format!("{CORAZA} {}\n", SDK_VERSIONS[1]);
+    let version = format!("{CORAZA} {} {CORAZA_TAGS}\n", SDK_VERSIONS[1]);
     let is_built = std::fs::read_to_string(&marker).is_ok_and(|text| text == version);
     if is_built && built.is_file() {
         return Ok(built);
@@ -144,8 +148,7 @@ fn coraza() -> Result<PathBuf, Failure> {
     }
     copy(Path::new(fetched), &source)?;
     edit(&source)?;
-    let tags = "-tags=coraza.rule.multiphase_evaluation";
-    build_go(&source, &built, &["-mod=mod", tags])?;
+    build_go(&source, &built, &["-mod=mod", CORAZA_TAGS])?;
     std::fs::write(&marker, version).during(format_args!("write `{}`", marker.display()))?;
     Ok(built)
 }

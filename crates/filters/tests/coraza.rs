@@ -3,8 +3,10 @@
 //! By `make test-coraza` only: it fetches and builds the filter, and compiles 25 MB of WebAssembly.
 
 #[path = "live/bed.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
 mod bed;
 #[path = "live/http.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
 mod http;
 
 use bed::{Bed, build, filter, get, post, text, wait_for};

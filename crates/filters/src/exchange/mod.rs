@@ -297,7 +297,8 @@ impl FilterExchange {
             let counts = &plugin.setup.counts;
             apply::apply_to_response(head, &self.before, &after, !is_sent, counts)?;
         }
-        if !plugin.response_body || ends {
+        // the head of a response to HEAD is that of the response to GET
+        if !plugin.response_body || (ends && !self.is_head) {
             return Ok(());
         }
         if head.check_transform().is_err() {

@@ -159,6 +159,10 @@ impl Origin {
                 // ends with its connection, which the proxy closes when it stops
                 std::thread::spawn(move || {
                     while let Some(request) = read(&mut stream, false) {
+                        if !request.is_whole {
+                            // given up on its way, as a filter refused its content
+                            return;
+                        }
                         let bytes = answer(&request);
                         log.lock().expect("no panic").push(request);
                         if stream.write_all(&bytes).is_err() {
@@ -180,7 +184,7 @@ impl Origin {
         self.address
     }
 
-    /// All requests so far.
+    /// All whole requests so far.
     pub(crate) fn seen(&self) -> Vec<Message> {
         self.seen.lock().expect("no panic").clone()
     }

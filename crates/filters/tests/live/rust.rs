@@ -126,6 +126,19 @@ fn changes_of_responses_are_for_each_client_and_stored_only_by_choice() {
 }
 
 #[test]
+fn response_to_head_has_the_head_of_the_response_to_get() {
+    let bed = Bed::new(vec![exercise(&[])]);
+    let whole = bed.get("/shout");
+    let head = bed
+        .client()
+        .ask_head(get("/shout", "").replace("GET", "HEAD"));
+    for name in ["etag", "content-length", "x-filter"] {
+        assert_eq!(head.field(name), whole.field(name), "{name}: {}", head.head);
+    }
+    assert_eq!(whole.field("etag").as_deref(), Some("W/\"v1\""));
+}
+
+#[test]
 fn response_that_a_filter_refuses_late_does_not_reach_its_client() {
     for is_stored in [false, true] {
         let options = [("stored", ModuleOption::Flag(is_stored))];

@@ -1,0 +1,67 @@
+//! Functions of the host about stored responses, called by a filter.
+
+use crate::bed::Bed;
+use crate::text::{TextFilter, callback, data, heads_only};
+
+/// A filter that calls a function with these arguments for each request, and answers with what the
+/// completion says; it answers 500 if the function is refused.
+fn calling(name: &str, arguments: &str) -> TextFilter {
+    let length = arguments.replace("\\n", "\n").len();
+    TextFilter::new(&format!(
+        r#"{}{}(global $stream (mut i32) (i32.const 0)) (global $token (mut i32) (i32.const 0))
+        {}
+        (func (export "proxy_on_foreign_function") (param $id i32) (param $token i32) (param i32)
+            (if (i32.ne (local.get $token) (global.get $token)) (then unreachable))
+            (drop (call $proxy_get_buffer_bytes (i32.const 8) (i32.const 0) (i32.const 4096)
+                (i32.const 0) (i32.const 4)))
+            (drop (call $proxy_set_effective_context (global.get $stream)))
+            (drop (call $proxy_send_local_response (i32.const 200) (i32.const 0) (i32.const 0)
+                (i32.load (i32.const 0)) (i32.load (i32.const 4)) (i32.const 0) (i32.const 0)
+                (i32.const -1))))"#,
+        data(100, name),
+        data(200, arguments),
+        callback(
+            "proxy_on_request_headers",
+            &format!(
+                "(global.set $stream (local.get 0))
+                 (if (call $proxy_call_foreign_function (i32.const 100) (i32.const {})
+                    (i32.const 200) (i32.const {length}) (i32.const 0) (i32.const 4)) (then
+                    (drop (call $proxy_send_local_response (i32.const 500) (i32.const 0)
+                        (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)
+                        (i32.const -1)))
+                    (return (i32.const 1))))
+                 (global.set $token (i32.load (i32.load (i32.const 0))))
+                 (i32.const 1)",
+                name.len()
+            )
+        )
+    ))
+}
+
+#[track_caller]
+fn check(name: &str, arguments: &str, status: u16, begins: &str) {
+    let file = calling(name, arguments);
+    let bed = Bed::new(vec![file.table(&heads_only())]);
+    let answer = bed.get("/");
+    assert_eq!(answer.status(), status, "{}", bed.report().notes.join("\n"));
+    assert!(answer.text().starts_with(begins), "{}", answer.text());
+}
+
+#[test]
+fn call_about_a_stored_response_is_completed_later_and_decides_about_a_paused_request() {
+    let target = "gateway http://a.example/nothing";
+    check("weir_object_query", target, 200, "error: ");
+    check("weir_object_query", "no target", 200, "error: the target");
+    check(
+        "weir_object_set_expiry",
+        "gateway http://a.example/\\nsoon",
+        200,
+        "error: the target",
+    );
+}
+
+#[test]
+fn function_that_is_not_known_is_refused() {
+    check("weir_object_none", "", 500, "");
+    check("clear_route_cache", "", 500, "");
+}
