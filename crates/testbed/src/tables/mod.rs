@@ -32,7 +32,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 7] = [
+const TABLES: [(&str, MakeTable); 8] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -50,6 +50,10 @@ const TABLES: [(&str, MakeTable); 7] = [
     ("instructions", || {
         newest::record(instructions::record_is_whole)
             .map(|(record, path)| from(&path, &instructions::Figures::render(&record)))
+    }),
+    ("modules", || {
+        let (record, path) = newest::record(modules::record_is_whole)?;
+        Ok(from(&path, &modules::Figures::render(&record)))
     }),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;

@@ -137,6 +137,11 @@ impl Benchmark for Figures {
     }
 }
 
+/// Whether a record has all modules.
+pub(super) fn record_is_whole(record: &Record) -> bool {
+    record.figures.modules.len() == MODULES.len()
+}
+
 impl Counted {
     fn row(&self) -> String {
         let parts = |of: fn(&Counts) -> u64| match &self.helper {
