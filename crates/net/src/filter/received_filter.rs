@@ -12,6 +12,9 @@ pub(crate) struct ReceivedFilter {
     used: usize,
     /// All content was received.
     is_last: bool,
+    /// It has said that it can do nothing with what it has. A filter that has taken all content may
+    /// wait for something else, and must be polled for that.
+    is_idle: bool,
 }
 
 impl ReceivedFilter {
@@ -22,6 +25,7 @@ impl ReceivedFilter {
             received,
             used: 0,
             is_last,
+            is_idle: false,
         }
     }
 
@@ -29,6 +33,7 @@ impl ReceivedFilter {
     pub(crate) fn keep(&mut self, content: &[u8]) {
         if !self.filtering.is_whole() {
             self.received.extend_from_slice(content);
+            self.is_idle &= content.is_empty();
         }
     }
 
@@ -44,8 +49,8 @@ impl ReceivedFilter {
 
     /// Whether content must be received before it can put out more.
     pub(crate) fn needs_content(&self) -> bool {
-        let is_idle = self.used == self.received.len() && self.filtering.rest().is_empty();
-        is_idle && !self.is_last
+        let is_used = self.used == self.received.len() && self.filtering.rest().is_empty();
+        is_used && self.is_idle && !self.is_last
     }
 
     /// Whether all of it was put out, and used.
@@ -68,7 +73,10 @@ impl ReceivedFilter {
         match self.filtering.poll_fill(cx, input) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Err(_)) => return Poll::Ready(Err(ContentCut::Filter)),
-            Poll::Ready(Ok(taken)) => self.used += taken,
+            Poll::Ready(Ok(taken)) => {
+                self.used += taken;
+                self.is_idle = taken == 0 && self.filtering.rest().is_empty();
+            }
         }
         if self.used == self.received.len() || self.filtering.is_whole() {
             self.received.clear();
@@ -91,5 +99,67 @@ impl ReceivedFilter {
             content_bytes: 0,
             end,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content_filter::{FilterFailed, Filtered};
+    use super::*;
+    use std::task::Waker;
+
+    /// Takes all content, and puts it out at the second poll after that.
+    #[derive(Default)]
+    struct Late {
+        taken: Vec<u8>,
+        has_waited: bool,
+    }
+
+    impl ContentFilter for Late {
+        fn poll_filter(
+            &mut self,
+            _: &mut Context<'_>,
+            input: Option<&[u8]>,
+            out: &mut Vec<u8>,
+        ) -> Poll<Result<Filtered, FilterFailed>> {
+            let input = input.unwrap_or_default();
+            let filtered = Filtered {
+                taken: input.len(),
+                is_whole: false,
+            };
+            if input.is_empty() && !self.taken.is_empty() {
+                if !self.has_waited {
+                    self.has_waited = true;
+                    return Poll::Pending;
+                }
+                out.append(&mut self.taken);
+            }
+            self.taken.extend_from_slice(input);
+            Poll::Ready(Ok(filtered))
+        }
+    }
+
+    #[test]
+    fn filter_that_waits_is_polled_before_more_content_is_received() {
+        let mut filter = ReceivedFilter::new(Box::<Late>::default(), Vec::new(), false);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut put = |filter: &mut ReceivedFilter| {
+            let mut got = Vec::new();
+            let polled = filter.poll_put(&mut cx, 100, |_, content| {
+                got.extend_from_slice(content);
+                ControlFlow::Continue(())
+            });
+            (polled.is_ready(), got)
+        };
+        assert_eq!(put(&mut filter), (true, Vec::new()));
+        assert!(filter.needs_content());
+        filter.keep(b"abc");
+        assert_eq!(put(&mut filter), (true, Vec::new()));
+        assert!(!filter.needs_content());
+        assert_eq!(put(&mut filter), (false, Vec::new()));
+        assert!(!filter.needs_content());
+        assert_eq!(put(&mut filter), (true, b"abc".to_vec()));
+        assert_eq!(put(&mut filter), (true, Vec::new()));
+        assert!(filter.needs_content());
     }
 }
