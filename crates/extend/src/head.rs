@@ -359,6 +359,12 @@ impl<'h> ResponseHead<'h> {
         self
     }
 
+    /// Whether the request has `no-transform`.
+    #[must_use]
+    pub const fn keeps_content(&self) -> bool {
+        self.keeps_content
+    }
+
     /// The same head, which holds all that it is made of.
     #[must_use]
     pub fn into_owned(self) -> ResponseHead<'static> {

@@ -131,6 +131,18 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// Where a module is called.
+    #[derive(Default)]
+    pub enum ExecutionModel {
+        /// On the thread of the worker that serves the request.
+        #[default]
+        Worker = "worker",
+        /// On a thread of a pool that the module has.
+        Threads = "threads",
+    }
+}
+
 /// What to do next at a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {

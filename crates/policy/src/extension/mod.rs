@@ -9,5 +9,7 @@ mod cascade;
 mod variant;
 
 pub use breaker::{Breaker, BreakerRules, FAILURES_MAX, Permit};
-pub use cascade::{Cascade, FailurePolicy, MODULES_MAX, ModuleFailure, ModuleId, ModuleSet, Step};
+pub use cascade::{
+    Cascade, ExecutionModel, FailurePolicy, MODULES_MAX, ModuleFailure, ModuleId, ModuleSet, Step,
+};
 pub use variant::{Variant, VariantHasher, configuration_digest};

@@ -9,7 +9,7 @@ use crate::exchange::module_calls::{self, changed_lines, forget_range, write_fie
 use crate::exchange::state::Plan;
 use crate::log::request_log::RequestLog;
 use crate::log::served::ServedRequest;
-use crate::modules::reached::{LeftHook, Reached};
+use crate::modules::request_modules::reached::{LeftHook, Reached};
 use crate::modules::request_modules::{Head, HookCall, RequestModules};
 use crate::request::facts::Request;
 use crate::request::judge::ReceivedRequest;

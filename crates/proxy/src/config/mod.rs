@@ -47,7 +47,7 @@ pub use values::span::Span;
 pub use values::token_file::TokenFile;
 pub use values::when_busy::WhenBusy;
 
-pub use weir_policy::extension::FailurePolicy;
+pub use weir_policy::extension::{ExecutionModel, FailurePolicy};
 
 use serde::{Deserialize, Serialize};
 

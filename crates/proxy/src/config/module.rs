@@ -9,7 +9,7 @@ use crate::config::values::module_option::ModuleOption;
 use crate::config::values::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_policy::extension::{FailurePolicy, MODULES_MAX};
+use weir_policy::extension::{ExecutionModel, FailurePolicy, MODULES_MAX};
 
 /// One `[[module]]` table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Module {
     /// Path prefix it is for.
     #[serde(default)]
     pub path: PathPrefix,
+    /// Where it is called.
+    #[serde(default)]
+    pub run: ExecutionModel,
     /// What becomes of a request for which it fails.
     #[serde(default)]
     pub on_failure: FailurePolicy,
@@ -78,6 +81,10 @@ const WAITS: [Span; 2] = [Span::from_millis(1), Span::from_mins(10)];
 
 /// Most bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
+
+impl Form for ExecutionModel {
+    const FORM: &'static str = Self::FORM;
+}
 
 impl Form for FailurePolicy {
     const FORM: &'static str = Self::FORM;
@@ -142,6 +149,14 @@ impl Module {
     /// How it is called, and what it may do.
     fn call_settings() -> Vec<Setting> {
         vec![
+            Setting::new::<ExecutionModel>(
+                "module[].run",
+                &[
+                    "Where the module is called: `worker` is the thread that serves the request, which costs least; `threads` are up",
+                    "to 4 threads of the module's own, for one that may block. A call on these is given up after `deadline`.",
+                ],
+            )
+            .by_default(&ExecutionModel::default()),
             Setting::new::<FailurePolicy>(
                 "module[].on_failure",
                 &[
@@ -153,8 +168,8 @@ impl Module {
             Setting::new::<Span>(
                 "module[].deadline",
                 &[
-                    "How long one call may take. A call that takes longer cannot be stopped, as it runs in the proxy: it counts as a",
-                    "failure, and what it answered holds.",
+                    "How long one call may take. On a worker, a call that takes longer cannot be stopped: it counts as a failure, and",
+                    "what it answered holds. On threads of the module's own the request does not wait longer.",
                 ],
             )
             .by_default(&deadline())

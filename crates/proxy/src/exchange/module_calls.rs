@@ -7,7 +7,7 @@ use crate::log::client::ClientFacts;
 use crate::modules::content_source::ContentSource;
 use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::modules::module_content::ModuleContent;
-use crate::modules::reached::{LeftHook, Reached};
+use crate::modules::request_modules::reached::{LeftHook, Reached};
 use crate::modules::request_modules::{Head, HookCall, HookResult, RequestModules};
 use crate::request::answer::{Answer, reason_phrase};
 use crate::request::facts::Request;

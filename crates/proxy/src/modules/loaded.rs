@@ -2,7 +2,8 @@
 
 use super::report::{ModuleReport, ModuleState, hook_names};
 use super::status::ModuleStatus;
-use crate::config::{self, Config, FailurePolicy, Invalid};
+use super::threads::pool::ThreadPool;
+use crate::config::{self, Config, ExecutionModel, FailurePolicy, Invalid};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +62,8 @@ pub(crate) struct LoadedModule {
     status: Arc<ModuleStatus>,
     pub(crate) module: Arc<dyn Module>,
     pub(crate) on_failure: FailurePolicy,
+    /// Where it is called, if that is not the worker.
+    pub(crate) threads: Option<Arc<ThreadPool>>,
     /// How long a call may take.
     pub(crate) deadline: Duration,
     /// How long a request may wait for what the module deferred for.
@@ -220,7 +223,15 @@ impl LoadedModules {
             if table.host.is_none() && table.path.as_str() == "/" {
                 loaded.unscoped = loaded.unscoped.with(id);
             }
+            let threads = match table.run {
+                ExecutionModel::Worker => None,
+                ExecutionModel::Threads => Some(ThreadPool::new(&table.name, &module, deadline)),
+            };
+            if threads.is_some() {
+                loaded.slow = loaded.slow.with(id);
+            }
             loaded.modules.push(LoadedModule {
+                threads,
                 name: table.name.clone(),
                 kind: table.kind.clone(),
                 scope: Scope {

@@ -1,10 +1,11 @@
 //! Modules: what an operator has put into the way of requests and responses (`weir_extend`).
 //!
 //! [`loaded`] are the modules of a configuration, [`request_modules`] what they have of one
-//! request, and [`reached`] how far that has come; `exchange::module_calls` has the hooks.
-//! [`hosts`] are what modules have of the proxy, [`status`] outlives a configuration, and
-//! [`report`] is what an operator sees. Without modules a request pays for the test of an empty
-//! list. Where a module changes content, [`module_content`] is the filter of the stream.
+//! request, and [`request_modules::reached`] how far that has come; `exchange::module_calls` has
+//! the hooks. [`hosts`] are what modules have of the proxy, [`status`] outlives a configuration,
+//! and [`report`] is what an operator sees. Without modules a request pays for the test of an
+//! empty list. [`threads`] are for modules that do not run on workers. Where a module changes
+//! content, [`module_content`] is the filter of the stream.
 
 pub(crate) mod content_chain;
 pub(crate) mod content_source;
@@ -15,7 +16,7 @@ pub(crate) mod loaded;
 pub(crate) mod module_answer;
 pub(crate) mod module_content;
 pub(crate) mod own_work;
-pub(crate) mod reached;
 pub(crate) mod report;
 pub(crate) mod request_modules;
 pub(crate) mod status;
+pub(crate) mod threads;

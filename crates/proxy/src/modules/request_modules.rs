@@ -1,19 +1,24 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
+mod begun_exchange;
+pub(crate) mod reached;
+
+use self::begun_exchange::{BegunExchange, call_hook, call_thread};
+use self::reached::{Deferred, LeftHook, Reached};
 use super::content_source::ContentSource;
 use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use super::module_content::{ContentAnswer, Feed, FeedEnd, ModuleContent};
-use super::reached::{Deferred, LeftHook, Reached};
+use super::threads::call::ThreadExchange;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use weir_extend::{
-    Answer, Call, Codings, Exchange, Hook, LocalResponse, Piece, Progress, RequestHead,
-    ResponseHead, Transform,
+    Answer, Call, Codings, Hook, LocalResponse, Piece, Progress, RequestHead, ResponseHead,
+    Transform,
 };
 use weir_measure::{Counters, Metric};
 use weir_net::Deadline;
@@ -50,7 +55,7 @@ enum Slot {
     /// It was not called yet.
     Vacant,
     /// It was, and its breaker had permitted that.
-    Begun(Box<dyn Exchange>, Permit),
+    Begun(BegunExchange, Permit),
     /// It failed.
     Failed,
 }
@@ -536,12 +541,21 @@ impl RequestModules {
         head: &mut Head<'_, '_>,
     ) -> Result<Answer, ModuleFailure> {
         let exchange = self.exchange(id, module, hooked)?;
-        hooked.counters.inc(Metric::ModuleCalls);
+        let calls = match exchange {
+            BegunExchange::Here(_) => 1,
+            BegunExchange::Threaded(exchange) => exchange.calls(),
+        };
+        hooked.counters.add(Metric::ModuleCalls, calls);
         let begun = hooked.is_timed.then(Instant::now);
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            call_hook(exchange, hooked.hook, head, &hooked.call)
-        }));
-        let answer = answer.map_err(|_| ModuleFailure::Crashed)?;
+        let answer = match exchange {
+            BegunExchange::Here(exchange) => {
+                let answer = catch_unwind(AssertUnwindSafe(|| {
+                    call_hook(exchange, hooked.hook, head, &hooked.call)
+                }));
+                answer.map_err(|_| ModuleFailure::Crashed)?
+            }
+            BegunExchange::Threaded(exchange) => call_thread(exchange, hooked, head)?,
+        };
         if begun.is_some_and(|begun| begun.elapsed() > module.deadline) {
             // it cannot be stopped, and has ended: what it answered holds
             let metric = module.note_failure(ModuleFailure::Deadline, hooked.now.tick);
@@ -567,17 +581,28 @@ impl RequestModules {
         id: ModuleId,
         module: &LoadedModule,
         hooked: &HookCall<'_>,
-    ) -> Result<&mut Box<dyn Exchange>, ModuleFailure> {
+    ) -> Result<&mut BegunExchange, ModuleFailure> {
         let slot = &mut self.slots[id.index()];
         if matches!(slot, Slot::Vacant) {
             let permit = module.permit(hooked.now.tick);
             if permit == Permit::Open {
                 return Err(ModuleFailure::BreakerOpen);
             }
-            let begun = catch_unwind(AssertUnwindSafe(|| {
-                module.module.begin(&hooked.hosts.of(&self.loaded, id))
-            }));
-            let begun = begun.map_err(|_| ModuleFailure::Crashed)?;
+            let host = hooked.hosts.of(&self.loaded, id);
+            let begun = match &module.threads {
+                None => {
+                    let begin = || module.module.begin(&host);
+                    let begun = catch_unwind(AssertUnwindSafe(begin));
+                    BegunExchange::Here(begun.map_err(|_| ModuleFailure::Crashed)?)
+                }
+                Some(pool) => {
+                    for _ in 0..pool.take_failed_ends() {
+                        let metric = module.note_failure(ModuleFailure::Crashed, hooked.now.tick);
+                        hooked.counters.inc(metric);
+                    }
+                    BegunExchange::Threaded(Box::new(ThreadExchange::begin(pool, &host)?))
+                }
+            };
             *slot = Slot::Begun(begun, permit);
         }
         match slot {
@@ -599,7 +624,7 @@ impl RequestModules {
 
 /// The wait for a module that has deferred.
 struct Deferral<'a> {
-    exchange: &'a mut Box<dyn Exchange>,
+    exchange: &'a mut BegunExchange,
     /// What it is handed meanwhile.
     content: Option<&'a mut ModuleContent>,
     wait: &'a mut Deadline,
@@ -640,31 +665,18 @@ impl Deferral<'_> {
     }
 
     fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, CallEnd> {
-        let exchange = &mut self.exchange;
+        let exchange = match &mut self.exchange {
+            BegunExchange::Here(exchange) => exchange,
+            BegunExchange::Threaded(exchange) => {
+                let answered = exchange.poll_answered(cx);
+                return match answered {
+                    Poll::Pending => Ok(Poll::Pending),
+                    Poll::Ready(answered) => Ok(Poll::Ready(answered?)),
+                };
+            }
+        };
         let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
         polled.map_err(|_| ModuleFailure::Crashed.into())
-    }
-}
-
-fn call_hook(
-    exchange: &mut Box<dyn Exchange>,
-    hook: Hook,
-    head: &mut Head<'_, '_>,
-    call: &Call,
-) -> Answer {
-    match (hook, head) {
-        (Hook::RequestReceived, Head::Request(head)) => exchange.request_received(head, call),
-        (Hook::RequestSent, Head::Request(head)) => exchange.request_sent(head, call),
-        (Hook::ResponseReceived, Head::Response(head)) => exchange.response_received(head, call),
-        (Hook::ResponseSent, Head::Response(head)) => exchange.response_sent(head, call),
-        (Hook::Done, _) => {
-            exchange.done(call);
-            Answer::Continue
-        }
-        _ => {
-            debug_assert!(false, "{hook:?} with another head");
-            Answer::Continue
-        }
     }
 }
 

@@ -9,7 +9,10 @@ use weir_extend::{
     Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, LocalResponse, Module,
     ModuleKind, OptionValue, Options, Piece, Progress, RequestHead, ResponseHead, Transform,
 };
-use weir_proxy::config::{Module as ModuleTable, ModuleOption};
+use weir_proxy::config::{ExecutionModel, Module as ModuleTable, ModuleOption};
+
+/// The program runs its tests with modules on threads of their own.
+pub(crate) const IS_THREADED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"threaded");
 
 /// A module called `name` that does `actions`, each a hook and what is done there: `set NAME
 /// VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`, `panic`,
@@ -27,6 +30,11 @@ pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
         kind: "scripted".to_owned(),
         host: None,
         path: Default::default(),
+        run: if IS_THREADED {
+            ExecutionModel::Threads
+        } else {
+            ExecutionModel::Worker
+        },
         on_failure: weir_proxy::config::FailurePolicy::Refuse,
         deadline: super::span("10s"),
         wait: super::span("10s"),

@@ -1,6 +1,6 @@
 //! How far the calls at a hook have come: to the end, or to a module that has deferred.
 
-use super::request_modules::{HookResult, SavedHead};
+use super::{HookResult, SavedHead};
 use weir_extend::{RequestHead, ResponseHead};
 use weir_net::Deadline;
 use weir_policy::extension::ModuleId;
