@@ -18,12 +18,16 @@ const CONNECTIONS_PER_ADDRESS: usize = 1000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// Whether it has a content coding.
+    pub(crate) is_coded: bool,
     pub(crate) body: Vec<u8>,
 }
 
 impl Inspect for Answer {
     fn head(&mut self, head: &ResponseHead<'_, '_>, _: &[u8]) {
         self.status = head.status;
+        let mut lines = head.fields.iter();
+        self.is_coded = lines.any(|line| line.name.eq_ignore_ascii_case("content-encoding"));
     }
 
     fn content(&mut self, bytes: &[u8]) -> ControlFlow<()> {
@@ -81,7 +85,12 @@ pub(crate) fn get(stream: &mut TcpStream, path: &str) -> io::Result<Answer> {
 
 /// The same of a host.
 pub(crate) fn get_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Result<Answer> {
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
+    get_with(stream, &format!("Host: {host}\r\n"), path)
+}
+
+/// The same with these field lines, each with its CRLF.
+pub(crate) fn get_with(stream: &mut TcpStream, lines: &str, path: &str) -> io::Result<Answer> {
+    stream.write_all(format!("GET {path} HTTP/1.1\r\n{lines}\r\n").as_bytes())?;
     let (mut connection, mut answer) = (Connection::with_get_sent(), Answer::default());
     let mut part = [0; 16 * 1024];
     loop {
@@ -129,6 +138,7 @@ mod tests {
         let answer = |body: &str| {
             Some(Answer {
                 status: 200,
+                is_coded: false,
                 body: body.as_bytes().to_vec(),
             })
         };

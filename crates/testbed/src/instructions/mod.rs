@@ -6,6 +6,7 @@
 //! Counts repeat within a percent or so on a busy machine, where CPU time does not.
 
 mod callgrind;
+mod counted;
 mod run;
 
 use crate::benchmark::Participants;
@@ -15,9 +16,13 @@ use crate::record::Benchmark;
 use crate::record::host;
 use crate::record::markdown::{self, COULD_NOT, list, ratio, row, table};
 use clap::{Args, value_parser};
+pub(crate) use counted::Counted;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use xtask::failure::Failure;
+
+/// What counts.
+pub(crate) const PROGRAM: &str = callgrind::PROGRAM;
 
 type Record = crate::record::Record<Figures>;
 
