@@ -24,6 +24,7 @@ const KNOWN: &[Need] = &[
     ("wrk", "wrk"),
     ("haproxy", "haproxy"),
     ("varnishd", "varnish"),
+    ("c-icap", "c-icap"),
     ("squid", "squid"),
     // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it
     ("apache2", "apache2"),

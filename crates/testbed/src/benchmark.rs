@@ -115,6 +115,8 @@ impl Participants {
         }
         words.set("FILES", files_max);
         words.set("USER", host::user_name());
+        // modules of weir: none, where a benchmark does not say otherwise
+        words.set("MODULE_TABLES", "");
         Ok(Self {
             present,
             words,

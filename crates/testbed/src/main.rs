@@ -2,14 +2,15 @@
 //! same requests. They know a proxy by its command line and its address only.
 //!
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
-//! instructions; `uneven` is about links that do not match, `store-bench` about stores on disk,
-//! `memory` about a slow disk, `sim-bench` about the simulator, `bench-speed` about `weir bench`
-//! itself; `modules` counts the code of modules; `tables` writes tables of documents from records.
-//! `cargo xtask` starts this program: it is built in release, or it would be what is measured.
+//! instructions; `extend` is about what modules cost, `uneven` about links that do not match,
+//! `store-bench` about stores on disk, `memory` about a slow disk, `sim-bench` about the simulator,
+//! `bench-speed` about `weir bench` itself; `modules` counts the code of modules; `tables` writes
+//! tables of documents from records. `cargo xtask` starts this program: it is built in release, or
+//! it would be what is measured.
 
 mod benchmark;
 mod client;
-mod failure;
+mod extend;
 mod instructions;
 mod memory;
 mod origin;
@@ -48,6 +49,8 @@ enum Command {
     Uneven(CommandLine<uneven::Options>),
     /// Instructions of a request and bytes of an idle connection, of weir and of another weir
     Instructions(CommandLine<instructions::Options>),
+    /// Modules: instructions and CPU time of a request, response times of PolyMix-3 mini
+    Extend(CommandLine<extend::Options>),
     /// Disk stores: hits, fill, start after kill -9
     StoreBench(CommandLine<store::Options>),
     /// Resident memory of weir before a slow disk, with bodies of gigabytes
@@ -107,6 +110,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Instructions(options) => {
             benchmark::run::<instructions::Figures>(options, arguments)
         }
+        Command::Extend(options) => benchmark::run::<extend::Figures>(options, arguments),
         Command::StoreBench(options) => benchmark::run::<store::Figures>(options, arguments),
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
@@ -141,6 +145,8 @@ mod tests {
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
             "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --out r.json",
             "instructions --against w --requests 100 --idle 0 --record r.json",
+            "extend --parts instructions,cpu,table5,read-ahead --requests 100 \
+             --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
             "store-bench --peers weir,squid --memory 32 --times 5 --cgroup 100 --rounds 2 \
              --seconds 3 --connections 8 --responses 0 --seed 7 --out r.json",
             "memory --memory 32 --seconds 3 --clients 8 --body 100 --disk 5 --seed 7 --out r.json",
@@ -174,6 +180,9 @@ mod tests {
             "uneven --experiments all",
             "uneven --pairs 101",
             "instructions --requests 0",
+            "extend --parts table6",
+            "extend --scale 2",
+            "extend --case native",
             "store-bench --out",
             "store-bench --peers haproxy",
             "store-bench --memory 1",

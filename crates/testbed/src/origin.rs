@@ -3,7 +3,6 @@
 //! and how much of it a peer's kernel has taken.
 
 use crate::client::get;
-use crate::failure::of_bench;
 use crate::process::guarded;
 use crate::process::ioctl;
 use crate::proxy::server::{self, Place, Server};
@@ -11,6 +10,7 @@ use crate::proxy::template::Words;
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use weir_bench::failure::FailureKind;
 use weir_bench::origin::{ByTarget, FetchTally, OriginHandle, start_by_target};
 use xtask::failure::{During, Failure};
 use xtask::program;
@@ -81,6 +81,17 @@ impl Origin {
     /// What was fetched below a prefix of paths until now.
     pub(crate) fn tally(&self, prefix: &str) -> Result<FetchTally, Failure> {
         tally(self.address(), prefix)
+    }
+}
+
+/// A failure of `weir bench` as one of a chore, with its hint.
+pub(crate) fn of_bench(failure: weir_bench::failure::Failure) -> Failure {
+    let hint = failure.hint.as_ref();
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let text = format!("{failure}{hint}");
+    match failure.kind {
+        FailureKind::Usage => Failure::Usage(text),
+        FailureKind::Outside => Failure::Outside(text),
     }
 }
 

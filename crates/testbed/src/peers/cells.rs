@@ -6,17 +6,17 @@ pub(super) const FLOOR: &str = "floor";
 
 /// One kind of request.
 #[derive(Debug)]
-pub(super) struct Cell {
-    pub(super) name: &'static str,
+pub(crate) struct Cell {
+    pub(crate) name: &'static str,
     /// Describes the response, see [`ResponseSpec`](weir_bench::origin::ResponseSpec).
-    pub(super) path: &'static str,
-    pub(super) body_bytes: usize,
+    pub(crate) path: &'static str,
+    pub(crate) body_bytes: usize,
     /// Whether the cache may answer; otherwise every request has to reach the origin.
-    pub(super) is_hit: bool,
+    pub(crate) is_hit: bool,
 }
 
-pub(super) const HIT_1K: &str = "hit 1 KiB";
-pub(super) const FORWARD_1K: &str = "forward 1 KiB";
+pub(crate) const HIT_1K: &str = "hit 1 KiB";
+pub(crate) const FORWARD_1K: &str = "forward 1 KiB";
 
 /// All kinds, in the order of the tables.
 pub(super) const CELLS: [Cell; 5] = [

@@ -187,7 +187,7 @@ pub(crate) fn prepare(
 mod tests {
     use super::*;
     use crate::proxy::server::file_of_peers;
-    use crate::{memory, peers, store, uneven};
+    use crate::{extend, memory, peers, store, uneven};
 
     #[test]
     fn contenders_are_in_table_order_with_or_without_names() {
@@ -219,6 +219,8 @@ mod tests {
             "DISK",
             "ADMIN",
             "FETCH",
+            "MODULE_TABLES",
+            "ICAP_ECHO",
             "ORIGIN",
             "ORIGIN_HOST",
             "ORIGIN_PORT",
@@ -229,12 +231,13 @@ mod tests {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 5] = [
+        let tables: [&[Contender]; 6] = [
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
             &uneven::CONTENDERS,
             &store::CONTENDERS,
             &memory::CONTENDERS,
+            &extend::PROGRAMS,
         ];
         for contender in tables.into_iter().flatten() {
             let name = contender.name;

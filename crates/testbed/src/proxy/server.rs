@@ -157,6 +157,11 @@ impl Server {
         self.wait_until(|address| client::get_once(address, "/").is_ok())
     }
 
+    /// Waits until it takes connections: not every server answers requests for content.
+    pub(crate) fn wait_until_it_accepts(&mut self) -> Result<(), Failure> {
+        self.wait_until(|address| client::connect(address).is_ok())
+    }
+
     fn wait_until(&mut self, is_there: impl Fn(SocketAddr) -> bool) -> Result<(), Failure> {
         let deadline = Instant::now() + START_MAX;
         loop {

@@ -1,7 +1,7 @@
 //! The clients of `weir bench`, as a process of their own.
 
 use super::{SEED, Site};
-use crate::failure::of_bench;
+use crate::origin::of_bench;
 use crate::process::usage;
 use clap::Args;
 use serde::{Deserialize, Serialize};

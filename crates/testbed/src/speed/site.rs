@@ -1,7 +1,7 @@
 //! The requests: hits of 1 KiB, or ten thousand robots.
 
 use super::{CONNECTIONS, SEED};
-use crate::failure::of_bench;
+use crate::origin::of_bench;
 use crate::proxy::template::Words;
 use clap::{Args, ValueEnum};
 use std::net::Ipv4Addr;

@@ -17,6 +17,7 @@ pub(crate) mod modules;
 mod newest;
 mod peers_cpu;
 
+use crate::extend;
 use crate::instructions;
 use crate::peers;
 use crate::record::Benchmark;
@@ -32,7 +33,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 8] = [
+const TABLES: [(&str, MakeTable); 9] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -54,6 +55,10 @@ const TABLES: [(&str, MakeTable); 8] = [
     ("modules", || {
         let (record, path) = newest::record(modules::record_is_whole)?;
         Ok(from(&path, &modules::Figures::render(&record)))
+    }),
+    ("extend", || {
+        newest::record(extend::record_is_whole)
+            .map(|(record, path)| from(&path, &extend::Figures::render(&record)))
     }),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;

@@ -20,7 +20,7 @@ const LIFE: Duration = Duration::from_secs(3 * 3600);
 
 /// The origin's `SO_SNDBUF`: bytes that wait in its own kernel are not on their way yet, and should
 /// be few.
-const SEND_BUFFER_BYTES: usize = 32 * 1024;
+pub(crate) const SEND_BUFFER_BYTES: usize = 32 * 1024;
 
 /// The proxies whose memory is measured: weir's, and that of the one with the least.
 const MEMORY_OF: [&str; 2] = [WEIR, Contender::NGINX.name];

@@ -16,7 +16,12 @@ pub(crate) struct Subject<'a> {
 impl Subject<'_> {
     /// A path of this proxy and experiment alone: the origin counts its fetches.
     pub(crate) fn path(&self, experiment: &str) -> String {
-        format!("/{}/{experiment}", self.contender.name)
+        // names of cases are for people
+        let name = self
+            .contender
+            .name
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        format!("/{name}/{experiment}")
     }
 }
 

@@ -23,12 +23,14 @@ use crate::proxy::contender::{self, Contender};
 use crate::record::Benchmark;
 use abort::{Abort, Second};
 use clap::{Args, ValueEnum};
+pub(crate) use experiments::SEND_BUFFER_BYTES;
 use herd::Herd;
 use join::Join;
 use measurement::Measurement;
+pub(crate) use measurement::Subject;
 use memory::Memory;
 use path::LongPath;
-use read_ahead::ReadAhead;
+pub(crate) use read_ahead::{KINDS as READ_AHEADS, ReadAhead, measure as read_ahead};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 pub(crate) use table::experiments as render_experiments;
@@ -37,7 +39,7 @@ use xtask::failure::Failure;
 pub(crate) type Record = crate::record::Record<Figures>;
 
 /// Where the configurations of the proxies are, below `peers/`.
-const FOLDER: &str = "uneven";
+pub(crate) const FOLDER: &str = "uneven";
 
 /// The proxies that are measured, and how each is started: shipped defaults, and of the rest only a
 /// cache that is on, large enough and not on disk where there is a choice, responses of up to 200

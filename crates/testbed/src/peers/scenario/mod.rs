@@ -68,7 +68,7 @@ fn scale(value: &str) -> Result<f64, String> {
 }
 
 /// Where the configurations of the proxies are, below `peers/`.
-const FOLDER: &str = "bench";
+pub(crate) const FOLDER: &str = "bench";
 
 /// Who takes part in a scenario and how each is started: as a forward proxy if it can be one, with
 /// one worker, a store on disk of the same size for all, and little memory before it. What each
@@ -210,6 +210,7 @@ mod tests {
                     "DIR",
                     "ORIGIN_HOST",
                     "ORIGIN_PORT",
+                    "MODULE_TABLES",
                 ] {
                     words.set(name, "1");
                 }

@@ -1,0 +1,31 @@
+//! What requests cost, of the runs of a record.
+
+use super::Record;
+use crate::peers::Run;
+use crate::record::markdown::ratio;
+use weir_measure::quantile::Spread;
+
+/// Instructions of a hit of this size.
+pub(super) fn instructions(record: &Record, case: &str, content_bytes: u64) -> Option<f64> {
+    let mut counts = record.figures.counts.iter();
+    let count = counts.find(|it| it.case == case && it.content_bytes == content_bytes)?;
+    Some(ratio(count.instructions, count.requests))
+}
+
+/// CPU time of a request, microseconds.
+pub(super) fn cpu(record: &Record, case: &str, cell: &str) -> Option<Spread> {
+    of(record, case, cell, Run::cpu_us_per_request)
+}
+
+/// A number of the runs that passed every check.
+pub(super) fn of(
+    record: &Record,
+    case: &str,
+    cell: &str,
+    number: impl Fn(&Run) -> f64,
+) -> Option<Spread> {
+    let runs = record.figures.runs.iter();
+    let sound = runs.filter(|run| run.trouble.is_none());
+    let these = sound.filter(|run| run.contender == case && run.cell == cell);
+    Spread::of(these.map(number))
+}

@@ -1,0 +1,97 @@
+//! CPU time of requests, all cases in turn, in the bed of `peers`.
+
+use super::Record;
+use super::cases::{Case, Work};
+use super::setup::Setup;
+use crate::origin::Origin;
+use crate::peers::{self, Cell};
+use crate::proxy::server::{Place, Server};
+use std::time::Duration;
+use xtask::failure::Failure;
+
+/// A child that is still there after this has been forgotten.
+const LIFE: Duration = Duration::from_secs(2 * 3600);
+
+pub(super) const HIT_256K: &str = "hit 256 KiB";
+
+/// The kinds of requests.
+pub(super) static CELLS: [Cell; 3] = [
+    Cell {
+        name: peers::HIT_1K,
+        path: "/hit/1k?size=1024",
+        body_bytes: 1 << 10,
+        is_hit: true,
+    },
+    Cell {
+        name: HIT_256K,
+        path: "/hit/256k?size=262144",
+        body_bytes: 256 << 10,
+        is_hit: true,
+    },
+    Cell {
+        name: peers::FORWARD_1K,
+        path: "/forward/1k?size=1024&store=no",
+        body_bytes: 1 << 10,
+        is_hit: false,
+    },
+];
+
+/// Measures all cases, into the record.
+pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Failure> {
+    let (seconds, rounds) = (record.settings.seconds, record.settings.rounds);
+    let cores = record.figures.cores;
+    let directory = setup.directory.join("cpu");
+    let place = |core| Place {
+        core: Some(core),
+        ..Place::local(LIFE)
+    };
+    let origin = Origin::start(&directory.join("origin"), &place(cores.load), None)?;
+    let mut servers: Vec<(&'static Case, Server)> = Vec::new();
+    let has_cell = |case: &&Case| CELLS.iter().any(|cell| takes_part_in(case, cell));
+    for case in setup.cases.iter().copied().filter(has_cell) {
+        let server = setup.words(case).and_then(|words| {
+            let words = origin.words(&words, place(cores.server).host);
+            let directory = directory.join(case.file_name());
+            let place = place(cores.server);
+            Server::start(&case.contender, &directory, &words, &place, CELLS[0].path)
+        });
+        if let Some(server) = record.kept(format!("{}, CPU", case.name()), server) {
+            servers.push((case, server));
+        }
+    }
+    for (case, server) in &servers {
+        for cell in CELLS.iter().filter(|cell| takes_part_in(case, cell)) {
+            if let Err(trouble) = peers::warm_up(&case.contender, server, cell, cores) {
+                eprintln!("{}: {}: {trouble}", case.name(), cell.name);
+            }
+        }
+    }
+    for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        for cell in &CELLS {
+            for (case, server) in &servers {
+                if !takes_part_in(case, cell) {
+                    continue;
+                }
+                let how = (seconds, cores);
+                let run = peers::measure(round, &case.contender, server, &origin, cell, how);
+                let place = format!("{}, round {round}, {}", case.name(), cell.name);
+                if let Some(run) = record.kept(place, run) {
+                    eprintln!("  {}", run.summary());
+                    record.figures.runs.push(run);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Content of 256 KiB is for what changes content, and for what that is compared with.
+fn takes_part_in(case: &Case, cell: &Cell) -> bool {
+    match case.work {
+        Work::Baseline | Work::Body => true,
+        Work::Enabled | Work::Empty | Work::Headers => cell.name != HIT_256K,
+        // the load does not accept it
+        Work::Compressed => false,
+    }
+}

@@ -1,0 +1,94 @@
+//! What every part of the measurement needs: the cases that can be had, their words, and the
+//! servers that modules ask.
+
+use super::Record;
+use super::cases::{AGAINST, Case, SERVERS};
+use crate::benchmark::Participants;
+use crate::proxy::contender::Contender;
+use crate::proxy::server::{Place, Server};
+use crate::proxy::template::Words;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use xtask::failure::Failure;
+
+/// A child that is still there after this has been forgotten.
+const LIFE: Duration = Duration::from_secs(4 * 3600);
+
+/// What every part of the measurement needs.
+pub(super) struct Setup<'a> {
+    pub(super) directory: &'a Path,
+    words: Words,
+    /// The other weir.
+    against: Option<PathBuf>,
+    pub(super) cases: Vec<&'static Case>,
+    /// They run as long as the measurement.
+    servers: Vec<Server>,
+}
+
+impl<'a> Setup<'a> {
+    /// The cases whose programs are there. A server that does not start leaves out those that need
+    /// it.
+    pub(super) fn open(
+        record: &mut Record,
+        participants: &Participants,
+        directory: &'a Path,
+    ) -> Self {
+        let mut setup = Self {
+            directory,
+            against: record.settings.against.clone(),
+            words: participants.words.clone(),
+            cases: record.settings.cases(),
+            servers: Vec::new(),
+        };
+        let present = &participants.present;
+        let is_present = |name: &&str| present.iter().any(|it| it.name == *name);
+        setup
+            .cases
+            .retain(|case| case.programs.iter().all(&is_present));
+        for (server, word) in &SERVERS {
+            let needs_it = |case: &&'static Case| case.programs.contains(&server.name);
+            if !setup.cases.iter().any(needs_it) {
+                continue;
+            }
+            let started = setup.start(server, record.figures.cores.load);
+            match record.kept(server.name, started) {
+                Some(started) => {
+                    setup.words.set(word, started.address());
+                    setup.servers.push(started);
+                }
+                None => setup.cases.retain(|case| !needs_it(case)),
+            }
+        }
+        setup
+    }
+
+    fn start(&self, server: &Contender, core: usize) -> Result<Server, Failure> {
+        let place = Place {
+            core: Some(core),
+            ..Place::local(LIFE)
+        };
+        let directory = self.directory.join(server.name.replace(' ', "-"));
+        let mut server = Server::launch(server, &directory, &self.words, &place)?;
+        server.wait_until_it_accepts()?;
+        Ok(server)
+    }
+
+    /// The words of a case, its `[[module]]` tables among them.
+    pub(super) fn words(&self, case: &Case) -> Result<Words, Failure> {
+        let mut words = self.words.clone();
+        let tables = words.fill(case.tables)?;
+        words.set("MODULE_TABLES", tables);
+        if case.name() == AGAINST
+            && let Some(against) = &self.against
+        {
+            words.set("WEIR", against.display());
+        }
+        Ok(words)
+    }
+
+    /// Those of weir.
+    pub(super) fn of_weir(&self) -> impl Iterator<Item = &'static Case> + use<> {
+        let cases = self.cases.clone().into_iter();
+        cases.filter(|case| case.is_weir())
+    }
+}

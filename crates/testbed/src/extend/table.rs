@@ -1,0 +1,117 @@
+//! The tables of a record, as Markdown: a row a case.
+
+use super::cases::{BASELINE, CASES, Case};
+use super::counts::{LARGE_BYTES, SMALL_BYTES};
+use super::cpu::HIT_256K;
+use super::{Record, costs, table5, targets};
+use crate::peers::{FORWARD_1K, HIT_1K, Run};
+use crate::record::markdown::{self, COULD_NOT, TARGETS, bytes, list, row, table};
+
+pub(super) fn render(record: &Record) -> String {
+    let (settings, cores) = (&record.settings, &record.figures.cores);
+    let mut out = format!(
+        "{}\\\n{} rounds of {} s; weir on core {}, clients and origin on core {}\n\n",
+        markdown::origin(record, "\\\n"),
+        settings.rounds,
+        settings.seconds,
+        cores.server,
+        cores.load
+    );
+    markdown::versions(&mut out, record);
+    hits(&mut out, record);
+    forwards(&mut out, record);
+    large(&mut out, record);
+    table5::render(&mut out, record);
+    read_ahead(&mut out, record);
+    list(&mut out, TARGETS, targets::judge(record));
+    list(&mut out, COULD_NOT, troubles(record));
+    out
+}
+
+/// What a hit of 1 KiB costs: the table that documents begin with.
+pub(crate) fn hits(out: &mut String, record: &Record) {
+    let title = "### A hit of 1 KiB";
+    cost_table(out, record, title, HIT_1K, Some(SMALL_BYTES));
+}
+
+fn forwards(out: &mut String, record: &Record) {
+    let title = "### A forwarded request of 1 KiB";
+    cost_table(out, record, title, FORWARD_1K, None);
+}
+
+fn large(out: &mut String, record: &Record) {
+    let title = "### A hit of 256 KiB";
+    cost_table(out, record, title, HIT_256K, Some(LARGE_BYTES));
+}
+
+fn cost_table(out: &mut String, record: &Record, title: &str, cell: &str, counted: Option<u64>) {
+    let rows = CASES.iter().filter_map(|case| {
+        let instructions = counted.and_then(|size| costs::instructions(record, case.name(), size));
+        let cpu = costs::cpu(record, case.name(), cell);
+        if instructions.is_none() && cpu.is_none() {
+            return None;
+        }
+        let base = counted.and_then(|size| costs::instructions(record, BASELINE, size));
+        let base_cpu = costs::cpu(record, BASELINE, cell);
+        let p99 = costs::of(record, case.name(), cell, Run::p99_us);
+        Some(row([
+            case.name().to_owned(),
+            cell_of(instructions, 0),
+            beside(instructions, base),
+            cell_of(cpu.as_ref().map(|cpu| cpu.median), 2),
+            cpu.as_ref().map_or_else(String::new, |cpu| {
+                format!("{:.2} - {:.2}", cpu.min, cpu.max)
+            }),
+            beside(cpu.map(|cpu| cpu.median), base_cpu.map(|base| base.median)),
+            cell_of(p99.map(|p99| p99.median), 0),
+        ]))
+    });
+    let columns =
+        "| | instructions | × no module | CPU, us | least - most | × no module | p99, us |";
+    table(out, title, columns, rows);
+}
+
+fn cell_of(number: Option<f64>, digits: usize) -> String {
+    number.map_or_else(String::new, |number| format!("{number:.digits$}"))
+}
+
+fn beside(number: Option<f64>, base: Option<f64>) -> String {
+    cell_of(number.zip(base).map(|(number, base)| number / base), 3)
+}
+
+fn read_ahead(out: &mut String, record: &Record) {
+    let rows = CASES.iter().flat_map(|case: &Case| {
+        let measured = record.figures.read_ahead.iter();
+        let these = measured.filter(|it| it.case == case.name());
+        these.map(|it| {
+            let (lead, kind) = (&it.read_ahead, it.read_ahead.kind);
+            let client = if kind.reads { "50 KB/s" } else { "nothing" };
+            let stored = if kind.is_storable { "yes" } else { "no" };
+            row([
+                case.name().to_owned(),
+                client.to_owned(),
+                stored.to_owned(),
+                bytes(lead.largest_bytes),
+                bytes(lead.over_program()),
+            ])
+        })
+    });
+    let columns = "| | the client reads | storable | largest read-ahead | after 8 s |";
+    table(out, "### Read-ahead", columns, rows);
+}
+
+/// What is not there or failed a check, with the reason.
+pub(super) fn troubles(record: &Record) -> Vec<String> {
+    let mut troubles = markdown::left_out(record);
+    let figures = &record.figures;
+    troubles.extend(figures.runs.iter().filter_map(|run| {
+        let trouble = run.trouble.as_ref()?;
+        let (round, cell, case) = (run.round, &run.cell, &run.contender);
+        Some(format!("{case}, {cell}, round {round}: {trouble}"))
+    }));
+    troubles.extend(figures.polymix.iter().flat_map(|run| {
+        let reasons = run.reasons.iter();
+        reasons.map(|reason| format!("{}, PolyMix-3 mini: {reason}", run.case))
+    }));
+    troubles
+}

@@ -1,0 +1,226 @@
+//! What was agreed that modules cost at most.
+
+use super::Record;
+use super::cases::{AGAINST, BASELINE, CASES, COMPRESSED, Work};
+use super::costs;
+use super::counts::SMALL_BYTES;
+use super::cpu::HIT_256K;
+use crate::peers::HIT_1K;
+use crate::record::markdown::{Target, bytes};
+
+/// By what a limit is judged.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// Instructions of a hit of 1 KiB.
+    Instructions,
+    /// CPU time of this kind of request.
+    Cpu(&'static str),
+}
+
+/// The most that a case costs, as a multiple of no module.
+const LIMITS: [(&str, By, f64); 3] = [
+    ("enabled, out of scope", By::Instructions, ENABLED_RATIO_MAX),
+    ("native: empty callback", By::Cpu(HIT_1K), 1.01),
+    ("native: body + headers", By::Cpu(HIT_256K), 1.25),
+];
+
+/// The same of the interface that is there, and of no module.
+const ENABLED_RATIO_MAX: f64 = 1.003;
+
+/// A hit is plain if it costs no more than this: the module is called and adds Vary, and nothing is
+/// compressed, which would take a hundred times as many instructions.
+const HIT_RATIO_MAX: f64 = 2.0;
+
+/// How much a module holds at most, bytes (`module[].hold`).
+const HOLD_BYTES: u64 = 256 << 10;
+
+/// A target for each of which there are figures.
+pub(super) fn judge(record: &Record) -> Vec<Target> {
+    let limits = LIMITS.iter().filter_map(|limit| at_most(record, limit));
+    let limits = against(record).into_iter().chain(limits);
+    let limits = limits.chain(compressed(record));
+    limits.chain(read_ahead(record)).collect()
+}
+
+/// What the interface costs where there is no module, beside a weir without it.
+fn against(record: &Record) -> Option<Target> {
+    let ratio = By::Instructions.of(record, BASELINE)? / By::Instructions.of(record, AGAINST)?;
+    let what = format!(
+        "{BASELINE}, {}: {ratio:.3} × {AGAINST}, at most {ENABLED_RATIO_MAX:.3}",
+        By::Instructions.name()
+    );
+    Some(Target::new(what, ratio <= ENABLED_RATIO_MAX))
+}
+
+/// It was counted, so that the origin was asked once: all but the first were hits.
+fn compressed(record: &Record) -> Option<Target> {
+    let ratio = By::Instructions.of(record, COMPRESSED)? / By::Instructions.of(record, BASELINE)?;
+    let what = format!(
+        "{COMPRESSED}: a hit of {ratio:.3} × the instructions of {BASELINE}, at most {HIT_RATIO_MAX:.3}"
+    );
+    Some(Target::new(what, ratio <= HIT_RATIO_MAX))
+}
+
+fn at_most(record: &Record, &(case, by, most): &(&str, By, f64)) -> Option<Target> {
+    let ratio = by.of(record, case)? / by.of(record, BASELINE)?;
+    let what = format!(
+        "{case}, {}: {ratio:.3} × {BASELINE}, at most {most:.3}",
+        by.name()
+    );
+    Some(Target::new(what, ratio <= most))
+}
+
+impl By {
+    fn name(self) -> String {
+        match self {
+            Self::Instructions => format!("instructions of a {HIT_1K}"),
+            Self::Cpu(cell) => format!("CPU of a {cell}"),
+        }
+    }
+
+    fn of(self, record: &Record, case: &str) -> Option<f64> {
+        match self {
+            Self::Instructions => costs::instructions(record, case, SMALL_BYTES),
+            Self::Cpu(cell) => costs::cpu(record, case, cell).map(|cpu| cpu.median),
+        }
+    }
+}
+
+/// The largest read-ahead of all experiments, beside that of the same experiment without a module.
+fn read_ahead(record: &Record) -> Vec<Target> {
+    let of = |case: &str| {
+        let measured = record.figures.read_ahead.iter();
+        let these = measured.filter(|it| it.case == case);
+        these.map(|it| it.read_ahead.largest_bytes).max()
+    };
+    let Some(base) = of(BASELINE) else {
+        return Vec::new();
+    };
+    let cases = CASES.iter().filter(|case| case.work == Work::Body);
+    let targets = cases.filter_map(|case| {
+        let more = of(case.name())?.saturating_sub(base);
+        let what = format!(
+            "{}, read-ahead over a slow client: {} more than {BASELINE}, at most {}",
+            case.name(),
+            bytes(more),
+            bytes(HOLD_BYTES)
+        );
+        Some(Target::new(what, more <= HOLD_BYTES))
+    });
+    targets.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Figures;
+    use super::*;
+    use crate::record::Benchmark;
+    use serde_json::{Value, json};
+
+    const ENABLED: &str = "enabled, out of scope";
+    const EMPTY: &str = "native: empty callback";
+    const BODY: &str = "native: body + headers";
+
+    fn count(case: &str, instructions: u64) -> Value {
+        json!({ "case": case, "content_bytes": SMALL_BYTES, "requests": 10, "instructions": instructions })
+    }
+
+    fn run(case: &str, cell: &str, cpu_us: u64, trouble: Option<&str>) -> Value {
+        let wrk = json!({ "requests": 100, "duration_us": 1_000_000, "bytes": 1, "p50_us": 1, "p99_us": 77,
+            "errors": 0, "statuses": 0 });
+        json!({ "round": 1, "contender": case, "cell": cell, "wrk": wrk, "user_us": cpu_us, "system_us": 0,
+            "origin_requests": 0, "rss_kib": 1, "pss_kib": 1, "trouble": trouble })
+    }
+
+    fn polymix(case: &str, hit_us: f64, reasons: &[&str]) -> Value {
+        json!({ "case": case, "requests": 100, "rate_per_s": 99.5, "response_us": 1.5e6, "miss_us": 2.7e6,
+            "hit_us": hit_us, "hit_ratio": 0.55, "reasons": reasons })
+    }
+
+    fn ahead(case: &str, largest_bytes: u64) -> Value {
+        let kind = json!({ "reads": true, "is_storable": true });
+        let read_ahead = json!({ "kind": kind, "taken_bytes": 1, "read_bytes": 1, "unread_bytes": 0,
+            "largest_bytes": largest_bytes, "fetches": 1 });
+        json!({ "case": case, "read_ahead": read_ahead })
+    }
+
+    fn record(figures: &Value) -> Record {
+        let mut record = json!({
+            "schema": 1, "command": "cargo xtask extend", "commit": "none", "begun": "now",
+            "host": { "cpu": "c", "cores": 2, "kernel": "6", "load_average": "0", "memory_kib": "1" },
+            "settings": { "parts": ["cpu"], "case": [], "requests": 1, "seconds": 1, "rounds": 1, "scale": 1.0,
+                "against": null, "seed": 1 },
+            "cores": { "server": 0, "load": 1 }, "counts": [], "runs": [], "polymix": [], "read_ahead": [],
+        });
+        for (name, value) in figures.as_object().expect("figures by name") {
+            record[name] = value.clone();
+        }
+        serde_json::from_value(record).expect("a record")
+    }
+
+    #[track_caller]
+    fn check(figures: &Value, expected: &[&str]) {
+        let found = judge(&record(figures));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn limit_holds_for_a_case_beside_no_module() {
+        let counts =
+            |enabled| json!({ "counts": [count(BASELINE, 10_000), count(ENABLED, enabled)] });
+        let what = "enabled, out of scope, instructions of a hit 1 KiB";
+        let met = format!("{what}: 1.003 × no module, at most 1.003: met");
+        check(&counts(10_030), &[&met]);
+        let missed = format!("{what}: 1.004 × no module, at most 1.003: MISSED");
+        check(&counts(10_040), &[&missed]);
+        check(&json!({ "counts": [count(ENABLED, 1)] }), &[]);
+        let counts = json!({ "counts": [count(BASELINE, 10_040), count(AGAINST, 10_000)] });
+        let what = "no module, instructions of a hit 1 KiB: 1.004 × no module, the other weir";
+        check(&counts, &[&format!("{what}, at most 1.003: MISSED")]);
+    }
+
+    #[test]
+    fn run_that_failed_a_check_is_in_no_figure() {
+        let empty = EMPTY;
+        let runs = [
+            run(BASELINE, HIT_1K, 1000, None),
+            run(empty, HIT_1K, 1005, None),
+            run(empty, HIT_1K, 9000, Some("it broke")),
+        ];
+        let figures = json!({ "runs": runs });
+        let met =
+            "native: empty callback, CPU of a hit 1 KiB: 1.005 × no module, at most 1.010: met";
+        check(&figures, &[met]);
+        let text = Figures::render(&record(&figures));
+        assert!(
+            text.contains("native: empty callback, hit 1 KiB, round 1: it broke"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn read_ahead_may_grow_by_what_a_module_holds() {
+        let body = BODY;
+        let of = |more: u64| json!({ "read_ahead": [ahead(BASELINE, 100_000), ahead(body, 100_000 + more)] });
+        let what = "native: body + headers, read-ahead over a slow client";
+        let met = format!("{what}: 256 KiB more than no module, at most 256 KiB: met");
+        check(&of(HOLD_BYTES), &[&met]);
+        let missed = format!("{what}: 257 KiB more than no module, at most 256 KiB: MISSED");
+        check(&of(HOLD_BYTES + 1024), &[&missed]);
+    }
+
+    #[test]
+    fn table_5_has_a_row_of_the_paper_and_one_of_each_way() {
+        let runs = [
+            polymix(BASELINE, 12_340.0, &[]),
+            polymix(EMPTY, 99_000.0, &["it was late"]),
+        ];
+        let text = Figures::render(&record(&json!({ "polymix": runs })));
+        let has = |row: &str| assert!(text.lines().any(|line| line == row), "{row}\n{text}");
+        has("| | baseline | enabled | empty callback | add headers | body + headers |");
+        has("| hit, ms: paper | 19.82 | 19.86 | 20.87 | 20.85 | 22.10 |");
+        has("| hit, ms: native | 12.34 |  |  |  |  |");
+        has("* native: empty callback, PolyMix-3 mini: it was late");
+    }
+}
