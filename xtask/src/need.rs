@@ -26,6 +26,7 @@ const KNOWN: &[Need] = &[
     ("varnishd", "varnish"),
     ("c-icap", "c-icap"),
     ("squid", "squid"),
+    ("c-icap", "c-icap"),
     // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it
     ("apache2", "apache2"),
     ("traffic_server", "trafficserver"),

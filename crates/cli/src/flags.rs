@@ -4,6 +4,7 @@ use crate::bench::BenchCommand;
 use crate::messages::Failure;
 use crate::operate::{ModulesFlags, PurgeFlags, ReloadFlags};
 use crate::serve::flags::{CheckFlags, ServeFlags};
+use crate::serve::icap::IcapFlags;
 use crate::sim::SimCommand;
 use crate::store::StoreCommand;
 use crate::trace::TraceCommand;
@@ -42,6 +43,12 @@ pub(crate) enum Command {
     Reload(ReloadFlags),
     /// List the modules of a running proxy, disable some, or enable them again
     Modules(ModulesFlags),
+    /// Serve the modules of a config file to ICAP clients, such as another proxy
+    ///
+    /// Each module is a service: icap://127.0.0.1:1344/NAME. It takes REQMOD and RESPMOD where the
+    /// module has hooks on requests and responses. Listeners, routes and cache of the file are not
+    /// used. SIGTERM ends it, when the messages under way are answered.
+    Icap(IcapFlags),
     /// Print every setting of a config file: form, default, range and reason (Markdown)
     Settings,
     /// Read a store on disk that no process uses; never writes to it

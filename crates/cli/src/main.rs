@@ -32,6 +32,7 @@ fn main() -> std::process::ExitCode {
         Command::Purge(flags) => operate::purge(&flags),
         Command::Reload(flags) => operate::reload(&flags),
         Command::Modules(flags) => operate::modules(&flags),
+        Command::Icap(flags) => serve::icap::icap(&flags),
         Command::Settings => settings::print(),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),

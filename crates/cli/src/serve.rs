@@ -1,6 +1,7 @@
 //! `weir serve`: start, say where, wait.
 
 pub(crate) mod flags;
+pub(crate) mod icap;
 pub(crate) mod kinds;
 mod record;
 

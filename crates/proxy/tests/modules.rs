@@ -18,6 +18,8 @@ mod deciding;
 mod failures;
 #[path = "modules/hits.rs"]
 mod hits;
+#[path = "modules/host/icap.rs"]
+mod icap;
 #[path = "modules/host/log_and_timers.rs"]
 mod log_and_timers;
 #[path = "modules/host/own_requests.rs"]

@@ -1,10 +1,12 @@
 //! The kinds of modules that this program has.
 
+use std::sync::Arc;
 use weir_proxy::ModuleKinds;
 
 /// Those that a `[[module]]` table may name.
 pub(crate) fn kinds() -> ModuleKinds {
     let mut kinds = weir_modules::kinds();
+    kinds.push(Arc::new(weir_adaptation::Icap));
     kinds.push(wasm::kind());
     kinds
 }

@@ -14,6 +14,7 @@ mod caching;
 mod exhaustion;
 mod forward;
 mod gateway;
+mod icap;
 mod kinds;
 mod lifecycle;
 mod names;

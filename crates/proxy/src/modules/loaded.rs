@@ -29,6 +29,32 @@ pub fn check_modules(config: &Config, kinds: &[Arc<dyn ModuleKind>]) -> Result<(
     LoadedModules::load(config, kinds).map(drop)
 }
 
+/// A `[[module]]` table, and the module that was made of it.
+pub struct TableModule {
+    /// The table.
+    pub table: config::Module,
+    /// The module.
+    pub module: Arc<dyn Module>,
+}
+
+/// Loads the modules of a configuration, in the operator's order, to be served by another program
+/// than the proxy.
+///
+/// # Errors
+///
+/// As [`check_modules`].
+pub fn load_modules(
+    config: &Config,
+    kinds: &[Arc<dyn ModuleKind>],
+) -> Result<Vec<TableModule>, Invalid> {
+    let loaded = LoadedModules::load(config, kinds)?;
+    let modules = loaded.modules.into_iter().map(|loaded| loaded.module);
+    let modules = config.modules.iter().cloned().zip(modules);
+    Ok(modules
+        .map(|(table, module)| TableModule { table, module })
+        .collect())
+}
+
 /// The modules of a configuration, in the operator's order. They belong to a snapshot of the
 /// settings: a request keeps those that it began with.
 #[derive(Default)]

@@ -37,10 +37,23 @@ pub(crate) use running::{Running, localhost, span};
 pub(crate) use setup::Setup;
 pub(crate) use whole::turning;
 
+use std::sync::Arc;
 use std::time::Duration;
+use weir_proxy::ModuleKinds;
 
 /// Longer than anything takes on a busy machine; a longer wait never ends.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The kinds of modules that the tests' proxies have.
+pub(crate) fn module_kinds() -> ModuleKinds {
+    vec![
+        Arc::new(modules::Scripted),
+        Arc::new(host_modules::HostKind),
+        Arc::new(deciding::Deciding),
+        Arc::new(whole::Turning),
+        Arc::new(weir_adaptation::Icap),
+    ]
+}
 
 /// `length` bytes in which any loss, swap or repetition shows.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {

@@ -129,12 +129,7 @@ impl Running {
             say: Arc::new(move |line| saying.lock().expect("no panic").push(line.to_owned())),
             give_back_memory: || {},
             hooks,
-            module_kinds: vec![
-                Arc::new(super::modules::Scripted),
-                Arc::new(super::host_modules::HostKind),
-                Arc::new(super::deciding::Deciding),
-                Arc::new(super::whole::Turning),
-            ],
+            module_kinds: super::module_kinds(),
         };
         let proxy = match recorder {
             Some(recorder) => Proxy::start_recorded(config, options, recorder)?,

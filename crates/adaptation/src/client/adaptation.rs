@@ -1,0 +1,410 @@
+//! What a service makes of one message, as it is polled by the exchange and the transform of the
+//! module.
+//!
+//! Content that the service may still have us use as it was is not taken: the proxy keeps it, and
+//! hands it over again with more. So the proxy counts what is held, and a request on a connection
+//! that turns out to be closed can be repeated.
+
+use super::connections::Lease;
+use super::conversation::Conversation;
+use super::failure::Failure;
+use super::service::Service;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use weir_extend::{PIECE_BYTES_MAX, Piece, Progress};
+use weir_icap::{AdaptRequest, ClientEvent, EncapsulatedHeads, Subject, Transaction};
+use weir_semantics::FieldLine;
+
+/// Most bytes of content of a response that a service answers a request with.
+pub(crate) const RESPONSE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes that are offered at once, at least, while content is kept: the proxy hands it all over for
+/// each.
+const OFFER_BYTES_MIN: usize = 16 * 1024;
+
+/// A message, as it is sent.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// The head of the request; of a response the one that it answers, if that is known.
+    pub(crate) request: Option<Vec<u8>>,
+    /// The head of the response, if it is one.
+    pub(crate) response: Option<Vec<u8>>,
+    pub(crate) has_content: bool,
+    pub(crate) preview: Option<u32>,
+    pub(crate) allow_204: bool,
+    /// The address of the client, for the service.
+    pub(crate) client: Option<String>,
+}
+
+/// What the service said.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The message is used as it was.
+    Unmodified,
+    /// It is replaced; `true`: by one with content.
+    Modified(Box<EncapsulatedHeads>, bool),
+}
+
+/// One message at a service.
+pub(crate) struct Adaptation {
+    service: Arc<Service>,
+    message: Message,
+    stage: Stage,
+    verdict: Option<Verdict>,
+    failure: Option<Failure>,
+    /// Bytes of the content that is handed over which were offered and not taken.
+    offered: usize,
+    /// Content was taken, so that the request cannot be repeated.
+    has_taken: bool,
+    /// The end of the content was offered.
+    is_finished: bool,
+    /// There is content, or its end, that the service has no room for.
+    has_more: bool,
+    /// Content of the answer that was not put out.
+    out: Vec<u8>,
+    /// Most bytes of it.
+    out_bytes_max: usize,
+    /// All of the answer is there.
+    is_whole: bool,
+    /// The last one that waited.
+    waker: Option<Waker>,
+    /// The exchange, or the transform, was woken as it can go on, and did not yet.
+    is_woken: bool,
+}
+
+type Connecting = Pin<Box<dyn Future<Output = Result<Lease, Failure>>>>;
+
+enum Stage {
+    Connecting(Connecting),
+    Talking(Box<Conversation>),
+    Over,
+}
+
+impl Adaptation {
+    /// Of `message`, by `service`.
+    pub(crate) fn new(service: Arc<Service>, message: Message) -> Self {
+        let connecting = Arc::clone(service.connections()).check_out(false);
+        Self {
+            service,
+            message,
+            stage: Stage::Connecting(Box::pin(connecting)),
+            verdict: None,
+            failure: None,
+            offered: 0,
+            has_taken: false,
+            is_finished: false,
+            has_more: false,
+            out: Vec::new(),
+            out_bytes_max: PIECE_BYTES_MAX,
+            is_whole: false,
+            waker: None,
+            is_woken: false,
+        }
+    }
+
+    /// What the service said, if it has.
+    pub(crate) const fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
+
+    /// Why it failed, if it has.
+    pub(crate) const fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// It is given up: the connection is closed.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.stage = Stage::Over;
+    }
+
+    /// All content of the answer is to be collected, as it answers the request.
+    pub(crate) fn collect(&mut self) {
+        self.out_bytes_max = RESPONSE_BYTES_MAX + 1;
+    }
+
+    /// The whole content of the answer, once it is there.
+    ///
+    /// # Errors
+    ///
+    /// It is too long.
+    pub(crate) fn collected(&mut self) -> Option<Result<Vec<u8>, Failure>> {
+        if self.out.len() > RESPONSE_BYTES_MAX {
+            let failure = Failure::Adapted("a response that is too long");
+            return Some(Err(failure));
+        }
+        self.is_whole.then(|| Ok(std::mem::take(&mut self.out)))
+    }
+
+    /// Ready when the exchange can go on: with a verdict, or with the whole answer if that is
+    /// collected.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.drive(cx);
+        if self.is_head_ready() {
+            self.is_woken = false;
+            return Poll::Ready(());
+        }
+        self.wait(cx, self.is_content_ready())
+    }
+
+    /// Ready when the transform can go on.
+    pub(crate) fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.drive(cx);
+        if self.is_content_ready() {
+            return Poll::Ready(());
+        }
+        self.wait(cx, self.is_head_ready())
+    }
+
+    /// Exchange and transform are polled one after the other, and each may find what the other one
+    /// waits for: that is polled once more, if the `other_is_ready`.
+    fn wait(&mut self, cx: &Context<'_>, other_is_ready: bool) -> Poll<()> {
+        if let Some(waker) = &mut self.waker {
+            waker.clone_from(cx.waker());
+        } else {
+            self.waker = Some(cx.waker().clone());
+        }
+        if other_is_ready && !self.is_woken {
+            self.is_woken = true;
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    fn is_head_ready(&self) -> bool {
+        let is_collecting = self.is_collecting();
+        let is_collected = self.is_whole || self.out.len() > RESPONSE_BYTES_MAX;
+        self.failure.is_some() || (self.verdict.is_some() && (!is_collecting || is_collected))
+    }
+
+    fn is_content_ready(&self) -> bool {
+        self.failure.is_some()
+            || self.is_unmodified()
+            || self.is_whole
+            || (!self.out.is_empty() && !self.is_collecting())
+            || self.has_room()
+            || (self.offered > 0 && !self.may_be_unmodified())
+    }
+
+    const fn is_collecting(&self) -> bool {
+        self.out_bytes_max > PIECE_BYTES_MAX
+    }
+
+    const fn is_unmodified(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Unmodified))
+    }
+
+    /// Whether there is content that the service takes now.
+    fn has_room(&self) -> bool {
+        let Stage::Talking(conversation) = &self.stage else {
+            return false;
+        };
+        let transaction = &conversation.transaction;
+        let enough = if self.offered > 0 { OFFER_BYTES_MIN } else { 1 };
+        let has_room = transaction.room() >= enough || transaction.unsent().is_empty();
+        self.has_more && transaction.takes_content() && has_room
+    }
+
+    /// Whether what was offered may still have to be used as it was.
+    fn may_be_unmodified(&self) -> bool {
+        match &self.stage {
+            Stage::Connecting(_) => true,
+            Stage::Talking(conversation) => conversation.transaction.may_be_unmodified(),
+            Stage::Over => false,
+        }
+    }
+
+    /// Offers content, and puts out what the service made of it.
+    pub(crate) fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        self.is_woken = false;
+        let before = (piece.taken(), piece.room());
+        let had_verdict = self.verdict.is_some();
+        self.offer(piece);
+        let waker = self.waker.clone().unwrap_or_else(|| Waker::noop().clone());
+        self.drive(&mut Context::from_waker(&waker));
+        if had_verdict != self.verdict.is_some() || self.failure.is_some() {
+            // the exchange waits for it
+            waker.wake_by_ref();
+        }
+        if let Some(failure) = &self.failure {
+            return failure.progress();
+        }
+        if self.is_unmodified() {
+            piece.pass(usize::MAX);
+            return match piece.is_last() && piece.input().is_empty() {
+                true => Progress::Done,
+                false => Progress::Continue,
+            };
+        }
+        self.offer(piece);
+        // the exchange decides before content comes out
+        if self.is_collecting() && self.is_whole {
+            return Progress::Done;
+        }
+        if self.verdict.is_some() && !self.is_collecting() {
+            let count = piece.put(&self.out);
+            self.out.drain(..count);
+        }
+        if self.is_whole && self.out.is_empty() && self.verdict.is_some() {
+            return Progress::Done;
+        }
+        let has_moved = before != (piece.taken(), piece.room());
+        let awaits_content = !self.has_more && !piece.is_last();
+        if has_moved || (awaits_content && self.out.is_empty()) {
+            Progress::Continue
+        } else {
+            Progress::Defer
+        }
+    }
+
+    /// Offers the part of the content that was not offered yet, and takes what need not be kept.
+    fn offer(&mut self, piece: &mut Piece<'_>) {
+        if self.is_unmodified() {
+            return;
+        }
+        self.has_more = true;
+        if let Stage::Talking(conversation) = &mut self.stage {
+            let transaction = &mut conversation.transaction;
+            let rest = &piece.input()[self.offered.min(piece.input().len())..];
+            let count = transaction.offer(rest);
+            self.offered += count;
+            self.has_more = count < rest.len();
+            if !self.has_more && piece.is_last() && !self.is_finished {
+                transaction.finish_content();
+                self.is_finished = true;
+            }
+        } else if matches!(self.stage, Stage::Over) {
+            // the answer is over: the rest is of no use
+            self.offered = piece.input().len();
+            self.has_more = false;
+        }
+        if !self.may_be_unmodified() {
+            self.has_taken |= self.offered > 0;
+            piece.take(self.offered);
+            self.offered = 0;
+        }
+    }
+
+    /// Connects, sends and receives as far as it goes.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if self.failure.is_some() {
+            return;
+        }
+        if let Stage::Connecting(connecting) = &mut self.stage {
+            match connecting.as_mut().poll(cx) {
+                Poll::Pending => return,
+                Poll::Ready(lease) => match lease.and_then(|lease| self.begin(lease)) {
+                    Ok(conversation) => self.stage = Stage::Talking(Box::new(conversation)),
+                    Err(failure) => return self.fail(failure),
+                },
+            }
+        }
+        let Stage::Talking(conversation) = &mut self.stage else {
+            return;
+        };
+        if self.out.len() >= self.out_bytes_max {
+            return;
+        }
+        let mut refused = None;
+        let (service, out, out_bytes_max) = (&self.service, &mut self.out, self.out_bytes_max);
+        let verdict = &mut self.verdict;
+        let polled = conversation.poll(cx, |event| {
+            match event {
+                ClientEvent::Unmodified(head) => {
+                    service.note(&head);
+                    *verdict = Some(Verdict::Unmodified);
+                }
+                ClientEvent::Modified {
+                    answer,
+                    heads,
+                    has_content,
+                } => {
+                    service.note(&answer);
+                    *verdict = Some(Verdict::Modified(Box::new(heads), has_content));
+                    // the exchange decides what becomes of the content
+                    return ControlFlow::Break(());
+                }
+                ClientEvent::Refused(head) => refused = Some(head.status()),
+                ClientEvent::Content(content) => {
+                    out.extend_from_slice(content);
+                    if out.len() >= out_bytes_max {
+                        return ControlFlow::Break(());
+                    }
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        match (polled, refused) {
+            (_, Some(503)) => self.fail(Failure::Overloaded(503)),
+            (_, Some(status)) => self.fail(Failure::Refused(status)),
+            (Poll::Ready(Err(failure)), None) => self.failed(failure),
+            (Poll::Ready(Ok(())), None) => self.ended(),
+            (Poll::Pending, None) => {}
+        }
+    }
+
+    /// The answer may be over.
+    fn ended(&mut self) {
+        if let Stage::Talking(conversation) = &self.stage
+            && conversation.is_over()
+        {
+            self.is_whole = true;
+            if let Stage::Talking(conversation) = std::mem::replace(&mut self.stage, Stage::Over) {
+                conversation.end();
+            }
+        }
+    }
+
+    /// Repeats the request on a new connection, if it may not have been seen, and all that was sent
+    /// of it is still there.
+    fn failed(&mut self, failure: Failure) {
+        let Stage::Talking(conversation) = &self.stage else {
+            return;
+        };
+        let may_repeat = failure == Failure::Closed && conversation.may_repeat();
+        if !may_repeat || self.has_taken {
+            return self.fail(failure);
+        }
+        let connecting = Arc::clone(self.service.connections()).check_out(true);
+        self.stage = Stage::Connecting(Box::pin(connecting));
+        self.offered = 0;
+        self.is_finished = false;
+        // the content is offered again
+        self.has_more = self.message.has_content;
+        if let Some(waker) = &self.waker {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn begin(&self, lease: Lease) -> Result<Conversation, Failure> {
+        let message = &self.message;
+        let subject = match (&message.response, &message.request) {
+            (Some(head), request) => Subject::Response {
+                request: request.as_deref(),
+                head,
+            },
+            (None, Some(head)) => Subject::Request(head),
+            (None, None) => return Err(Failure::Adapted("nothing of no message")),
+        };
+        let mut fields = Vec::new();
+        if let Some(client) = &message.client {
+            fields.push(FieldLine::new("X-Client-IP", client.as_bytes()));
+        }
+        let request = AdaptRequest {
+            service: self.service.uri(),
+            fields: &fields,
+            subject,
+            has_content: message.has_content,
+            preview: message.preview,
+            allow_204: message.allow_204,
+        };
+        let transaction = Transaction::adapt(&request, self.service.limits());
+        transaction
+            .map(|transaction| Conversation::new(lease, transaction))
+            .map_err(Failure::Request)
+    }
+}

@@ -1,0 +1,188 @@
+//! One ICAP service: where it is, what it can do, and the state that it is in.
+
+use super::connections::{Connections, Lease};
+use super::conversation::Conversation;
+use super::failure::Failure;
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use weir_icap::{AnswerHead, ClientEvent, Limits, ServiceOptions, ServiceUri, Transaction};
+use weir_net::clock::Clock;
+
+/// How long an answer to OPTIONS may take, with the wait for a connection.
+const OPTIONS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long before its end the answer to OPTIONS is requested anew.
+const REFRESH_AHEAD: Duration = Duration::from_secs(3);
+
+/// One service.
+#[derive(Debug)]
+pub(crate) struct Service {
+    uri: ServiceUri,
+    connections: Arc<Connections>,
+    /// The most connections that the operator allows.
+    connections_max: usize,
+    clock: Clock,
+    limits: Limits,
+    knowledge: Mutex<Knowledge>,
+    /// One OPTIONS request at a time.
+    asking: Semaphore,
+}
+
+/// What is known of a service.
+#[derive(Debug, Default)]
+struct Knowledge {
+    options: Option<Arc<ServiceOptions>>,
+    /// The newest tag of its state; empty before the first answer.
+    istag: String,
+    /// An answer had another tag than that to OPTIONS.
+    is_outdated: bool,
+}
+
+impl Service {
+    /// Of which nothing is known yet.
+    pub(crate) fn new(
+        uri: ServiceUri,
+        connections: Arc<Connections>,
+        connections_max: usize,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            uri,
+            connections,
+            connections_max,
+            clock,
+            limits: Limits::default(),
+            knowledge: Mutex::default(),
+            asking: Semaphore::new(1),
+        }
+    }
+
+    fn knowledge(&self) -> MutexGuard<'_, Knowledge> {
+        self.knowledge
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its URI.
+    pub(crate) const fn uri(&self) -> &ServiceUri {
+        &self.uri
+    }
+
+    /// The connections to its server.
+    pub(crate) const fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
+    /// What one message of it may cost.
+    pub(crate) const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The tag of its state; empty before the first answer.
+    pub(crate) fn istag(&self) -> String {
+        self.knowledge().istag.clone()
+    }
+
+    /// What it can do, if that is known and valid.
+    pub(crate) fn options(&self) -> Option<Arc<ServiceOptions>> {
+        let knowledge = self.knowledge();
+        let options = knowledge.options.as_ref();
+        options
+            .filter(|options| options.is_valid(self.elapsed()))
+            .cloned()
+    }
+
+    /// Whether OPTIONS is to be sent before a message needs it.
+    pub(crate) fn is_due(&self) -> bool {
+        let knowledge = self.knowledge();
+        let options = knowledge.options.as_ref();
+        knowledge.is_outdated
+            || options.is_none_or(|options| {
+                let ahead = self.elapsed().saturating_add(REFRESH_AHEAD);
+                !options.is_valid(ahead)
+            })
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.clock.tick().0)
+    }
+
+    /// Notes the state that an answer comes from.
+    pub(crate) fn note(&self, answer: &AnswerHead) {
+        let Some(istag) = answer.istag() else {
+            return;
+        };
+        let mut knowledge = self.knowledge();
+        if knowledge.istag != istag.as_str() {
+            istag.as_str().clone_into(&mut knowledge.istag);
+            knowledge.is_outdated = true;
+        }
+    }
+
+    /// Has OPTIONS sent, unless another message has just done so.
+    pub(crate) async fn refresh(self: Arc<Self>, is_forced: bool) -> Result<(), Failure> {
+        let asked = timeout(OPTIONS_TIMEOUT, async {
+            let _asking = self.asking.acquire().await;
+            if !is_forced && self.options().is_some() {
+                return Ok(());
+            }
+            self.request_options().await
+        });
+        asked.await.unwrap_or(Err(Failure::Timeout))
+    }
+
+    async fn request_options(&self) -> Result<(), Failure> {
+        let mut must_be_new = false;
+        loop {
+            let lease = Arc::clone(&self.connections).check_out(must_be_new).await?;
+            match self.exchange_options(lease).await {
+                Err((Failure::Closed, true)) if !must_be_new => must_be_new = true,
+                Err((failure, _)) => return Err(failure),
+                Ok(options) => {
+                    let places = options.max_connections().map_or(usize::MAX, |count| {
+                        usize::try_from(count.get()).unwrap_or(usize::MAX)
+                    });
+                    self.connections
+                        .set_places(places.min(self.connections_max));
+                    let mut knowledge = self.knowledge();
+                    options.istag().as_str().clone_into(&mut knowledge.istag);
+                    knowledge.options = Some(Arc::new(options));
+                    knowledge.is_outdated = false;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The options; or why there are none, and whether the request may be repeated.
+    async fn exchange_options(&self, lease: Lease) -> Result<ServiceOptions, (Failure, bool)> {
+        let transaction = Transaction::options(&self.uri, &[], self.limits);
+        let transaction = transaction.map_err(|error| (Failure::Request(error), false))?;
+        let mut conversation = Conversation::new(lease, transaction);
+        let mut found = None;
+        let done = poll_fn(|cx| {
+            conversation.poll(cx, |event| {
+                match event {
+                    ClientEvent::Options(head) => found = Some(Ok(head)),
+                    ClientEvent::Refused(head) => {
+                        found = Some(Err(Failure::Overloaded(head.status())));
+                    }
+                    _ => {}
+                }
+                ControlFlow::Continue(())
+            })
+        });
+        if let Err(failure) = done.await {
+            return Err((failure, conversation.may_repeat()));
+        }
+        conversation.end();
+        let head = found.unwrap_or(Err(Failure::Closed));
+        let head = head.map_err(|failure| (failure, false))?;
+        ServiceOptions::read(&head, self.elapsed(), self.limits.preview_bytes_max)
+            .map_err(|error| (Failure::Options(error), false))
+    }
+}

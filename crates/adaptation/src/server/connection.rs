@@ -1,0 +1,583 @@
+//! One connection of an ICAP client.
+//!
+//! Requests are answered one after the other. While one is answered, content is received and sent
+//! at the same time; what is received and sent is bounded, and neither waits for a client that does
+//! not the other.
+
+use super::context::WorkerContext;
+use super::heads::{local_bytes, request_bytes, request_head, response_bytes, response_head};
+use super::named::{NamedModule, read_target};
+use super::run::{Outcome, Run};
+use super::stage::StageError;
+use crate::socket::Socket;
+use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::timeout;
+use weir_extend::{Call, ListenerMode, LogLevel, PIECE_BYTES_MAX};
+use weir_icap::{
+    Adapted, AdaptedContent, EncapsulatedHeads, IsTag, Limits, Method, RefusalStatus, RequestHead,
+    Server, ServerEvent,
+};
+
+/// How long a connection may be without a request. Squid keeps its connections for 60 s.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// How long the head of a request may take.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a request may stay without a byte from or to its client, the work of a module included.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Bytes that are received and not read, or written and not sent.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes that are received at once.
+const READ_BYTES_MAX: usize = 16 * 1024;
+
+/// One connection.
+pub(super) struct Connection {
+    worker: Rc<WorkerContext>,
+    socket: Socket,
+    /// The client's address; that of this machine on a socket in the file system.
+    peer: IpAddr,
+    server: Server,
+    /// Received and not read.
+    input: Vec<u8>,
+    /// Written and not sent.
+    output: Vec<u8>,
+    /// Content of the request that was read and not used.
+    content: Vec<u8>,
+    /// How far the request is.
+    reading: Reading,
+    has_closed: bool,
+}
+
+/// How far a request is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reading {
+    /// All content was read.
+    is_last: bool,
+    /// The module was told so.
+    has_ended: bool,
+    /// A preview has ended, and more content follows if the server continues.
+    awaits_continue: bool,
+    /// The preview is still to end.
+    is_in_preview: bool,
+}
+
+/// The connection is of no use any more.
+struct Ended;
+
+impl From<std::io::Error> for Ended {
+    fn from(_: std::io::Error) -> Self {
+        Self
+    }
+}
+
+/// A request that was read up to its content.
+enum Request {
+    Options(RequestHead),
+    Adapt(RequestHead, EncapsulatedHeads),
+}
+
+impl Connection {
+    /// A connection of the client at `peer`; `None` if the server has no tag.
+    pub(super) fn new(
+        worker: Rc<WorkerContext>,
+        socket: Socket,
+        peer: Option<IpAddr>,
+    ) -> Option<Self> {
+        Some(Self {
+            worker,
+            socket,
+            peer: peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            server: Server::new(IsTag::new("weir").ok()?, Limits::default()),
+            input: Vec::new(),
+            output: Vec::new(),
+            content: Vec::new(),
+            reading: Reading::default(),
+            has_closed: false,
+        })
+    }
+
+    /// Serves it until it ends.
+    pub(super) async fn serve(mut self) {
+        while let Ok(request) = self.request().await {
+            let served = match request {
+                Request::Options(head) => self.answer_options(&head),
+                Request::Adapt(head, heads) => self.adapt(&head, &heads).await,
+            };
+            if served.is_err() || self.finish().await.is_err() {
+                break;
+            }
+        }
+        // the client may still want what was written
+        let _ = timeout(HEAD_TIMEOUT, self.flush()).await;
+    }
+
+    /// Waits for a request.
+    async fn request(&mut self) -> Result<Request, Ended> {
+        self.reading = Reading::default();
+        self.content.clear();
+        let mut stop = self.worker.stop();
+        if self.input.is_empty() {
+            let readable = timeout(IDLE_TIMEOUT, poll_fn(|cx| self.poll_io(cx, true)));
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => return Err(Ended),
+                readable = readable => readable.map_err(|_| Ended)??,
+            }
+        }
+        match timeout(HEAD_TIMEOUT, self.read_head()).await {
+            Ok(request) => request,
+            Err(_) => {
+                let _ = self.refuse(RefusalStatus::RequestTimeout);
+                Err(Ended)
+            }
+        }
+    }
+
+    async fn read_head(&mut self) -> Result<Request, Ended> {
+        loop {
+            let step = match self.server.receive(&self.input) {
+                Ok(step) => step,
+                Err(error) => {
+                    self.refuse(error.status())?;
+                    return Err(Ended);
+                }
+            };
+            let consumed = step.consumed;
+            let request = match step.event {
+                ServerEvent::Options(head) => Some(Request::Options(head)),
+                ServerEvent::Adapt { head, heads } => Some(Request::Adapt(head, heads)),
+                // of the request before
+                ServerEvent::End => {
+                    self.input.drain(..consumed);
+                    continue;
+                }
+                ServerEvent::NeedMore => None,
+                _ => return Err(Ended),
+            };
+            self.input.drain(..consumed);
+            match request {
+                Some(request) => return Ok(request),
+                None if self.has_closed => return Err(Ended),
+                None => poll_fn(|cx| self.poll_io(cx, true)).await?,
+            }
+        }
+    }
+
+    /// Sends and receives what it can; ready once bytes were received (or the client has closed),
+    /// or sent, if it is not `for_input`.
+    fn poll_io(&mut self, cx: &mut Context<'_>, for_input: bool) -> Poll<Result<(), Ended>> {
+        let mut has_moved = false;
+        while !self.output.is_empty() {
+            match self.socket.poll_write(cx, &self.output) {
+                Poll::Pending => break,
+                Poll::Ready(sent) => {
+                    self.output.drain(..sent?);
+                    has_moved |= !for_input;
+                }
+            }
+        }
+        if !self.has_closed && self.input.len() < BUFFER_BYTES_MAX {
+            let begin = self.input.len();
+            self.input.resize(begin + READ_BYTES_MAX, 0);
+            let read = self.socket.poll_read(cx, &mut self.input[begin..]);
+            let count = match &read {
+                Poll::Ready(Ok(count)) => *count,
+                _ => 0,
+            };
+            self.input.truncate(begin + count);
+            if let Poll::Ready(read) = read {
+                self.has_closed = read? == 0;
+                has_moved = true;
+            }
+        }
+        match has_moved {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Sends all that was written.
+    async fn flush(&mut self) -> Result<(), Ended> {
+        poll_fn(|cx| {
+            while !self.output.is_empty() {
+                match self.socket.poll_write(cx, &self.output) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(sent) => drop(self.output.drain(..sent?)),
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    fn refuse(&mut self, status: RefusalStatus) -> Result<(), Ended> {
+        let written = self.server.write_refusal(status, &mut self.output);
+        written.map_err(|_| Ended)
+    }
+
+    fn answer_options(&mut self, head: &RequestHead) -> Result<(), Ended> {
+        let (name, _) = read_target(head);
+        let worker = Rc::clone(&self.worker);
+        let Some(module) = worker.service(name) else {
+            return self.refuse(RefusalStatus::NotFound);
+        };
+        self.server.set_istag(module.istag().ok_or(Ended)?);
+        let (server, output) = (&mut self.server, &mut self.output);
+        let connections_max = worker.connections_max();
+        module
+            .describe(connections_max, |options| {
+                server.write_options(options, output)
+            })
+            .map_err(|_| Ended)
+    }
+
+    /// Answers a message.
+    async fn adapt(&mut self, head: &RequestHead, heads: &EncapsulatedHeads) -> Result<(), Ended> {
+        self.reading = Reading {
+            is_last: !head.has_content(),
+            is_in_preview: head.has_content() && head.preview().is_some(),
+            ..Reading::default()
+        };
+        let (name, _) = read_target(head);
+        let worker = Rc::clone(&self.worker);
+        let Some(module) = worker.service(name) else {
+            return self.refuse(RefusalStatus::NotFound);
+        };
+        self.server.set_istag(module.istag().ok_or(Ended)?);
+        let mut run = match catch_unwind(AssertUnwindSafe(|| self.begin(module, head, heads))) {
+            Ok(Ok(run)) => run,
+            Ok(Err(status)) => return self.refuse(status),
+            Err(_) => return self.refuse(RefusalStatus::ServerError),
+        };
+        let outcome = loop {
+            let polled = poll_fn(|cx| self.poll_outcome(cx, &mut run));
+            if let Some(outcome) = timeout(STALL_TIMEOUT, polled).await.map_err(|_| Ended)?? {
+                break outcome;
+            }
+        };
+        match outcome {
+            Outcome::Failed => self.refuse(RefusalStatus::ServerError),
+            Outcome::Respond(response) => {
+                let (bytes, content) = (local_bytes(&response), response.content());
+                self.write_head(
+                    &Adapted::Response(&bytes),
+                    content_form(!content.is_empty(), false),
+                )?;
+                if content.is_empty() {
+                    return Ok(());
+                }
+                for piece in content.chunks(PIECE_BYTES_MAX) {
+                    self.write(|server, output| server.write_content(piece, output))?;
+                    self.flush_in_time().await?;
+                }
+                self.write(Server::write_end)
+            }
+            Outcome::Unchanged => self.pass(head, heads).await,
+            Outcome::Changed => self.write_changed(run, head, heads).await,
+        }
+    }
+
+    /// Begins the module's work on a message; why it is refused.
+    fn begin(
+        &self,
+        module: &NamedModule,
+        head: &RequestHead,
+        heads: &EncapsulatedHeads,
+    ) -> Result<Run, RefusalStatus> {
+        let method = head.method();
+        let (_, wanted) = read_target(head);
+        let hooks = module.hooks(method, wanted);
+        if hooks.is_empty() {
+            return Err(RefusalStatus::MethodNotAllowed);
+        }
+        let client = head.fields().get("X-Client-IP");
+        let client = client.and_then(|client| std::str::from_utf8(client).ok()?.parse().ok());
+        let call = Call {
+            client: client.unwrap_or(self.peer),
+            mode: ListenerMode::Forward,
+            now_ms: self.worker.now_ms(),
+        };
+        let is_request = method == Method::Reqmod;
+        let request = request_head(heads, is_request && head.has_content());
+        let exchange = module.module.begin(self.worker.host(&module.name));
+        if is_request {
+            let request = request.ok_or(RefusalStatus::BadRequest)?;
+            return Ok(Run::of_request(exchange, call, hooks, request));
+        }
+        let request = request.unwrap_or_else(|| {
+            weir_extend::RequestHead::new("GET", "", "/", weir_extend::Fields::default())
+        });
+        let response = response_head(heads, &request).ok_or(RefusalStatus::BadRequest)?;
+        // the module sees the request first; what it makes of that is not asked for
+        let mut before = Run::of_request(exchange, call, module.hooks_before(), request.saved());
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let _ = before.poll_head(&mut cx);
+        let exchange = before.into_exchange();
+        Ok(Run::of_response(exchange, call, hooks, request, response))
+    }
+
+    /// What comes of the head, while content is given to the module; ready with `None` if bytes
+    /// have moved.
+    fn poll_outcome(
+        &mut self,
+        cx: &mut Context<'_>,
+        run: &mut Run,
+    ) -> Poll<Result<Option<Outcome>, Ended>> {
+        loop {
+            let polled = catch_unwind(AssertUnwindSafe(|| run.poll_head(cx)));
+            match polled {
+                Ok(Poll::Ready(outcome)) => return Poll::Ready(Ok(Some(outcome))),
+                Ok(Poll::Pending) => {}
+                Err(_) => return Poll::Ready(Ok(Some(Outcome::Failed))),
+            }
+            if !self.feed(run)? {
+                ready!(self.poll_moved(cx))?;
+                return Poll::Ready(Ok(None));
+            }
+        }
+    }
+
+    /// Ready once bytes have moved.
+    fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        ready!(self.poll_io(cx, false))?;
+        match self.has_closed && self.input.is_empty() && !self.reading.is_last {
+            true => Poll::Ready(Err(Ended)),
+            false => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Gives content to the module. Whether there was something to give.
+    fn feed(&mut self, run: &mut Run) -> Result<bool, Ended> {
+        if run.room() == 0 {
+            return Ok(false);
+        }
+        let before = self.content.len();
+        self.read(true)?;
+        let has_read = self.content.len() > before;
+        let count = run.give(&self.content, self.reading.is_last);
+        self.content.drain(..count);
+        let ends = self.reading.is_last && self.content.is_empty() && !self.reading.has_ended;
+        self.reading.has_ended |= ends;
+        Ok(count > 0 || has_read || ends)
+    }
+
+    /// Reads content, at most a piece; beyond a preview if it `may_continue`.
+    fn read(&mut self, may_continue: bool) -> Result<(), Ended> {
+        while !self.reading.is_last && self.content.len() < PIECE_BYTES_MAX {
+            if self.reading.awaits_continue {
+                if !may_continue {
+                    return Ok(());
+                }
+                self.reading.awaits_continue = false;
+                self.write(Server::write_continue)?;
+            }
+            let step = match self.server.receive(&self.input) {
+                Ok(step) => step,
+                Err(error) => {
+                    // it may be too late for an answer
+                    let _ = self.refuse(error.status());
+                    return Err(Ended);
+                }
+            };
+            let consumed = step.consumed;
+            let is_idle = match step.event {
+                ServerEvent::Content(content) => {
+                    self.content.extend_from_slice(content);
+                    false
+                }
+                ServerEvent::PreviewEnd { is_whole } => {
+                    self.reading.is_in_preview = false;
+                    self.reading.awaits_continue = !is_whole;
+                    false
+                }
+                ServerEvent::End => {
+                    self.reading.is_last = true;
+                    false
+                }
+                ServerEvent::NeedMore | ServerEvent::AnswerDue => true,
+                _ => return Err(Ended),
+            };
+            self.input.drain(..consumed);
+            if is_idle {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The message stays as it was: says so, or sends it back.
+    async fn pass(&mut self, head: &RequestHead, heads: &EncapsulatedHeads) -> Result<(), Ended> {
+        let unmodified = self.server.write_unmodified(&[], &mut self.output);
+        if unmodified.is_ok() {
+            return Ok(());
+        }
+        let adapted = match head.method() {
+            Method::Reqmod => Adapted::Request(heads.request_bytes()),
+            _ => Adapted::Response(heads.response_bytes()),
+        };
+        self.write_head(&adapted, content_form(head.has_content(), false))?;
+        self.echo(head).await
+    }
+
+    /// Sends back the content as it comes.
+    async fn echo(&mut self, head: &RequestHead) -> Result<(), Ended> {
+        if !head.has_content() {
+            return Ok(());
+        }
+        loop {
+            self.read(true)?;
+            let content = std::mem::take(&mut self.content);
+            if !content.is_empty() {
+                for piece in content.chunks(PIECE_BYTES_MAX) {
+                    self.write(|server, output| server.write_content(piece, output))?;
+                }
+            } else if self.reading.is_last {
+                return self.write(Server::write_end);
+            } else {
+                self.wait().await?;
+            }
+            if self.output.len() >= BUFFER_BYTES_MAX {
+                self.flush_in_time().await?;
+            }
+        }
+    }
+
+    /// Sends back what the module has made of the message.
+    async fn write_changed(
+        &mut self,
+        mut run: Run,
+        head: &RequestHead,
+        heads: &EncapsulatedHeads,
+    ) -> Result<(), Ended> {
+        // a server that has begun its answer cannot continue after a preview
+        while self.reading.is_in_preview {
+            self.read(false)?;
+            if self.reading.is_in_preview {
+                self.wait().await?;
+            }
+        }
+        if self.reading.awaits_continue {
+            self.reading.awaits_continue = false;
+            self.write(Server::write_continue)?;
+        }
+        let is_response = run.response.is_some();
+        let bytes = match &run.response {
+            Some(response) => response_bytes(response, heads),
+            None => request_bytes(&run.request, heads),
+        };
+        let adapted = match is_response {
+            true => Adapted::Response(&bytes),
+            false => Adapted::Request(&bytes),
+        };
+        let has_content =
+            head.has_content() || (is_response && run.is_transformed() && has_room(&run));
+        self.write_head(&adapted, content_form(has_content, run.is_transformed()))?;
+        if !run.is_transformed() || !has_content {
+            return self.echo(head).await;
+        }
+        loop {
+            let mut out = Vec::new();
+            let polled = poll_fn(|cx| self.poll_changed(cx, &mut run, &mut out));
+            let is_end = timeout(STALL_TIMEOUT, polled).await.map_err(|_| Ended)??;
+            let is_end = is_end.unwrap_or(false);
+            if !out.is_empty() {
+                self.write(|server, output| server.write_content(&out, output))?;
+            }
+            if is_end {
+                return self.write(Server::write_end);
+            }
+            if self.output.len() >= BUFFER_BYTES_MAX {
+                self.flush_in_time().await?;
+            }
+        }
+    }
+
+    /// Has the module put out content; ready with whether that is the end, or `None` if bytes have
+    /// moved.
+    fn poll_changed(
+        &mut self,
+        cx: &mut Context<'_>,
+        run: &mut Run,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Option<bool>, Ended>> {
+        loop {
+            let polled = catch_unwind(AssertUnwindSafe(|| run.poll_content(cx, out)));
+            match polled {
+                Ok(Poll::Ready(Ok(is_end))) => return Poll::Ready(Ok(Some(is_end))),
+                Ok(Poll::Pending) => {}
+                // the answer stays without an end, so that the client notices
+                Ok(Poll::Ready(Err(StageError::Failed | StageError::Respond(_)))) | Err(_) => {
+                    return Poll::Ready(Err(Ended));
+                }
+            }
+            if !self.feed(run)? {
+                ready!(self.poll_moved(cx))?;
+                return Poll::Ready(Ok(None));
+            }
+        }
+    }
+
+    /// Reads the rest of the request, and sends the answer.
+    async fn finish(&mut self) -> Result<(), Ended> {
+        while !self.reading.is_last && !self.reading.awaits_continue && !self.server.is_closing() {
+            self.content.clear();
+            self.read(false)?;
+            if self.content.is_empty() && !self.reading.is_last && !self.reading.awaits_continue {
+                self.wait().await?;
+            }
+        }
+        self.flush_in_time().await?;
+        match self.server.is_closing() || self.worker.is_stopping() {
+            true => Err(Ended),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for the client.
+    async fn wait(&mut self) -> Result<(), Ended> {
+        let moved = timeout(STALL_TIMEOUT, poll_fn(|cx| self.poll_moved(cx))).await;
+        moved.map_err(|_| Ended)?
+    }
+
+    async fn flush_in_time(&mut self) -> Result<(), Ended> {
+        let flushed = timeout(STALL_TIMEOUT, self.flush()).await;
+        flushed.map_err(|_| Ended)?
+    }
+
+    fn write_head(&mut self, adapted: &Adapted<'_>, content: AdaptedContent) -> Result<(), Ended> {
+        self.write(|server, output| server.write_adapted(&[], adapted, content, output))
+    }
+
+    /// Writes a part of the answer.
+    fn write<E: std::fmt::Display>(
+        &mut self,
+        write: impl FnOnce(&mut Server, &mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), Ended> {
+        write(&mut self.server, &mut self.output).map_err(|error| {
+            self.worker.log(LogLevel::Warning, &error.to_string());
+            Ended
+        })
+    }
+}
+
+const fn content_form(has_content: bool, is_changed: bool) -> AdaptedContent {
+    match (has_content, is_changed) {
+        (false, _) => AdaptedContent::None,
+        (true, false) => AdaptedContent::Unchanged,
+        (true, true) => AdaptedContent::Changed,
+    }
+}
+
+/// Whether a response may have content that its origin did not send: not to HEAD, and not with a
+/// status without content.
+fn has_room(run: &Run) -> bool {
+    let status = run.response.as_ref().map(weir_extend::ResponseHead::status);
+    run.request.method() != "HEAD" && !matches!(status, Some(204 | 205 | 304))
+}

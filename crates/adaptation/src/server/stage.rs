@@ -1,0 +1,141 @@
+//! A transform, and the content that it did not take yet.
+
+use std::task::Context;
+use weir_extend::{LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
+
+/// Bytes of content that a module may leave for a later call: the default of `hold`.
+const HOLD_BYTES_MAX: usize = 256 * 1024;
+
+/// Calls that a transform may defer without taking or putting out content.
+const DEFERRALS_MAX: usize = 64;
+
+/// A transform, and the content that it did not take yet.
+pub(crate) struct Stage {
+    transform: Box<dyn Transform>,
+    held: Vec<u8>,
+    is_last: bool,
+    /// There is content that it was not called with, or it may have more to put out.
+    is_due: bool,
+    is_done: bool,
+    waits: bool,
+    deferrals: usize,
+}
+
+/// What a turn of a stage came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It took content, put out some, or ended.
+    Moved,
+    /// It needs content, room behind it, or what it waits for.
+    Idle,
+}
+
+/// Why a stage cannot go on.
+#[derive(Debug)]
+pub(crate) enum StageError {
+    /// The module failed.
+    Failed,
+    /// The module answers by itself.
+    Respond(Box<LocalResponse>),
+}
+
+impl Stage {
+    pub(crate) const fn new(transform: Box<dyn Transform>) -> Self {
+        Self {
+            transform,
+            held: Vec::new(),
+            is_last: false,
+            is_due: false,
+            is_done: false,
+            waits: false,
+            deferrals: 0,
+        }
+    }
+
+    /// Whether it has put out all.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Bytes of content that it can be given now.
+    pub(crate) fn room(&self) -> usize {
+        let hold = if self.is_due { 0 } else { HOLD_BYTES_MAX };
+        (hold + PIECE_BYTES_MAX).saturating_sub(self.held.len())
+    }
+
+    /// Content comes, and nothing behind it if it `is_last`.
+    pub(crate) fn give(&mut self, content: &[u8], is_last: bool) {
+        let ends = is_last && !self.is_last;
+        self.is_last |= is_last;
+        if !self.is_done {
+            self.held.extend_from_slice(content);
+            self.is_due |= ends || !content.is_empty();
+        }
+    }
+
+    /// It may put out content from now on.
+    pub(crate) const fn open(&mut self) {
+        self.is_due = true;
+    }
+
+    /// Calls the transform once, if it can do something. Without `may_put` it can only take.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        room: usize,
+        may_put: bool,
+    ) -> Result<Turn, StageError> {
+        if self.waits {
+            if self.transform.poll_deferred(cx).is_pending() {
+                return Ok(Turn::Idle);
+            }
+            self.waits = false;
+        }
+        if self.is_done || !self.is_due || (room == 0 && may_put) {
+            return Ok(Turn::Idle);
+        }
+        let before = out.len();
+        let mut piece = Piece::new(&self.held, self.is_last, out, room);
+        let progress = self.transform.transform(&mut piece);
+        let taken = piece.taken();
+        self.held.drain(..taken);
+        let has_moved = taken > 0 || out.len() > before;
+        if has_moved {
+            self.deferrals = 0;
+        }
+        match progress {
+            Progress::Fail | Progress::Unavailable => Err(StageError::Failed),
+            Progress::Respond(response) => Err(StageError::Respond(response)),
+            Progress::Done => {
+                self.is_done = true;
+                self.held = Vec::new();
+                Ok(Turn::Moved)
+            }
+            Progress::Defer if self.deferrals >= DEFERRALS_MAX => Err(StageError::Failed),
+            Progress::Defer => {
+                self.deferrals += 1;
+                self.waits = true;
+                Ok(Turn::Moved)
+            }
+            Progress::Continue if has_moved => Ok(Turn::Moved),
+            Progress::Continue if self.held.len() > HOLD_BYTES_MAX => Err(StageError::Failed),
+            // it would never end
+            Progress::Continue if self.is_last && may_put => Err(StageError::Failed),
+            Progress::Continue => {
+                self.is_due = false;
+                Ok(Turn::Idle)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage")
+            .field("held", &self.held.len())
+            .field("is_last", &self.is_last)
+            .field("is_done", &self.is_done)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,357 @@
+//! Servers that answer what no server should, or nothing.
+
+use super::pair::client;
+use super::play::{Played, Script, on_a_worker, play, played};
+use crate::server::ListenAddress;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use tokio::time::timeout;
+use weir_extend::Module;
+
+/// What a server does once it has the head of a message.
+#[derive(Clone)]
+struct Answer {
+    bytes: Vec<u8>,
+    /// The connection stays open behind it.
+    stays_open: bool,
+    /// Messages that each connection is served before: they are used as they were.
+    served: usize,
+}
+
+/// A server that answers OPTIONS with `options`, and messages as it is told.
+struct HostileServer {
+    address: ListenAddress,
+    connections: Arc<AtomicU64>,
+}
+
+/// Messages may be left alone.
+const OPTIONS_204: &str = "Allow: 204\r\nPreview: 0\r\n";
+
+impl HostileServer {
+    fn start(options: &str, answer: &Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let connections = Arc::new(AtomicU64::new(0));
+        let (counted, answer) = (Arc::clone(&connections), answer.clone());
+        let options =
+            format!("ICAP/1.0 200 OK\r\nMethods: REQMOD, RESPMOD\r\nISTag: \"t\"\r\n{options}\r\n");
+        thread::spawn(move || {
+            for socket in listener.incoming().flatten() {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let (options, answer) = (options.clone(), answer.clone());
+                thread::spawn(move || serve(socket, options.as_bytes(), &answer));
+            }
+        });
+        Self {
+            address: ListenAddress::Tcp(address),
+            connections,
+        }
+    }
+
+    fn client(&self) -> Arc<dyn Module> {
+        client(&self.address, &[])
+    }
+}
+
+/// Serves one connection until it ends.
+fn serve(mut socket: TcpStream, options: &[u8], answer: &Answer) -> Option<()> {
+    let mut served = 0;
+    loop {
+        let head = read_head(&mut socket)?;
+        if head.starts_with(b"OPTIONS") {
+            socket.write_all(options).ok()?;
+        } else if served < answer.served {
+            served += 1;
+            // the HTTP head of a GET without content
+            read_head(&mut socket)?;
+            socket
+                .write_all(b"ICAP/1.0 204 No\r\nISTag: \"t\"\r\n\r\n")
+                .ok()?;
+        } else {
+            // one that closes the connection early is no failure of the test
+            let _ = socket.write_all(&answer.bytes);
+            if !answer.stays_open {
+                let _ = socket.shutdown(Shutdown::Write);
+            }
+            std::io::copy(&mut socket, &mut std::io::sink()).ok()?;
+            return None;
+        }
+    }
+}
+
+/// Reads up to an empty line.
+fn read_head(socket: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        socket.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    Some(head)
+}
+
+fn answer(bytes: impl Into<Vec<u8>>) -> Answer {
+    Answer {
+        bytes: bytes.into(),
+        stays_open: false,
+        served: 0,
+    }
+}
+
+/// A whole answer with a response in it, and a trailer section.
+fn adapted() -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
+    let length = head.len();
+    format!(
+        "ICAP/1.0 200 OK\r\nISTag: \"t\"\r\nEncapsulated: res-hdr=0, res-body={length}\r\n\r\n\
+         {head}5\r\nHELLO\r\n6\r\n WORLD\r\n0\r\nX-Trailer: 1\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+#[test]
+fn answer_that_is_cut_at_any_byte_never_passes_for_whole() {
+    let whole = adapted();
+    for cut in 0..=whole.len() {
+        let server = HostileServer::start("", &answer(&whole[..cut]));
+        let found = play(&server.client(), &Script::response(b"text"));
+        if cut == whole.len() {
+            assert_eq!(found.content(), b"HELLO WORLD");
+        } else {
+            assert!(matches!(found, Played::Failed(_)), "{cut}: {found:?}");
+        }
+    }
+}
+
+/// `{}` is where the ICAP head has its further fields.
+fn check_refused(options: &str, answers: &[(&str, String)]) {
+    for (what, bytes) in answers {
+        for script in [Script::response(b"text"), Script::post(b"text")] {
+            let server = HostileServer::start(options, &answer(bytes.as_bytes()));
+            let found = play(&server.client(), &script);
+            assert!(matches!(found, Played::Failed(_)), "{what}: {found:?}");
+        }
+    }
+}
+
+fn with_list(list: &str, rest: &str) -> String {
+    format!("ICAP/1.0 200 OK\r\nISTag: \"t\"\r\nEncapsulated: {list}\r\n\r\n{rest}")
+}
+
+#[test]
+fn answer_with_a_wrong_list_of_parts_is_refused() {
+    let head = "HTTP/1.1 200 OK\r\n\r\n";
+    let body = "2\r\nhi\r\n0\r\n\r\n";
+    let lists = [
+        "",
+        "null-body=0",
+        "res-body=0",
+        "res-hdr=0",
+        "res-hdr=0, res-body=5",
+        "res-hdr=0, res-body=18",
+        "res-hdr=0, res-body=20",
+        "res-hdr=1, res-body=19",
+        "res-hdr=0, res-body=99999999",
+        "res-hdr=0, res-hdr=19, res-body=38",
+        "res-body=0, res-hdr=19",
+        "res-hdr=0, res-body=-1",
+        "res-hdr=0, opt-body=19",
+    ];
+    let answers = lists.map(|list| (list, with_list(list, &format!("{head}{body}"))));
+    check_refused("", &answers);
+}
+
+#[test]
+fn answer_that_no_request_has_is_refused() {
+    let istag = "ISTag: \"t\"\r\n";
+    let answers = [
+        ("nothing", String::new()),
+        ("not ICAP", "HTTP/1.1 200 OK\r\n\r\n".to_owned()),
+        (
+            "204 without leave",
+            format!("ICAP/1.0 204 No\r\n{istag}\r\n"),
+        ),
+        (
+            "100 without preview",
+            "ICAP/1.0 100 Continue\r\n\r\n".to_owned(),
+        ),
+        (
+            "206",
+            format!("ICAP/1.0 206 Partial\r\n{istag}Encapsulated: null-body=0\r\n\r\n"),
+        ),
+        ("302", format!("ICAP/1.0 302 Found\r\n{istag}\r\n")),
+        ("404", format!("ICAP/1.0 404 Not Found\r\n{istag}\r\n")),
+        ("503", format!("ICAP/1.0 503 Overloaded\r\n{istag}\r\n")),
+        (
+            "two lists",
+            with_list("res-hdr=0, null-body=19\r\nEncapsulated: null-body=0", ""),
+        ),
+        (
+            "framed twice",
+            with_list("null-body=0\r\nContent-Length: 5", "hello"),
+        ),
+    ];
+    check_refused("", &answers);
+}
+
+#[test]
+fn message_that_cannot_be_used_is_refused() {
+    let response = |head: &str| {
+        let list = format!("res-hdr=0, null-body={}", head.len());
+        with_list(&list, head)
+    };
+    let request = |head: &str| {
+        let list = format!("req-hdr=0, null-body={}", head.len());
+        with_list(&list, head)
+    };
+    let of_response = [
+        response("HTTP/1.1 304 Not Modified\r\n\r\n"),
+        response("HTTP/1.1 206 Partial Content\r\n\r\n"),
+        response("HTTP/1.1 100 Continue\r\n\r\n"),
+        response("HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n"),
+        response("HTTP/1.1 200 OK\nX: a\n\n"),
+        request("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+    ];
+    for bytes in of_response {
+        let server = HostileServer::start("", &answer(bytes.as_bytes()));
+        let found = play(&server.client(), &Script::response(b"text"));
+        assert!(matches!(found, Played::Failed(_)), "{bytes}: {found:?}");
+    }
+    let of_request = [
+        request("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+        request("GET https://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+        request("GET http://u@a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+        request("GET http:///x HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+        response("HTTP/1.1 206 Partial Content\r\n\r\n"),
+    ];
+    for bytes in of_request {
+        let server = HostileServer::start("", &answer(bytes.as_bytes()));
+        let found = play(&server.client(), &Script::get("/"));
+        assert!(matches!(found, Played::Failed(_)), "{bytes}: {found:?}");
+    }
+}
+
+#[test]
+fn head_and_trailers_without_an_end_are_refused() {
+    let line = "X-Filler: 0123456789012345678901234567890123456789\r\n".repeat(40_000);
+    let head = "HTTP/1.1 200 OK\r\n\r\n";
+    let list = format!("res-hdr=0, res-body={}", head.len());
+    let answers = [
+        ("ICAP head", format!("ICAP/1.0 200 OK\r\n{line}")),
+        ("line", format!("ICAP/1.0 200 {}", "x".repeat(1_000_000))),
+        (
+            "trailers",
+            with_list(&list, &format!("{head}2\r\nhi\r\n0\r\n{line}")),
+        ),
+        (
+            "chunk extension",
+            with_list(&list, &format!("{head}2;{}", "x".repeat(1_000_000))),
+        ),
+        (
+            "HTTP head",
+            with_list("res-hdr=0, res-body=2000000", &format!("{head}{line}")),
+        ),
+    ];
+    for (what, bytes) in answers {
+        let mut open = answer(bytes.as_bytes());
+        open.stays_open = true;
+        let server = HostileServer::start("", &open);
+        let found = play(&server.client(), &Script::response(b"text"));
+        assert!(matches!(found, Played::Failed(_)), "{what}: {found:?}");
+    }
+}
+
+/// A response that a request is answered with is collected in memory.
+#[test]
+fn answer_to_a_request_is_collected_up_to_a_limit() {
+    let respond = |bytes: usize| {
+        let head = "HTTP/1.1 403 Forbidden\r\n\r\n";
+        let list = format!("res-hdr=0, res-body={}", head.len());
+        let content = "x".repeat(bytes);
+        with_list(&list, &format!("{head}{bytes:x}\r\n{content}\r\n0\r\n\r\n"))
+    };
+    let limit = 1024 * 1024;
+    let server = HostileServer::start("", &answer(respond(limit)));
+    let found = play(&server.client(), &Script::get("/"));
+    assert_eq!(found.content().len(), limit);
+    let server = HostileServer::start("", &answer(respond(limit + 1)));
+    let found = play(&server.client(), &Script::get("/"));
+    assert_eq!(found, Played::Failed(false));
+}
+
+/// The proxy gives it up after `wait`: what is dropped leaves no connection.
+#[test]
+fn message_at_a_silent_server_waits_until_it_is_given_up() {
+    let mut silent = answer("");
+    silent.stays_open = true;
+    let server = HostileServer::start("", &silent);
+    let client = server.client();
+    on_a_worker(async {
+        for script in [Script::response(b"text"), Script::post(b"text")] {
+            let moment = Duration::from_millis(50);
+            assert!(timeout(moment, played(&client, &script)).await.is_err());
+        }
+    });
+    // the OPTIONS connection served the first message
+    assert_eq!(server.connections.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn request_on_a_kept_connection_that_closes_without_a_byte_is_repeated_once() {
+    let mut once = answer("");
+    once.served = 1;
+    let server = HostileServer::start(OPTIONS_204, &once);
+    let client = server.client();
+    for message in 1..=4 {
+        let found = play(&client, &Script::get("/"));
+        assert_eq!(found.start(), "a.example/", "{message}");
+        // each connection serves one message, and is closed within the next
+        assert_eq!(server.connections.load(Ordering::Relaxed), message);
+    }
+}
+
+#[test]
+fn request_on_a_new_connection_is_not_repeated_nor_one_whose_answer_has_begun() {
+    let server = HostileServer::start(OPTIONS_204, &answer(""));
+    let client = server.client();
+    // the connection of OPTIONS was kept, and its successor is new
+    assert_eq!(play(&client, &Script::get("/")), Played::Failed(false));
+    assert_eq!(server.connections.load(Ordering::Relaxed), 2);
+    let mut begun = answer("I");
+    begun.served = 1;
+    let server = HostileServer::start(OPTIONS_204, &begun);
+    let client = server.client();
+    assert_eq!(play(&client, &Script::get("/")).start(), "a.example/");
+    assert_eq!(play(&client, &Script::get("/")), Played::Failed(false));
+    assert_eq!(server.connections.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn answer_to_options_that_is_not_valid_fails_the_message() {
+    for options in [
+        "Preview: x\r\n",
+        "ISTag: \"u\"\r\n",
+        "Max-Connections: 0\r\n",
+        "Encapsulated: res-hdr=0, null-body=5\r\n",
+    ] {
+        let server = HostileServer::start(options, &answer(adapted()));
+        let found = play(&server.client(), &Script::response(b"text"));
+        assert_eq!(found, Played::Failed(false), "{options}");
+    }
+}
+
+/// A server that answers faster than its content is taken is held back.
+#[test]
+fn answer_without_an_end_is_given_up_with_its_message() {
+    let head = "HTTP/1.1 200 OK\r\n\r\n";
+    let list = format!("res-hdr=0, res-body={}", head.len());
+    let chunk = format!("8000\r\n{}\r\n", "x".repeat(0x8000));
+    let bytes = with_list(&list, &format!("{head}{}", chunk.repeat(100)));
+    let server = HostileServer::start("", &answer(bytes));
+    let found = play(&server.client(), &Script::response(b"text"));
+    assert_eq!(found, Played::Failed(true));
+}

@@ -1,0 +1,7 @@
+//! The client against servers: ours, hostile ones, and c-icap.
+
+mod c_icap;
+mod hostile;
+mod pair;
+mod play;
+mod scripted;

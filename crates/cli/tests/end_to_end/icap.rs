@@ -1,0 +1,94 @@
+//! ICAP in both directions: Squid is served by modules of Weir, and Weir by c-icap and by itself.
+
+use crate::support::{CIcap, Config, Nginx, RawClient, Squid, Weir, WeirIcap};
+
+/// Modules to serve: for requests, for responses, and with content.
+const MODULES: &str = r#"
+[[module]]
+name = "mark"
+kind = "headers"
+options.request_sent = ["set X-Marked: by-weir"]
+
+[[module]]
+name = "moved"
+kind = "rewrite"
+options.rules = [
+    { path = "/old/", to_path = "/pages/" },
+    { path = "/away/", redirect = "http://elsewhere.example/" },
+]
+
+[[module]]
+name = "notice"
+kind = "inject"
+options.html = "<b>Hello</b>"
+options.place = "start"
+"#;
+
+/// The origin says which field it was sent.
+const LOCATIONS: &str = "
+    location /pages/ { alias www/; }
+    location /marked { default_type text/plain; return 200 \"$http_x_marked\"; }
+";
+
+fn page() -> String {
+    let text = "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(20_000);
+    format!("<html><head></head><body>{text}</body></html>")
+}
+
+#[test]
+fn squid_has_requests_and_responses_adapted_by_modules_of_weir() {
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("page.html", page().as_bytes());
+    nginx.file("plain.txt", page().as_bytes());
+    let served = WeirIcap::serve(MODULES);
+    let icap = served.address;
+    let squid = Squid::start(&format!(
+        "
+cache deny all
+icap_enable on
+icap_preview_enable on
+icap_service mark reqmod_precache icap://{icap}/mark bypass=off
+icap_service moved reqmod_precache icap://{icap}/moved bypass=off
+icap_service notice respmod_precache icap://{icap}/notice bypass=off
+adaptation_service_chain requests mark moved
+adaptation_access requests allow all
+adaptation_access notice allow all
+"
+    ));
+    let get = |path: &str| RawClient::connect(squid.address()).get(&nginx.url(path));
+    for _ in 0..3 {
+        assert_eq!(
+            get("/marked").expect(200).text(),
+            "by-weir",
+            "{}",
+            squid.errors()
+        );
+        let changed = page().replace("<body>", "<body><b>Hello</b>");
+        assert!(get("/pages/page.html").expect(200).text() == changed);
+        assert!(get("/old/page.html").expect(200).text() == changed);
+        assert!(get("/pages/plain.txt").expect(200).text() == page());
+        let away = get("/away/x").expect(307);
+        assert_eq!(away.field("location"), "http://elsewhere.example/x");
+    }
+    assert!(served.stop());
+}
+
+#[test]
+fn weir_has_messages_adapted_by_c_icap_and_by_weir() {
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("page.html", page().as_bytes());
+    let (echo, served) = (CIcap::start(), WeirIcap::serve(MODULES));
+    let service = |name: &str| format!("icap://{}/{name}", served.address);
+    let option = |service: &str| format!("options.service = \"{service}\"");
+    let config = Config::forward()
+        .module("echo", "icap", &option(&echo.echo()))
+        .module("mark", "icap", &option(&service("mark")))
+        .module("notice", "icap", &option(&service("notice")));
+    let proxy = Weir::serve(&config);
+    for _ in 0..3 {
+        let marked = proxy.get(&nginx.url("/marked")).expect(200);
+        assert_eq!(marked.text(), "by-weir");
+        let found = proxy.get(&nginx.url("/pages/page.html")).expect(200);
+        assert!(found.text() == page().replace("<body>", "<body><b>Hello</b>"));
+    }
+}

@@ -1,0 +1,252 @@
+//! ICAP services behind a live proxy: what they change, and what becomes of requests while they are
+//! away.
+
+use crate::support::{self, RawClient, Setup, localhost, scripted};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+use weir_adaptation::server::{IcapServer, ListenAddress, NamedModule, ServerSettings};
+use weir_measure::{Metric, ModuleFault};
+use weir_proxy::config::{Config, FailurePolicy, Module, ModuleOption};
+use weir_proxy::{TableModule, load_modules};
+
+/// A server of these modules, at a port or a free one.
+fn serve(address: Option<SocketAddr>, modules: &[Module]) -> IcapServer {
+    let address = address.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let config = Config {
+        modules: modules.to_vec(),
+        ..Config::default()
+    };
+    let loaded = load_modules(&config, &support::module_kinds()).expect("they are loaded");
+    let modules = loaded
+        .into_iter()
+        .map(|TableModule { table, module }| NamedModule {
+            name: table.name,
+            kind: table.kind,
+            options: format!("{:?}", table.options),
+            module,
+        });
+    let settings = ServerSettings {
+        modules: modules.collect(),
+        connections_max: 100,
+        workers: 1,
+        log: Arc::new(|_| {}),
+    };
+    IcapServer::start(&ListenAddress::Tcp(address), settings).expect("it starts")
+}
+
+fn address(server: &IcapServer) -> SocketAddr {
+    match server.address() {
+        ListenAddress::Tcp(address) => *address,
+        ListenAddress::Unix(path) => panic!("{}", path.display()),
+    }
+}
+
+/// A module behind the service `name`.
+fn icap(address: SocketAddr, name: &str, on_failure: FailurePolicy) -> Module {
+    let service = ModuleOption::Text(format!("icap://{address}/{name}"));
+    Module {
+        name: "scan".to_owned(),
+        kind: "icap".to_owned(),
+        on_failure,
+        options: [("service".to_owned(), service)].into(),
+        ..scripted("scan", &[])
+    }
+}
+
+fn with(module: Module) -> impl Fn(&mut Config) {
+    move |config| config.modules = vec![module.clone()]
+}
+
+fn long() -> String {
+    "The quick brown fox jumps over the lazy dog.\n".repeat(10_000)
+}
+
+fn response(content: &str) -> String {
+    let length = content.len();
+    format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"v1\"\r\n\
+         Content-Length: {length}\r\n\r\n{content}"
+    )
+}
+
+#[test]
+fn content_of_requests_and_responses_passes_a_service() {
+    let upper = [scripted(
+        "upper",
+        &[
+            ("request-received", "content upper"),
+            ("response-received", "content upper"),
+        ],
+    )];
+    let server = serve(None, &upper);
+    let module = icap(address(&server), "upper", FailurePolicy::Refuse);
+    for content in ["short".to_owned(), long()] {
+        Setup::each_with(with(module.clone()), |setup| {
+            let length = content.len();
+            let fields = format!("Content-Length: {length}\r\n");
+            let request = setup.head("POST", "/", "1.1", &fields) + &content;
+            let mut client = setup.proxy.client();
+            let sending = std::thread::spawn(move || {
+                client.try_send(request);
+                client
+            });
+            let mut hop = setup.origin.accept();
+            let head = hop.read_head();
+            assert_eq!(head.field("transfer-encoding"), Some("chunked"));
+            let (received, _) = hop.read_chunks();
+            assert!(received == content.to_uppercase().as_bytes());
+            let sent = hop.sending(response(&content));
+            let mut client: RawClient = sending.join().expect("it sends");
+            let changed = client.read_response();
+            assert_eq!(changed.status(), 200);
+            assert!(changed.text() == content.to_uppercase());
+            drop(sent);
+        });
+    }
+}
+
+#[test]
+fn service_that_answers_a_request_keeps_it_from_the_next_hop() {
+    let refusing = [scripted(
+        "refuse",
+        &[("request-received", "respond 451 for-legal-reasons")],
+    )];
+    let server = serve(None, &refusing);
+    let module = icap(address(&server), "refuse", FailurePolicy::Refuse);
+    Setup::each_with(with(module), |setup| {
+        let refused = setup.proxy.client().ask(setup.get("/"));
+        assert_eq!(refused.status(), 451);
+        assert_eq!(refused.text(), "for-legal-reasons");
+    });
+}
+
+/// What one user gets is not what another one sent or got, on connections that both use.
+#[test]
+fn two_users_get_their_own_content_from_a_service() {
+    let upper = [scripted("upper", &[("response-received", "content upper")])];
+    let server = serve(None, &upper);
+    let module = icap(address(&server), "upper", FailurePolicy::Refuse);
+    Setup::each_with(with(module), |setup| {
+        for turn in 0..20 {
+            for user in ["alice", "bob"] {
+                let fields = format!("Cookie: user={user}\r\nCache-Control: no-store\r\n");
+                let mut client = setup.proxy.client();
+                client.send(setup.head("GET", "/private", "1.1", &fields));
+                let content = format!("{user}'s page number {turn}");
+                let private = response(&content).replace("max-age=60", "private");
+                let (_hop, head) = setup.origin.answer(&private);
+                assert_eq!(head.all("cookie"), [format!("user={user}")]);
+                assert_eq!(client.read_response().text(), content.to_uppercase());
+            }
+        }
+    });
+}
+
+/// c-icap as a process with its echo service.
+struct CIcap(Child);
+
+impl CIcap {
+    fn start(folder: &Path, port: u16) -> Self {
+        let services = "/usr/lib/x86_64-linux-gnu/c_icap";
+        let at = |name: &str| folder.join(name).display().to_string();
+        let config = format!(
+            "PidFile {}\nCommandsSocket {}\nServerLog {}\nPort 127.0.0.1:{port}\n\
+             StartServers 1\nMaxServers 1\nThreadsPerChild 20\n\
+             ModulesDir {services}\nServicesDir {services}\nService echo srv_echo.so\n",
+            at("pid"),
+            at("ctl"),
+            at("log"),
+        );
+        std::fs::write(folder.join("c-icap.conf"), config).expect("a file");
+        let child = Command::new("c-icap")
+            .args(["-N", "-f", &at("c-icap.conf")])
+            .process_group(0)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("`cargo xtask need c-icap` installs it");
+        let started = Self(child);
+        let begun = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begun.elapsed() < support::PATIENCE, "it does not listen");
+            std::thread::yield_now();
+        }
+        started
+    }
+
+    fn end(&mut self, signal: rustix::process::Signal) {
+        // it serves in a process of its own
+        if let Some(group) = rustix::process::Pid::from_raw(self.0.id().cast_signed()) {
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for CIcap {
+    fn drop(&mut self) {
+        // killed, it would leave shared memory behind
+        self.end(rustix::process::Signal::TERM);
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+#[test]
+fn c_icap_that_is_killed_opens_the_breaker_and_serves_again_when_it_is_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let port = free_port();
+    let mut server = CIcap::start(folder.path(), port);
+    let service = SocketAddr::from(([127, 0, 0, 1], port));
+    let module = icap(service, "echo", FailurePolicy::Refuse);
+    let setup = Setup::forward_with(|config| {
+        config.access.allow_destinations = vec![localhost()];
+        config.modules = vec![module];
+    });
+    let fetch = |path: &str| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get(path));
+        let (hop, _) = setup.origin.answer("");
+        let sent = hop.sending(response(&long()));
+        let found = client.read_response();
+        drop(sent);
+        found
+    };
+    assert!(fetch("/before").text() == long());
+    server.end(rustix::process::Signal::KILL);
+    for _ in 0..8 {
+        let refused = setup.proxy.client().ask(setup.get("/meanwhile"));
+        assert_eq!(refused.status(), 502);
+    }
+    let failed = |fault| setup.proxy.count(Metric::ModuleFailures(fault));
+    assert_eq!(failed(ModuleFault::Unavailable), 5);
+    assert_eq!(failed(ModuleFault::BreakerOpen), 3);
+    let _server = CIcap::start(folder.path(), port);
+    setup.proxy.clock.advance_ms(31_000);
+    assert!(fetch("/after").text() == long());
+    assert!(fetch("/again").text() == long());
+    assert_eq!(failed(ModuleFault::Unavailable), 5);
+    assert_eq!(failed(ModuleFault::BreakerOpen), 3);
+}
+
+#[test]
+fn request_goes_on_without_a_service_that_is_away_if_it_may() {
+    // nothing listens there
+    let service = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let module = icap(service, "echo", FailurePolicy::Pass);
+    Setup::each_with(with(module), |setup| {
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
+        let (_hop, _) = setup.origin.answer(&response("as it was"));
+        assert_eq!(client.read_response().text(), "as it was");
+        let failed = Metric::ModuleFailures(ModuleFault::Unavailable);
+        assert_eq!(setup.proxy.count(failed), 1);
+    });
+}
