@@ -24,7 +24,6 @@ const KNOWN: &[Need] = &[
     ("wrk", "wrk"),
     ("haproxy", "haproxy"),
     ("varnishd", "varnish"),
-    ("c-icap", "c-icap"),
     ("squid", "squid"),
     ("c-icap", "c-icap"),
     // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it

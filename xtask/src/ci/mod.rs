@@ -19,12 +19,14 @@ use xtask::command::output;
 use xtask::failure::{During, Failure};
 use xtask::{need, root};
 
-/// Programs without which a test cannot do its work: a real origin, a real client, the list of
-/// files for `tidy`, file systems that are full, broken or frozen, and networks and mounts of the
-/// test's own.
-const PROGRAMS: [&str; 11] = [
+/// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
+/// and an ICAP client, the list of files for `tidy`, file systems that are full, broken or frozen,
+/// and networks and mounts of the test's own.
+const PROGRAMS: [&str; 13] = [
     "nginx",
     "curl",
+    "c-icap",
+    "squid",
     "git",
     "mount",
     "mkfs.ext4",
