@@ -6,14 +6,8 @@ mod support;
 mod answers;
 #[path = "modules/changes.rs"]
 mod changes;
-#[path = "modules/codings.rs"]
-mod codings;
-#[path = "modules/content.rs"]
+#[path = "modules/content/mod.rs"]
 mod content;
-#[path = "modules/content_answers.rs"]
-mod content_answers;
-#[path = "modules/deciding.rs"]
-mod deciding;
 #[path = "modules/failures.rs"]
 mod failures;
 #[path = "modules/hits.rs"]
@@ -26,8 +20,6 @@ mod log_and_timers;
 mod own_requests;
 #[path = "modules/reload.rs"]
 mod reload;
-#[path = "modules/request_content.rs"]
-mod request_content;
 #[path = "modules/scope.rs"]
 mod scope;
 #[path = "modules/host/stored_admin.rs"]
@@ -36,5 +28,3 @@ mod stored_admin;
 mod stored_calls;
 #[path = "modules/storing.rs"]
 mod storing;
-#[path = "modules/whole.rs"]
-mod whole;

@@ -9,9 +9,9 @@ mod support;
 mod answers;
 #[path = "changes.rs"]
 mod changes;
-#[path = "content.rs"]
+#[path = "content/responses.rs"]
 mod content;
-#[path = "content_answers.rs"]
+#[path = "content/answers.rs"]
 mod content_answers;
 #[path = "failures.rs"]
 mod failures;
@@ -21,7 +21,7 @@ mod hits;
 mod own_requests;
 #[path = "reload.rs"]
 mod reload;
-#[path = "request_content.rs"]
+#[path = "content/requests.rs"]
 mod request_content;
 #[path = "scope.rs"]
 mod scope;

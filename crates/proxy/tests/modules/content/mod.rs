@@ -1,0 +1,8 @@
+//! Content that modules change, decide by, decode and collect.
+
+mod answers;
+mod codings;
+mod deciding;
+mod requests;
+mod responses;
+mod whole;
