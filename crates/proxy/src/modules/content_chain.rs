@@ -105,14 +105,15 @@ impl ContentChain {
     /// Puts a module behind the others.
     pub(crate) fn push(&mut self, transform: Box<dyn Transform>, limits: StageLimits) {
         self.make_room();
+        let has_ended = self.stages.last().is_some_and(|stage| stage.is_done);
         self.stages.push(Stage {
             transform,
             limits,
             held: Vec::new(),
             given_bytes: 0,
             put_bytes: 0,
-            is_last: false,
-            is_due: false,
+            is_last: has_ended,
+            is_due: has_ended,
             is_done: false,
             waits: None,
             deferrals: 0,

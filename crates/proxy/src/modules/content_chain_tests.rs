@@ -146,18 +146,21 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
+fn piecewise(kind: Kind, defers: usize) -> Box<dyn Transform> {
+    Box::new(Piecewise {
+        kind,
+        defers,
+        calls: 0,
+        taken: 0,
+        rest: Vec::new(),
+        has_ended: false,
+    })
+}
+
 fn chain(kinds: &[(Kind, usize)], limits: StageLimits) -> ContentChain {
     let mut chain = ContentChain::default();
     for (kind, defers) in kinds {
-        let transform = Piecewise {
-            kind: *kind,
-            defers: *defers,
-            calls: 0,
-            taken: 0,
-            rest: Vec::new(),
-            has_ended: false,
-        };
-        chain.push(Box::new(transform), limits);
+        chain.push(piecewise(*kind, *defers), limits);
     }
     chain
 }
@@ -168,8 +171,18 @@ fn run(
     content: &[u8],
     sizes: &[usize],
 ) -> Result<Vec<u8>, (usize, StageEnd)> {
+    run_from(chain, content, sizes, 0)
+}
+
+/// The same with the first `at` bytes handed over already.
+fn run_from(
+    chain: &mut ContentChain,
+    content: &[u8],
+    sizes: &[usize],
+    mut at: usize,
+) -> Result<Vec<u8>, (usize, StageEnd)> {
     let mut cx = Context::from_waker(Waker::noop());
-    let (mut at, mut turn, mut all) = (0, 0, Vec::new());
+    let (mut turn, mut all) = (0, Vec::new());
     loop {
         let size = sizes[turn % sizes.len()].min(content.len() - at);
         turn += 1;
@@ -208,6 +221,37 @@ proptest! {
         }
         let out = run(&mut chain(&kinds, LIMITS), &content, &sizes);
         prop_assert!(out == Ok(expected));
+    }
+}
+
+proptest! {
+    #[test]
+    fn content_handed_over_before_its_head_is_decided_on_is_that_of_the_reference_model(
+        kinds in prop::collection::vec((kind(), 0_usize..4), 1..4),
+        bytes in 0_usize..5000,
+        sizes in prop::collection::vec(1_usize..3000, 1..6),
+        fed in 0_usize..8,
+    ) {
+        let content: Vec<u8> = (0..bytes).map(|at| b'a' + u8::try_from(at % 26).unwrap_or(0)).collect();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut expected = content.clone();
+        let (mut chain, mut at) = (ContentChain::default(), 0);
+        // each module decides before the next one is called
+        for (place, (kind, defers)) in kinds.iter().enumerate() {
+            chain.push(piecewise(*kind, *defers), LIMITS);
+            for turn in 0..fed {
+                let size = sizes[(place + turn) % sizes.len()].min(content.len() - at);
+                let input = (at < content.len()).then(|| &content[at..at + size]);
+                at += chain.poll_feed(&mut cx, input).expect("none of them fails");
+                for stage in &chain.stages {
+                    let most = stage.limits.hold_bytes + PIECE_BYTES_MAX;
+                    prop_assert!(stage.held.len() <= most, "{} bytes held", stage.held.len());
+                }
+            }
+            expected = kind.reference(&expected);
+        }
+        chain.make_room();
+        prop_assert!(run_from(&mut chain, &content, &sizes, at) == Ok(expected));
     }
 }
 

@@ -106,6 +106,47 @@ fn read_ahead_through_a_module_grows_by_what_it_holds() {
     }
 }
 
+/// What the proxy has read of a request and not sent on: a read, a piece on each side of the
+/// module, and what that holds.
+#[test]
+fn content_of_a_request_that_the_next_hop_does_not_take_is_held_as_far_as_a_module_may() {
+    let modules = [
+        (None, 0),
+        (Some("content upper"), 0),
+        (Some("content blocks"), 200_000),
+    ];
+    for (how, held) in modules {
+        let origin = ScriptedOrigin::with_small_buffers();
+        let proxy = Running::gateway_with(origin.address(), |config| {
+            let module = |how| scripted("a", &[("request-received", how)]);
+            config.modules = how.map(module).into_iter().collect();
+        });
+        let mut client = proxy.client();
+        client.send(format!(
+            "POST / HTTP/1.1\r\nHost: origin.example\r\nContent-Length: {LENGTH}\r\n\r\n"
+        ));
+        let sending = std::thread::spawn(move || client.try_send(vec![b'x'; LENGTH]));
+        let mut hop = origin.accept();
+        hop.read_head();
+        let (mut read, mut sent) = (0, 0);
+        let mut unchanged = 0;
+        while unchanged < 20 {
+            proxy.turn();
+            let now = proxy.snapshot();
+            let before = std::mem::replace(&mut read, now.get(Metric::BytesFromClients));
+            sent = now.get(Metric::BytesToNextHops);
+            // a turn reads a request of its own
+            let is_idle = read - before < 1000 && sent > 0;
+            unchanged = if is_idle { unchanged + 1 } else { 0 };
+        }
+        let most = held + 4 * PIECE_BYTES_MAX as u64;
+        let found = read - sent;
+        assert!(found <= most, "{how:?}: {found} of {most}");
+        drop(hop);
+        sending.join().expect("it was refused");
+    }
+}
+
 #[test]
 fn read_ahead_limit_of_the_route_overrides_the_general_one() {
     let origin = ScriptedOrigin::new();

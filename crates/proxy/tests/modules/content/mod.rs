@@ -3,6 +3,7 @@
 mod answers;
 mod codings;
 mod deciding;
+mod random;
 mod requests;
 mod responses;
 mod whole;
