@@ -123,6 +123,8 @@ pub(crate) struct Relay<'a> {
     /// It was needed.
     governed: bool,
     finished: bool,
+    /// It has waited for content.
+    waits: bool,
     ended: RelayResult,
 }
 
@@ -162,6 +164,7 @@ impl<'a> Relay<'a> {
             governor: None,
             governed: false,
             finished: false,
+            waits: false,
             ended: RelayResult {
                 end: RelayEnd::Whole,
                 from_hop_bytes: 0,
@@ -245,6 +248,9 @@ impl<'a> Relay<'a> {
                 return Poll::Ready(RelayEnd::Whole);
             }
             match self.poll_content(from_hop, to_client, cx) {
+                // the client gets the head though no content follows yet
+                Poll::Pending
+                    if from_hop.has_filter() && !std::mem::replace(&mut self.waits, true) => {}
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::Cut("next-hop-silent")),
@@ -268,8 +274,9 @@ impl<'a> Relay<'a> {
             self.out.clear();
             return Poll::Ready(Ok(()));
         };
-        // as long as modules have put out nothing, they may answer by themselves
-        if self.ended.body_bytes == 0 && !self.finished && from_hop.has_filter() {
+        // as long as modules have put out nothing of what has come, they may answer by themselves
+        let is_begun = self.waits || self.finished || self.ended.body_bytes > 0;
+        if !is_begun && from_hop.has_filter() {
             return Poll::Ready(Ok(()));
         }
         loop {
