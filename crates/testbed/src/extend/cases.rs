@@ -92,7 +92,9 @@ pub(super) struct Case {
     pub(super) contender: Contender,
     pub(super) way: Way,
     pub(super) work: Work,
-    /// The `[[module]]` tables of its configuration, to be filled in.
+    /// The `[[module]]` tables of its configuration, to be filled in. Under callgrind, or where
+    /// other programs run, a call may take longer than the default deadline, which counts as a
+    /// failure.
     pub(super) tables: &'static str,
     /// The programs that it needs.
     pub(super) programs: &'static [&'static str],
@@ -141,6 +143,7 @@ pub(super) static CASES: [Case; 8] = [
         r#"[[module]]
 name = "probe"
 kind = "probe"
+deadline = "10s"
 host = "elsewhere.example"
 "#,
     ),
@@ -151,6 +154,7 @@ host = "elsewhere.example"
         r#"[[module]]
 name = "probe"
 kind = "probe"
+deadline = "10s"
 "#,
     ),
     weir(
@@ -160,6 +164,7 @@ kind = "probe"
         r#"[[module]]
 name = "probe"
 kind = "probe"
+deadline = "10s"
 options.field = "X-Probe"
 "#,
     ),
@@ -170,6 +175,7 @@ options.field = "X-Probe"
         r#"[[module]]
 name = "probe"
 kind = "probe"
+deadline = "10s"
 options.field = "X-Probe"
 options.content = true
 "#,
@@ -181,6 +187,7 @@ options.content = true
         r#"[[module]]
 name = "compress"
 kind = "compress"
+deadline = "10s"
 options.types = ["application/octet-stream"]
 "#,
     ),
