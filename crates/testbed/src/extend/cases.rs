@@ -18,11 +18,20 @@ pub(super) const ECHO: Contender = Contender {
     ..Contender::NONE.with(FOLDER)
 };
 
+/// Weir as an ICAP server.
+const SERVICES: Contender = Contender {
+    name: "weir icap",
+    files: &["services.toml"],
+    command: "@WEIR@ icap --config @DIR@/services.toml --listen @HOST@:@PORT@ --workers 1",
+    is_cache: false,
+    ..Contender::NONE.with(FOLDER)
+};
+
 /// The servers that modules ask, each with the word that stands for its address.
-pub(super) static SERVERS: [(Contender, &str); 1] = [(ECHO, "ICAP_ECHO")];
+pub(super) static SERVERS: [(Contender, &str); 2] = [(ECHO, "ICAP_ECHO"), (SERVICES, "ICAP_WEIR")];
 
 /// All programs that take part.
-pub(crate) static PROGRAMS: [Contender; 3] = [Contender::WEIR, Contender::SQUID, ECHO];
+pub(crate) static PROGRAMS: [Contender; 4] = [Contender::WEIR, Contender::SQUID, ECHO, SERVICES];
 
 /// What the module does: a column of the paper's Table 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,17 +78,23 @@ impl Work {
 pub(super) enum Way {
     /// In the worker, as a part of the program.
     Native,
+    /// In an ICAP server that is weir.
+    IcapWeir,
+    /// In the ICAP server with the echo service.
+    IcapEcho,
     /// In the ICAP server with the echo service, which Squid asks.
     SquidIcap,
 }
 
 impl Way {
     /// The ways of weir.
-    pub(super) const OF_WEIR: [Self; 1] = [Self::Native];
+    pub(super) const OF_WEIR: [Self; 3] = [Self::Native, Self::IcapWeir, Self::IcapEcho];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::IcapWeir => "ICAP, weir",
+            Self::IcapEcho => "ICAP, c-icap",
             Self::SquidIcap => "ICAP, Squid",
         }
     }
@@ -129,11 +144,14 @@ pub(super) const COMPRESSED: &str = "compression, second client";
 /// The other proxy that asks the ICAP server.
 pub(super) const SQUID_ICAP: &str = "Squid: ICAP, c-icap with echo";
 
+/// Weir that asks the same server.
+pub(super) const ICAP_ECHO: &str = "ICAP, c-icap: echo";
+
 /// The other weir, without a module.
 pub(super) const AGAINST: &str = "no module, the other weir";
 
 /// All cases, in the order of the tables.
-pub(super) static CASES: [Case; 8] = [
+pub(super) static CASES: [Case; 12] = [
     weir(BASELINE, Way::Native, Work::Baseline, ""),
     weir(AGAINST, Way::Native, Work::Baseline, ""),
     weir(
@@ -191,6 +209,50 @@ deadline = "10s"
 options.types = ["application/octet-stream"]
 "#,
     ),
+    icap(
+        "ICAP, weir: empty callback",
+        Way::IcapWeir,
+        Work::Empty,
+        r#"[[module]]
+name = "icap"
+kind = "icap"
+deadline = "10s"
+options.service = "icap://@ICAP_WEIR@/empty"
+"#,
+    ),
+    icap(
+        "ICAP, weir: add headers",
+        Way::IcapWeir,
+        Work::Headers,
+        r#"[[module]]
+name = "icap"
+kind = "icap"
+deadline = "10s"
+options.service = "icap://@ICAP_WEIR@/fields"
+"#,
+    ),
+    icap(
+        "ICAP, weir: body + headers",
+        Way::IcapWeir,
+        Work::Body,
+        r#"[[module]]
+name = "icap"
+kind = "icap"
+deadline = "10s"
+options.service = "icap://@ICAP_WEIR@/content"
+"#,
+    ),
+    icap(
+        ICAP_ECHO,
+        Way::IcapEcho,
+        Work::Empty,
+        r#"[[module]]
+name = "icap"
+kind = "icap"
+deadline = "10s"
+options.service = "icap://@ICAP_ECHO@/echo"
+"#,
+    ),
     Case {
         contender: Contender {
             name: SQUID_ICAP,
@@ -213,5 +275,16 @@ const fn weir(name: &'static str, way: Way, work: Work, tables: &'static str) ->
         work,
         tables,
         programs: &[WEIR],
+    }
+}
+
+const fn icap(name: &'static str, way: Way, work: Work, tables: &'static str) -> Case {
+    let programs: &[&str] = match way {
+        Way::IcapEcho => &[WEIR, ECHO.name],
+        _ => &[WEIR, SERVICES.name],
+    };
+    Case {
+        programs,
+        ..weir(name, way, work, tables)
     }
 }

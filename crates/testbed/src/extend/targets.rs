@@ -1,11 +1,11 @@
 //! What was agreed that modules cost at most.
 
 use super::Record;
-use super::cases::{AGAINST, BASELINE, CASES, COMPRESSED, Work};
+use super::cases::{AGAINST, BASELINE, CASES, COMPRESSED, ICAP_ECHO, SQUID_ICAP, Work};
 use super::costs;
 use super::counts::SMALL_BYTES;
 use super::cpu::HIT_256K;
-use crate::peers::HIT_1K;
+use crate::peers::{FORWARD_1K, HIT_1K, Run};
 use crate::record::markdown::{Target, bytes};
 
 /// By what a limit is judged.
@@ -31,6 +31,9 @@ const ENABLED_RATIO_MAX: f64 = 1.003;
 /// compressed, which would take a hundred times as many instructions.
 const HIT_RATIO_MAX: f64 = 2.0;
 
+/// CPU time beside that of Squid, which asks the same ICAP server.
+const SQUID_RATIO_MAX: f64 = 0.5;
+
 /// How much a module holds at most, bytes (`module[].hold`).
 const HOLD_BYTES: u64 = 256 << 10;
 
@@ -39,7 +42,10 @@ pub(super) fn judge(record: &Record) -> Vec<Target> {
     let limits = LIMITS.iter().filter_map(|limit| at_most(record, limit));
     let limits = against(record).into_iter().chain(limits);
     let limits = limits.chain(compressed(record));
-    limits.chain(read_ahead(record)).collect()
+    limits
+        .chain(icap(record))
+        .chain(read_ahead(record))
+        .collect()
 }
 
 /// What the interface costs where there is no module, beside a weir without it.
@@ -84,6 +90,29 @@ impl By {
             Self::Cpu(cell) => costs::cpu(record, case, cell).map(|cpu| cpu.median),
         }
     }
+}
+
+/// Beside Squid that asks the same server, by hits and by forwarded requests.
+fn icap(record: &Record) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for cell in [HIT_1K, FORWARD_1K] {
+        let both = |number: fn(&Run) -> f64| {
+            let of = |case| costs::of(record, case, cell, number).map(|it| it.median);
+            of(ICAP_ECHO).zip(of(SQUID_ICAP))
+        };
+        if let Some((weir, squid)) = both(Run::cpu_us_per_request) {
+            let ratio = weir / squid;
+            let what = format!(
+                "{ICAP_ECHO}, CPU of a {cell}: {ratio:.2} × that of Squid, at most {SQUID_RATIO_MAX:.2}"
+            );
+            targets.push(Target::new(what, ratio <= SQUID_RATIO_MAX));
+        }
+        if let Some((weir, squid)) = both(Run::p99_us) {
+            let what = format!("{ICAP_ECHO}, p99 of a {cell}: {weir:.0} us, Squid {squid:.0}");
+            targets.push(Target::new(what, weir <= squid));
+        }
+    }
+    targets
 }
 
 /// The largest read-ahead of all experiments, beside that of the same experiment without a module.

@@ -221,6 +221,7 @@ mod tests {
             "FETCH",
             "MODULE_TABLES",
             "ICAP_ECHO",
+            "ICAP_WEIR",
             "ORIGIN",
             "ORIGIN_HOST",
             "ORIGIN_PORT",
