@@ -159,12 +159,18 @@ impl Kind<'_> {
         filter: &mut ReceivedFilter,
         cx: &mut Context<'_>,
         scratch: &mut [u8],
-        take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
+        mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Poll<Result<ContentRead, ContentCut>> {
         if !filter.needs_content() {
-            let put = filter.poll_put(cx, scratch.len(), take);
-            // nothing was put out, and nothing more comes of what was received
+            let mut has_put = false;
+            let put = filter.poll_put(cx, scratch.len(), |cx, content| {
+                has_put = true;
+                take(cx, content)
+            });
+            // nothing was put out, and nothing more comes of what was received. What was put out
+            // must be reported at once: the next hop may send nothing for long
             let is_idle = matches!(&put, Poll::Ready(Ok(read)) if read.end == ContentEnd::More)
+                && !has_put
                 && filter.needs_content();
             if !is_idle {
                 return put;
