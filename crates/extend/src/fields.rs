@@ -214,21 +214,13 @@ impl Fields {
         self.is_changed = true;
     }
 
-    /// Removes what describes content byte by byte, as that is changed: a strong entity tag becomes
-    /// a weak one.
+    /// Removes what describes content byte by byte, as that is changed.
     pub(crate) fn forget_content(&mut self) {
         self.retain(|name, _| {
             !OF_BYTES
                 .iter()
                 .any(|known| name.eq_ignore_ascii_case(known))
         });
-        for at in 0..self.lines.len() {
-            let (name, value) = self.line(&self.lines[at]);
-            if identify(name) == Some(Known::ETag) && value.starts_with(b"\"") {
-                let weak = [b"W/", value].concat();
-                self.replace(at, &weak);
-            }
-        }
         self.is_changed = true;
     }
 

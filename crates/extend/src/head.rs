@@ -327,6 +327,7 @@ pub struct ResponseHead<'h> {
     keeps_content: bool,
     codings: Codings,
     transform: Option<Box<dyn Transform>>,
+    changes_content: bool,
 }
 
 impl fmt::Debug for ResponseHead<'_> {
@@ -349,6 +350,7 @@ impl<'h> ResponseHead<'h> {
             keeps_content: false,
             codings: Codings::none(),
             transform: None,
+            changes_content: false,
         }
     }
 
@@ -375,6 +377,7 @@ impl<'h> ResponseHead<'h> {
             keeps_content: self.keeps_content,
             codings: self.codings,
             transform: self.transform,
+            changes_content: self.changes_content,
         }
     }
 
@@ -382,12 +385,9 @@ impl<'h> ResponseHead<'h> {
     #[must_use]
     pub fn saved(&self) -> Self {
         Self {
-            status: self.status,
             status_is_changed: self.status_is_changed,
-            fields: self.fields.clone(),
             keeps_content: self.keeps_content,
-            codings: Codings::none(),
-            transform: None,
+            ..Self::new(self.status, self.fields.clone())
         }
     }
 
@@ -448,9 +448,9 @@ impl<'h> ResponseHead<'h> {
     }
 
     /// Has the content pass `transform`. The fields that describe the content as it was are removed
-    /// (Content-Length, Accept-Ranges, digests), and a strong entity tag becomes a weak one: the
-    /// new content is not the same byte by byte (RFC 9110 §8.8.1). A response without content, such
-    /// as that to a HEAD, has its head changed in the same way. A module that calls this says so by
+    /// (Content-Length, Accept-Ranges, digests). The entity tag stays, to validate with; clients
+    /// get a weak one (RFC 9110 §8.8.1). A response without content, such as that to a HEAD, has
+    /// its head changed in the same way. A module that calls this says so by
     /// [`Module::may_transform`](crate::Module::may_transform).
     ///
     /// # Errors
@@ -460,6 +460,7 @@ impl<'h> ResponseHead<'h> {
         self.check_transform()?;
         self.fields.forget_content();
         self.transform = Some(transform);
+        self.changes_content = true;
         Ok(())
     }
 
@@ -490,10 +491,17 @@ impl<'h> ResponseHead<'h> {
         self.transform.is_some()
     }
 
+    /// Whether the content is to be changed, and not only inspected.
+    #[must_use]
+    pub const fn changes_content(&self) -> bool {
+        self.changes_content
+    }
+
     /// What a module has set by [`Self::transform`], [`Self::transform_plain`] or
     /// [`Self::inspect`] since the last call, and the codings that are to be undone before it.
     pub fn take_transform(&mut self) -> Option<(Codings, Box<dyn Transform>)> {
         let codings = core::mem::take(&mut self.codings);
+        self.changes_content = false;
         Some((codings, self.transform.take()?))
     }
 }
@@ -562,9 +570,9 @@ mod tests {
         let lines: Vec<_> = head.fields.iter().collect();
         assert_eq!(
             lines,
-            [("ETag", &b"W/\"x\""[..]), ("Content-Type", b"text/html")]
+            [("ETag", &b"\"x\""[..]), ("Content-Type", b"text/html")]
         );
-        assert!(head.fields.is_changed());
+        assert!(head.fields.is_changed() && head.changes_content());
         let (codings, _) = head.take_transform().expect("it was set");
         assert!(codings.is_empty());
         assert!(head.take_transform().is_none());
@@ -596,6 +604,7 @@ mod tests {
         ];
         let mut head = ResponseHead::new(206, Fields::received(lines)).keeping_content(true);
         head.inspect(Box::new(Nothing));
+        assert!(!head.changes_content());
         assert!(head.take_transform().is_some());
         assert_eq!(head.fields.get("etag"), Some(&b"\"x\""[..]));
         assert_eq!(head.fields.get("repr-digest"), Some(&b"r"[..]));

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::head::{RequestHead, ResponseHead};
-use crate::hook::Hooks;
+use crate::hook::{Hook, Hooks};
 use crate::host::Host;
 use crate::options::{LoadError, Options};
 use crate::pending::Pending;
@@ -45,16 +45,28 @@ pub trait Module: Send + Sync {
         false
     }
 
+    /// Whether it may do so at [`Hook::ResponseSent`](crate::Hook::ResponseSent): ranges of stored
+    /// responses are not sent then, as they are ranges of other content.
+    fn may_transform_sent(&self) -> bool {
+        self.may_transform() && self.hooks().contains(Hook::ResponseSent)
+    }
+
     /// Whether what it changes at [`Hook::ResponseReceived`](crate::Hook::ResponseReceived) may be
     /// stored. Such a response is stored under the target, the [variant](RequestHead::set_variant)
     /// and a digest of this module's kind, options and [state](Self::state): requests for which
-    /// these differ do not get it.
+    /// these differ do not get it. So nothing else may decide on the change: no field of the
+    /// request but by the variant, and neither client nor time.
+    ///
+    /// What other modules change there is not stored. Before a stored response is validated without
+    /// a client, the request is shown to this module again as its client sent it.
     fn changes_stored(&self) -> bool {
         false
     }
 
     /// What its work depends on beside its options, such as the version of a list that it reads.
-    /// Read for each request: what was stored in another state is not used.
+    /// Read for each request, before [`Self::begin`] and when its response has come: what was
+    /// stored in another state is not used, and the response to a request in whose time the state
+    /// changes is not stored.
     fn state(&self) -> String {
         String::new()
     }

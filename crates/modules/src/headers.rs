@@ -63,6 +63,10 @@ impl Module for HeaderRules {
         Hook::ALL.into_iter().filter(used).collect()
     }
 
+    fn changes_stored(&self) -> bool {
+        self.hooks().contains(Hook::ResponseReceived)
+    }
+
     fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(HeaderExchange(Arc::clone(&self.0)))
     }

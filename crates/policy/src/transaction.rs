@@ -191,10 +191,10 @@ impl Transaction {
         self.fetches_whole
     }
 
-    /// Modules change the content of the response that comes; not that of a stored one which it
-    /// only updates.
-    pub fn transformed(&mut self) {
-        self.is_transformed = true;
+    /// Says whether the content of the response that comes passes modules; not that of a stored one
+    /// which it only updates.
+    pub fn transformed(&mut self, is_transformed: bool) {
+        self.is_transformed = is_transformed;
     }
 
     /// What was found came from disk.

@@ -26,5 +26,7 @@ mod scope;
 mod stored_admin;
 #[path = "modules/host/stored_calls.rs"]
 mod stored_calls;
-#[path = "modules/storing.rs"]
+#[path = "modules/stored/storing.rs"]
 mod storing;
+#[path = "modules/stored/variants.rs"]
+mod variants;

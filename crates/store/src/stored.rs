@@ -35,9 +35,9 @@ impl StoredResponse {
     /// those of the origin's representation: another configuration makes other content of that.
     #[must_use]
     pub fn validators(&self) -> Validators<'_> {
-        if self.facts.is_transformed {
+        if self.has_own_tag() {
             return Validators {
-                entity_tag: head_value(&self.head, "etag").and_then(EntityTag::parse),
+                entity_tag: self.client_tag().and_then(EntityTag::parse),
                 last_modified: None,
                 date: None,
             };
@@ -45,8 +45,21 @@ impl StoredResponse {
         Validators {
             entity_tag: self.entity_tag.as_deref().and_then(EntityTag::parse),
             last_modified: self.last_modified,
-            date: Some(self.date),
+            // without any validator, changed content is another one at each fetch
+            date: (!self.facts.is_transformed || self.last_modified.is_some()).then_some(self.date),
         }
+    }
+
+    /// Whether clients know it by another entity tag than the next hop: modules have changed its
+    /// content, and not only inspected it.
+    #[must_use]
+    pub fn has_own_tag(&self) -> bool {
+        self.facts.is_transformed && self.client_tag() != self.entity_tag.as_deref()
+    }
+
+    /// The value of ETag in its head.
+    fn client_tag(&self) -> Option<&[u8]> {
+        head_value(&self.head, "etag")
     }
 
     /// The complete length of its content in bytes; `None` if that is not known, which only a part

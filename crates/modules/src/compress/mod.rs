@@ -196,6 +196,11 @@ impl Module for Compressor {
         true
     }
 
+    /// At `response-sent` it only adds a field.
+    fn may_transform_sent(&self) -> bool {
+        false
+    }
+
     fn changes_stored(&self) -> bool {
         true
     }

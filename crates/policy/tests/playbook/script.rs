@@ -155,7 +155,7 @@ fn tell<'a>(
             Commands::default()
         }
         "transformed" => {
-            transaction.transformed();
+            transaction.transformed(true);
             Commands::default()
         }
         "follows" => return yes_or_no(transaction.follows()),

@@ -81,8 +81,12 @@ async fn look_up(exchange: &RequestState) -> Option<DiskLookupResult> {
     let Some(lookup) = DiskLookup::of(store.expect(exchange.key)) else {
         return Some(DiskLookupResult::Missing(Missing::Target, None));
     };
-    let fields = exchange.request.fields();
-    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), exchange.key, rule, &fields);
+    let lookup = match exchange.variant {
+        None => lookup,
+        Some(_) => lookup.of_variants(),
+    };
+    let (fields, key) = (exchange.request.fields(), exchange.variant_key());
+    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), key, rule, &fields);
     let looking_up = lookup.run(worker.now(), &selecting);
     timeout(LOOK_UP_WAIT, looking_up).await.ok()
 }

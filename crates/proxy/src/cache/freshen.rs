@@ -5,6 +5,7 @@
 //! that come of it: one for the store, and one for the client that brought the update, with the
 //! fields that are for it alone.
 
+use crate::cache::variants::ClientTag;
 use crate::exchange::heads::inbound;
 use crate::exchange::state::RequestState;
 use crate::fetch::missing_range::MissingRange;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 use weir_measure::Metric;
 use weir_policy::{Digest, StoredFacts, Update};
 use weir_semantics::{
-    FieldLine, Fits, MergedFields, ResponseFacts, StoredValidators, TargetedFields, line_named,
-    merge, parse_http_date,
+    FieldLine, Fits, Known, MergedFields, ResponseFacts, StoredValidators, TargetedFields,
+    identify, line_named, merge, parse_http_date,
 };
 use weir_store::{StoredResponse, VaryRule};
 use weir_wire::{BodyLength, FIELDS_CAPACITY, LineBuffer, ResponseHead};
@@ -45,7 +46,18 @@ impl<'a> Merging<'a> {
         date: &'a [u8],
         fits: Fits,
     ) -> Self {
-        let merged = merge(stored_fields(&stored.head, lines), update, date);
+        let stored_lines = stored_fields(&stored.head, lines);
+        let merged = if stored.facts.is_transformed {
+            // the next hop knows its own content alone
+            let about_others: Vec<_> = update
+                .iter()
+                .filter(|line| !is_about_content(line.name))
+                .copied()
+                .collect();
+            merge(&as_received(stored, stored_lines), &about_others, date)
+        } else {
+            merge(stored_lines, update, date)
+        };
         let fits = if is_within_limits(&merged, worker) {
             fits
         } else {
@@ -151,10 +163,16 @@ impl<'a> Merging<'a> {
         let (now, stored) = (worker.now(), self.stored);
         let end_of_status = stored.head.iter().position(|byte| *byte == b'\n');
         let mut head = stored.head[..end_of_status.map_or(0, |at| at + 1)].to_vec();
-        // an update never replaces the length (RFC 9111 §3.2): what is merged is what was stored
-        inbound::write_merged_fields(fields, &mut head);
         let date =
             |name| line_named(fields, name).and_then(|value| parse_http_date(value, now.wall));
+        let tag = if stored.has_own_tag() {
+            let received = line_named(fields, "etag");
+            ClientTag::changed(exchange, received, date("last-modified"))
+        } else {
+            ClientTag::AsReceived
+        };
+        // an update never replaces the length (RFC 9111 §3.2): what is merged is what was stored
+        inbound::write_merged_fields(fields, &tag, &mut head);
         StoredResponse {
             head: head.into_boxed_slice(),
             facts: StoredFacts::new(
@@ -162,13 +180,34 @@ impl<'a> Merging<'a> {
                 exchange.tx.request_time(),
                 now,
                 &exchange.settings.rules.heuristic,
-            ),
+            )
+            .transformed(stored.facts.is_transformed),
             entity_tag: line_named(fields, "etag").map(Into::into),
             last_modified: date("last-modified"),
             date: date("date").unwrap_or(now.wall),
             body: stored.body.clone(),
         }
     }
+}
+
+/// The fields of a stored response whose content modules have changed, with the entity tag of the
+/// next hop.
+fn as_received<'a>(stored: &'a StoredResponse, fields: &[FieldLine<'a>]) -> Vec<FieldLine<'a>> {
+    let is_tag = |line: &FieldLine<'_>| identify(line.name) == Some(Known::ETag);
+    let others = fields.iter().filter(|line| !is_tag(line)).copied();
+    let tag = stored.entity_tag.as_deref();
+    others
+        .chain(tag.map(|tag| FieldLine::new("ETag", tag)))
+        .collect()
+}
+
+/// Whether a field tells how content is to be read, or of its bytes.
+fn is_about_content(name: &str) -> bool {
+    let of_content = name
+        .get(..8)
+        .is_some_and(|prefix| prefix.eq_ignore_ascii_case("content-"));
+    let others = ["digest", "repr-digest", "accept-ranges"];
+    of_content || others.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether a merged head may be stored. Each update can bring fields of other names: without a
@@ -195,7 +234,10 @@ pub(crate) fn fits(
     let compared = StoredValidators {
         entity_tag: stored.entity_tag.as_deref(),
         last_modified: stored.last_modified,
-        complete_length: stored.complete_length(),
+        // of changed content the next hop has another length
+        complete_length: stored
+            .complete_length()
+            .filter(|_| !stored.facts.is_transformed),
     };
     match (head.status, missing) {
         (206, Some(missing)) => missing.fits(stored, facts, head.fields, body),

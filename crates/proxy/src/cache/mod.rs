@@ -5,3 +5,4 @@ pub(crate) mod disk_lookup;
 pub(crate) mod freshen;
 pub(crate) mod invalidate;
 pub(crate) mod refresh;
+pub(crate) mod variants;

@@ -6,6 +6,7 @@
 
 use super::with_modules::{self, Taken};
 use crate::cache::chosen::ChosenResponse;
+use crate::cache::variants::{self, Choice};
 use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::{Plan, RequestState};
@@ -178,7 +179,7 @@ pub(crate) fn take(
     };
     log.reach(Phase::Authorise);
     let now = receiver.worker.now();
-    let (tx, plan, key) = choose(receiver, &head, &request, now);
+    let (tx, plan, key) = choose(receiver, &head, &request, now, Choice::PLAIN);
     if plan.is_final() {
         log.reach(Phase::Choose);
     }
@@ -263,7 +264,13 @@ fn leave(
                 (request, (tx, Plan::Judge, Digest::default()))
             } else {
                 log.reach(Phase::Authorise);
-                let decided = choose(receiver, head, &received, receiver.worker.now());
+                let decided = choose(
+                    receiver,
+                    head,
+                    &received,
+                    receiver.worker.now(),
+                    Choice::PLAIN,
+                );
                 if decided.1.is_final() {
                     log.reach(Phase::Choose);
                 }
@@ -285,7 +292,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         client: client.facts(),
         head_began: None,
     };
-    let changed = match module_calls::request_received(stream, exchange).await {
+    let changed = match module_calls::request_received(Some(stream), exchange).await {
         Received::Unchanged => None,
         Received::Changed(changed) => Some(changed),
         Received::Answered(plan) => return plan,
@@ -311,6 +318,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         }
         let modules = exchange.modules.as_deref();
         module_calls::keep_strict(exchange.tx.request(), modules, &mut received.facts);
+        exchange.received = Some(request.clone());
         exchange.request = Request::new(&received, &head);
         if let Some(modules) = &mut exchange.modules {
             let request = &exchange.request;
@@ -321,7 +329,9 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
-    let (tx, plan, key) = choose(&receiver, &head, &received, worker.now());
+    let keeps_content = received.facts.directives.no_transform;
+    let choice = variants::begin(exchange, received.method, keeps_content);
+    let (tx, plan, key) = choose(&receiver, &head, &received, worker.now(), choice);
     (exchange.tx, exchange.key) = (tx, key);
     if plan.is_final() {
         exchange.log.reach(Phase::Choose);
@@ -346,7 +356,13 @@ pub(crate) fn begin(
     }
     let request = receiver.judge(head)?;
     log.reach(Phase::Authorise);
-    let decided = choose(receiver, head, &request, receiver.worker.now());
+    let decided = choose(
+        receiver,
+        head,
+        &request,
+        receiver.worker.now(),
+        Choice::PLAIN,
+    );
     if decided.1.is_final() {
         log.reach(Phase::Choose);
     }
@@ -392,9 +408,13 @@ pub(super) fn choose(
     head: &RequestHead<'_, '_>,
     request: &ReceivedRequest<'_>,
     now: Now,
+    choice: Choice,
 ) -> (Transaction, Plan, Digest) {
     let (worker, settings) = (receiver.worker, receiver.settings);
     let mut tx = Transaction::new(request.facts, now);
+    if choice.fetches_whole {
+        tx.fetch_whole();
+    }
     if request.method == Method::Connect {
         return (tx, Plan::Connect, Digest::default());
     }
@@ -408,8 +428,18 @@ pub(super) fn choose(
     if commands.first() != Some(Command::LookUp) {
         return (tx, plan_of(&commands), key);
     }
-    let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
-    let plan = match store.find(key, &selecting) {
+    let found_in_memory = match choice.variant {
+        None => {
+            let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
+            store.find(key, &selecting)
+        }
+        Some(variant) => {
+            let own = variant.key(store.secret(), key);
+            let selecting = |rule: &_| selecting_digest(store.secret(), own, rule, head.fields);
+            store.find_variant(key, &selecting)
+        }
+    };
+    let plan = match found_in_memory {
         LookupResult::Found(response) => {
             let expect = |chosen: &_| store.expect_for(key, chosen);
             found(&mut tx, settings, now, head.fields, response, expect)

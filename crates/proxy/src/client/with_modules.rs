@@ -5,6 +5,7 @@
 //! takes along how far its hook has come ([`LeftHook`]): no module is called twice.
 
 use super::fast::{self, Input, MadeResponse, Receiver};
+use crate::cache::variants::Choice;
 use crate::exchange::module_calls::{self, changed_lines, forget_range, write_fields};
 use crate::exchange::state::Plan;
 use crate::log::request_log::RequestLog;
@@ -68,7 +69,7 @@ pub(super) fn take(
             return seen.leave_to_be_judged((head, received), left);
         }
     }
-    if seen.modules.may_transform() {
+    if seen.modules.may_transform(Hook::ResponseSent) {
         forget_range(&mut changed);
     }
     if !changed.is_changed() {
@@ -134,7 +135,11 @@ impl<'a> SeenRequest<'a> {
     ) -> Taken {
         log.reach(Phase::Authorise);
         let now = self.called.now;
-        let (tx, plan, key) = fast::choose(self.receiver, head, request, now);
+        let choice = Choice {
+            variant: None,
+            fetches_whole: self.modules.may_transform(Hook::ResponseReceived),
+        };
+        let (tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
         if plan.is_final() {
             log.reach(Phase::Choose);
         }

@@ -25,6 +25,7 @@ use weir_net::Deadline;
 use weir_net::http::ClientStream;
 use weir_policy::Digest;
 use weir_policy::collapse::{Passes, Selection, Terms};
+use weir_policy::extension::Variant;
 use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::JoinKind;
 use weir_policy::{Command, Event, Forwarding};
@@ -50,6 +51,10 @@ pub(crate) async fn run(
         return FollowResult::Forward(None);
     }
     let mut passes = Passes::default();
+    if let Some(variant) = &exchange.variant {
+        // requests share a response only if modules change it in the same way
+        passes.wants_variant(variant.digest());
+    }
     let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
     loop {
         match want(exchange, &mut passes) {
@@ -81,14 +86,20 @@ fn want(exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
         waits: true,
         followers_max: exchange.settings.config.fetch.followers_max as usize,
     };
-    let select = |response: &InFlightResponse| response.select(&|rule| digest_of(exchange, rule));
+    let select = |response: &InFlightResponse| select(exchange, response);
     let collapsed = &worker.shared.collapsed;
     collapsed.want(worker.now(), exchange.key, terms, passes, &select)
 }
 
+fn select(exchange: &RequestState, response: &InFlightResponse) -> Selection<Digest> {
+    let variant = exchange.variant.as_ref().map(Variant::digest);
+    response.select(variant, &|rule| digest_of(exchange, rule))
+}
+
 fn digest_of(exchange: &RequestState, rule: &VaryRule) -> Digest {
     let secret = exchange.worker.shared.store.secret();
-    selecting_digest(secret, exchange.key, rule, &exchange.request.fields())
+    let key = exchange.variant_key();
+    selecting_digest(secret, key, rule, &exchange.request.fields())
 }
 
 /// Waits for the response to another request, for `patience` at most; `None` if that response
@@ -128,7 +139,7 @@ async fn wait(
             drop(follower);
             look_up_stored(stream, exchange, passes).await
         }
-        WaitResult::Read(in_flight) => match in_flight.select(&|rule| digest_of(exchange, rule)) {
+        WaitResult::Read(in_flight) => match select(exchange, &in_flight) {
             Selection::Selected => join(stream, exchange, &in_flight, Some(follower)).await,
             Selection::Other(variant) => {
                 passes.wants_variant(variant);
@@ -211,7 +222,11 @@ async fn look_up_stored(
             variant.set(Some(digest));
             digest
         };
-        worker.shared.store.find(exchange.key, &selecting)
+        let store = &worker.shared.store;
+        match exchange.variant {
+            None => store.find(exchange.key, &selecting),
+            Some(_) => store.find_variant(exchange.key, &selecting),
+        }
     };
     let LookupResult::Found(response) = found else {
         if let Some(variant) = variant.get() {
@@ -304,7 +319,17 @@ async fn join(
         respond::refuse(stream, exchange, &refusal).await;
         return Some(FollowResult::Answered);
     }
-    read(stream, exchange, start).await;
+    let end = read(stream, exchange, start).await;
+    if end == reader::ReadEnd::Cut
+        && in_flight.response.facts.is_transformed
+        && stream.response.retract()
+    {
+        // a module refused or answered the request that began the fetch, and may do so for each
+        let worker = Rc::clone(&exchange.worker);
+        exchange.tx = before;
+        let forwarding = exchange.forget_chosen(&worker);
+        return Some(FollowResult::Bypass(forwarding, None));
+    }
     Some(FollowResult::Answered)
 }
 
@@ -366,8 +391,12 @@ fn form_of(
     }
 }
 
-/// Sends the head that is queued and what `start` says, and enters it into the log.
-pub(crate) async fn read(stream: &mut ClientStream<'_>, exchange: &mut RequestState, start: Start) {
+/// Sends the head that is queued and what `start` says, and enters it into the log; how that ended.
+pub(crate) async fn read(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    start: Start,
+) -> reader::ReadEnd {
     let worker = Rc::clone(&exchange.worker);
     // its question is answered
     exchange.expected = None;
@@ -394,4 +423,5 @@ pub(crate) async fn read(stream: &mut ClientStream<'_>, exchange: &mut RequestSt
             counters.inc(Metric::ClientAborts);
         }
     }
+    sent.end
 }

@@ -2,6 +2,7 @@
 
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
+use crate::cache::variants;
 use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, FetchStart, HopFailure, ResponseOutcome};
 use crate::exchange::follow::{self, FollowResult};
@@ -235,7 +236,8 @@ fn forget_stored(exchange: &mut RequestState, stored: &Arc<StoredResponse>) {
 pub(crate) enum BackgroundResult {
     /// The outcome, and the stream of the response.
     Answered(NextHopStream, ResponseOutcome),
-    /// Nothing was sent: the stored response was dropped meanwhile.
+    /// Nothing was sent: the stored response was dropped meanwhile, or modules would make another
+    /// response of what comes.
     Forgotten,
     /// There is no usable answer.
     Failed(AnswerReason),
@@ -251,6 +253,9 @@ pub(crate) async fn in_background(
     stored: Option<&Arc<StoredResponse>>,
 ) -> BackgroundResult {
     let worker = &Rc::clone(&exchange.worker);
+    if !Box::pin(variants::receive_again(exchange)).await {
+        return BackgroundResult::Forgotten;
+    }
     let mut attempts = Attempts::new(next_hop);
     let result = loop {
         let mut hop = match attempts.connect(exchange, worker).await {

@@ -1,5 +1,6 @@
 //! The hooks at which modules are called, each with the head that it is about.
 
+use crate::cache::variants;
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::upload::source::RequestSource;
@@ -31,6 +32,13 @@ pub(crate) struct ChangedRequest {
 }
 
 impl ChangedRequest {
+    /// Whether it has the target of `request`.
+    pub(crate) fn is_for(&self, request: &Request) -> bool {
+        let path = request.path_and_query();
+        let other = head_of(request, path, HeadFields::of_lines(&[]));
+        self.head.authority() == other.authority() && self.head.path_and_query() == path
+    }
+
     /// The field lines, with Host of the target.
     pub(crate) fn lines(&self) -> Vec<FieldLine<'_>> {
         changed_lines(&self.head, self.has_host)
@@ -60,13 +68,13 @@ pub(crate) enum Received {
     Answered(Plan),
 }
 
-/// Calls the modules for a request head that has come.
+/// Calls the modules for a request head that has come from the client of `stream`, if it has one.
 pub(crate) async fn request_received(
-    stream: &mut ClientStream<'_>,
+    stream: Option<&mut ClientStream<'_>>,
     exchange: &mut RequestState,
 ) -> Received {
     let is_called = |modules: &mut Box<RequestModules>| {
-        modules.is_hooked(Hook::RequestReceived) || modules.may_transform()
+        modules.is_hooked(Hook::RequestReceived) || modules.may_transform(Hook::ResponseSent)
     };
     let Some(mut modules) = exchange.modules.take_if(is_called) else {
         return Received::Unchanged;
@@ -85,19 +93,19 @@ pub(crate) async fn request_received(
             (head.with_content(request.has_content()), None)
         }
     };
-    let mut source = RequestSource::new(stream, exchange);
+    let mut source = stream.map(|stream| RequestSource::new(stream, exchange));
     let result = run(
         exchange,
         modules,
         Hook::RequestReceived,
         Head::Request(&mut head),
-        (begun, Some(&mut source)),
+        (begun, source.as_mut().map(|source| source as _)),
     )
     .await;
-    if may_transform(exchange) {
+    if may_transform_sent(exchange) {
         forget_range(&mut head);
     }
-    if let Some(answer) = source.into_end() {
+    if let Some(answer) = source.and_then(RequestSource::into_end) {
         return Received::Answered(Plan::Answer(answer));
     }
     let content = take_content(exchange);
@@ -128,8 +136,8 @@ pub(crate) async fn request_received(
     }
 }
 
-/// A part of what a module changes can only be had from the whole, which a client that requests a
-/// range takes, too (RFC 9110 §14.2).
+/// A part of what a module changes for a client can only be had from the whole, which a client that
+/// requests a range takes, too (RFC 9110 §14.2).
 pub(crate) fn forget_range(head: &mut RequestHead<'_>) {
     for name in ["Range", "If-Range"] {
         let removed = head.fields.remove(name);
@@ -228,15 +236,20 @@ pub(crate) async fn response_received(
     .await;
     check(result)?;
     let content = take_content(exchange);
+    exchange.tx.transformed(content.is_some());
+    let modules = exchange.modules.as_ref();
+    let is_unstored = modules.is_some_and(|modules| modules.is_unstored());
+    // what a module changed without saying so, or let pass as it failed, must not be taken for what
+    // the modules of the variant make of it
+    if is_unstored || !variants::holds(exchange) {
+        exchange.tx.forbid_storing();
+    }
     if !head.is_changed() {
         return Ok(ChangedResponse::default());
     }
     let may_store = may_store(exchange, Hook::ResponseReceived);
     let targeted = exchange.settings.targeted(exchange.request.mode);
-    if content.is_some() {
-        // changed content would outlive the configuration that it was changed by
-        exchange.tx.forbid_storing();
-    } else if !may_store
+    if !may_store
         && (head.status_is_changed() || decides_storing_differently(lines, &head.fields, targeted))
     {
         exchange.tx.forbid_storing();
@@ -292,6 +305,9 @@ pub(crate) async fn response_sent(
     if !head.fields.is_changed() {
         return Ok((made, None));
     }
+    if changes_content(exchange) {
+        weaken_tag(&mut head);
+    }
     let mut out = line.to_vec();
     write_fields(&head.fields, &mut out);
     Ok((out, content))
@@ -304,6 +320,19 @@ fn response_head<'h>(
 ) -> ResponseHead<'h> {
     let directives = &exchange.tx.request().directives;
     ResponseHead::new(status, fields).keeping_content(directives.no_transform)
+}
+
+fn changes_content(exchange: &RequestState) -> bool {
+    let modules = exchange.modules.as_ref();
+    modules.is_some_and(|modules| modules.changes_content())
+}
+
+/// Content that is changed for one client is not the same byte by byte (RFC 9110 §8.8.1).
+fn weaken_tag(head: &mut ResponseHead<'_>) {
+    if let Some(weak) = head.fields.get("etag").map(variants::weak) {
+        let set = head.fields.set("ETag", &weak);
+        debug_assert!(set.is_ok(), "an entity tag that was sent: {set:?}");
+    }
 }
 
 fn take_content(exchange: &mut RequestState) -> Option<Box<ModuleContent>> {
@@ -335,9 +364,9 @@ fn take(exchange: &mut RequestState, hook: Hook) -> Option<Box<RequestModules>> 
     exchange.modules.take_if(|modules| modules.is_hooked(hook))
 }
 
-fn may_transform(exchange: &RequestState) -> bool {
+fn may_transform_sent(exchange: &RequestState) -> bool {
     let modules = exchange.modules.as_ref();
-    modules.is_some_and(|modules| modules.may_transform())
+    modules.is_some_and(|modules| modules.may_transform(Hook::ResponseSent))
 }
 
 fn may_store(exchange: &RequestState, hook: Hook) -> bool {

@@ -18,6 +18,7 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::LocalResponse;
+use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::{
     Digest, Event, Forwarding, Missing, Phase, Phases, Serving, StoredFacts, Transaction,
@@ -93,6 +94,10 @@ pub(crate) struct RequestState {
     pub(crate) disk_variants: Option<DiskVariants>,
     /// What modules have of it, if there are any.
     pub(crate) modules: Option<Box<RequestModules>>,
+    /// The request as its client sent it, if modules have changed it.
+    pub(crate) received: Option<Request>,
+    /// Which variant of stored responses it gets, if modules change them before they are stored.
+    pub(crate) variant: Option<Variant>,
 }
 
 impl RequestState {
@@ -122,6 +127,8 @@ impl RequestState {
             expected: None,
             disk_variants: None,
             modules: None,
+            received: None,
+            variant: None,
         }
     }
 
@@ -130,6 +137,14 @@ impl RequestState {
         let (host, path) = (self.request.host.as_str(), self.request.path_and_query());
         self.modules = RequestModules::of(&self.settings.modules, host, path);
         self
+    }
+
+    /// The key of its target; of its variant of that, if it has one. Digests of nominated fields
+    /// are made with it.
+    pub(crate) fn variant_key(&self) -> Digest {
+        let secret = self.worker.shared.store.secret();
+        let variant = self.variant.as_ref();
+        variant.map_or(self.key, |variant| variant.key(secret, self.key))
     }
 
     /// The same request again, for the store alone.
@@ -144,6 +159,8 @@ impl RequestState {
             RequestLog::unread(),
         );
         state.background = true;
+        state.received.clone_from(&self.received);
+        state.variant = self.variant;
         state.with_modules()
     }
 

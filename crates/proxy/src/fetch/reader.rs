@@ -78,6 +78,8 @@ struct Reader<'a, 'c> {
     end: Option<Box<[u8]>>,
     /// What it reads is fetched for it alone.
     is_continued: bool,
+    /// The head waits for content: a module that changes that may answer, or fail, at once.
+    holds_head: bool,
     disconnect: Disconnect<'c>,
     silence: Duration,
     sent: Sent,
@@ -94,6 +96,7 @@ pub(crate) async fn run(
     let mut reader = Reader {
         looked: None,
         exchange,
+        holds_head: start.handle.in_flight.response.facts.is_transformed,
         handle: start.handle,
         at: start.span.from,
         to: start.span.to,
@@ -152,16 +155,18 @@ impl Drop for ReaderHandle {
 impl Reader<'_, '_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
         loop {
-            match self.poll_flush(cx) {
-                Poll::Pending => return self.poll_silent(cx),
-                Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),
-                Poll::Ready(true) => {}
+            if !self.holds_head {
+                match self.poll_flush(cx) {
+                    Poll::Pending => return self.poll_silent(cx),
+                    Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),
+                    Poll::Ready(true) => {}
+                }
             }
             if self.end.is_some() {
                 return Poll::Ready(ReadEnd::Whole);
             }
             match self.next(cx) {
-                Next::Ready => {}
+                Next::Ready => self.holds_head = false,
                 Next::Fetch(fetch, span) => {
                     let in_flight = &self.handle.in_flight;
                     missing_range::spawn(self.exchange, in_flight, fetch, span);

@@ -37,7 +37,7 @@ impl StorableHead {
         let is_part = response.status == 206;
         let in_place = !is_part && matches!(body, BodyLength::Exact(_));
         let date = worker.date();
-        let mut head = inbound::stored_head(&exchange.settings, response, in_place, &date);
+        let mut head = inbound::stored_head(exchange, response, in_place, &date);
         if let Some(length) = complete_length
             && is_part
         {
@@ -58,16 +58,17 @@ impl StorableHead {
     }
 
     /// What a response with `fields` varies on, and the digest of these in the request (RFC 9111
-    /// §4.1).
+    /// §4.1). The variant of modules is one of them.
     pub(crate) fn vary_of(
         worker: &Worker,
         exchange: &RequestState,
         fields: &[FieldLine<'_>],
     ) -> Option<(VaryRule, Digest)> {
         let store = &worker.shared.store;
-        rule_of(fields).map(|rule| {
+        rule_of(fields, exchange.variant.is_some()).map(|rule| {
             let fields = exchange.request.fields();
-            let selecting = selecting_digest(store.secret(), exchange.key, &rule, &fields);
+            let key = exchange.variant_key();
+            let selecting = selecting_digest(store.secret(), key, &rule, &fields);
             (rule, selecting)
         })
     }

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_measure::{Aborted, Label as _, Metric};
 use weir_net::flow;
-use weir_net::http::{ContentEnd, ContentRead, NextHopStream};
+use weir_net::http::{ContentCut, ContentEnd, ContentRead, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
 use weir_policy::fetch::{AbortDecision, FetchEnd, FetchId, ReadPermit, StopReason, judge};
@@ -164,7 +164,9 @@ impl Fetch {
                 }
                 Poll::Pending
             }
-            Poll::Ready(Err(_)) => {
+            Poll::Ready(Err(why)) => {
+                // a failure of a module is counted where that is called
+                self.is_spawned &= why != ContentCut::Filter;
                 self.finish(FetchEnd::Cut);
                 Poll::Ready(())
             }

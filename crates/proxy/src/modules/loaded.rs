@@ -8,14 +8,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use weir_extend::{Hook, Module, ModuleKind, ModuleSettings, Options};
+use weir_extend::{Hook, Module, ModuleKind, ModuleSettings, OptionValue, Options};
 use weir_measure::{Metric, ModuleFault};
-use weir_policy::Tick;
-use weir_policy::extension::{Breaker, BreakerRules, ModuleFailure, ModuleId, ModuleSet, Permit};
+use weir_policy::extension::{
+    Breaker, BreakerRules, ModuleFailure, ModuleId, ModuleSet, Permit, configuration_digest,
+};
 use weir_policy::route::Scope;
+use weir_policy::{Digest, Tick};
 
 /// Numbers of its own that a module shows.
 const METRICS_MAX: usize = 256;
+
+/// What distinguishes the code of the kinds of modules: results of another version of the program
+/// are not used.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// The kinds of modules that a proxy has.
 pub type ModuleKinds = Vec<Arc<dyn ModuleKind>>;
@@ -62,12 +68,15 @@ pub(crate) struct LoadedModules {
     modules: Vec<LoadedModule>,
     /// Those that are called at each hook, by its place in [`Hook::ALL`].
     hooked: [ModuleSet; Hook::ALL.len()],
-    /// Those that may change content.
+    /// Those that may change content, and those that may do so when it is sent.
     transforming: ModuleSet,
-    /// Those that are for every target.
-    unscoped: ModuleSet,
+    transforming_sent: ModuleSet,
+    /// Those whose changes to responses may be stored.
+    changing_stored: ModuleSet,
     /// Those that are not called on the fast path.
     slow: ModuleSet,
+    /// Those that are for every target.
+    unscoped: ModuleSet,
     /// The shortest deadline of them.
     shortest_deadline: Duration,
     /// Until when calls on the fast path are timed one by one, milliseconds of the tick.
@@ -82,6 +91,8 @@ const TIMED_MS: u64 = 10_000;
 pub(crate) struct LoadedModule {
     pub(crate) name: String,
     kind: String,
+    /// The digest of its kind and options.
+    pub(crate) configuration: Digest,
     /// The requests that it is called for.
     scope: Scope,
     /// Shared with the module of the same name in former configurations.
@@ -190,7 +201,39 @@ impl LoadedModule {
     }
 }
 
+/// The options of a module, and the digest of its configuration.
+fn options_of(table: &config::Module) -> (BTreeMap<String, OptionValue>, Digest) {
+    let options = table.options.iter();
+    let options = options.map(|(name, value)| (name.clone(), value.to_value()));
+    let options: BTreeMap<_, _> = options.collect();
+    let named = options.iter().map(|(name, value)| (name.as_str(), value));
+    // what it cannot hold it may leave as it is
+    let hold = i64::try_from(table.hold.as_usize()).unwrap_or(i64::MAX);
+    let hold = OptionValue::Number(hold);
+    let named = named.chain([(":hold", &hold)]);
+    let configuration = configuration_digest(PROGRAM, &table.kind, named);
+    (options, configuration)
+}
+
 impl LoadedModules {
+    fn note_abilities(&mut self, id: ModuleId, module: &dyn Module) {
+        for hook in Hook::ALL {
+            if module.hooks().contains(hook) {
+                let set = &mut self.hooked[hook.index()];
+                *set = set.with(id);
+            }
+        }
+        if module.may_transform() {
+            self.transforming = self.transforming.with(id);
+        }
+        if module.may_transform_sent() {
+            self.transforming_sent = self.transforming_sent.with(id);
+        }
+        if module.changes_stored() {
+            self.changing_stored = self.changing_stored.with(id);
+        }
+    }
+
     /// Loads the modules of `config`.
     ///
     /// # Errors
@@ -211,8 +254,7 @@ impl LoadedModules {
                     format!("use one of: {}", known.join(", ")),
                 ));
             };
-            let options = table.options.iter();
-            let options = options.map(|(name, value)| (name.clone(), value.to_value()));
+            let (options, configuration) = options_of(table);
             let settings = ModuleSettings {
                 name: table.name.clone(),
                 deadline: table.deadline.as_duration(),
@@ -220,7 +262,7 @@ impl LoadedModules {
                 hold_bytes: table.hold.as_usize(),
             };
             let module = kind
-                .load(Options::new(options.collect()).with_settings(settings))
+                .load(Options::new(options).with_settings(settings))
                 .map_err(|error| {
                     let option = match error.option.as_str() {
                         "" => String::new(),
@@ -229,23 +271,12 @@ impl LoadedModules {
                     let key = format!("module[{index}].options{option}");
                     Invalid::new(key, error.what, error.hint)
                 })?;
-            for hook in Hook::ALL {
-                if module.hooks().contains(hook) {
-                    let set = &mut loaded.hooked[hook.index()];
-                    *set = set.with(id);
-                }
-            }
-            if module.may_transform() {
-                loaded.transforming = loaded.transforming.with(id);
-            }
+            loaded.note_abilities(id, &*module);
             let deadline = table.deadline.as_duration();
             loaded.shortest_deadline = match index {
                 0 => deadline,
                 _ => loaded.shortest_deadline.min(deadline),
             };
-            if module.changes_stored() {
-                loaded.slow = loaded.slow.with(id);
-            }
             if table.host.is_none() && table.path.as_str() == "/" {
                 loaded.unscoped = loaded.unscoped.with(id);
             }
@@ -260,6 +291,7 @@ impl LoadedModules {
                 threads,
                 name: table.name.clone(),
                 kind: table.kind.clone(),
+                configuration,
                 scope: Scope {
                     host: table.host.as_ref().map(config::HostPattern::pattern),
                     path_prefix: table.path.as_str().to_owned(),
@@ -367,21 +399,32 @@ impl LoadedModules {
         now.0 < self.timed_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Those whose requests do not stay on the fast path: what is stored depends on them.
+    /// Those that may change content at `hook`.
+    pub(crate) fn transforming(&self, hook: Hook) -> ModuleSet {
+        let transforming = match hook {
+            Hook::ResponseSent => self.transforming_sent,
+            _ => self.transforming,
+        };
+        transforming.intersection(self.hooked(hook))
+    }
+
+    /// Those whose changes to responses may be stored.
+    pub(crate) fn changing_stored(&self) -> ModuleSet {
+        self.changing_stored
+    }
+
+    /// Those whose requests do not stay on the fast path: what is stored depends on them, or they
+    /// are called on threads of their own.
     pub(crate) fn slow(&self) -> ModuleSet {
-        self.slow
+        self.slow.union(self.changing_stored)
     }
 
-    /// Those that may change content.
-    pub(crate) fn transforming(&self) -> ModuleSet {
-        self.transforming
-    }
-
-    /// Whether a received request may have to be judged anew, as a module changes it or may change
-    /// the content of its response.
+    /// Whether a received request passes modules before it is judged and its response chosen, as a
+    /// module changes it, may change the content of its response, or changes what is stored.
     pub(crate) fn may_change_requests(&self) -> bool {
         let hooked = self.hooked(Hook::RequestReceived);
-        !hooked.union(self.transforming).is_empty()
+        let changing = self.transforming.union(self.changing_stored);
+        !hooked.union(changing).is_empty()
     }
 
     /// Those that are called at `hook`.

@@ -1,10 +1,16 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
 mod begun_exchange;
+mod head;
 pub(crate) mod reached;
+mod variant;
+
+pub(crate) use self::head::{ComparedHead, Head, SavedHead};
 
 use self::begun_exchange::{BegunExchange, call_hook, call_thread};
+use self::head::Changes;
 use self::reached::{Deferred, LeftHook, Reached};
+use self::variant::RequestVariant;
 use super::content_source::ContentSource;
 use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
@@ -16,17 +22,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use weir_extend::{
-    Answer, Call, Codings, Hook, LocalResponse, Piece, Progress, RequestHead, ResponseHead,
-    Transform,
-};
+use weir_extend::{Answer, Call, Hook, LocalResponse, Piece, Progress, Transform};
 use weir_measure::{Counters, Metric};
 use weir_net::Deadline;
 use weir_net::clock::Clock;
-use weir_policy::Now;
 use weir_policy::extension::{
-    Cascade, FailurePolicy, ModuleFailure, ModuleId, ModuleSet, Permit, Step,
+    Cascade, FailurePolicy, ModuleFailure, ModuleId, ModuleSet, Permit, Step, Variant,
 };
+use weir_policy::{Now, Secret};
 use weir_semantics::Authority;
 
 /// Calls of one module at one hook that it may defer: one that always defers would never end.
@@ -48,6 +51,9 @@ pub(crate) struct RequestModules {
     answer: ContentAnswer,
     /// The hook at which the request has left the fast path.
     left: Option<Box<LeftHook>>,
+    variant: RequestVariant,
+    /// What modules have done to the response whose head they were called for last.
+    changes: Changes,
 }
 
 /// What one module has of the request.
@@ -58,66 +64,6 @@ enum Slot {
     Begun(BegunExchange, Permit),
     /// It failed.
     Failed,
-}
-
-/// The head that a hook is about.
-pub(crate) enum Head<'c, 'h> {
-    Request(&'c mut RequestHead<'h>),
-    Response(&'c mut ResponseHead<'h>),
-    /// There is none: the exchange is over.
-    None,
-}
-
-/// A head as it was before a call.
-pub(super) enum SavedHead<'h> {
-    Request(RequestHead<'h>),
-    Response(ResponseHead<'h>),
-    None,
-}
-
-impl SavedHead<'_> {
-    /// The same, which holds all that it is made of.
-    pub(super) fn into_owned(self) -> SavedHead<'static> {
-        match self {
-            Self::Request(head) => SavedHead::Request(head.into_owned()),
-            Self::Response(head) => SavedHead::Response(head.into_owned()),
-            Self::None => SavedHead::None,
-        }
-    }
-}
-
-impl<'h> Head<'_, 'h> {
-    fn saved(&self) -> SavedHead<'h> {
-        match self {
-            Self::Request(head) => SavedHead::Request(head.saved()),
-            Self::Response(head) => SavedHead::Response(head.saved()),
-            Self::None => SavedHead::None,
-        }
-    }
-
-    fn take_transform(&mut self) -> Option<(Codings, Box<dyn Transform>)> {
-        match self {
-            Self::Request(head) => Some((Codings::none(), head.take_transform()?)),
-            Self::Response(head) => head.take_transform(),
-            Self::None => None,
-        }
-    }
-
-    fn inspect(&mut self, inspector: Box<dyn Transform>) {
-        match self {
-            Self::Request(head) => head.inspect(inspector),
-            Self::Response(head) => head.inspect(inspector),
-            Self::None => {}
-        }
-    }
-
-    fn restore(&mut self, saved: SavedHead<'h>) {
-        match (self, saved) {
-            (Self::Request(head), SavedHead::Request(saved)) => **head = saved,
-            (Self::Response(head), SavedHead::Response(saved)) => **head = saved,
-            _ => {}
-        }
-    }
 }
 
 /// What came of a hook.
@@ -201,10 +147,14 @@ impl RequestModules {
         match spare.filter(|spare| spare.is_of(modules)) {
             Some(mut spare) => {
                 (spare.enabled, spare.cascade) = (enabled, Cascade::new(called));
+                spare.variant = RequestVariant::of(modules, called);
+                spare.changes = Changes::default();
                 spare
             }
             None => Box::new(Self {
                 cascade: Cascade::new(called),
+                variant: RequestVariant::of(modules, called),
+                changes: Changes::default(),
                 enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
@@ -253,6 +203,39 @@ impl RequestModules {
     pub(crate) fn retarget(&mut self, host: &str, path: &str) {
         let modules = self.callable(host, path);
         self.cascade.retarget(modules);
+        let covering = self.loaded.covering(host, path);
+        let called = self.enabled.intersection(covering);
+        self.variant.retarget(&self.loaded, called);
+    }
+
+    /// The variant of stored responses that the request gets: `None` if no module changes responses
+    /// before they are stored.
+    pub(crate) fn variant(&mut self, secret: &Secret, keeps_content: bool) -> Option<Variant> {
+        let (slots, variant) = (&self.slots, &mut self.variant);
+        let has_failed = |id: ModuleId| matches!(slots[id.index()], Slot::Failed);
+        variant.find(&self.loaded, secret, keeps_content, has_failed)
+    }
+
+    /// The same by the states that the modules have now.
+    pub(crate) fn variant_now(&mut self, secret: &Secret, keeps_content: bool) -> Option<Variant> {
+        self.variant.forget_states();
+        self.variant(secret, keeps_content)
+    }
+
+    /// Whether modules change responses before they are stored.
+    pub(crate) fn changes_stored(&self) -> bool {
+        !self.variant.is_empty()
+    }
+
+    /// Whether content of the response whose head modules were called for last is changed, and not
+    /// only inspected.
+    pub(crate) fn changes_content(&self) -> bool {
+        self.changes.changes_content()
+    }
+
+    /// Whether a module whose changes may not be stored has changed that response.
+    pub(crate) fn is_unstored(&self) -> bool {
+        self.changes.is_unstored()
     }
 
     /// Those that may still be called for a target: enabled when the request began, and not failed
@@ -265,10 +248,11 @@ impl RequestModules {
         failed.fold(self.enabled.intersection(covering), ModuleSet::without)
     }
 
-    /// Whether a module may change the content of the response.
-    pub(crate) fn may_transform(&self) -> bool {
+    /// Whether a module may change the content of the response at `hook`.
+    pub(crate) fn may_transform(&self, hook: Hook) -> bool {
         let modules = self.cascade.modules();
-        !modules.intersection(self.loaded.transforming()).is_empty()
+        let transforming = self.loaded.transforming(hook);
+        !modules.intersection(transforming).is_empty()
     }
 
     /// The filter that modules have made of the content behind the head that they were called for
@@ -279,7 +263,10 @@ impl RequestModules {
 
     /// Has the content pass what the module `id` has set at `head`, if it has.
     fn set_content(&mut self, id: ModuleId, head: &mut Head<'_, '_>, hooked: &HookCall<'_>) {
+        let changes_content = matches!(&*head, Head::Response(head) if head.changes_content());
         if let Some((codings, transform)) = head.take_transform() {
+            let module = hooked.modules.get(id);
+            self.changes.note_content(changes_content, module);
             let new = || ModuleContent::new(hooked.account, &self.loaded, &self.answer);
             let content = self.content.get_or_insert_with(|| Box::new(new()));
             content.set(id, &codings, transform);
@@ -358,6 +345,7 @@ impl RequestModules {
         head: &mut Head<'_, 'h>,
     ) -> Reached<'h> {
         self.content = None;
+        self.changes = Changes::default();
         let modules = hooked.modules.hooked(hooked.hook);
         let step = self.cascade.reach(hooked.hook, modules);
         self.advance(step, hooked, head)
@@ -385,6 +373,7 @@ impl RequestModules {
             };
             // what a module changed before it failed does not hold
             let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
+            let compared = head.to_compare(hooked.hook, module);
             let answer = self.call((id, module), hooked, head);
             if let Ok(Answer::Defer) = answer {
                 return Reached::Deferred(Box::new(Deferred {
@@ -392,9 +381,11 @@ impl RequestModules {
                     wait: Deadline::new(module.wait),
                     count: 1,
                     saved,
+                    compared,
                 }));
             }
-            step = match self.settle((id, module), answer, saved, hooked, head) {
+            let before = (saved, compared);
+            step = match self.settle((id, module), answer, before, hooked, head) {
                 Ok(step) => step,
                 Err(local) => return Reached::End(HookResult::Respond(local)),
             };
@@ -459,7 +450,8 @@ impl RequestModules {
                 ..deferred
             }));
         }
-        match self.settle((id, module), answer, deferred.saved, hooked, head) {
+        let before = (deferred.saved, deferred.compared);
+        match self.settle((id, module), answer, before, hooked, head) {
             Ok(step) => self.advance(step, hooked, head),
             Err(local) => Reached::End(HookResult::Respond(local)),
         }
@@ -474,7 +466,7 @@ impl RequestModules {
         &mut self,
         (id, module): (ModuleId, &LoadedModule),
         answer: Result<Answer, ModuleFailure>,
-        saved: Option<SavedHead<'h>>,
+        (saved, compared): (Option<SavedHead<'h>>, Option<ComparedHead<'h>>),
         hooked: &HookCall<'_>,
         head: &mut Head<'_, 'h>,
     ) -> Result<Step, LocalResponse> {
@@ -488,6 +480,15 @@ impl RequestModules {
                 }
             }
             Ok(_) => {
+                if let Head::Request(head) = head
+                    && let Some(tag) = head.take_variant()
+                    && hooked.hook == Hook::RequestReceived
+                {
+                    self.variant.set_tag(id, tag);
+                }
+                if let Head::Response(head) = head {
+                    self.changes.note(compared.as_ref(), head);
+                }
                 self.set_content(id, head, hooked);
                 Ok(self.continued(id, head))
             }
@@ -564,7 +565,7 @@ impl RequestModules {
         check(hooked.hook, head, &answer)?;
         if let Head::Response(head) = head
             && head.is_transformed()
-            && !module.module.may_transform()
+            && !hooked.modules.transforming(hooked.hook).contains(id)
         {
             return Err(ModuleFailure::BadAnswer);
         }
@@ -588,6 +589,7 @@ impl RequestModules {
             if permit == Permit::Open {
                 return Err(ModuleFailure::BreakerOpen);
             }
+            self.variant.note_state(id, module);
             let host = hooked.hosts.of(&self.loaded, id);
             let begun = match &module.threads {
                 None => {

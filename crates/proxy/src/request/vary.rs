@@ -2,9 +2,10 @@
 
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{FieldLine, feed_selecting, lines_named, nominated};
-use weir_store::VaryRule;
+use weir_store::{MODULES, VaryRule};
 
-/// Digest of the request's nominated fields under `rule`, on top of the key of its target.
+/// Digest of the request's nominated fields under `rule`, on top of `key`: that of its target, or
+/// of the variant that it gets of modules.
 pub(crate) fn selecting_digest(
     secret: &Secret,
     key: Digest,
@@ -19,11 +20,15 @@ pub(crate) fn selecting_digest(
     hasher.finish()
 }
 
-/// The rule a response's Vary sets; `None` if it varies on nothing.
-pub(crate) fn rule_of(response: &[FieldLine<'_>]) -> Option<VaryRule> {
+/// The rule a response's Vary sets, and that it `is_of_modules`: those change responses before they
+/// are stored. `None` if it varies on nothing.
+pub(crate) fn rule_of(response: &[FieldLine<'_>], is_of_modules: bool) -> Option<VaryRule> {
     let mut names: Vec<Box<str>> = nominated(lines_named(response, "vary"))
         .map(|name| name.to_ascii_lowercase().into_boxed_str())
         .collect();
+    if is_of_modules {
+        names.push(MODULES.into());
+    }
     names.sort_unstable();
     names.dedup();
     (!names.is_empty()).then(|| VaryRule(names.into()))

@@ -41,6 +41,7 @@ fn modules_are_called_once_a_hook_for_each_hit() {
             ("response-received", "set X-Never received"),
             ("response-sent", "set X-Response one"),
             ("done", "remove X-Any"),
+            ("unstored", "yes"),
         ];
         vec![
             scripted("first", &all),

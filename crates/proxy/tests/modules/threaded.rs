@@ -25,5 +25,5 @@ mod reload;
 mod request_content;
 #[path = "scope.rs"]
 mod scope;
-#[path = "storing.rs"]
+#[path = "stored/storing.rs"]
 mod storing;

@@ -27,7 +27,7 @@ pub(crate) use client::RawClient;
 pub(crate) use deciding::deciding;
 pub(crate) use host_modules::asking;
 pub(crate) use message::{Head, Response};
-pub(crate) use modules::{IS_THREADED, scripted};
+pub(crate) use modules::{IS_THREADED, scripted, set_state};
 pub(crate) use names::NameServer;
 pub(crate) use origin::{Answering, OriginConnection, ScriptedOrigin};
 pub(crate) use peer::{End, Peer};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use weir_extend::{
@@ -20,7 +20,10 @@ pub(crate) const IS_THREADED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(
 /// HOW`: `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all
 /// of it is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once), `first` (ends
 /// behind 2 bytes), `plain` (`upper`, with codings undone), `respond` (answers 451 by itself, at
-/// once), `respond-late` (behind 100,000 bytes).
+/// once), `respond-late` (behind 100,000 bytes), `tag` (the variant's tag is put before it).
+/// `variant FIELD` gives a request the tag that it has in that field. What one does at
+/// `response-received` may be stored unless there is the action `unstored`; `state` names a
+/// [`set_state`] that it depends on.
 pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     let options = actions.iter();
     let options = options
@@ -59,16 +62,39 @@ impl ModuleKind for Scripted {
                 actions.insert(hook, action);
             }
         }
+        let is_unstored = options.take("unstored").is_some();
+        let state = match options.take("state") {
+            Some(OptionValue::Text(state)) => Some(state),
+            _ => None,
+        };
         options.finish(&["the names of hooks"])?;
-        Ok(Arc::new(Script(Arc::new(actions))))
+        Ok(Arc::new(Script(Arc::new(actions), is_unstored, state)))
     }
 }
 
-struct Script(Arc<BTreeMap<Hook, String>>);
+static STATES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+/// Changes what modules with this state depend on.
+pub(crate) fn set_state(name: &str, value: &str) {
+    let mut states = STATES.lock().expect("no panic");
+    states.insert(name.to_owned(), value.to_owned());
+}
+
+struct Script(Arc<BTreeMap<Hook, String>>, bool, Option<String>);
 
 impl Module for Script {
     fn hooks(&self) -> Hooks {
         self.0.keys().copied().collect()
+    }
+
+    fn changes_stored(&self) -> bool {
+        self.0.contains_key(&Hook::ResponseReceived) && !self.1
+    }
+
+    fn state(&self) -> String {
+        let states = STATES.lock().expect("no panic");
+        let state = self.2.as_ref().and_then(|name| states.get(name));
+        state.cloned().unwrap_or_default()
     }
 
     fn may_transform(&self) -> bool {
@@ -81,6 +107,7 @@ impl Module for Script {
             script: Arc::clone(&self.0),
             deferred: 0,
             is_woken: false,
+            tag: String::new(),
         })
     }
 }
@@ -89,6 +116,7 @@ struct Player {
     script: Arc<BTreeMap<Hook, String>>,
     deferred: u32,
     is_woken: bool,
+    tag: String,
 }
 
 impl Player {
@@ -118,7 +146,7 @@ impl Player {
             }
             ["defer"] => fields.set("X-Deferred", b"once").expect("a field"),
             ["defer-for-ever" | "defer-always"] => return Answer::Defer,
-            ["path" | "host" | "content" | "status", _] => {}
+            ["path" | "host" | "content" | "status" | "variant", _] => {}
             _ => panic!("`{action}` is no action"),
         }
         Answer::Continue
@@ -133,6 +161,7 @@ impl Player {
             Some(("content", "twice")) => How::Twice,
             Some(("content", "reverse")) => How::Reverse,
             Some(("content", "blocks")) => How::Blocks,
+            Some(("content", "tag")) => How::Tag(format!("[{}]", self.tag)),
             Some(("content", "cut")) => How::Cut(100_000),
             Some(("content", "fail")) => How::Cut(0),
             Some(("content", "first")) => How::First(2),
@@ -171,6 +200,8 @@ enum How {
     First(usize),
     /// It answers by itself behind so many bytes.
     Respond(usize),
+    /// This is before it.
+    Tag(String),
 }
 
 impl Transform for How {
@@ -201,6 +232,13 @@ impl Transform for How {
             Self::Blocks if input.len() < 200_000 && !piece.is_last() => return Progress::Continue,
             Self::Blocks => {
                 piece.pass(200_000);
+            }
+            Self::Tag(tag) => {
+                let put = piece.put(tag.as_bytes());
+                tag.drain(..put);
+                if tag.is_empty() {
+                    piece.pass(input.len());
+                }
             }
             Self::Cut(left) => {
                 if *left == 0 {
@@ -236,6 +274,13 @@ impl Exchange for Player {
         match action.split_once(' ') {
             Some(("path", path)) => head.set_path_and_query(path).expect("a path"),
             Some(("host", host)) => head.set_authority(host).expect("a host"),
+            Some(("variant", name)) => {
+                let tag = head.fields.get(name).map(<[u8]>::to_vec);
+                if let Some(tag) = tag {
+                    self.tag = String::from_utf8(tag).expect("a tag");
+                    head.set_variant(&self.tag).expect("a tag");
+                }
+            }
             _ => {}
         }
         if let Some(how) = self.how(Hook::RequestReceived) {

@@ -2,8 +2,10 @@
 //!
 //! Names, spelling and order stay as received. Left out: hop-by-hop fields and what Connection
 //! names (RFC 9110 §7.6.1). Put in: Date where there is none (§6.6.1), Via, Cache-Status (RFC
-//! 9211), and the framing we use.
+//! 9211), and the framing we use. Where modules have changed the content, clients get an entity tag
+//! of their own.
 
+use crate::cache::variants::ClientTag;
 use crate::exchange::state::RequestState;
 use crate::log::words;
 use crate::settings::Settings;
@@ -19,11 +21,14 @@ pub(crate) fn response_head(
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     write::status_line(&mut out, Version::Http11, head.status, head.reason);
+    let tag = ClientTag::of(exchange, head.fields);
     write_end_to_end(head.fields, &mut out, |known| {
         // its framing field is written as received only where the framing stays
-        known == Some(Known::ContentLength)
-            && (has_no_length(head.status) || form == ContentForm::Unsized)
+        tag.replaces(known)
+            || known == Some(Known::ContentLength)
+                && (has_no_length(head.status) || form == ContentForm::Unsized)
     });
+    tag.write(&mut out);
     write_date_if_missing(head.fields, &exchange.worker.date(), &mut out);
     out.extend_from_slice(exchange.settings.via_line(head.version));
     words::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
@@ -58,7 +63,7 @@ pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -
 /// The head as it is stored: a status line and end-to-end fields, each with CRLF, complete except
 /// for the length and the fields that are made for each use.
 pub(crate) fn stored_head(
-    settings: &Settings,
+    exchange: &RequestState,
     head: &ResponseHead<'_, '_>,
     with_length: bool,
     date: &[u8],
@@ -72,30 +77,35 @@ pub(crate) fn stored_head(
     write::status_line(&mut out, Version::Http11, status, reason);
     let with_length = with_length && !has_no_length(status);
     let is_part = head.status == 206;
-    write_fields_to_store(head.fields, &mut out, |known| match known {
+    let tag = ClientTag::of(exchange, head.fields);
+    write_fields_to_store(head.fields, &tag, &mut out, |known| match known {
         Known::ContentLength => !with_length,
         // of a whole response it means nothing, and stays (RFC 9110 §14.4)
         Known::ContentRange => is_part,
         _ => false,
     });
     write_date_if_missing(head.fields, date, &mut out);
-    out.extend_from_slice(settings.via_line(head.version));
+    out.extend_from_slice(exchange.settings.via_line(head.version));
     out
 }
 
 /// Fields of a stored head after an update; without Age, which is made for each use.
-pub(crate) fn write_merged_fields(fields: &[FieldLine<'_>], out: &mut Vec<u8>) {
-    write_fields_to_store(fields, out, |_| false);
+pub(crate) fn write_merged_fields(fields: &[FieldLine<'_>], tag: &ClientTag, out: &mut Vec<u8>) {
+    write_fields_to_store(fields, tag, out, |_| false);
 }
 
 fn write_fields_to_store(
     fields: &[FieldLine<'_>],
+    tag: &ClientTag,
     out: &mut Vec<u8>,
     leaves_out: impl Fn(Known) -> bool,
 ) {
     write_end_to_end(fields, out, |known| {
-        known.is_some_and(|known| known == Known::Age || !is_stored(known) || leaves_out(known))
+        tag.replaces(known)
+            || known
+                .is_some_and(|known| known == Known::Age || !is_stored(known) || leaves_out(known))
     });
+    tag.write(out);
 }
 
 /// Whether a response with this status is sent without Content-Length, whatever was received (RFC

@@ -30,7 +30,10 @@ pub(crate) fn request_head(
     let request = &exchange.request;
     let (method, path) = (request.method_token(), request.path_and_query());
     write::request_line(&mut out, method, path, Version::Http11);
-    let own = validators.is_some() || exchange.background || exchange.missing.is_some();
+    let own = validators.is_some()
+        || exchange.background
+        || exchange.missing.is_some()
+        || exchange.tx.fetches_whole();
     write_fields(request, &request.fields(), own, &mut out);
     if let Some(stored) = validators {
         write_validators(stored, &mut out);
@@ -94,7 +97,8 @@ fn is_removed(
 /// The preconditions that our own validators stand in for. The client's If-None-Match,
 /// If-Modified-Since, Range and If-Range are evaluated afterwards, against what came. Its If-Match
 /// and If-Unmodified-Since are not: a cache may ignore them (RFC 9110 §13.1.1, §13.1.4). They are
-/// about the origin's present state, which no stored response can answer.
+/// about the origin's present state, which no stored response can answer. Where modules may change
+/// content before it is stored, clients know validators and ranges of the changed content.
 fn is_precondition(known: Option<Known>) -> bool {
     matches!(
         known,

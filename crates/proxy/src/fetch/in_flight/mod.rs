@@ -206,10 +206,15 @@ impl InFlightResponse {
         self.settle(&mut inner, worker);
     }
 
-    /// Whether it answers a request whose nominated fields have this digest.
-    pub(crate) fn select(&self, selecting: &dyn Fn(&VaryRule) -> Digest) -> Selection<Digest> {
+    /// Whether it answers a request whose nominated fields have this digest. One that gets a
+    /// `variant` of modules is not answered by a response that was fetched without them.
+    pub(crate) fn select(
+        &self,
+        variant: Option<Digest>,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> Selection<Digest> {
         let Some((rule, digest)) = &self.vary else {
-            return Selection::Selected;
+            return variant.map_or(Selection::Selected, Selection::Other);
         };
         match selecting(rule) {
             wanted if wanted == *digest => Selection::Selected,

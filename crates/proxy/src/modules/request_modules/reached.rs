@@ -1,6 +1,6 @@
 //! How far the calls at a hook have come: to the end, or to a module that has deferred.
 
-use super::{HookResult, SavedHead};
+use super::{ComparedHead, HookResult, SavedHead};
 use weir_extend::{RequestHead, ResponseHead};
 use weir_net::Deadline;
 use weir_policy::extension::ModuleId;
@@ -22,6 +22,8 @@ pub(crate) struct Deferred<'h> {
     pub(super) count: usize,
     /// The head before its first call, if the request may continue without the module.
     pub(super) saved: Option<SavedHead<'h>>,
+    /// The same, if what the module changes may not be stored.
+    pub(super) compared: Option<ComparedHead<'h>>,
 }
 
 /// A hook in whose middle a request has left the fast path, with the head as it is there. The
@@ -53,6 +55,9 @@ impl Reached<'_> {
                 wait: deferred.wait,
                 count: deferred.count,
                 saved: deferred.saved.map(SavedHead::into_owned),
+                compared: deferred
+                    .compared
+                    .map(|(status, fields)| (status, fields.into_owned())),
             })),
         }
     }

@@ -66,7 +66,8 @@ fn module_gets_plain_content_and_the_client_what_it_makes_of_that() {
                     let sent = hop.sending(response(codings, &coded));
                     let plain = client.read_response();
                     assert_eq!(plain.head.field("content-encoding"), None, "{codings}");
-                    assert_eq!(plain.head.field("etag"), Some("W/\"v1\""));
+                    let tag = plain.head.field("etag").expect("a tag");
+                    assert!(tag.starts_with("W/\"v1"), "{tag}");
                     assert!(plain.body == content.to_ascii_uppercase(), "{codings}");
                     drop(sent);
                     if hook == "response-sent" {

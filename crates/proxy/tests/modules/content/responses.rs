@@ -30,9 +30,10 @@ fn with(actions: &[(&str, &str)]) -> impl Fn(&mut Config) {
     move |config| config.modules.clone_from(&modules)
 }
 
-/// No field tells of the content as it was.
+/// No field tells of the content as it was, and the entity tag is weak.
 fn check_changed(response: &Response) {
-    assert_eq!(response.head.field("etag"), Some("W/\"v1\""));
+    let tag = response.head.field("etag").expect("a tag");
+    assert!(tag.starts_with("W/\"v1"), "{tag}");
     for name in ["content-length", "content-md5", "accept-ranges"] {
         assert_eq!(response.head.field(name), None, "{name}");
     }
@@ -67,10 +68,14 @@ fn content_changed_when_sent_is_for_its_client_and_what_is_stored_is_not_changed
 }
 
 #[test]
-fn content_changed_when_received_is_not_stored() {
+fn content_changed_when_received_is_not_stored_if_the_module_does_not_permit_it() {
+    let unstored = |config: &mut Config| {
+        let actions = [("response-received", "content twice"), ("unstored", "yes")];
+        config.modules = vec![scripted("a", &actions)];
+    };
     for content in ["short".to_owned(), long()] {
         for is_chunked in [false, true] {
-            Setup::each_with(with(&[("response-received", "content twice")]), |setup| {
+            Setup::each_with(unstored, |setup| {
                 let twice: String = content.chars().flat_map(|one| [one; 2]).collect();
                 let mut client = setup.proxy.client();
                 let mut hops = Vec::new();
@@ -140,11 +145,9 @@ fn range_of_what_a_module_may_change_is_answered_by_the_whole() {
             assert_eq!((head.field("range"), head.field("if-range")), (None, None));
             let changed = client.read_response();
             assert_eq!((changed.status(), changed.text()), (200, "ABCD".to_owned()));
-            if hook == "response-sent" {
-                let hit = client.ask(setup.head("GET", "/", "1.1", fields));
-                assert!(hit.is_hit());
-                assert_eq!((hit.status(), hit.text()), (200, "ABCD".to_owned()));
-            }
+            let hit = client.ask(setup.head("GET", "/", "1.1", fields));
+            assert!(hit.is_hit());
+            assert_eq!((hit.status(), hit.text()), (200, "ABCD".to_owned()));
         });
     }
 }
@@ -177,7 +180,8 @@ fn head_of_changed_content_is_that_of_a_get() {
             let head = response("", false).replace("Content-Length: 0", "Content-Length: 9");
             let (_hop, _) = setup.origin.answer(head);
             let response = client.read_head();
-            assert_eq!(response.field("etag"), Some("W/\"v1\""));
+            let tag = response.field("etag").expect("a tag");
+            assert!(tag.starts_with("W/\"v1"), "{tag}");
             assert_eq!(response.field("content-length"), None);
             // nothing follows it
             client.send(setup.head("GET", "/x", "1.1", "Cache-Control: only-if-cached\r\n"));

@@ -1,0 +1,110 @@
+//! What a request's variant of stored responses is made of: the modules that change responses
+//! before they are stored, their states, and the tags that they gave the request.
+
+use crate::modules::loaded::{LoadedModule, LoadedModules};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use weir_policy::Secret;
+use weir_policy::extension::{ModuleId, ModuleSet, Variant, VariantHasher};
+
+/// What is known of it.
+pub(crate) struct RequestVariant {
+    /// The modules of the target that change responses before they are stored; those that failed
+    /// too.
+    modules: ModuleSet,
+    /// By the numbers of the modules; empty if there are none of these.
+    states: Vec<Option<ModuleState>>,
+    tags: Vec<Option<String>>,
+}
+
+/// A module as it was before it began with the request.
+#[derive(PartialEq, Eq)]
+enum ModuleState {
+    Named(String),
+    /// It did not come to a name.
+    Crashed,
+}
+
+impl RequestVariant {
+    /// Of a request that calls `called`, which is enabled and for its target.
+    pub(crate) fn of(loaded: &LoadedModules, called: ModuleSet) -> Self {
+        let mut variant = Self {
+            modules: ModuleSet::NONE,
+            states: Vec::new(),
+            tags: Vec::new(),
+        };
+        variant.retarget(loaded, called);
+        variant
+    }
+
+    /// The request has another target.
+    pub(crate) fn retarget(&mut self, loaded: &LoadedModules, called: ModuleSet) {
+        self.modules = called.intersection(loaded.changing_stored());
+        if !self.modules.is_empty() && self.states.is_empty() {
+            self.states.resize_with(loaded.len(), || None);
+            self.tags.resize_with(loaded.len(), || None);
+        }
+    }
+
+    /// Whether no module changes responses before they are stored.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.modules.is_empty()
+    }
+
+    /// A module is about to begin with the request.
+    pub(crate) fn note_state(&mut self, id: ModuleId, module: &LoadedModule) {
+        if let Some(state) = self.states.get_mut(id.index())
+            && module.module.changes_stored()
+        {
+            state.get_or_insert_with(|| state_of(module));
+        }
+    }
+
+    /// A module has given the request a tag.
+    pub(crate) fn set_tag(&mut self, id: ModuleId, tag: String) {
+        if let Some(known) = self.tags.get_mut(id.index()) {
+            *known = Some(tag);
+        }
+    }
+
+    /// Forgets the states: they are read anew.
+    pub(crate) fn forget_states(&mut self) {
+        self.states.fill_with(|| None);
+    }
+
+    /// The variant; `None` without such modules. `has_failed` says it of a module.
+    pub(crate) fn find(
+        &mut self,
+        loaded: &LoadedModules,
+        secret: &Secret,
+        keeps_content: bool,
+        has_failed: impl Fn(ModuleId) -> bool,
+    ) -> Option<Variant> {
+        if self.modules.is_empty() {
+            return None;
+        }
+        let mut hasher = VariantHasher::new(secret);
+        for id in (0..loaded.len()).filter_map(ModuleId::new) {
+            let Some(module) = loaded.get(id).filter(|_| self.modules.contains(id)) else {
+                continue;
+            };
+            self.note_state(id, module);
+            let state = self.states.get(id.index()).and_then(Option::as_ref);
+            match state {
+                Some(ModuleState::Named(state)) if !has_failed(id) => {
+                    let tag = self.tags.get(id.index()).and_then(Option::as_deref);
+                    hasher.module(module.configuration, state, tag);
+                }
+                _ => hasher.failed(module.configuration),
+            }
+        }
+        if keeps_content {
+            hasher.keep_content();
+        }
+        hasher.finish()
+    }
+}
+
+fn state_of(module: &LoadedModule) -> ModuleState {
+    let state = catch_unwind(AssertUnwindSafe(|| module.module.state()));
+    state.map_or(ModuleState::Crashed, ModuleState::Named)
+}
