@@ -129,7 +129,7 @@ fn read_ahead(record: &Record) -> Vec<Target> {
     let targets = cases.filter_map(|case| {
         let more = of(case.name())?.saturating_sub(base);
         let what = format!(
-            "{}, read-ahead over a slow client: {} more than {BASELINE}, at most {}",
+            "{}, read-ahead over a client that reads nothing: {} more than {BASELINE}, at most {}",
             case.name(),
             bytes(more),
             bytes(HOLD_BYTES)
@@ -232,7 +232,7 @@ mod tests {
     fn read_ahead_may_grow_by_what_a_module_holds() {
         let body = BODY;
         let of = |more: u64| json!({ "read_ahead": [ahead(BASELINE, 100_000), ahead(body, 100_000 + more)] });
-        let what = "native: body + headers, read-ahead over a slow client";
+        let what = "native: body + headers, read-ahead over a client that reads nothing";
         let met = format!("{what}: 256 KiB more than no module, at most 256 KiB: met");
         check(&of(HOLD_BYTES), &[&met]);
         let missed = format!("{what}: 257 KiB more than no module, at most 256 KiB: MISSED");
