@@ -42,6 +42,32 @@ fn compressed_page_is_the_page_of_the_origin_for_a_client_that_undoes_it() {
 }
 
 #[test]
+fn compressed_page_is_stored_once_for_all_clients_that_accept_the_same_coding() {
+    let nginx =
+        Nginx::start("location /aged/ { add_header Cache-Control max-age=3600; alias www/; }");
+    let page = "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(10_000);
+    nginx.file("page.html", page.as_bytes());
+    let proxy = Weir::serve(&Config::forward().module("smaller", "compress", DEADLINE));
+    let url = nginx.url("/aged/page.html");
+    let spelt = [
+        ("gzip", ["gzip", "GZIP;q=0.9, deflate"]),
+        ("br", ["gzip, deflate, br", "br"]),
+        ("", ["identity", "deflate"]),
+    ];
+    for (coding, [first, second]) in spelt {
+        let one = get(&proxy, &url, &[&format!("Accept-Encoding: {first}")]).expect(200);
+        assert_eq!(one.field("content-encoding"), coding);
+        assert!(!one.is_hit(), "{}", one.head);
+        let two = get(&proxy, &url, &[&format!("Accept-Encoding: {second}")]).expect(200);
+        assert!(two.is_hit(), "{}", two.head);
+        assert_eq!(two.field("content-encoding"), coding);
+        assert_eq!(two.field("vary"), "Accept-Encoding");
+        assert!(two.body == one.body);
+        assert_eq!(two.body.len() == page.len(), coding.is_empty());
+    }
+}
+
+#[test]
 fn request_that_a_filter_list_names_is_answered_here_and_does_not_reach_the_origin() {
     let nginx = Nginx::start("");
     nginx.file("page.html", b"page");
