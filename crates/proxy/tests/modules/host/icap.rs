@@ -244,7 +244,7 @@ fn request_goes_on_without_a_service_that_is_away_if_it_may() {
     Setup::each_with(with(module), |setup| {
         let mut client = setup.proxy.client();
         client.send(setup.get("/"));
-        let (_hop, _) = setup.origin.answer(&response("as it was"));
+        let (_hop, _) = setup.origin.answer(response("as it was"));
         assert_eq!(client.read_response().text(), "as it was");
         let failed = Metric::ModuleFailures(ModuleFault::Unavailable);
         assert_eq!(setup.proxy.count(failed), 1);
