@@ -3,7 +3,9 @@
 
 #![forbid(unsafe_code)]
 
+mod caller;
 mod client;
+pub mod process;
 pub mod server;
 mod socket;
 

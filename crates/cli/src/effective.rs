@@ -17,6 +17,15 @@ pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
     load_checked(flags, validate)
 }
 
+/// The same, where the modules are not tried.
+///
+/// # Errors
+///
+/// As of [`load`].
+pub(crate) fn load_without_modules(flags: &ServeFlags) -> Result<Config, Failure> {
+    load_checked(flags, Config::validate)
+}
+
 /// The same, where this machine is to run it: more than it has is refused too.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 pub(crate) mod flags;
 pub(crate) mod icap;
 pub(crate) mod kinds;
+mod process;
 mod record;
 
 pub(crate) use record::RecordFlags;

@@ -30,6 +30,21 @@ pub trait ModuleKind: Send + Sync {
     ///
     /// The options are not right: the configuration is refused, and the one in force stays.
     fn load(&self, options: Options) -> Result<Arc<dyn Module>, LoadError>;
+
+    /// Makes one that works in a process of its own, where the operator wants that. A kind need not
+    /// do this itself: a program that can start processes puts its own kind around each.
+    ///
+    /// # Errors
+    ///
+    /// As of [`load`](Self::load); or this program starts no processes.
+    fn load_in_process(&self, options: Options) -> Result<Arc<dyn Module>, LoadError> {
+        drop(options);
+        Err(LoadError::new(
+            "",
+            "this program cannot run modules in processes of their own",
+            "write `run = \"threads\"`, or leave `run` out",
+        ))
+    }
 }
 
 /// A module that was loaded. It lives as long as the configuration, and the requests that began

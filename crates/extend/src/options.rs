@@ -129,6 +129,12 @@ impl Options {
         &self.settings
     }
 
+    /// All options that were not taken out.
+    #[must_use]
+    pub const fn values(&self) -> &BTreeMap<String, OptionValue> {
+        &self.values
+    }
+
     /// Takes out an option.
     pub fn take(&mut self, name: &str) -> Option<OptionValue> {
         self.values.remove(name)

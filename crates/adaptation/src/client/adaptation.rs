@@ -9,12 +9,13 @@ use super::connections::Lease;
 use super::conversation::Conversation;
 use super::failure::Failure;
 use super::service::Service;
+use crate::caller::{self, AnswerNotes, CALLER};
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use weir_extend::{PIECE_BYTES_MAX, Piece, Progress};
+use weir_extend::{Hook, ListenerMode, PIECE_BYTES_MAX, Piece, Progress};
 use weir_icap::{AdaptRequest, ClientEvent, EncapsulatedHeads, Subject, Transaction};
 use weir_semantics::FieldLine;
 
@@ -37,6 +38,15 @@ pub(crate) struct Message {
     pub(crate) allow_204: bool,
     /// The address of the client, for the service.
     pub(crate) client: Option<String>,
+    /// What else the process of a module is told, if the service is one.
+    pub(crate) called: Option<CalledHook>,
+}
+
+/// A hook at which a module is called in its process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CalledHook {
+    pub(crate) hook: Hook,
+    pub(crate) mode: ListenerMode,
 }
 
 /// What the service said.
@@ -55,6 +65,12 @@ pub(crate) struct Adaptation {
     stage: Stage,
     verdict: Option<Verdict>,
     failure: Option<Failure>,
+    /// What the process of a module says beside the verdict.
+    notes: AnswerNotes,
+    /// The service wants the content behind the preview.
+    wants_content: bool,
+    /// That is waited for, and the exchange has not been told.
+    reports_want: bool,
     /// Bytes of the content that is handed over which were offered and not taken.
     offered: usize,
     /// Content was taken, so that the request cannot be repeated.
@@ -93,6 +109,9 @@ impl Adaptation {
             stage: Stage::Connecting(Box::pin(connecting)),
             verdict: None,
             failure: None,
+            notes: AnswerNotes::default(),
+            wants_content: false,
+            reports_want: false,
             offered: 0,
             has_taken: false,
             is_finished: false,
@@ -113,6 +132,26 @@ impl Adaptation {
     /// Why it failed, if it has.
     pub(crate) const fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
+    }
+
+    /// What the process of a module says beside the verdict.
+    pub(crate) const fn notes(&self) -> &AnswerNotes {
+        &self.notes
+    }
+
+    /// [`Self::poll_head`] is to be ready also when the service wants content.
+    pub(crate) const fn report_want(&mut self) {
+        self.reports_want = true;
+    }
+
+    /// Whether the service wants content. Asked once.
+    pub(crate) fn take_want(&mut self) -> bool {
+        std::mem::take(&mut self.reports_want) && self.wants_content
+    }
+
+    /// Receives the end of an answer without content, so that the connection can be used again.
+    pub(crate) fn finish(&mut self) {
+        self.drive(&mut Context::from_waker(Waker::noop()));
     }
 
     /// It is given up: the connection is closed.
@@ -177,7 +216,9 @@ impl Adaptation {
     fn is_head_ready(&self) -> bool {
         let is_collecting = self.is_collecting();
         let is_collected = self.is_whole || self.out.len() > RESPONSE_BYTES_MAX;
-        self.failure.is_some() || (self.verdict.is_some() && (!is_collecting || is_collected))
+        self.failure.is_some()
+            || (self.verdict.is_some() && (!is_collecting || is_collected))
+            || (self.reports_want && self.wants_content)
     }
 
     fn is_content_ready(&self) -> bool {
@@ -310,11 +351,14 @@ impl Adaptation {
         }
         let mut refused = None;
         let (service, out, out_bytes_max) = (&self.service, &mut self.out, self.out_bytes_max);
-        let verdict = &mut self.verdict;
+        let (verdict, notes) = (&mut self.verdict, &mut self.notes);
+        let wants_content = &mut self.wants_content;
         let polled = conversation.poll(cx, |event| {
             match event {
+                ClientEvent::Continue => *wants_content = true,
                 ClientEvent::Unmodified(head) => {
                     service.note(&head);
+                    *notes = AnswerNotes::read(&head);
                     *verdict = Some(Verdict::Unmodified);
                 }
                 ClientEvent::Modified {
@@ -323,6 +367,7 @@ impl Adaptation {
                     has_content,
                 } => {
                     service.note(&answer);
+                    *notes = AnswerNotes::read(&answer);
                     *verdict = Some(Verdict::Modified(Box::new(heads), has_content));
                     // the exchange decides what becomes of the content
                     return ControlFlow::Break(());
@@ -394,8 +439,14 @@ impl Adaptation {
         if let Some(client) = &message.client {
             fields.push(FieldLine::new("X-Client-IP", client.as_bytes()));
         }
+        let mut service = self.service.uri();
+        if let Some(called) = &message.called {
+            let mode = caller::word_of(called.mode);
+            fields.push(FieldLine::new(CALLER, mode.as_bytes()));
+            service = self.service.uri_at(called.hook);
+        }
         let request = AdaptRequest {
-            service: self.service.uri(),
+            service,
             fields: &fields,
             subject,
             has_content: message.has_content,
@@ -403,8 +454,11 @@ impl Adaptation {
             allow_204: message.allow_204,
         };
         let transaction = Transaction::adapt(&request, self.service.limits());
-        transaction
-            .map(|transaction| Conversation::new(lease, transaction))
-            .map_err(Failure::Request)
+        let mut transaction = transaction.map_err(Failure::Request)?;
+        if message.called.is_some() {
+            // the proxy hands over content once the module wants it
+            transaction.content_follows();
+        }
+        Ok(Conversation::new(lease, transaction))
     }
 }

@@ -6,13 +6,14 @@
 //! on a connection.
 
 mod adaptation;
-mod address;
-mod connections;
+pub(crate) mod address;
+pub(crate) mod connections;
 mod conversation;
 mod failure;
 mod kind;
 mod message;
 mod module;
-mod service;
+pub(crate) mod served;
+pub(crate) mod service;
 
 pub use kind::Icap;

@@ -17,7 +17,7 @@ use weir_icap::{EncapsulatedHeads, Method, ServiceOptions, TransferKind};
 use weir_wire::LineBuffer;
 
 /// How often OPTIONS and idle connections are looked at.
-const PERIOD: Duration = Duration::from_secs(1);
+pub(super) const PERIOD: Duration = Duration::from_secs(1);
 
 /// What the operator wants of the module.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +146,7 @@ enum State {
     Responding(Shared, Box<EncapsulatedHeads>),
 }
 
-type Shared = Rc<RefCell<Adaptation>>;
+pub(super) type Shared = Rc<RefCell<Adaptation>>;
 
 /// A message that was sent.
 struct Sent {
@@ -157,7 +157,7 @@ struct Sent {
 }
 
 /// The transform of the content of a message.
-struct IcapTransform(Shared);
+pub(super) struct IcapTransform(pub(super) Shared);
 
 impl Transform for IcapTransform {
     fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
@@ -264,6 +264,7 @@ impl IcapExchange {
             preview: sending.preview,
             allow_204: sending.allow_204,
             client: self.client(call),
+            called: None,
         };
         let sent = Sent {
             fields: Fields::clone(&head.fields),
@@ -302,6 +303,7 @@ impl IcapExchange {
             preview: sending.preview,
             allow_204: sending.allow_204,
             client: self.client(call),
+            called: None,
         };
         let sent = Sent {
             fields: Fields::clone(&head.fields),
@@ -464,7 +466,10 @@ impl Exchange for IcapExchange {
     }
 }
 
-fn local_response(heads: &EncapsulatedHeads, content: Vec<u8>) -> Result<LocalResponse, Failure> {
+pub(super) fn local_response(
+    heads: &EncapsulatedHeads,
+    content: Vec<u8>,
+) -> Result<LocalResponse, Failure> {
     let mut lines = LineBuffer::new();
     let head = heads.response(&mut lines);
     let head = head.ok_or(Failure::Adapted("a response without a head"))?;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use weir_extend::Hook;
 use weir_icap::{AnswerHead, ClientEvent, Limits, ServiceOptions, ServiceUri, Transaction};
 use weir_net::clock::Clock;
 
@@ -22,6 +23,8 @@ const REFRESH_AHEAD: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(crate) struct Service {
     uri: ServiceUri,
+    /// The same where one hook of a module is to be called.
+    hook_uris: Vec<(Hook, ServiceUri)>,
     connections: Arc<Connections>,
     /// The most connections that the operator allows.
     connections_max: usize,
@@ -52,6 +55,7 @@ impl Service {
     ) -> Self {
         Self {
             uri,
+            hook_uris: Vec::new(),
             connections,
             connections_max,
             clock,
@@ -59,6 +63,21 @@ impl Service {
             knowledge: Mutex::default(),
             asking: Semaphore::new(1),
         }
+    }
+
+    /// The same as a module of this program, whose hooks are called one by one.
+    pub(crate) fn with_hooks(mut self) -> Self {
+        let uris = Hook::ALL.into_iter().filter_map(|hook| {
+            let uri = format!(
+                "icap://{}{}?hook={}",
+                self.uri.authority(),
+                self.uri.path_and_query(),
+                hook.as_str()
+            );
+            Some((hook, ServiceUri::parse(uri.as_bytes()).ok()?))
+        });
+        self.hook_uris = uris.collect();
+        self
     }
 
     fn knowledge(&self) -> MutexGuard<'_, Knowledge> {
@@ -70,6 +89,13 @@ impl Service {
     /// Its URI.
     pub(crate) const fn uri(&self) -> &ServiceUri {
         &self.uri
+    }
+
+    /// Its URI for this hook of a module.
+    pub(crate) fn uri_at(&self, hook: Hook) -> &ServiceUri {
+        let mut uris = self.hook_uris.iter();
+        uris.find(|(at, _)| *at == hook)
+            .map_or(&self.uri, |(_, uri)| uri)
     }
 
     /// The connections to its server.

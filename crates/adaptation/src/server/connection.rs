@@ -9,6 +9,7 @@ use super::heads::{local_bytes, request_bytes, request_head, response_bytes, res
 use super::named::{NamedModule, read_target};
 use super::run::{Outcome, Run};
 use super::stage::StageError;
+use crate::caller::{self, ANSWER, CALLER, HEAD, RESPONSE, VARIANT};
 use crate::socket::Socket;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,6 +23,7 @@ use weir_icap::{
     Adapted, AdaptedContent, EncapsulatedHeads, IsTag, Limits, Method, RefusalStatus, RequestHead,
     Server, ServerEvent,
 };
+use weir_semantics::FieldLine;
 
 /// How long a connection may be without a request. Squid keeps its connections for 60 s.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
@@ -53,6 +55,10 @@ pub(super) struct Connection {
     content: Vec<u8>,
     /// How far the request is.
     reading: Reading,
+    /// The request is of a proxy that runs this process.
+    is_for_proxy: bool,
+    /// The variant that the module has set, for that proxy.
+    variant: Option<String>,
     has_closed: bool,
 }
 
@@ -100,6 +106,8 @@ impl Connection {
             output: Vec::new(),
             content: Vec::new(),
             reading: Reading::default(),
+            is_for_proxy: false,
+            variant: None,
             has_closed: false,
         })
     }
@@ -245,6 +253,8 @@ impl Connection {
             is_in_preview: head.has_content() && head.preview().is_some(),
             ..Reading::default()
         };
+        self.is_for_proxy = head.fields().get(CALLER).is_some();
+        self.variant = None;
         let (name, _) = read_target(head);
         let worker = Rc::clone(&self.worker);
         let Some(module) = worker.service(name) else {
@@ -262,14 +272,15 @@ impl Connection {
                 break outcome;
             }
         };
+        if self.is_for_proxy && run.response.is_none() {
+            self.variant = run.request.take_variant();
+        }
         match outcome {
             Outcome::Failed => self.refuse(RefusalStatus::ServerError),
             Outcome::Respond(response) => {
                 let (bytes, content) = (local_bytes(&response), response.content());
-                self.write_head(
-                    &Adapted::Response(&bytes),
-                    content_form(!content.is_empty(), false),
-                )?;
+                let form = content_form(!content.is_empty(), false);
+                self.write_head(&Adapted::Response(&bytes), form, Some(RESPONSE))?;
                 if content.is_empty() {
                     return Ok(());
                 }
@@ -301,7 +312,10 @@ impl Connection {
         let client = client.and_then(|client| std::str::from_utf8(client).ok()?.parse().ok());
         let call = Call {
             client: client.unwrap_or(self.peer),
-            mode: ListenerMode::Forward,
+            mode: head
+                .fields()
+                .get(CALLER)
+                .map_or(ListenerMode::Forward, caller::mode_of),
             now_ms: self.worker.now_ms(),
         };
         let is_request = method == Method::Reqmod;
@@ -414,7 +428,10 @@ impl Connection {
 
     /// The message stays as it was: says so, or sends it back.
     async fn pass(&mut self, head: &RequestHead, heads: &EncapsulatedHeads) -> Result<(), Ended> {
-        let unmodified = self.server.write_unmodified(&[], &mut self.output);
+        let variant = self.variant.clone().unwrap_or_default();
+        let notes = [FieldLine::new(VARIANT, variant.as_bytes())];
+        let notes = if variant.is_empty() { &[] } else { &notes[..] };
+        let unmodified = self.server.write_unmodified(notes, &mut self.output);
         if unmodified.is_ok() {
             return Ok(());
         }
@@ -422,7 +439,7 @@ impl Connection {
             Method::Reqmod => Adapted::Request(heads.request_bytes()),
             _ => Adapted::Response(heads.response_bytes()),
         };
-        self.write_head(&adapted, content_form(head.has_content(), false))?;
+        self.write_head(&adapted, content_form(head.has_content(), false), None)?;
         self.echo(head).await
     }
 
@@ -456,6 +473,9 @@ impl Connection {
         head: &RequestHead,
         heads: &EncapsulatedHeads,
     ) -> Result<(), Ended> {
+        if self.is_for_proxy && !run.is_transformed() {
+            return self.write_changed_head(&run, heads);
+        }
         // a server that has begun its answer cannot continue after a preview
         while self.reading.is_in_preview {
             self.read(false)?;
@@ -468,17 +488,12 @@ impl Connection {
             self.write(Server::write_continue)?;
         }
         let is_response = run.response.is_some();
-        let bytes = match &run.response {
-            Some(response) => response_bytes(response, heads),
-            None => request_bytes(&run.request, heads),
-        };
-        let adapted = match is_response {
-            true => Adapted::Response(&bytes),
-            false => Adapted::Request(&bytes),
-        };
+        let bytes = changed_bytes(&run, heads);
+        let adapted = adapted(&run, &bytes);
         let has_content =
             head.has_content() || (is_response && run.is_transformed() && has_room(&run));
-        self.write_head(&adapted, content_form(has_content, run.is_transformed()))?;
+        let form = content_form(has_content, run.is_transformed());
+        self.write_head(&adapted, form, None)?;
         if !run.is_transformed() || !has_content {
             return self.echo(head).await;
         }
@@ -497,6 +512,12 @@ impl Connection {
                 self.flush_in_time().await?;
             }
         }
+    }
+
+    /// The head alone is another one, and the proxy has the content.
+    fn write_changed_head(&mut self, run: &Run, heads: &EncapsulatedHeads) -> Result<(), Ended> {
+        let bytes = changed_bytes(run, heads);
+        self.write_head(&adapted(run, &bytes), AdaptedContent::None, Some(HEAD))
     }
 
     /// Has the module put out content; ready with whether that is the end, or `None` if bytes have
@@ -551,8 +572,22 @@ impl Connection {
         flushed.map_err(|_| Ended)?
     }
 
-    fn write_head(&mut self, adapted: &Adapted<'_>, content: AdaptedContent) -> Result<(), Ended> {
-        self.write(|server, output| server.write_adapted(&[], adapted, content, output))
+    /// Writes the heads of an answer; what is `said` of it is for the proxy of this process.
+    fn write_head(
+        &mut self,
+        adapted: &Adapted<'_>,
+        content: AdaptedContent,
+        said: Option<&str>,
+    ) -> Result<(), Ended> {
+        let variant = self.variant.clone();
+        let mut notes = Vec::new();
+        if let Some(said) = said.filter(|_| self.is_for_proxy) {
+            notes.push(FieldLine::new(ANSWER, said.as_bytes()));
+        }
+        if let Some(variant) = &variant {
+            notes.push(FieldLine::new(VARIANT, variant.as_bytes()));
+        }
+        self.write(|server, output| server.write_adapted(&notes, adapted, content, output))
     }
 
     /// Writes a part of the answer.
@@ -564,6 +599,21 @@ impl Connection {
             self.worker.log(LogLevel::Warning, &error.to_string());
             Ended
         })
+    }
+}
+
+/// The head that the module has changed.
+fn changed_bytes(run: &Run, heads: &EncapsulatedHeads) -> Vec<u8> {
+    match &run.response {
+        Some(response) => response_bytes(response, heads),
+        None => request_bytes(&run.request, heads),
+    }
+}
+
+const fn adapted<'b>(run: &Run, bytes: &'b [u8]) -> Adapted<'b> {
+    match run.response {
+        Some(_) => Adapted::Response(bytes),
+        None => Adapted::Request(bytes),
     }
 }
 

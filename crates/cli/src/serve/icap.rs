@@ -8,8 +8,9 @@ use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_adaptation::server::{IcapServer, ListenAddress, NamedModule, ServerSettings};
+use weir_extend::LoadError;
 use weir_proxy::TableModule;
-use weir_proxy::config::Config;
+use weir_proxy::config::{Config, Invalid};
 
 /// The flags of `weir icap`.
 #[derive(Clone, Debug, Args)]
@@ -29,6 +30,10 @@ pub(crate) struct IcapFlags {
     /// Threads that serve requests; 0 for one a core
     #[arg(long, value_name = "N", default_value_t = 0)]
     workers: u16,
+
+    /// Be the process of a module: say on stdout how the start went, and end when stdin ends
+    #[arg(long, hide = true)]
+    of_proxy: bool,
 }
 
 /// Serves modules until a signal ends it.
@@ -37,19 +42,14 @@ pub(crate) struct IcapFlags {
 ///
 /// A bad config (exit 2), or an address that cannot be had (exit 3).
 pub(crate) fn icap(flags: &IcapFlags) -> Result<(), Failure> {
-    let config = effective::load(&ServeFlags {
-        config: Some(flags.config.clone()),
-        ..ServeFlags::default()
-    })?;
-    let settings = ServerSettings {
-        modules: modules(flags, &config)?,
-        connections_max: flags.connections_max as usize,
-        workers: match flags.workers {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            workers => usize::from(workers),
-        },
-        log: Arc::new(|line| tell(&line)),
-    };
+    if flags.of_proxy {
+        // the proxy has been told why
+        let load = || settings(flags).map_err(|refusal| refusal.into_load_error());
+        return weir_adaptation::process::run(&flags.listen, load).map_err(|error| {
+            Failure::usage("cannot serve the module", error.what).hint(error.hint)
+        });
+    }
+    let settings = settings(flags).map_err(|refusal| refusal.into_failure(flags))?;
     let server = IcapServer::start(&flags.listen, settings).map_err(|error| {
         Failure::outside(format!("cannot listen on {}", flags.listen), error)
             .hint("choose another address with `--listen ADDR`")
@@ -59,15 +59,74 @@ pub(crate) fn icap(flags: &IcapFlags) -> Result<(), Failure> {
         .map_err(|error| Failure::outside("cannot take signals", error))
 }
 
-fn modules(flags: &IcapFlags, config: &Config) -> Result<Vec<NamedModule>, Failure> {
-    let loaded = weir_proxy::load_modules(config, &kinds());
-    let cannot_serve = |cause: String| {
+/// Why modules are not served.
+enum Refusal {
+    /// The config cannot be used.
+    Config(Failure),
+    /// A module is not loaded.
+    Module(Invalid),
+    /// There is none.
+    NoModule,
+}
+
+impl Refusal {
+    fn into_failure(self, flags: &IcapFlags) -> Failure {
+        let cause = match self {
+            Self::Config(failure) => return failure,
+            Self::Module(invalid) => invalid.to_string(),
+            Self::NoModule => "there is no `[[module]]` table".to_owned(),
+        };
         let file = flags.config.display();
         Failure::usage(format!("cannot serve the modules of `{file}`"), cause)
+    }
+
+    /// The same for the proxy that has started this process of its module.
+    fn into_load_error(self) -> LoadError {
+        match self {
+            Self::Config(failure) => {
+                LoadError::new("", failure.cause, failure.hint.unwrap_or_default())
+            }
+            Self::Module(invalid) => {
+                let option = invalid.key_path.strip_prefix("module[0].options");
+                let option = option.unwrap_or_default().trim_start_matches('.');
+                LoadError::new(option, invalid.reason, invalid.hint)
+            }
+            Self::NoModule => LoadError::new("", "there is no module", "name one"),
+        }
+    }
+}
+
+/// What is served.
+fn settings(flags: &IcapFlags) -> Result<ServerSettings, Refusal> {
+    let serve_flags = ServeFlags {
+        config: Some(flags.config.clone()),
+        ..ServeFlags::default()
     };
-    let loaded = loaded.map_err(|invalid| cannot_serve(invalid.to_string()))?;
+    let config = if flags.of_proxy {
+        // a module is loaded once
+        let config = effective::load_without_modules(&serve_flags);
+        // a proxy that is killed cannot remove it
+        let _ = std::fs::remove_file(&flags.config);
+        config
+    } else {
+        effective::load(&serve_flags)
+    };
+    let config = config.map_err(Refusal::Config)?;
+    Ok(ServerSettings {
+        modules: modules(&config)?,
+        connections_max: flags.connections_max as usize,
+        workers: match flags.workers {
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            workers => usize::from(workers),
+        },
+        log: Arc::new(|line| tell(&line)),
+    })
+}
+
+fn modules(config: &Config) -> Result<Vec<NamedModule>, Refusal> {
+    let loaded = weir_proxy::load_modules(config, &kinds()).map_err(Refusal::Module)?;
     if loaded.is_empty() {
-        return Err(cannot_serve("there is no `[[module]]` table".to_owned()));
+        return Err(Refusal::NoModule);
     }
     let named = loaded
         .into_iter()

@@ -1,14 +1,21 @@
 //! The kinds of modules that this program has.
 
+use super::process::LaunchThisProgram;
 use std::sync::Arc;
+use weir_adaptation::process::OwnProcess;
+use weir_extend::ModuleKind;
 use weir_proxy::ModuleKinds;
 
-/// Those that a `[[module]]` table may name.
+/// Those that a `[[module]]` table may name. Modules of each may run in processes of their own.
 pub(crate) fn kinds() -> ModuleKinds {
     let mut kinds = weir_modules::kinds();
     kinds.push(Arc::new(weir_adaptation::Icap));
     kinds.push(wasm::kind());
+    let around = |kind| Arc::new(OwnProcess::around(kind, Arc::new(LaunchThisProgram)));
+    let kinds = kinds.into_iter();
     kinds
+        .map(|kind| -> Arc<dyn ModuleKind> { around(kind) })
+        .collect()
 }
 
 #[cfg(feature = "wasm")]

@@ -140,6 +140,8 @@ crate::choice! {
         Worker = "worker",
         /// On a thread of a pool that the module has.
         Threads = "threads",
+        /// In a process that the module has.
+        Process = "process",
     }
 }
 

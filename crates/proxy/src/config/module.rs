@@ -91,6 +91,25 @@ impl Form for FailurePolicy {
 }
 
 impl Module {
+    /// The table of a module with this name, and all else by default.
+    #[must_use]
+    pub fn new(name: &str, kind: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            host: None,
+            path: PathPrefix::default(),
+            run: ExecutionModel::default(),
+            on_failure: FailurePolicy::default(),
+            deadline: deadline(),
+            wait: wait(),
+            hold: hold(),
+            may_store: false,
+            requests_max: requests_max(),
+            options: BTreeMap::new(),
+        }
+    }
+
     /// Refuses what cannot be the name of a module; `key` is where it stands.
     ///
     /// # Errors
@@ -153,7 +172,8 @@ impl Module {
                 "module[].run",
                 &[
                     "Where the module is called: `worker` is the thread that serves the request, which costs least; `threads` are up",
-                    "to 4 threads of the module's own, for one that may block. A call on these is given up after `deadline`.",
+                    "to 4 threads of the module's own, for one that may block: a call on these is given up after `deadline`.",
+                    "`process` is a process of its own with a lower priority (nice 10): a call there is given up after `wait`.",
                 ],
             )
             .by_default(&ExecutionModel::default()),

@@ -261,16 +261,19 @@ impl LoadedModules {
                 wait: table.wait.as_duration(),
                 hold_bytes: table.hold.as_usize(),
             };
-            let module = kind
-                .load(Options::new(options).with_settings(settings))
-                .map_err(|error| {
-                    let option = match error.option.as_str() {
-                        "" => String::new(),
-                        option => format!(".{option}"),
-                    };
-                    let key = format!("module[{index}].options{option}");
-                    Invalid::new(key, error.what, error.hint)
-                })?;
+            let options = Options::new(options).with_settings(settings);
+            let module = match table.run {
+                ExecutionModel::Worker | ExecutionModel::Threads => kind.load(options),
+                ExecutionModel::Process => kind.load_in_process(options),
+            };
+            let module = module.map_err(|error| {
+                let option = match error.option.as_str() {
+                    "" => String::new(),
+                    option => format!(".{option}"),
+                };
+                let key = format!("module[{index}].options{option}");
+                Invalid::new(key, error.what, error.hint)
+            })?;
             loaded.note_abilities(id, &*module);
             let deadline = table.deadline.as_duration();
             loaded.shortest_deadline = match index {
@@ -281,10 +284,11 @@ impl LoadedModules {
                 loaded.unscoped = loaded.unscoped.with(id);
             }
             let threads = match table.run {
-                ExecutionModel::Worker => None,
+                ExecutionModel::Worker | ExecutionModel::Process => None,
                 ExecutionModel::Threads => Some(ThreadPool::new(&table.name, &module, deadline)),
             };
-            if threads.is_some() {
+            // a call there and back takes longer than the fast path may
+            if table.run != ExecutionModel::Worker {
                 loaded.slow = loaded.slow.with(id);
             }
             loaded.modules.push(LoadedModule {
