@@ -15,10 +15,10 @@
 //! read and reported, and none is written. Heads and chunks are read by `weir-wire`, which reads
 //! those of HTTP.
 //!
-//! Nothing is repaired. Two readers that repair a message differently disagree about where it ends,
-//! and both sides of ICAP send bytes that an attacker may have written. So every ambiguity is an
-//! error with a name, and an error ends the connection. What a peer can have held in memory is
-//! bounded by [`Limits`]; content is never held.
+//! Nothing is repaired, but folded lines in the ICAP heads of answers. Two readers that repair a
+//! message differently disagree about where it ends, and both sides of ICAP send bytes that an
+//! attacker may have written. So every ambiguity is an error with a name, and an error ends the
+//! connection. What a peer can have held in memory is bounded by [`Limits`]; content is never held.
 //!
 //! A driver sends and receives at the same time, because an answer may begin while content is sent:
 //!

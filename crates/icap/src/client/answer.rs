@@ -20,7 +20,8 @@ impl AnswerHead {
         let line_end = head.windows(2).position(|pair| pair == b"\r\n");
         let (line, section) = head.split_at(line_end.unwrap_or(head.len()));
         let status = parse_status_line(line)?;
-        let fields = IcapFields::parse(section.get(2..).unwrap_or_default(), &limits.icap_head)?;
+        let section = section.get(2..).unwrap_or_default();
+        let fields = IcapFields::parse_answer(section, &limits.icap_head)?;
         let istag = fields.single("ISTag")?.map(IsTag::parse).transpose();
         Ok(Self {
             status,

@@ -27,6 +27,14 @@ impl IcapFields {
         })
     }
 
+    /// As [`Self::parse`], of an answer, in which field lines may be folded (RFC 2616 §2.2, which
+    /// RFC 3507 builds on): scanners write `X-Violations-Found` so. A fold becomes spaces (RFC 9112
+    /// §5.2). One in a field that this crate reads or writes is refused, as is a line of whitespace
+    /// alone, which others might take for the end of the head.
+    pub(crate) fn parse_answer(section: &[u8], limits: &HeadLimits) -> Result<Self, MessageError> {
+        Self::parse(&unfold(section)?, limits)
+    }
+
     /// The lines in order of arrival.
     pub fn lines<'s, 'a>(&'a self, buffer: &'s mut LineBuffer<'a>) -> &'s [FieldLine<'a>] {
         // they were read before, so there is no error
@@ -118,7 +126,27 @@ impl IcapFields {
     }
 }
 
-/// Fields that this crate writes itself.
+/// The section with its folded lines as one line each, of the same length.
+fn unfold(section: &[u8]) -> Result<Vec<u8>, MessageError> {
+    let refused = Err(MessageError::Head(HeadError::ObsFold));
+    let (mut unfolded, mut may_fold) = (Vec::with_capacity(section.len()), false);
+    for line in section.split_inclusive(|byte| *byte == b'\n') {
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+            let is_own = |own: &str| own.as_bytes().eq_ignore_ascii_case(name.trim_ascii());
+            may_fold = !OWN_FIELDS.iter().any(|own| is_own(own));
+        } else if !may_fold || line.trim_ascii().is_empty() || !unfolded.ends_with(b"\r\n") {
+            return refused;
+        } else {
+            let end = unfolded.len() - 2;
+            unfolded[end..].fill(b' ');
+        }
+        unfolded.extend_from_slice(line);
+    }
+    Ok(unfolded)
+}
+
+/// Fields that this crate reads or writes itself.
 const OWN_FIELDS: [&str; 16] = [
     "Allow",
     "Connection",
@@ -192,6 +220,26 @@ mod tests {
             let fields = fields(&format!("Preview: {value}\r\n\r\n"));
             assert_eq!(fields.number("Preview"), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn folded_line_of_an_answer_is_one_unless_the_field_is_ours() {
+        let parse = |text: &str| IcapFields::parse_answer(text.as_bytes(), &HeadLimits::default());
+        let found = parse("X-Found: 1\r\n\t-\r\n\tA.B\r\nISTag: \"a\"\r\n\r\n").unwrap();
+        assert_eq!(found.get("X-Found"), Some(&b"1  \t-  \tA.B"[..]));
+        assert_eq!(found.get("ISTag"), Some(&b"\"a\""[..]));
+        for refused in [
+            " A: b\r\n\r\n",
+            "A: b\r\n \r\n\r\n",
+            "Encapsulated: res-hdr=0,\r\n res-body=9\r\n\r\n",
+            "encapsulated : a\r\n b\r\n\r\n",
+            "Transfer-Encoding:\r\n chunked\r\n\r\n",
+        ] {
+            let error = MessageError::Head(HeadError::ObsFold);
+            assert_eq!(parse(refused), Err(error), "{refused:?}");
+        }
+        let folded = b"A: b\r\n c\r\n\r\n";
+        assert!(IcapFields::parse(folded, &HeadLimits::default()).is_err());
     }
 
     #[test]

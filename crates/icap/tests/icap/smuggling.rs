@@ -57,7 +57,7 @@ fn ambiguous_icap_head_is_refused() {
             "Encapsulated : null-body=0\r\n",
             E::Head(HeadError::SpaceInName),
         ),
-        ("A: b\r\n c: d\r\n", E::Head(HeadError::ObsFold)),
+        ("Allow: b\r\n c: d\r\n", E::Head(HeadError::ObsFold)),
         ("A: b\rC: d\r\n", E::Head(HeadError::FieldValue)),
         ("A: \0\r\n", E::Head(HeadError::FieldValue)),
         (": b\r\n", E::Head(HeadError::FieldName)),
