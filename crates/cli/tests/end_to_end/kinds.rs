@@ -136,3 +136,45 @@ fn image_is_converted_by_a_process_of_its_own_for_clients_that_accept_webp() {
         [1, 1, 1]
     );
 }
+
+/// A feed of this one line, which is read at once.
+fn feed(nginx: &Nginx, line: &str) -> Config {
+    let file = nginx.file("feed.txt", line.as_bytes());
+    let options = format!("options.file = {file:?}\noptions.period_s = 1\n{DEADLINE}");
+    Config::forward().module("news", "feed", &options)
+}
+
+/// Waits until the feed has done so much of `what`.
+fn wait_for_feed(proxy: &Weir, what: &str, count: u64) {
+    let name = format!("weir_module_metric{{module=\"news\",metric=\"{what}\"}}");
+    proxy.until(what, |metrics| metrics.count(&name) >= count);
+}
+
+#[test]
+fn feed_has_a_response_stored_then_validated_then_fetched_again() {
+    let nginx =
+        Nginx::start("location /own/ { add_header Cache-Control max-age=3600; alias www/; }");
+    nginx.file("page.html", b"the page");
+    let url = nginx.url("/own/page.html");
+    let proxy = Weir::serve(&feed(&nginx, &format!("fetch {url}\n")));
+    let ask = |expected: &str| {
+        let reply = get(&proxy, &url, &[]).expect(200);
+        assert_eq!(reply.text(), "the page");
+        let status = reply.cache_status();
+        assert!(status.starts_with(expected), "{expected}: {status}");
+        status
+    };
+    wait_for_feed(&proxy, "fetched", 1);
+    ask("weir;hit");
+    feed(&nginx, &format!("expire {url}\n"));
+    wait_for_feed(&proxy, "expired", 1);
+    let validated = ask("weir;fwd=stale");
+    assert!(validated.contains("fwd-status=304"), "{validated}");
+    ask("weir;hit");
+    feed(&nginx, &format!("delete {url}\n"));
+    wait_for_feed(&proxy, "deleted", 1);
+    let missed = ask("weir;fwd=uri-miss");
+    assert!(missed.contains("fwd-status=200"), "{missed}");
+    // a line that stands is done once
+    ask("weir;hit");
+}
