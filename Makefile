@@ -11,7 +11,7 @@ SEEDS ?= 5000
 SEQUENCES ?= 2000000
 REQUESTS ?= 1000000
 
-.PHONY: run release test test-browser test-coraza hostile-filters torture parity two-users isolation fuzz peers
+.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users isolation fuzz peers
 
 RELEASE = $(CARGO_TARGET_DIR)/release
 OBJCOPY ?= objcopy
@@ -43,6 +43,11 @@ test-browser:
 # the Coraza WAF, fetched as a Go module and built, before an origin: it stops its test attacks
 test-coraza:
 	$(CARGO) test --locked -p weir-filters --test coraza
+
+# files with EICAR's test virus through c-icap and clamd, both ways
+test-virus:
+	$(CARGO) xtask need clamd c-icap virus_scan.so nginx curl
+	$(CARGO) test --locked -p weir-cli --test virus
 
 # response times of other requests beside filters that loop, trap and take memory: p99 at most doubles
 hostile-filters:

@@ -26,6 +26,8 @@ const KNOWN: &[Need] = &[
     ("varnishd", "varnish"),
     ("squid", "squid"),
     ("c-icap", "c-icap"),
+    ("virus_scan.so", "libc-icap-mod-virus-scan"),
+    ("clamd", "clamav-daemon"),
     // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it
     ("apache2", "apache2"),
     ("traffic_server", "trafficserver"),
@@ -38,13 +40,15 @@ const KNOWN: &[Need] = &[
     ("go", "golang-go"),
 ];
 
-/// Where daemons and Go are kept; not all of it is on every `PATH`.
-const MORE_DIRECTORIES: [&str; 4] = [
+/// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.
+const MORE_DIRECTORIES: [&str; 5] = [
     "/usr/local/sbin",
     "/usr/sbin",
     "/sbin",
     // where the archives of go.dev are unpacked
     "/usr/local/go/bin",
+    // the services of c-icap
+    "/usr/lib/x86_64-linux-gnu/c_icap",
 ];
 
 /// The oldest Go that builds the filters: it fetches the one that they name by itself.

@@ -21,10 +21,15 @@ pub(crate) struct WeirIcap {
 impl WeirIcap {
     /// Starts one with this config file.
     pub(crate) fn serve(config: &str) -> Self {
+        Self::serve_at(config, "127.0.0.1:0")
+    }
+
+    /// Starts one that listens there.
+    pub(crate) fn serve_at(config: &str, listen: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("weir.toml"), config).expect("a file");
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["icap", "--config", "weir.toml", "--listen", "127.0.0.1:0"])
+            .args(["icap", "--config", "weir.toml", "--listen", listen])
             .current_dir(folder.path())
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::null())
@@ -171,6 +176,96 @@ impl Squid {
     }
 }
 
+/// clamd with one signature, and c-icap with its service `virus_scan`, which asks clamd.
+#[derive(Debug)]
+pub(crate) struct VirusScanner {
+    c_icap: Program,
+    _clamd: Program,
+    _database: TempDir,
+}
+
+/// A message that c-icap has adapted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scanned {
+    /// Of its answer.
+    pub(crate) status: u16,
+    /// Bytes of content that it got.
+    pub(crate) received: u64,
+    /// Bytes of content that it sent back.
+    pub(crate) sent: u64,
+}
+
+impl VirusScanner {
+    /// The signature, a line of a file `.ndb`: a part of EICAR's test file, anywhere.
+    pub(crate) const SIGNATURE: &str = "
+Eicar-Test:0:*:45494341522d5354414e444152442d414e544956495255532d544553542d46494c45
+";
+
+    /// What makes c-icap a scanner, beside where clamd is.
+    pub(crate) const LINES: &str = "
+Service antivirus virus_scan.so
+ServiceAlias scan virus_scan?allow204=on
+Module common clamd_mod.so
+virus_scan.DefaultEngine clamd
+virus_scan.ScanFileTypes TEXT DATA EXECUTABLE ARCHIVE DOCUMENT GIF JPEG MSOFFICE
+virus_scan.MaxObjectSize 25M
+virus_scan.StartSendPercentDataAfter 25M
+";
+
+    /// Starts both.
+    pub(crate) fn start() -> Self {
+        let database = tempfile::tempdir().expect("a temporary folder");
+        let signature = Self::SIGNATURE.trim_start();
+        std::fs::write(database.path().join("local.ndb"), signature).expect("a file");
+        let folder = database.path().display().to_string();
+        let clamd = Program::start("clamd", &["-c"], &CLAMD.replace("DATABASE", &folder));
+        let socket = clamd.folder.path().join("clamd.ctl").display().to_string();
+        let config = [C_ICAP, C_ICAP_SCANS, Self::LINES, CLAMD_SOCKET].concat();
+        let config = config.replace("CLAMD", &socket);
+        Self {
+            c_icap: Program::start("c-icap", &["-N", "-f"], &config),
+            _clamd: clamd,
+            _database: database,
+        }
+    }
+
+    /// The service.
+    pub(crate) fn service(&self) -> String {
+        format!("icap://{}/scan", self.c_icap.address)
+    }
+
+    /// What was adapted by this method, once there are so many.
+    #[track_caller]
+    pub(crate) fn log_until(&self, method: &str, count: usize) -> Vec<Scanned> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = self.c_icap.folder.path().join("access");
+            let log = std::fs::read_to_string(log).unwrap_or_default();
+            let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let lines = whole.lines().filter_map(|line| line.strip_prefix(method));
+            let found: Vec<Scanned> = lines.map(Scanned::parse).collect();
+            if found.len() >= count {
+                return found;
+            }
+            assert!(Instant::now() < until, "{count} of {method} in {log}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Scanned {
+    /// Reads a line of the log behind its method.
+    fn parse(line: &str) -> Self {
+        let mut numbers = line.split_whitespace().map(|word| word.parse::<u64>());
+        let mut number = || numbers.next().and_then(Result::ok).expect("a number");
+        Self {
+            status: u16::try_from(number()).expect("a status"),
+            received: number(),
+            sent: number(),
+        }
+    }
+}
+
 const C_ICAP: &str = "
 PidFile FOLDER/pid
 CommandsSocket FOLDER/ctl
@@ -194,4 +289,29 @@ pinger_enable off
 visible_hostname squid.example
 shutdown_lifetime 0 seconds
 http_access allow all
+";
+
+/// Beside that, for scanning.
+const C_ICAP_SCANS: &str = "
+TmpDir FOLDER
+TemplateDir /usr/share/c_icap/templates/
+TemplateDefaultLanguage en
+LoadMagicFile /etc/c-icap/c-icap.magic
+LogFormat adapted \"%im %is %Ib %Ob\"
+AccessLog FOLDER/access adapted
+";
+
+/// Behind the line that loads what has this setting.
+const CLAMD_SOCKET: &str = "
+clamd_mod.ClamdSocket CLAMD
+";
+
+/// Its port tells that it is ready; c-icap hands it open files by its socket.
+const CLAMD: &str = "
+TCPAddr 127.0.0.1
+TCPSocket PORT
+LocalSocket FOLDER/clamd.ctl
+DatabaseDirectory DATABASE
+TemporaryDirectory FOLDER
+Foreground true
 ";

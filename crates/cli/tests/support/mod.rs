@@ -23,7 +23,7 @@ mod weir;
 pub(crate) use config::Config;
 pub(crate) use content::content;
 pub(crate) use curl::Curl;
-pub(crate) use icap::{CIcap, Squid, WeirIcap};
+pub(crate) use icap::{CIcap, Squid, VirusScanner, WeirIcap};
 pub(crate) use metrics::Metrics;
 pub(crate) use nginx::{Nginx, start_program};
 pub(crate) use raw_client::RawClient;

@@ -3,6 +3,7 @@
 //! Plain `cargo test` leaves this program out (`test = false` in the manifest): a browser is a
 //! large thing to install.
 
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::io::Read as _;
