@@ -92,3 +92,39 @@ fn weir_has_messages_adapted_by_c_icap_and_by_weir() {
         assert!(found.text() == page().replace("<body>", "<body><b>Hello</b>"));
     }
 }
+
+/// The state of a service is in its ISTag, and `weir icap` makes it of the options of a module.
+#[test]
+fn stored_responses_of_a_service_whose_state_changes_are_misses() {
+    let nginx = Nginx::start("add_header Cache-Control max-age=3600;");
+    for name in ["a.html", "b.html"] {
+        nginx.file(name, page().as_bytes());
+    }
+    let serve = |html: &str, listen: &str| {
+        WeirIcap::serve_at(&MODULES.replace("<b>Hello</b>", html), listen)
+    };
+    let first = serve("<b>Hello</b>", "127.0.0.1:0");
+    let address = first.address.to_string();
+    let options = format!("options.service = \"icap://{address}/notice\"");
+    let proxy = Weir::serve(&Config::forward().module("notice", "icap", &options));
+    let get = |name: &str, html: &str| {
+        let found = proxy.get(&nginx.url(&format!("/{name}"))).expect(200);
+        assert!(
+            found.text() == page().replace("<body>", &format!("<body>{html}")),
+            "{name}"
+        );
+        found
+    };
+    // the state is known from the first answer on
+    get("b.html", "<b>Hello</b>");
+    assert!(!get("a.html", "<b>Hello</b>").is_hit());
+    assert!(get("a.html", "<b>Hello</b>").is_hit());
+    assert!(first.stop());
+    let _second = serve("<i>Goodbye</i>", &address);
+    assert!(get("a.html", "<b>Hello</b>").is_hit());
+    // its answer has the other state
+    proxy.get(&nginx.url("/connection")).expect(200);
+    let found = get("a.html", "<i>Goodbye</i>");
+    assert!(found.cache_status().contains("fwd="), "{}", found.head);
+    assert!(get("a.html", "<i>Goodbye</i>").is_hit());
+}
