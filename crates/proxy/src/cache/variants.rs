@@ -76,7 +76,8 @@ async fn show(exchange: &mut RequestState) -> bool {
     let received = received.map_or_else(|| sent.clone(), |received| received.for_store());
     // as for the client: from the target that it has requested to the one that they made of it
     let (host, path) = (received.host.as_str(), received.path_and_query());
-    exchange.modules = RequestModules::of(&exchange.settings.modules, host, path);
+    let modules = exchange.modules.as_ref();
+    exchange.modules = modules.and_then(|modules| modules.again(host, path));
     let is_same = received.target_uri() == sent.target_uri();
     exchange.request = received;
     let again = module_calls::request_received(None, exchange).await;

@@ -147,7 +147,7 @@ impl RequestState {
         variant.map_or(self.key, |variant| variant.key(secret, self.key))
     }
 
-    /// The same request again, for the store alone.
+    /// The same request again, for the store alone, with the modules that it began with.
     pub(crate) fn in_background(&self, tx: Transaction, plan: Plan) -> Self {
         let mut state = Self::new(
             (Rc::clone(&self.worker), self.client.clone()),
@@ -161,7 +161,10 @@ impl RequestState {
         state.background = true;
         state.received.clone_from(&self.received);
         state.variant = self.variant;
-        state.with_modules()
+        let (host, path) = (state.request.host.as_str(), state.request.path_and_query());
+        let modules = self.modules.as_ref();
+        state.modules = modules.and_then(|modules| modules.again(host, path));
+        state
     }
 
     /// Whether it fills a missing range of an in-flight response.

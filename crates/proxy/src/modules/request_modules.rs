@@ -1,5 +1,6 @@
 //! What the modules have of one request: their exchanges, and how far it has come among them.
 
+mod background;
 mod begun_exchange;
 mod head;
 pub(crate) mod reached;

@@ -96,3 +96,40 @@ fn request_keeps_a_module_that_is_disabled_while_it_is_under_way() {
     assert_eq!(client.read_response().head.all("x-sent"), ["yes"]);
     assert!(client.ask(setup.get("/")).head.all("x-sent").is_empty());
 }
+
+/// The rest of a stored part is requested in the background, for a client that reads.
+#[test]
+fn what_is_requested_for_a_client_in_the_background_has_the_modules_of_its_request() {
+    let part = |range: &str, content: &str| {
+        let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nETag: \"v\"\r\n";
+        let fields = "Content-Length: 3\r\nConnection: close\r\n";
+        format!("{head}{fields}Content-Range: bytes {range}/9\r\n\r\n{content}")
+    };
+    for is_enabled in [true, false] {
+        Setup::each_with(
+            |config| {
+                config.modules = vec![
+                    scripted("a", &[("response-received", "set X-A b")]),
+                    scripted("b", &[("response-received", "set X-B c")]),
+                ];
+            },
+            |setup| {
+                let control = setup.proxy.control();
+                assert!(control.set_module_enabled("b", is_enabled));
+                let mut client = setup.proxy.client();
+                client.send(setup.head("GET", "/", "1.1", "Range: bytes=3-5\r\n"));
+                drop(setup.origin.answer(part("3-5", "def")));
+                assert_eq!(client.read_response().text(), "def");
+                client.send(setup.get("/"));
+                let mut hop = setup.origin.accept();
+                assert_eq!(hop.read_head().field("range"), Some("bytes=0-2"));
+                assert!(control.set_module_enabled("b", !is_enabled));
+                hop.send(part("0-2", "abc"));
+                drop(hop);
+                let (_hop, head) = setup.origin.answer(part("6-8", "ghi"));
+                assert_eq!(head.field("range"), Some("bytes=6-8"));
+                assert_eq!(client.read_response().text(), "abcdefghi");
+            },
+        );
+    }
+}

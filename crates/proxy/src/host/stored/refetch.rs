@@ -121,7 +121,7 @@ fn background(exchange: &RequestState, tx: Transaction, forwarding: Forwarding) 
         forwarding,
         stored: None,
     };
-    exchange.in_background(tx, plan)
+    exchange.in_background(tx, plan).with_modules()
 }
 
 async fn ask(
