@@ -11,7 +11,7 @@ SEEDS ?= 5000
 SEQUENCES ?= 2000000
 REQUESTS ?= 1000000
 
-.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users isolation fuzz peers
+.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users isolation modules fuzz peers
 
 RELEASE = $(CARGO_TARGET_DIR)/release
 OBJCOPY ?= objcopy
@@ -72,6 +72,11 @@ two-users:
 isolation:
 	@echo "make isolation REQUESTS=$(REQUESTS) SEED=$(SEED)"
 	WEIR_ISOLATION_REQUESTS=$(REQUESTS) WEIR_ISOLATION_SEED=$(SEED) $(CARGO) test --locked --release -p weir-proxy --test isolation
+
+# random modules on random requests, while configurations change: REQUESTS twice, from SEED
+modules:
+	@echo "make modules REQUESTS=$(REQUESTS) SEED=$(SEED)"
+	WEIR_MODULES_REQUESTS=$(REQUESTS) WEIR_MODULES_SEED=$(SEED) $(CARGO) test --locked --release -p weir-proxy --test modules -- soak
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

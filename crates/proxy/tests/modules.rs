@@ -22,6 +22,8 @@ mod own_requests;
 mod reload;
 #[path = "modules/scope.rs"]
 mod scope;
+#[path = "modules/soak/mod.rs"]
+mod soak;
 #[path = "modules/host/stored_admin.rs"]
 mod stored_admin;
 #[path = "modules/host/stored_calls.rs"]

@@ -3,7 +3,7 @@
 mod answers;
 mod codings;
 mod deciding;
-mod random;
+pub(crate) mod random;
 mod requests;
 mod responses;
 mod whole;

@@ -19,10 +19,10 @@ const CLIENTS: u64 = 4;
 const ACTIONS: usize = 12;
 
 /// Numbers that differ with each seed and not with each run.
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % bound as u64).expect("below the bound")
