@@ -1,7 +1,7 @@
 //! A client, which holds every response against the model.
 
 use super::history::History;
-use super::model::{End, Names, Outcome};
+use super::model::{End, Names, Outcome, State};
 use super::origin::Incoming;
 use super::request::{Kind, Manner, Request, USERS};
 use crate::content::random::Chance;
@@ -9,6 +9,7 @@ use crate::support::Head;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
 
 /// What has happened how often.
 pub(super) type Tally = BTreeMap<&'static str, usize>;
@@ -155,7 +156,7 @@ impl<'a> Client<'a> {
             return Err("a request is refused, and no module fails".to_owned());
         }
         let mut reasons = Vec::new();
-        for state in self.history.states(places) {
+        for state in states_seen(&self.history.states(places)) {
             let generation = state.generation.number.to_string();
             // answers of the proxy itself pass no modules
             if !matches!(status, 416 | 502) && received.head.field("x-sent") != Some(&*generation) {
@@ -315,6 +316,23 @@ impl Outcome {
         let own = self.sent.iter().filter(|name| name.starts_with("x-s"));
         own.cloned().collect()
     }
+}
+
+/// What a request may have begun with: it looks at what is disabled behind the configuration, which
+/// may have been replaced between.
+fn states_seen(states: &[State]) -> Vec<State> {
+    let places = states.iter().enumerate();
+    let pairs = places.flat_map(|(at, first)| states[at..].iter().map(move |later| (first, later)));
+    let seen = pairs.map(|(first, later)| {
+        let mut disabled = later.disabled.clone();
+        let steps = &first.generation.steps;
+        disabled.retain(|at| steps[*at].name(*at) == format!("m{at}"));
+        State {
+            generation: Arc::clone(&first.generation),
+            disabled,
+        }
+    });
+    seen.collect()
 }
 
 fn receive(connection: &mut Incoming, request: &Request) -> Option<Received> {
