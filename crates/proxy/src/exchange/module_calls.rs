@@ -245,7 +245,11 @@ pub(crate) async fn response_received(
         exchange.tx.forbid_storing();
     }
     if !head.is_changed() {
-        return Ok(ChangedResponse::default());
+        // content without a length may be inspected behind a head that stays as it is
+        return Ok(ChangedResponse {
+            head: None,
+            content,
+        });
     }
     let may_store = may_store(exchange, Hook::ResponseReceived);
     let targeted = exchange.settings.targeted(exchange.request.mode);
@@ -303,7 +307,7 @@ pub(crate) async fn response_sent(
     }
     let content = take_content(exchange);
     if !head.fields.is_changed() {
-        return Ok((made, None));
+        return Ok((made, content));
     }
     if changes_content(exchange) {
         weaken_tag(&mut head);

@@ -20,7 +20,8 @@ pub(crate) const IS_THREADED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(
 /// HOW`: `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all
 /// of it is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once), `first` (ends
 /// behind 2 bytes), `plain` (`upper`, with codings undone), `respond` (answers 451 by itself, at
-/// once), `respond-late` (behind 100,000 bytes), `tag` (the variant's tag is put before it).
+/// once), `respond-late` (behind 100,000 bytes), `tag` (the variant's tag is put before it);
+/// `inspect HOW` sets the same as an inspector.
 /// `variant FIELD` gives a request the tag that it has in that field. What one does at
 /// `response-received` may be stored unless there is the action `unstored`; `state` names a
 /// [`set_state`] that it depends on.
@@ -99,7 +100,7 @@ impl Module for Script {
 
     fn may_transform(&self) -> bool {
         let mut actions = self.0.values();
-        actions.any(|action| action.starts_with("content "))
+        actions.any(|action| action.starts_with("content ") || action.starts_with("inspect "))
     }
 
     fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
@@ -146,7 +147,10 @@ impl Player {
             }
             ["defer"] => fields.set("X-Deferred", b"once").expect("a field"),
             ["defer-for-ever" | "defer-always"] => return Answer::Defer,
-            ["path" | "host" | "content" | "status" | "variant", _] => {}
+            [
+                "path" | "host" | "content" | "inspect" | "status" | "variant",
+                _,
+            ] => {}
             _ => panic!("`{action}` is no action"),
         }
         Answer::Continue
@@ -156,6 +160,10 @@ impl Player {
 impl Player {
     fn how(&self, hook: Hook) -> Option<Box<dyn Transform>> {
         let action = self.script[&hook].split_once(' ');
+        let action = action.map(|(what, how)| match what {
+            "inspect" => ("content", how),
+            _ => (what, how),
+        });
         let how = match action {
             Some(("content", "upper" | "plain")) => How::Upper,
             Some(("content", "twice")) => How::Twice,
@@ -181,6 +189,10 @@ impl Player {
             // where it is not permitted it passes as it is
             let _ = match &*self.script[&hook] {
                 "content plain" => head.transform_plain(how),
+                action if action.starts_with("inspect ") => {
+                    head.inspect(how);
+                    Ok(())
+                }
                 _ => head.transform(how),
             };
         }

@@ -213,12 +213,17 @@ fn transform_that_is_set_again_takes_the_place_of_the_one_that_looked() {
 #[test]
 fn message_continues_without_a_failed_module_only_if_that_has_touched_no_content() {
     for (what, continues) in [("fail-untouched", true), ("fail", false)] {
-        for hook in ["request-received", "response-received"] {
+        for (hook, is_chunked) in [
+            ("request-received", false),
+            ("request-received", true),
+            ("response-received", false),
+            ("response-received", true),
+        ] {
             let mut module = deciding("m", hook, 1000, what);
             module.on_failure = FailurePolicy::Pass;
             Setup::each_with(with(&[module]), |setup| {
                 let content = long();
-                let client = sending(setup, post(setup, &content, false));
+                let client = sending(setup, post(setup, &content, is_chunked));
                 if hook == "response-received" || continues {
                     let mut hop = setup.origin.accept();
                     let head = hop.read_head();
@@ -228,7 +233,7 @@ fn message_continues_without_a_failed_module_only_if_that_has_touched_no_content
                     };
                     assert_eq!(head.is_chunked(), head.length().is_none());
                     assert!(came == content.as_bytes());
-                    let _sent = hop.sending(response(&content, false));
+                    let _sent = hop.sending(response(&content, is_chunked));
                     let mut client = client.join().expect("sent");
                     let response = client.read_response();
                     assert_eq!(response.status(), if continues { 200 } else { 502 });

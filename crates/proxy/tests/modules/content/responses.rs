@@ -101,6 +101,20 @@ fn content_changed_when_received_is_not_stored_if_the_module_does_not_permit_it(
 }
 
 #[test]
+fn content_without_a_length_passes_a_module_that_only_inspects_it() {
+    for hook in ["response-received", "response-sent"] {
+        for is_chunked in [false, true] {
+            Setup::each_with(with(&[(hook, "inspect respond")]), |setup| {
+                let mut client = setup.proxy.client();
+                client.send(setup.get("/"));
+                let _hop = setup.origin.answer(response("bad", is_chunked));
+                assert_eq!(client.read_response().status(), 451);
+            });
+        }
+    }
+}
+
+#[test]
 fn content_passes_modules_from_the_next_hop_to_the_client() {
     let actions = [
         ("response-sent", "content reverse"),
