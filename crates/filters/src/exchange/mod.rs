@@ -166,6 +166,10 @@ pub(crate) struct FilterExchange {
     response: Phase,
     /// The head that the filter was called with last, as it was.
     before: Pairs,
+    /// That of the request, once a response has come, for one that takes its place.
+    asked: Option<Pairs>,
+    /// No content follows the head of the request.
+    asks_alone: bool,
     /// The response has no content whatever its head says.
     is_head: bool,
 }
@@ -182,6 +186,8 @@ impl FilterExchange {
             request: Phase::New,
             response: Phase::New,
             before: Pairs::new(),
+            asked: None,
+            asks_alone: true,
             is_head: false,
         }
     }
@@ -236,11 +242,40 @@ impl FilterExchange {
         })
     }
 
+    /// Another response comes in the place of one that was not sent on, such as that to a
+    /// validation that was of no use. The filter is done with its stream, and sees this one on
+    /// another.
+    fn start_over(&mut self) {
+        let former = &self.stream;
+        self.stream = Rc::new(Stream {
+            plugin: Arc::clone(&former.plugin),
+            slot: Arc::clone(&former.slot),
+            host: Rc::clone(&former.host),
+            place: Cell::new(None),
+        });
+        (self.request, self.response) = (Phase::New, Phase::New);
+    }
+
+    /// Has a stream that was started over begin with the head of the request. That was sent
+    /// already: what the filter would do with it now cannot be done.
+    fn ask_again(&mut self) -> Result<(), Answer> {
+        if self.request == Phase::New
+            && let Some(asked) = self.asked.clone()
+        {
+            match self.head(Side::Request, Some(asked), self.asks_alone) {
+                Ok(Outcome::Continue(_)) => self.request = Phase::Passed,
+                Ok(_) => return Err(Answer::Fail),
+                Err(error) => return Err(ended(error)),
+            }
+        }
+        Ok(())
+    }
+
     fn response(&mut self, head: &mut ResponseHead<'_>, call: &Call, is_sent: bool) -> Answer {
         if self.response == Phase::Passed {
-            return Answer::Continue;
+            self.start_over();
         }
-        if let Err(answer) = self.begin(call) {
+        if let Err(answer) = self.begin(call).and_then(|()| self.ask_again()) {
             return answer;
         }
         let ends = self.is_head || has_no_content(head);
@@ -249,7 +284,10 @@ impl FilterExchange {
             let Ok(pairs) = apply::response_pairs(head) else {
                 return Answer::Fail;
             };
-            self.before = pairs.clone();
+            let former = std::mem::replace(&mut self.before, pairs.clone());
+            if self.request == Phase::Passed && self.asked.is_none() {
+                self.asked = Some(former);
+            }
             fields = Some(pairs);
         }
         let outcome = match self.head(Side::Response, fields, ends) {
@@ -346,6 +384,7 @@ impl Exchange for FilterExchange {
                 return Answer::Fail;
             };
             self.is_head = head.method() == "HEAD";
+            self.asks_alone = !head.has_content();
             self.before = pairs.clone();
             fields = Some(pairs);
         }

@@ -169,6 +169,34 @@ fn million_fields_end_at_the_limit_of_a_map() {
 }
 
 #[test]
+fn response_in_the_place_of_one_that_was_of_no_use_passes_the_filter() {
+    let file = TextFilter::new(&format!(
+        "{}{}",
+        data(100, "x-a"),
+        callback(
+            "proxy_on_response_headers",
+            "(drop (call $proxy_add_header_map_value (i32.const 2) (i32.const 100)
+                (i32.const 3) (i32.const 100) (i32.const 3)))
+             (i32.const 0)"
+        )
+    ));
+    // to a validation it answers for another representation than the one that is stored
+    let origin = Origin::new(|request| match request.field("if-none-match") {
+        Some(_) => b"HTTP/1.1 304 Not Modified\r\nETag: \"other\"\r\n\r\n".to_vec(),
+        None => response("Cache-Control: no-cache\r\nETag: \"v1\"\r\n", "content"),
+    });
+    let mut options = heads_only();
+    options.push(("stored", ModuleOption::Flag(true)));
+    let bed = Bed::before(origin, vec![file.table(&options)]);
+    for sent in [1, 3, 5] {
+        let response = bed.get("/f");
+        assert_eq!(response.text(), "content");
+        assert_eq!(bed.origin.seen().len(), sent);
+        assert_eq!(response.field("x-a").as_deref(), Some("x-a"), "{sent}");
+    }
+}
+
+#[test]
 fn continue_without_a_pause_and_twice_does_nothing() {
     let twice = "(drop (call $proxy_continue_stream (i32.const 0)))
         (drop (call $proxy_continue_stream (i32.const 0)))
