@@ -1,7 +1,7 @@
 //! The worker's side of an exchange on a thread.
 
 use super::content::ThreadContent;
-use super::message::{Message, Reply, SentHead};
+use super::message::{Message, Reply, SentHead, TransformKind};
 use super::pool::{Place, ThreadPool};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -79,8 +79,8 @@ impl ThreadExchange {
             }
             if let Some((_, pieces)) = reply.transform {
                 let content = ThreadContent::new(&self.pool, &self.place.busy, pieces);
-                let is_set = head.transform(Box::new(content));
-                is_set.map_err(|_| ModuleFailure::BadAnswer)?;
+                // on its thread it was checked whether the content may be changed
+                head.inspect(Box::new(content));
             }
             *head.fields = fields;
         }
@@ -109,11 +109,15 @@ impl ThreadExchange {
             ..
         } = reply.head
         {
-            if let Some((is_plain, pieces)) = reply.transform {
+            if let Some((kind, pieces)) = reply.transform {
                 let content = Box::new(ThreadContent::new(&self.pool, &self.place.busy, pieces));
-                let is_set = match is_plain {
-                    true => head.transform_plain(content),
-                    false => head.transform(content),
+                let is_set = match kind {
+                    TransformKind::Inspect => {
+                        head.inspect(content);
+                        Ok(())
+                    }
+                    TransformKind::Change => head.transform(content),
+                    TransformKind::ChangePlain => head.transform_plain(content),
                 };
                 is_set.map_err(|_| ModuleFailure::BadAnswer)?;
             }

@@ -26,9 +26,19 @@ pub(super) struct Reply {
     pub(super) head: SentHead,
     /// The tag that it has set.
     pub(super) variant: Option<String>,
-    /// What the content is to pass: whether its codings are undone before that, and where its
-    /// pieces go.
-    pub(super) transform: Option<(bool, mpsc::Sender<SentPiece>)>,
+    /// What the content is to pass, and where its pieces go.
+    pub(super) transform: Option<(TransformKind, mpsc::Sender<SentPiece>)>,
+}
+
+/// What a transform that a module has set does with content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TransformKind {
+    /// It inspects it.
+    Inspect,
+    /// It changes it.
+    Change,
+    /// The same, and codings are undone before that.
+    ChangePlain,
 }
 
 /// A head on its way between two threads.

@@ -3,6 +3,7 @@
 use super::host::ThreadHost;
 use super::message::{
     MESSAGES_MAX, Message, PieceProgress, PieceReply, Reply, SentHead, SentPiece, SetTransform,
+    TransformKind,
 };
 use super::pool::{Begin, Busy};
 use std::future::poll_fn;
@@ -101,6 +102,9 @@ trait ThreadHead {
     /// What the module has set since the last time.
     fn take_transform(&mut self) -> Option<SetTransform>;
 
+    /// Whether that changes content.
+    fn changes_content(&self) -> bool;
+
     fn take_variant(&mut self) -> Option<String> {
         None
     }
@@ -119,6 +123,11 @@ impl ThreadHead for RequestHead<'_> {
     fn take_transform(&mut self) -> Option<SetTransform> {
         let transform = RequestHead::take_transform(self)?;
         Some((Codings::none(), transform))
+    }
+
+    /// Of a request that is not told apart: whether it may be changed was checked here.
+    fn changes_content(&self) -> bool {
+        false
     }
 
     fn take_variant(&mut self) -> Option<String> {
@@ -140,6 +149,10 @@ impl ThreadHead for ResponseHead<'_> {
 
     fn take_transform(&mut self) -> Option<SetTransform> {
         ResponseHead::take_transform(self)
+    }
+
+    fn changes_content(&self) -> bool {
+        ResponseHead::changes_content(self)
     }
 
     fn sent(&self) -> SentHead {
@@ -190,6 +203,7 @@ async fn until_answered(
     let mut calls = 0;
     for _ in 0..DEFERRALS_MAX {
         let answer = call(busy, || head.call(exchange, hook, at));
+        let changes_content = head.changes_content();
         let transform = head.take_transform();
         let is_deferred = matches!(answer, Ok(Answer::Defer));
         if !is_deferred {
@@ -198,7 +212,7 @@ async fn until_answered(
                 answer,
                 head: head.sent(),
                 variant: head.take_variant(),
-                transform: transform.map(|it| start(busy, it)),
+                transform: transform.map(|it| start(busy, changes_content, it)),
             };
         }
         if transform.is_some() {
@@ -227,11 +241,20 @@ fn failed(calls: u64, failure: ModuleFailure, head: &impl ThreadHead) -> Reply {
     }
 }
 
-/// Serves a transform; whether codings are to be undone before it, and where its pieces go.
-fn start(busy: &Arc<Busy>, (codings, transform): SetTransform) -> (bool, mpsc::Sender<SentPiece>) {
+/// Serves a transform: what it does, and where its pieces go.
+fn start(
+    busy: &Arc<Busy>,
+    changes_content: bool,
+    (codings, transform): SetTransform,
+) -> (TransformKind, mpsc::Sender<SentPiece>) {
     let (pieces, inbox) = mpsc::channel(MESSAGES_MAX);
     spawn_local(transform_pieces(Arc::clone(busy), transform, inbox));
-    (!codings.is_empty(), pieces)
+    let kind = match (changes_content, codings.is_empty()) {
+        (false, _) => TransformKind::Inspect,
+        (true, true) => TransformKind::Change,
+        (true, false) => TransformKind::ChangePlain,
+    };
+    (kind, pieces)
 }
 
 async fn transform_pieces(

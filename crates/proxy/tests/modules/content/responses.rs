@@ -104,13 +104,28 @@ fn content_changed_when_received_is_not_stored_if_the_module_does_not_permit_it(
 fn content_without_a_length_passes_a_module_that_only_inspects_it() {
     for hook in ["response-received", "response-sent"] {
         for is_chunked in [false, true] {
-            Setup::each_with(with(&[(hook, "inspect respond")]), |setup| {
+            Setup::each_with(with(&[(hook, "inspect upper")]), |setup| {
                 let mut client = setup.proxy.client();
                 client.send(setup.get("/"));
                 let _hop = setup.origin.answer(response("bad", is_chunked));
-                assert_eq!(client.read_response().status(), 451);
+                // so it shows that it has seen it
+                assert_eq!(client.read_response().text(), "BAD");
             });
         }
+    }
+}
+
+#[test]
+fn content_that_must_not_be_changed_passes_a_module_that_only_inspects_it() {
+    for hook in ["response-received", "response-sent"] {
+        Setup::each_with(with(&[(hook, "inspect upper")]), |setup| {
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let field = "\r\nCache-Control: no-transform\r\n";
+            let kept = response("bad", false).replacen("\r\n", field, 1);
+            let _hop = setup.origin.answer(kept);
+            assert_eq!(client.read_response().text(), "BAD");
+        });
     }
 }
 
