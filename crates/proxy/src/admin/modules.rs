@@ -1,7 +1,10 @@
 //! The modules of the configuration in force: as a table, or as JSON.
 
-use crate::modules::report::ModuleReport;
+use crate::modules::report::{ModuleReport, push_visible};
 use std::fmt::Write as _;
+
+/// Most bytes of a note; the rest of it is left out.
+const NOTE_BYTES_MAX: usize = 2048;
 
 /// The modules as a table, in their order, and what they say about themselves.
 pub(super) fn table(modules: &[ModuleReport]) -> String {
@@ -43,7 +46,9 @@ pub(super) fn table(modules: &[ModuleReport]) -> String {
     }
     for module in modules {
         for note in &module.notes {
-            let _infallible = writeln!(text, "{}: {note}", module.name);
+            let _infallible = write!(text, "{}: ", module.name);
+            push_visible(&mut text, note, NOTE_BYTES_MAX);
+            text.push('\n');
         }
     }
     text
@@ -81,5 +86,34 @@ impl ModuleAction {
             Self::Enable => "enabled",
             Self::Disable => "disabled",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FailurePolicy;
+    use crate::modules::report::ModuleState;
+
+    #[test]
+    fn note_of_a_module_is_one_line_of_visible_ascii() {
+        let report = ModuleReport {
+            name: "m".into(),
+            kind: "icap".into(),
+            host: None,
+            path: "/".into(),
+            state: ModuleState::Enabled,
+            on_failure: FailurePolicy::Refuse,
+            may_store: false,
+            hooks: Vec::new(),
+            failures: 0,
+            notes: vec!["a\u{1b}[2J\nother: b".into(), "x".repeat(9999)],
+            metrics: [].into(),
+        };
+        let table = table(&[report]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines[2], "m: a\\u{1b}[2J\\nother: b");
+        assert!(lines[3].ends_with("x...") && lines[3].len() < NOTE_BYTES_MAX + 16);
+        assert_eq!(lines.len(), 4);
     }
 }

@@ -1,5 +1,6 @@
 //! Lines that a module writes to the proxy's own log: how many, and in which form.
 
+use crate::modules::report::push_visible;
 use weir_extend::LogLevel;
 use weir_policy::Tick;
 
@@ -36,8 +37,7 @@ impl LineLimit {
     }
 }
 
-/// A line for the operator, of visible ASCII: what a terminal or a reader of logs may take for more
-/// than text is escaped.
+/// A line for the operator, of visible ASCII.
 pub(super) fn form(module: &str, level: LogLevel, line: &str, dropped: u64) -> String {
     let mut text = format!("module `{module}`: ");
     if dropped > 0 {
@@ -48,17 +48,7 @@ pub(super) fn form(module: &str, level: LogLevel, line: &str, dropped: u64) -> S
         LogLevel::Warning => "warning: ",
         LogLevel::Error => "error: ",
     });
-    let end = text.len() + LINE_BYTES_MAX;
-    for character in line.trim_end().chars() {
-        if text.len() >= end {
-            text.push_str("...");
-            break;
-        }
-        match character {
-            '\'' | '"' => text.push(character),
-            _ => text.extend(character.escape_default()),
-        }
-    }
+    push_visible(&mut text, line, LINE_BYTES_MAX);
     text
 }
 

@@ -61,3 +61,19 @@ pub(super) fn hook_names(is_hooked: impl Fn(Hook) -> bool) -> Vec<&'static str> 
     let hooks = Hook::ALL.into_iter().filter(|hook| is_hooked(*hook));
     hooks.map(Hook::as_str).collect()
 }
+
+/// Appends text of a module as visible ASCII, at most about `bytes_max` bytes of it: what a
+/// terminal or a reader of lines may take for more than text is escaped.
+pub(crate) fn push_visible(out: &mut String, text: &str, bytes_max: usize) {
+    let end = out.len() + bytes_max;
+    for character in text.trim_end().chars() {
+        if out.len() >= end {
+            out.push_str("...");
+            break;
+        }
+        match character {
+            '\'' | '"' => out.push(character),
+            _ => out.extend(character.escape_default()),
+        }
+    }
+}
