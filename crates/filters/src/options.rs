@@ -16,7 +16,7 @@ const fn help(name: &'static str, value: &'static str, help: &'static str) -> Op
 }
 
 /// All of them.
-pub(crate) static OPTIONS: [OptionHelp; 13] = [
+pub(crate) static OPTIONS: [OptionHelp; 14] = [
     help(
         "file",
         "a path",
@@ -68,6 +68,11 @@ pub(crate) static OPTIONS: [OptionHelp; 13] = [
         "Destinations of HTTP calls: the name that the filter uses, and a URL such as `\"http://127.0.0.1:9000\"`. Rules for destinations hold.",
     ),
     help(
+        "objects",
+        "true or false",
+        "Permit the functions `weir_object_*`. They work with what is stored for any target, and request any target that the rules for destinations allow, whatever `host`, `path` and `upstreams` say. Default: false.",
+    ),
+    help(
         "environment",
         "a table",
         "Environment variables of the filter. Those of the proxy are never visible.",
@@ -110,6 +115,7 @@ pub(crate) struct FilterOptions {
     pub(crate) stored: bool,
     pub(crate) plain: bool,
     pub(crate) upstreams: BTreeMap<Vec<u8>, String>,
+    pub(crate) objects: bool,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) arguments: Vec<String>,
     pub(crate) start_deadline_ms: u64,
@@ -137,6 +143,7 @@ impl FilterOptions {
             stored: flag(take, "stored")?,
             plain: flag(take, "plain")?,
             upstreams: upstreams(take)?,
+            objects: flag(take, "objects")?,
             environment: table(take, "environment")?,
             arguments: list(take, "arguments")?.unwrap_or_default(),
             start_deadline_ms: start_deadline(take)?,

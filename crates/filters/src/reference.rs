@@ -118,7 +118,7 @@ fn properties(page: &mut Page) {
 fn functions(page: &mut Page) {
     page.heading("Foreign functions");
     page.text(
-        "The arguments are lines of text: `gateway` or `forward`, a space and the target URI; what \
+        "They are there with `options.objects = true`. The arguments are lines of text: `gateway` or `forward`, a space and the target URI; what \
          the table says; fields of the request that selects the response. The result is a number \
          of 4 bytes, little-endian. When the call is complete, `proxy_on_foreign_function` has \
          this number as its function, and as its arguments a line `ok`, or `error:` and the \

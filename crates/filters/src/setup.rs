@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Setup {
     /// URLs of servers, by the name that the filter has for them.
     pub(crate) upstreams: BTreeMap<Vec<u8>, String>,
+    /// Whether it may call functions about stored responses.
+    pub(crate) objects: bool,
     /// Content of one message that may be held for the filter, bytes.
     pub(crate) body_bytes_max: usize,
     pub(crate) counts: Counts,
@@ -19,6 +21,7 @@ impl Setup {
     pub(crate) fn new(hold_bytes: usize, options: &FilterOptions) -> Self {
         Self {
             upstreams: options.upstreams.clone(),
+            objects: options.objects,
             // a piece must fit
             body_bytes_max: hold_bytes.max(weir_extend::PIECE_BYTES_MAX),
             counts: Counts::default(),

@@ -283,7 +283,8 @@ impl Host for Guest {
         arguments: &[u8],
     ) -> Result<Vec<u8>, Status> {
         let name = str::from_utf8(name).map_err(|_| Status::NotFound)?;
-        if !name.starts_with(FUNCTION_PREFIX) || !functions::is_known(name) {
+        let is_known = name.starts_with(FUNCTION_PREFIX) && functions::is_known(name);
+        if !is_known || !self.setup.objects {
             return Err(Status::NotFound);
         }
         if self.functions_under_way >= FUNCTION_CALLS_MAX {

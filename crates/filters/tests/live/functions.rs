@@ -2,6 +2,7 @@
 
 use crate::bed::Bed;
 use crate::text::{TextFilter, callback, data, heads_only};
+use weir_proxy::config::ModuleOption;
 
 /// A filter that calls a function with these arguments for each request, and answers with what the
 /// completion says; it answers 500 if the function is refused.
@@ -40,8 +41,17 @@ fn calling(name: &str, arguments: &str) -> TextFilter {
 
 #[track_caller]
 fn check(name: &str, arguments: &str, status: u16, begins: &str) {
+    check_with(true, (name, arguments), status, begins);
+}
+
+#[track_caller]
+fn check_with(is_permitted: bool, (name, arguments): (&str, &str), status: u16, begins: &str) {
     let file = calling(name, arguments);
-    let bed = Bed::new(vec![file.table(&heads_only())]);
+    let mut options = heads_only();
+    if is_permitted {
+        options.push(("objects", ModuleOption::Flag(true)));
+    }
+    let bed = Bed::new(vec![file.table(&options)]);
     let answer = bed.get("/");
     assert_eq!(answer.status(), status, "{}", bed.report().notes.join("\n"));
     assert!(answer.text().starts_with(begins), "{}", answer.text());
@@ -58,6 +68,13 @@ fn call_about_a_stored_response_is_completed_later_and_decides_about_a_paused_re
         200,
         "error: the target",
     );
+}
+
+#[test]
+fn function_about_stored_responses_needs_the_permission_of_the_operator() {
+    let query = ("weir_object_query", "gateway http://a.example/nothing");
+    check_with(true, query, 200, "error: ");
+    check_with(false, query, 500, "");
 }
 
 #[test]
