@@ -46,6 +46,14 @@ impl<'a> ResponseReceiver<'a> {
         self.filter.is_some()
     }
 
+    /// Whether the content passes a filter that has used up what was received: more must come from
+    /// the next hop before it can put out more.
+    #[must_use]
+    pub fn is_filter_idle(&self) -> bool {
+        let filter = self.filter.as_deref();
+        filter.is_some_and(ReceivedFilter::needs_content)
+    }
+
     /// Receives once, while there is no final head; `scratch` is memory to read into. Returns the
     /// bytes received, 0 at the end of the connection.
     ///

@@ -248,9 +248,10 @@ impl<'a> Relay<'a> {
                 return Poll::Ready(RelayEnd::Whole);
             }
             match self.poll_content(from_hop, to_client, cx) {
-                // the client gets the head though no content follows yet
+                // the client gets the head though no content follows yet; not while a module works
+                // on what has come, as it may answer by itself
                 Poll::Pending
-                    if from_hop.has_filter() && !std::mem::replace(&mut self.waits, true) => {}
+                    if from_hop.is_filter_idle() && !std::mem::replace(&mut self.waits, true) => {}
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::Cut("next-hop-silent")),
