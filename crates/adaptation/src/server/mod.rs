@@ -1,7 +1,7 @@
 //! The server: modules as services of ICAP, each at `icap://HOST:PORT/NAME`.
 //!
-//! [`connection`] has one connection, [`run`] one module at work on one message, [`stage`] a
-//! transform and its content, [`named`] a module as a service. Each worker is a thread with a
+//! `connection` has one connection, `run` one module at work on one message, `stage` a
+//! transform and its content, `named` a module as a service. Each worker is a thread with a
 //! runtime of its own, as in a proxy: modules need not know where they run.
 
 mod connection;
