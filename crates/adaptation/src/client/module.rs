@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::message::{adapt_request, adapt_response, request_bytes, response_bytes};
 use super::service::Service;
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -51,6 +52,18 @@ pub(crate) struct IcapModule {
     settings: Settings,
 }
 
+impl Settings {
+    /// Whether what the service makes of a response is for one client: it knows which one it is.
+    fn decides_by_client(&self) -> bool {
+        self.sends_client && self.response != Some(false)
+    }
+}
+
+/// The tag of the variant for a client: its address as a token.
+fn client_tag(client: IpAddr) -> String {
+    client.to_string().replace(':', "-")
+}
+
 impl IcapModule {
     pub(crate) const fn new(service: Arc<Service>, settings: Settings) -> Self {
         Self { service, settings }
@@ -60,7 +73,7 @@ impl IcapModule {
 impl Module for IcapModule {
     fn hooks(&self) -> Hooks {
         let mut hooks = Hooks::NONE;
-        if self.settings.request != Some(false) {
+        if self.settings.request != Some(false) || self.settings.decides_by_client() {
             hooks = hooks.with(Hook::RequestReceived);
         }
         if self.settings.response != Some(false) {
@@ -422,6 +435,13 @@ impl IcapExchange {
 
 impl Exchange for IcapExchange {
     fn request_received(&mut self, head: &mut RequestHead<'_>, call: &Call) -> Answer {
+        if self.settings.decides_by_client() {
+            let is_set = head.set_variant(&client_tag(call.client));
+            debug_assert!(is_set.is_ok(), "an address is a short token");
+        }
+        if self.settings.request == Some(false) {
+            return Answer::Continue;
+        }
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Adapting(shared, sent) => self.conclude_request(head, &shared, &sent),
             State::Responding(shared, heads) => self.respond(&shared, &heads),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
-use weir_extend::{Module, ModuleKind, OptionValue, Options};
+use weir_extend::{
+    Answer, Call, Fields, Hook, ListenerMode, Module, ModuleKind, OptionValue, Options, RequestHead,
+};
 
 /// Content of `bytes` bytes in which any loss or repetition shows.
 fn text(bytes: usize) -> Vec<u8> {
@@ -205,6 +207,36 @@ fn state_of_the_module_is_that_of_the_service() {
         assert!(client.tick(&host()).is_none());
     });
     assert_eq!(client.state(), second);
+}
+
+#[test]
+fn responses_are_a_variant_of_each_client_where_the_service_knows_it() {
+    let server = serve(&anywhere(), Scripted::new(Does::Nothing));
+    let variant = |more: &[(&str, OptionValue)], client_address: &str| {
+        let more = more.iter().cloned();
+        let options: Vec<_> = more
+            .chain([("request", OptionValue::Flag(false))])
+            .collect();
+        let module = client(server.address(), &options);
+        let mut head = RequestHead::new("GET", "a.example", "/", Fields::default());
+        let call = Call {
+            client: client_address.parse().expect("an address"),
+            mode: ListenerMode::Forward,
+            now_ms: 0,
+        };
+        if module.hooks().contains(Hook::RequestReceived) {
+            let answer = module.begin(&host()).request_received(&mut head, &call);
+            assert_eq!(answer, Answer::Continue);
+        }
+        head.take_variant()
+    };
+    let sends = [("send_client", OptionValue::Flag(true))];
+    assert_eq!(variant(&[], "192.0.2.1"), None);
+    assert_eq!(variant(&sends, "192.0.2.1").as_deref(), Some("192.0.2.1"));
+    assert_eq!(
+        variant(&sends, "2001:db8::1").as_deref(),
+        Some("2001-db8--1")
+    );
 }
 
 #[test]
