@@ -7,16 +7,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use weir_codings::{GROWTH_FREE_BYTES, GROWTH_MAX};
 use weir_extend::{LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 use weir_net::Deadline;
 use weir_net::filter::Filtered;
 use weir_policy::extension::ModuleFailure;
-
-/// Bytes that a module may put out whatever it was given.
-pub(super) const GROWTH_FREE_BYTES: u64 = 1024 * 1024;
-
-/// Beyond that it may put out so many bytes for each byte that it was given.
-pub(super) const GROWTH_MAX: u64 = 100;
 
 /// Calls that a module may defer without taking or putting out content: one that always defers
 /// would never end.

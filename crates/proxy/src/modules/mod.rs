@@ -9,8 +9,6 @@
 
 pub(crate) mod content_chain;
 pub(crate) mod content_source;
-mod decoder;
-mod gzip;
 pub(crate) mod hosts;
 pub(crate) mod loaded;
 pub(crate) mod module_answer;

@@ -2,13 +2,13 @@
 
 use super::content_chain::{ContentChain, StageEnd, StageLimits};
 use super::content_source::{ContentSource, FedContent, SourceEnded};
-use super::decoder::Decoder;
 use super::loaded::LoadedModules;
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use weir_codings::Decoder;
 use weir_extend::{Codings, Transform};
 use weir_measure::{Counters, Metric};
 use weir_net::clock::Clock;

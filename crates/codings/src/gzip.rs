@@ -11,15 +11,15 @@ const COMMENT: u8 = 16;
 const RESERVED: u8 = 0xe0;
 
 /// The first two bytes of a member.
-pub(super) const MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// It is not gzip, or was damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotGzip;
+pub(crate) struct NotGzip;
 
 /// Reads the header of a member byte by byte.
 #[derive(Debug)]
-pub(super) struct HeaderReader {
+pub(crate) struct HeaderReader {
     state: State,
     flags: u8,
 }
@@ -38,7 +38,7 @@ enum State {
 }
 
 impl HeaderReader {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             state: State::Fixed(0),
             flags: 0,
@@ -51,7 +51,7 @@ impl HeaderReader {
     /// # Errors
     ///
     /// It is no header.
-    pub(super) fn read(&mut self, input: &[u8]) -> Result<(usize, bool), NotGzip> {
+    pub(crate) fn read(&mut self, input: &[u8]) -> Result<(usize, bool), NotGzip> {
         for (at, byte) in input.iter().enumerate() {
             if self.state == State::Done {
                 return Ok((at, true));
@@ -106,7 +106,7 @@ impl HeaderReader {
 
 /// Reads the trailer of a member: a check and the length of its data.
 #[derive(Debug, Default)]
-pub(super) struct TrailerReader {
+pub(crate) struct TrailerReader {
     bytes: [u8; 8],
     have: usize,
 }
@@ -118,7 +118,7 @@ impl TrailerReader {
     /// # Errors
     ///
     /// The data is not what was compressed.
-    pub(super) fn read(&mut self, input: &[u8], data: &Crc) -> Result<(usize, bool), NotGzip> {
+    pub(crate) fn read(&mut self, input: &[u8], data: &Crc) -> Result<(usize, bool), NotGzip> {
         let count = input.len().min(self.bytes.len() - self.have);
         self.bytes[self.have..][..count].copy_from_slice(&input[..count]);
         self.have += count;

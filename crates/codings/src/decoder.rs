@@ -10,8 +10,8 @@
 //! Memory: a window of 32 KiB for gzip and deflate, at most 16 MiB for br (RFC 7932 §9.1), and
 //! 8 MiB for zstd (RFC 9659).
 
-use super::content_chain::{GROWTH_FREE_BYTES, GROWTH_MAX};
-use super::gzip::{HeaderReader, MAGIC, NotGzip, TrailerReader};
+use crate::growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
+use crate::gzip::{HeaderReader, MAGIC, NotGzip, TrailerReader};
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use weir_extend::{Coding, Piece, Progress, Transform};
@@ -24,7 +24,7 @@ const STEP_BYTES: usize = 16 * 1024;
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// Undoes one coding.
-pub(crate) struct Decoder {
+pub struct Decoder {
     coding: State,
     /// Where content is decoded into.
     step: Box<[u8]>,
@@ -100,8 +100,9 @@ impl Decoder {
         })
     }
 
-    /// A stage that undoes `coding`.
-    pub(crate) fn stage(coding: Coding) -> Box<dyn Transform> {
+    /// A stage that undoes `coding`. Without memory for it, one that fails.
+    #[must_use]
+    pub fn stage(coding: Coding) -> Box<dyn Transform> {
         match Self::new(coding) {
             Ok(decoder) => Box::new(decoder),
             Err(_) => Box::new(Refusal),
