@@ -31,7 +31,7 @@ mod sharing;
 mod stale;
 #[path = "playbook/storing.rs"]
 mod storing;
-#[path = "playbook/transformed.rs"]
+#[path = "playbook/modules/transformed.rs"]
 mod transformed;
 #[path = "playbook/validation.rs"]
 mod validation;
