@@ -25,6 +25,8 @@ mod refresh;
 mod reuse;
 #[path = "playbook/script.rs"]
 mod script;
+#[path = "playbook/modules/set_aside.rs"]
+mod set_aside;
 #[path = "playbook/sharing.rs"]
 mod sharing;
 #[path = "playbook/stale.rs"]
