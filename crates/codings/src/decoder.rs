@@ -10,7 +10,7 @@
 //! Memory: a window of 32 KiB for gzip and deflate, at most 16 MiB for br (RFC 7932 §9.1), and
 //! 8 MiB for zstd (RFC 9659).
 
-use crate::growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
+use crate::growth::is_excessive;
 use crate::gzip::{HeaderReader, MAGIC, NotGzip, TrailerReader};
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
@@ -179,8 +179,7 @@ impl Transform for Decoder {
             self.taken_bytes += used as u64;
             self.put_bytes += made as u64;
             // a limit of the content, and not the fault of a module
-            let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
-            if grown > self.taken_bytes.saturating_mul(GROWTH_MAX) {
+            if is_excessive(self.taken_bytes, self.put_bytes) {
                 return Progress::Fail;
             }
             let has_found_form = !is_form_known && !matches!(self.coding, State::DeflateForm);

@@ -11,4 +11,4 @@ mod growth;
 mod gzip;
 
 pub use decoder::Decoder;
-pub use growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
+pub use growth::{GROWTH_FREE_BYTES, GROWTH_MAX, is_excessive};
