@@ -8,14 +8,18 @@
 //! too: servers send it so.
 //!
 //! Memory: a window of 32 KiB for gzip and deflate, at most 16 MiB for br (RFC 7932 §9.1), and
-//! 8 MiB for zstd (RFC 9659).
+//! 8 MiB for zstd (RFC 9659); the codes of br take up to 4 MiB more. A gauge shows what a decoder
+//! has: its chain charges that.
 
-use crate::growth::is_excessive;
+use crate::growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
 use crate::gzip::{HeaderReader, MAGIC, NotGzip, TrailerReader};
-use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
+use crate::memory_gauge::MemoryGauge;
+use brotli_decompressor::{
+    Allocator, BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper as _, StandardAlloc,
+};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use weir_extend::{Coding, Piece, Progress, Transform};
-use zstd::stream::raw::{self, DParameter, Operation as _};
+use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 /// Bytes that are decoded at once.
 const STEP_BYTES: usize = 16 * 1024;
@@ -23,11 +27,15 @@ const STEP_BYTES: usize = 16 * 1024;
 /// The largest window of zstd, as a power of two (RFC 9659 §3).
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
+/// What `flate2` takes to inflate: a window of 32 KiB and its codes.
+const INFLATE_BYTES: usize = 48 * 1024;
+
 /// Undoes one coding.
 pub struct Decoder {
     coding: State,
     /// Where content is decoded into.
     step: Box<[u8]>,
+    gauge: MemoryGauge,
     taken_bytes: u64,
     put_bytes: u64,
 }
@@ -38,10 +46,30 @@ enum State {
     DeflateForm,
     Deflate(Box<Decompress>),
     Gzip(Gzip),
-    Brotli(Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>),
-    Zstd(Box<raw::Decoder<'static>>, Frame),
+    Brotli(Box<Brotli>),
+    Zstd(DCtx<'static>, Frame),
     /// What still comes is ignored.
     Ended,
+}
+
+type Brotli = BrotliState<GaugedAlloc, GaugedAlloc, GaugedAlloc>;
+
+/// Memory of a br decoder, which a gauge shows.
+#[derive(Clone)]
+struct GaugedAlloc(MemoryGauge);
+
+impl<T: Clone + Default> Allocator<T> for GaugedAlloc {
+    type AllocatedMemory = <StandardAlloc as Allocator<T>>::AllocatedMemory;
+
+    fn alloc_cell(&mut self, len: usize) -> Self::AllocatedMemory {
+        self.0.add(len.saturating_mul(size_of::<T>()));
+        StandardAlloc::default().alloc_cell(len)
+    }
+
+    fn free_cell(&mut self, memory: Self::AllocatedMemory) {
+        self.0.subtract(size_of_val(memory.slice()));
+        StandardAlloc::default().free_cell(memory);
+    }
 }
 
 /// A member of gzip data.
@@ -63,6 +91,10 @@ enum Frame {
 /// The content is damaged, or is not coded so.
 struct Damaged;
 
+/// There is no memory for a decoder.
+#[derive(Debug)]
+struct NoDecoder;
+
 impl From<NotGzip> for Damaged {
     fn from(NotGzip: NotGzip) -> Self {
         Self
@@ -73,28 +105,36 @@ impl From<NotGzip> for Damaged {
 type Step = (usize, usize);
 
 impl Decoder {
-    /// Undoes `coding`.
+    /// Undoes `coding`; `gauge` shows the memory that it takes.
     ///
     /// # Errors
     ///
     /// There is no memory for it.
-    fn new(coding: Coding) -> std::io::Result<Self> {
+    fn new(coding: Coding, gauge: MemoryGauge) -> Result<Self, NoDecoder> {
+        let decoder_bytes = match coding {
+            Coding::Gzip | Coding::Deflate => INFLATE_BYTES,
+            Coding::Brotli => size_of::<Brotli>(),
+            // shown with its window
+            Coding::Zstd => 0,
+        };
+        gauge.set(STEP_BYTES + decoder_bytes);
         Ok(Self {
             coding: match coding {
                 Coding::Gzip => State::Gzip(Gzip::Header(HeaderReader::new())),
                 Coding::Deflate => State::DeflateForm,
-                Coding::Brotli => State::Brotli(Box::new(BrotliState::new_strict(
-                    StandardAlloc::default(),
-                    StandardAlloc::default(),
-                    StandardAlloc::default(),
-                ))),
+                Coding::Brotli => {
+                    let alloc = || GaugedAlloc(gauge.clone());
+                    State::Brotli(Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())))
+                }
                 Coding::Zstd => {
-                    let mut decoder = raw::Decoder::new()?;
-                    decoder.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX))?;
-                    State::Zstd(Box::new(decoder), Frame::Behind)
+                    let mut decoder = DCtx::try_create().ok_or(NoDecoder)?;
+                    let limit = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
+                    decoder.set_parameter(limit).map_err(|_| NoDecoder)?;
+                    State::Zstd(decoder, Frame::Behind)
                 }
             },
             step: vec![0; STEP_BYTES].into_boxed_slice(),
+            gauge,
             taken_bytes: 0,
             put_bytes: 0,
         })
@@ -103,10 +143,18 @@ impl Decoder {
     /// A stage that undoes `coding`. Without memory for it, one that fails.
     #[must_use]
     pub fn stage(coding: Coding) -> Box<dyn Transform> {
-        match Self::new(coding) {
+        Self::gauged_stage(coding).0
+    }
+
+    /// The same, and what shows the memory that it takes.
+    #[must_use]
+    pub fn gauged_stage(coding: Coding) -> (Box<dyn Transform>, MemoryGauge) {
+        let gauge = MemoryGauge::default();
+        let stage: Box<dyn Transform> = match Self::new(coding, gauge.clone()) {
             Ok(decoder) => Box::new(decoder),
-            Err(_) => Box::new(Refusal),
-        }
+            Err(NoDecoder) => Box::new(Refusal),
+        };
+        (stage, gauge)
     }
 
     /// Decodes once, at most `room` bytes.
@@ -136,15 +184,15 @@ impl Decoder {
                 Ok(step)
             }
             State::Zstd(decoder, frame) => {
-                let status = decoder.run_on_buffers(input, output);
-                let status = status.map_err(|_| Damaged)?;
-                if status.bytes_read > 0 || status.bytes_written > 0 {
-                    *frame = match status.remaining {
-                        0 => Frame::Behind,
-                        _ => Frame::Within,
+                let (step, is_behind) = run_zstd(decoder, input, output)?;
+                self.gauge.set(STEP_BYTES + decoder.sizeof());
+                if step != (0, 0) {
+                    *frame = match is_behind {
+                        true => Frame::Behind,
+                        false => Frame::Within,
                     };
                 }
-                Ok((status.bytes_read, status.bytes_written))
+                Ok(step)
             }
         }
     }
@@ -179,7 +227,8 @@ impl Transform for Decoder {
             self.taken_bytes += used as u64;
             self.put_bytes += made as u64;
             // a limit of the content, and not the fault of a module
-            if is_excessive(self.taken_bytes, self.put_bytes) {
+            let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
+            if grown > self.taken_bytes.saturating_mul(GROWTH_MAX) {
                 return Progress::Fail;
             }
             let has_found_form = !is_form_known && !matches!(self.coding, State::DeflateForm);
@@ -270,9 +319,21 @@ fn run_inflate(
     Ok(((used, made), status == Status::StreamEnd))
 }
 
+/// The same for a zstd frame.
+fn run_zstd(
+    decoder: &mut DCtx<'static>,
+    input: &[u8],
+    output: &mut [u8],
+) -> Result<(Step, bool), Damaged> {
+    let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(output));
+    let left = decoder.decompress_stream(&mut output, &mut input);
+    let has_ended = left.map_err(|_| Damaged)? == 0;
+    Ok(((input.pos(), output.pos()), has_ended))
+}
+
 /// The same for br.
 fn run_brotli(
-    state: &mut BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>,
+    state: &mut Brotli,
     input: &[u8],
     output: &mut [u8],
 ) -> Result<(Step, bool), Damaged> {

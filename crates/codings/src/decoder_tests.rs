@@ -80,7 +80,19 @@ impl How {
 /// What comes out if `coded` is offered in pieces of these sizes, with so much room; `None` if it
 /// is refused.
 fn decode(coding: Coding, coded: &[u8], sizes: &[usize], room: usize) -> Option<Vec<u8>> {
-    let mut decoder = Decoder::new(coding).expect("memory is enough");
+    let gauge = MemoryGauge::default();
+    decode_gauged((coding, &gauge), coded, sizes, room)
+}
+
+/// The same; what `gauge` shows is that of the most memory.
+fn decode_gauged(
+    (coding, gauge): (Coding, &MemoryGauge),
+    coded: &[u8],
+    sizes: &[usize],
+    room: usize,
+) -> Option<Vec<u8>> {
+    let own = MemoryGauge::default();
+    let mut decoder = Decoder::new(coding, own.clone()).expect("memory is enough");
     let (mut held, mut at, mut all) = (Vec::new(), 0, Vec::new());
     for turn in 0.. {
         let size = sizes[turn % sizes.len()].min(coded.len() - at);
@@ -90,6 +102,7 @@ fn decode(coding: Coding, coded: &[u8], sizes: &[usize], room: usize) -> Option<
             let mut out = Vec::new();
             let mut piece = Piece::new(&held, at == coded.len(), &mut out, room);
             let progress = decoder.transform(&mut piece);
+            gauge.set(gauge.bytes().max(own.bytes()));
             let taken = piece.taken();
             held.drain(..taken);
             all.extend_from_slice(&out);
@@ -214,4 +227,41 @@ fn window_larger_than_rfc_9659_has_it_is_refused() {
     };
     assert!(decode(Coding::Zstd, &encode(23), &[10], 100).is_some());
     assert!(decode(Coding::Zstd, &encode(24), &[10], 100).is_none());
+}
+
+#[test]
+fn gauge_shows_the_window_that_content_needs_and_the_codes() {
+    const MIB: usize = 1024 * 1024;
+    // not to be made smaller, so that it fills the window
+    let mut state = 1_u32;
+    let bytes = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    });
+    let content: Vec<u8> = bytes.take(20 * MIB).collect();
+    let brotli = |window_bits| {
+        let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 0, window_bits);
+        encoder.write_all(&content).expect("memory is enough");
+        encoder.into_inner()
+    };
+    let zstd = |window_bits| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("memory is enough");
+        encoder.window_log(window_bits).expect("a window");
+        encoder.write_all(&content).expect("memory is enough");
+        encoder.finish().expect("memory is enough")
+    };
+    for (coding, coded, window_bytes) in [
+        (Coding::Brotli, brotli(24), 16 * MIB),
+        (Coding::Brotli, brotli(18), MIB / 4),
+        (Coding::Zstd, zstd(23), 8 * MIB),
+        (Coding::Zstd, zstd(18), MIB / 4),
+        (Coding::Gzip, How::Gzip.encode(&content), 32 * 1024),
+    ] {
+        let gauge = MemoryGauge::default();
+        let decoded = decode_gauged((coding, &gauge), &coded, &[65_536], 65_536);
+        assert!(decoded.is_some_and(|decoded| decoded == content));
+        let bytes = gauge.bytes();
+        assert!(bytes >= window_bytes, "{coding:?}: {bytes}");
+        assert!(bytes <= window_bytes * 2 + MIB, "{coding:?}: {bytes}");
+    }
 }

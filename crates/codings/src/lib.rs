@@ -9,6 +9,8 @@
 mod decoder;
 mod growth;
 mod gzip;
+mod memory_gauge;
 
 pub use decoder::Decoder;
-pub use growth::{GROWTH_FREE_BYTES, GROWTH_MAX, is_excessive};
+pub use growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
+pub use memory_gauge::MemoryGauge;
