@@ -12,9 +12,12 @@ use core::task::{Context, Poll, Waker};
 
 /// Memory of the proxy for content that a module collects. It is charged to what is arriving, so
 /// that the proxy keeps within its budget at any load. It is given back when this is dropped.
-pub trait ContentMemory {
+pub trait ContentMemory: Send {
     /// Makes sure that there is room for `bytes` in all; `false` if there is not.
     fn hold(&mut self, bytes: usize) -> bool;
+
+    /// Memory of the same budget, of which nothing is held yet.
+    fn another(&self) -> Box<dyn ContentMemory>;
 }
 
 /// Memory without a limit, for a module that is tried without a proxy.
@@ -24,6 +27,10 @@ pub struct UnchargedMemory;
 impl ContentMemory for UnchargedMemory {
     fn hold(&mut self, _: usize) -> bool {
         true
+    }
+
+    fn another(&self) -> Box<dyn ContentMemory> {
+        Box::new(Self)
     }
 }
 
@@ -260,6 +267,10 @@ mod tests {
     impl ContentMemory for Room {
         fn hold(&mut self, bytes: usize) -> bool {
             bytes <= self.0
+        }
+
+        fn another(&self) -> Box<dyn ContentMemory> {
+            Box::new(Self(self.0))
         }
     }
 

@@ -17,10 +17,8 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct ChargedMemory {
     store: Arc<MemoryStore>,
-    /// Chooses the shard; no target has it.
-    place: Digest,
-    /// Once something is charged.
-    id: Option<InFlightId>,
+    /// Once something is charged; the digest chooses the shard, and no target has it.
+    id: Option<(Digest, InFlightId)>,
     bytes: u64,
 }
 
@@ -28,15 +26,17 @@ impl ChargedMemory {
     /// None yet, of the budget of `store`.
     #[must_use]
     pub fn new(store: &Arc<MemoryStore>) -> Self {
-        let mut hasher = KeyHasher::new(store.secret());
-        hasher.part(b"memory beside responses");
-        hasher.number(NEXT.fetch_add(1, Ordering::Relaxed));
         Self {
             store: Arc::clone(store),
-            place: hasher.finish(),
             id: None,
             bytes: 0,
         }
+    }
+
+    /// None yet, of the same budget.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self::new(&self.store)
     }
 
     /// Makes sure that there is room for `bytes` in all. Less than before gives none back.
@@ -48,10 +48,13 @@ impl ChargedMemory {
         if bytes <= self.bytes {
             return Ok(());
         }
-        let mut shard = self.store.shard(self.place);
+        let place = self
+            .id
+            .map_or_else(|| new_place(&self.store), |(place, _)| place);
+        let mut shard = self.store.shard(place);
         let id = match self.id {
-            Some(id) => id,
-            None => *self.id.insert(shard.expect(self.place)?),
+            Some((_, id)) => id,
+            None => self.id.insert((place, shard.expect(place)?)).1,
         };
         shard.extend(id, bytes)?;
         self.bytes = bytes;
@@ -61,8 +64,15 @@ impl ChargedMemory {
 
 impl Drop for ChargedMemory {
     fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.store.shard(self.place).abandon(id);
+        if let Some((place, id)) = self.id {
+            self.store.shard(place).abandon(id);
         }
     }
+}
+
+fn new_place(store: &MemoryStore) -> Digest {
+    let mut hasher = KeyHasher::new(store.secret());
+    hasher.part(b"memory beside responses");
+    hasher.number(NEXT.fetch_add(1, Ordering::Relaxed));
+    hasher.finish()
 }

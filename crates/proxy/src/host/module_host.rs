@@ -149,6 +149,10 @@ impl ContentMemory for HostMemory {
         let memory = self.0.as_mut();
         memory.is_some_and(|memory| memory.hold(bytes as u64).is_ok())
     }
+
+    fn another(&self) -> Box<dyn ContentMemory> {
+        Box::new(Self(self.0.as_ref().map(ChargedMemory::another)))
+    }
 }
 
 thread_local! {

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 use weir_extend::{
-    FetchError, Host, InjectedHead, Injection, LogLevel, OwnRequest, OwnResponse, Pending,
-    StoredContent, StoredError, StoredInfo, StoredReader, StoredResponses, StoredTarget, TASKS_MAX,
-    Validation,
+    ContentMemory, FetchError, Host, InjectedHead, Injection, LogLevel, OwnRequest, OwnResponse,
+    Pending, StoredContent, StoredError, StoredInfo, StoredReader, StoredResponses, StoredTarget,
+    TASKS_MAX, Validation,
 };
 
 /// Calls of the host of one module that wait for a worker.
@@ -30,12 +30,23 @@ pub(super) async fn serve_host_calls(host: Rc<dyn Host>, mut calls: mpsc::Receiv
 pub(super) struct ThreadHost {
     worker: usize,
     calls: mpsc::Sender<HostCall>,
+    /// Of which others are made.
+    memory: Box<dyn ContentMemory>,
 }
 
 impl ThreadHost {
-    /// Of an exchange for a worker that takes these calls.
-    pub(super) fn new(worker: usize, calls: mpsc::Sender<HostCall>) -> Self {
-        Self { worker, calls }
+    /// Of an exchange for a worker that takes these calls, with content in memory of the budget of
+    /// `memory`.
+    pub(super) fn new(
+        worker: usize,
+        calls: mpsc::Sender<HostCall>,
+        memory: Box<dyn ContentMemory>,
+    ) -> Self {
+        Self {
+            worker,
+            calls,
+            memory,
+        }
     }
 
     /// Has the worker do this; `failed` where it does not.
@@ -107,6 +118,10 @@ impl Host for ThreadHost {
             task.await;
         });
         true
+    }
+
+    fn memory(&self) -> Box<dyn ContentMemory> {
+        self.memory.another()
     }
 
     fn sleep(&self, time: Duration) -> Pending<()> {

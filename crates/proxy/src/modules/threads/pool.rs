@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use weir_extend::{Host, Module};
+use weir_extend::{ContentMemory, Host, Module};
 use weir_policy::extension::ModuleFailure;
 
 /// Threads of one module. One begins when all others are in a call.
@@ -54,6 +54,8 @@ pub(super) struct Begin {
     /// The worker that it is for.
     pub(super) worker: usize,
     pub(super) host: mpsc::Sender<HostCall>,
+    /// Of which that for its content is made.
+    pub(super) memory: Box<dyn ContentMemory>,
 }
 
 /// Since when a thread is in a call of the module.
@@ -121,6 +123,7 @@ impl ThreadPool {
     /// All threads are stuck, or have as much to do as they may.
     pub(super) fn begin(&self, host: &Rc<dyn Host>) -> Result<Place, ModuleFailure> {
         let mut threads = self.threads();
+        let memory = host.memory();
         let host = threads.link(host);
         let at = self.choose(&mut threads)?;
         let thread = &threads.running[at];
@@ -130,6 +133,7 @@ impl ThreadPool {
             inbox,
             worker,
             host,
+            memory,
         };
         let begun = thread.begins.try_send(begin);
         begun.map_err(|_| ModuleFailure::Unavailable)?;

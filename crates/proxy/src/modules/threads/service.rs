@@ -58,7 +58,7 @@ async fn serve(
     failed_ends: Arc<AtomicU64>,
     mut begin: Begin,
 ) {
-    let host: Rc<dyn Host> = Rc::new(ThreadHost::new(begin.worker, begin.host));
+    let host: Rc<dyn Host> = Rc::new(ThreadHost::new(begin.worker, begin.host, begin.memory));
     let mut exchange = call(&busy, || module.begin(&host));
     while let Some(message) = begin.inbox.recv().await {
         match message {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_extend::{
-    Answer, Call, Exchange, FetchError, Fields, Hook, Hooks, Host, ListenerMode, LogLevel, Module,
-    OwnRequest, OwnResponse, Pending, RequestHead,
+    Answer, Call, ContentMemory, Exchange, FetchError, Fields, Hook, Hooks, Host, ListenerMode,
+    LogLevel, Module, OwnRequest, OwnResponse, Pending, RequestHead,
 };
 use weir_policy::extension::ModuleFailure;
 
@@ -17,7 +17,8 @@ const CALL: Call = Call {
     now_ms: 0,
 };
 
-/// At `/block` it blocks until it is released; at `/fetch` it sends a request of its own first.
+/// At `/block` it blocks until it is released; at `/fetch` it sends a request of its own first; at
+/// `/hold` it needs 1000 bytes of memory.
 #[derive(Default)]
 struct Blocks(Arc<Release>);
 
@@ -70,6 +71,15 @@ impl Exchange for Player {
                 self.fetching = Some(self.host.fetch(OwnRequest::get("http://a.example/")));
                 return Answer::Defer;
             }
+            ("/hold", None) => {
+                let memory = self.host.memory();
+                let holds = memory.another().hold(1000) && !memory.another().hold(1001);
+                return if holds {
+                    Answer::Continue
+                } else {
+                    Answer::Fail
+                };
+            }
             (_, Some(status)) => {
                 let status = status.to_string();
                 let set = head.fields.set("X-Status", status.as_bytes());
@@ -89,7 +99,20 @@ impl Exchange for Player {
     }
 }
 
-/// A worker's host whose requests are all answered with 204.
+/// Memory for so many bytes.
+struct Room(usize);
+
+impl ContentMemory for Room {
+    fn hold(&mut self, bytes: usize) -> bool {
+        bytes <= self.0
+    }
+
+    fn another(&self) -> Box<dyn ContentMemory> {
+        Box::new(Self(self.0))
+    }
+}
+
+/// A worker's host whose requests are all answered with 204, and that has 1000 bytes of memory.
 struct Worker;
 
 impl Host for Worker {
@@ -111,6 +134,10 @@ impl Host for Worker {
                 ..OwnResponse::default()
             })
         })
+    }
+
+    fn memory(&self) -> Box<dyn ContentMemory> {
+        Box::new(Room(1000))
     }
 
     fn spawn(&self, task: Pending<()>) -> bool {
@@ -197,5 +224,13 @@ fn request_of_a_module_is_sent_by_the_worker() {
         let pool = pool(&Arc::default(), Duration::from_secs(60));
         let answered = call(&pool, "/fetch").await;
         assert_eq!(answered, Ok((Answer::Continue, Some(b"204".to_vec()))));
+    });
+}
+
+#[test]
+fn memory_of_a_module_is_that_of_the_worker() {
+    run(async {
+        let pool = pool(&Arc::default(), Duration::from_secs(60));
+        assert_eq!(call(&pool, "/hold").await, Ok((Answer::Continue, None)));
     });
 }
