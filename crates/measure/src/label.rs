@@ -407,6 +407,8 @@ labels! {
         GaveUp = "gave-up",
         /// What it works with, such as a server of its own, was not there or failed.
         Unavailable = "unavailable",
+        /// The proxy had no memory for the content that it works on.
+        NoMemory = "no-memory",
         /// It had failed so often that it was not called.
         BreakerOpen = "breaker-open",
     }

@@ -114,8 +114,6 @@ pub struct Transaction {
     keeps_part: bool,
     /// A module forbids to store the response.
     is_forbidden: bool,
-    /// The response says nothing of what is stored.
-    keeps_stored: bool,
     /// The request is sent for the whole, without the client's preconditions and range.
     fetches_whole: bool,
     /// Modules change the content of the response.
@@ -148,7 +146,6 @@ impl Transaction {
             is_refresh: false,
             keeps_part: false,
             is_forbidden: false,
-            keeps_stored: false,
             fetches_whole: false,
             is_transformed: false,
             request_time: now.wall,
@@ -180,13 +177,6 @@ impl Transaction {
     /// A module forbids to store the response that is to come.
     pub fn forbid_storing(&mut self) {
         self.is_forbidden = true;
-    }
-
-    /// What comes is not what the modules of this target make of its responses: one has failed, and
-    /// the request continues without it. What would be stored is not, and what is stored stays; a
-    /// response that the rules do not store drops it as ever.
-    pub fn keep_stored(&mut self) {
-        self.keeps_stored = true;
     }
 
     /// Modules may change content before it is stored: the request is sent to the next hop for the
@@ -367,11 +357,7 @@ impl Transaction {
                     };
                 relay.with(Command::Store(facts))
             }
-            Err(why)
-                if self.replaces(now, response)
-                    && !self.is_set_aside(why)
-                    && !self.spares_fresh(now, why) =>
-            {
+            Err(why) if self.replaces(now, response) && !self.spares_fresh(now, why) => {
                 relay.with(Command::Drop)
             }
             Err(_) => relay,

@@ -25,15 +25,13 @@ mod refresh;
 mod reuse;
 #[path = "playbook/script.rs"]
 mod script;
-#[path = "playbook/modules/set_aside.rs"]
-mod set_aside;
 #[path = "playbook/sharing.rs"]
 mod sharing;
 #[path = "playbook/stale.rs"]
 mod stale;
 #[path = "playbook/storing.rs"]
 mod storing;
-#[path = "playbook/modules/transformed.rs"]
+#[path = "playbook/transformed.rs"]
 mod transformed;
 #[path = "playbook/validation.rs"]
 mod validation;

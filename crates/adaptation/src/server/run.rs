@@ -3,10 +3,8 @@
 
 use super::stage::{Stage, StageError, Turn};
 use std::task::{Context, Poll};
-use weir_codings::Decoder;
 use weir_extend::{
-    Answer, Call, Codings, Exchange, Hook, LocalResponse, PIECE_BYTES_MAX, RequestHead,
-    ResponseHead, Transform,
+    Answer, Call, Exchange, Hook, LocalResponse, PIECE_BYTES_MAX, RequestHead, ResponseHead,
 };
 
 /// Calls at one hook that a module may defer: one that always defers would never end.
@@ -26,10 +24,9 @@ pub(crate) struct Run {
     done: usize,
     deferrals: usize,
     is_deferred: bool,
-    /// What the content passes, in its direction: decoders and transforms.
+    is_decided: bool,
+    /// What the content passes, in its direction.
     stages: Vec<Stage>,
-    /// How many hooks were done when the last transform was set.
-    set_at: usize,
 }
 
 /// What came of a message.
@@ -62,8 +59,8 @@ impl Run {
             done: 0,
             deferrals: 0,
             is_deferred: false,
+            is_decided: false,
             stages: Vec::new(),
-            set_at: 0,
         }
     }
 
@@ -117,6 +114,7 @@ impl Run {
                     None => continue,
                     Some(Answer::Defer) => {}
                     Some(Answer::Continue) => {
+                        self.is_decided = true;
                         self.stages.iter_mut().for_each(Stage::open);
                         return Poll::Ready(self.outcome());
                     }
@@ -160,11 +158,18 @@ impl Run {
             _ => Answer::Continue,
         };
         if let Some(transform) = self.request.take_transform() {
-            self.set(&Codings::none(), transform);
+            self.stages.push(Stage::new(transform));
         }
-        let response = self.response.as_mut();
-        if let Some((codings, transform)) = response.and_then(ResponseHead::take_transform) {
-            self.set(&codings, transform);
+        if let Some((codings, transform)) = self
+            .response
+            .as_mut()
+            .and_then(ResponseHead::take_transform)
+        {
+            if !codings.is_empty() {
+                // nothing here undoes them
+                return Some(Answer::Fail);
+            }
+            self.stages.push(Stage::new(transform));
         }
         match answer {
             Answer::Continue => {
@@ -180,21 +185,6 @@ impl Run {
             }
             answer => Some(answer),
         }
-    }
-
-    /// Has the content pass `transform`, with `codings` undone in front of it. One that the module
-    /// has set at the same hook is replaced.
-    fn set(&mut self, codings: &Codings, transform: Box<dyn Transform>) {
-        if let Some(last) = self.stages.last_mut() {
-            if self.set_at == self.done {
-                return last.replace(transform);
-            }
-            last.open();
-        }
-        let decoders = codings.iter().map(Decoder::stage);
-        let stages = decoders.chain([transform]).map(Stage::new);
-        self.stages.extend(stages);
-        self.set_at = self.done;
     }
 
     fn outcome(&self) -> Outcome {
@@ -246,7 +236,7 @@ impl Run {
             let turn = match (behind.first_mut(), &mut out) {
                 (Some(next), _) => {
                     let mut between = Vec::new();
-                    let turn = stage.poll(cx, &mut between, next.room(), true)?;
+                    let turn = stage.poll(cx, &mut between, next.room(), self.is_decided)?;
                     next.give(&between, stage.is_done());
                     turn
                 }

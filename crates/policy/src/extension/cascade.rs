@@ -114,6 +114,8 @@ words! {
         GaveUp = "gave-up",
         /// What it works with, such as a server of its own, was not there or failed.
         Unavailable = "unavailable",
+        /// The proxy had no memory for the content that it works on.
+        NoMemory = "no-memory",
         /// It failed so often that it is not called for a while.
         BreakerOpen = "breaker-open",
     }

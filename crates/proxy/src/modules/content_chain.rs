@@ -2,13 +2,16 @@
 //!
 //! Each module has the content before it that it did not take yet: what it holds, at most its
 //! `hold`, and one piece. What the last one puts out is used at once, and nothing is received
-//! meanwhile.
+//! meanwhile. What is held, and what decoders take, is charged to the memory of responses that
+//! arrive.
 
+use super::message_memory::{MessageMemory, NoMemory};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use weir_codings::{GROWTH_FREE_BYTES, GROWTH_MAX};
-use weir_extend::{LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
+use weir_codings::{GROWTH_FREE_BYTES, GROWTH_MAX, MemoryGauge};
+use weir_extend::{Host, LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 use weir_net::Deadline;
 use weir_net::filter::Filtered;
 use weir_policy::extension::ModuleFailure;
@@ -26,10 +29,11 @@ pub(crate) struct StageLimits {
     pub(crate) wait: Duration,
     /// Bytes of content that it may leave for a later call.
     pub(crate) hold_bytes: usize,
+    /// It works on a copy of the content, on a thread of its own.
+    pub(crate) is_copied: bool,
 }
 
 /// The modules that change the content of one message.
-#[derive(Default)]
 pub(crate) struct ContentChain {
     /// In the direction of the content.
     stages: Vec<Stage>,
@@ -37,6 +41,7 @@ pub(crate) struct ContentChain {
     pub(crate) calls: u64,
     /// Stages with a call that took too long since these were counted, once for each.
     pub(crate) late: Vec<usize>,
+    memory: MessageMemory,
 }
 
 /// One module among them.
@@ -45,6 +50,10 @@ struct Stage {
     limits: StageLimits,
     /// The content that it did not take yet.
     held: Vec<u8>,
+    /// What it takes beside that, if it is a decoder.
+    gauge: Option<MemoryGauge>,
+    /// Bytes of that which were charged.
+    charged_bytes: usize,
     given_bytes: u64,
     put_bytes: u64,
     /// Nothing follows what is held.
@@ -76,6 +85,12 @@ impl From<ModuleFailure> for StageEnd {
     }
 }
 
+impl From<NoMemory> for StageEnd {
+    fn from(NoMemory: NoMemory) -> Self {
+        Self::Failed(ModuleFailure::NoMemory)
+    }
+}
+
 /// The room behind the last stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
@@ -97,6 +112,28 @@ enum Turn {
 }
 
 impl ContentChain {
+    /// Without a module yet, of a message whose memory is that of `host`.
+    pub(crate) fn new(host: Rc<dyn Host>) -> Self {
+        Self {
+            stages: Vec::new(),
+            calls: 0,
+            late: Vec::new(),
+            memory: MessageMemory::new(host),
+        }
+    }
+
+    /// Puts a decoder behind the others, which shows the memory that it takes.
+    pub(super) fn push_decoder(
+        &mut self,
+        (decoder, gauge): (Box<dyn Transform>, MemoryGauge),
+        limits: StageLimits,
+    ) {
+        self.push(decoder, limits);
+        if let Some(last) = self.stages.last_mut() {
+            last.gauge = Some(gauge);
+        }
+    }
+
     /// Puts a module behind the others.
     pub(crate) fn push(&mut self, transform: Box<dyn Transform>, limits: StageLimits) {
         self.make_room();
@@ -105,6 +142,8 @@ impl ContentChain {
             transform,
             limits,
             held: Vec::new(),
+            gauge: None,
+            charged_bytes: 0,
             given_bytes: 0,
             put_bytes: 0,
             is_last: has_ended,
@@ -153,7 +192,8 @@ impl ContentChain {
             let rest = &input.unwrap_or_default()[taken..];
             let count = rest.len().min(first.room());
             taken += count;
-            if !first.give(&rest[..count], input.is_none()) {
+            let given = first.give(&rest[..count], input.is_none(), &mut self.memory);
+            if !given.map_err(|end| (0, end.into()))? {
                 return Ok(taken);
             }
         }
@@ -192,8 +232,10 @@ impl ContentChain {
                 let rest = &input.unwrap_or_default()[taken..];
                 let count = rest.len().min(first.room());
                 taken += count;
-                if first.give(&rest[..count], input.is_none()) {
-                    continue;
+                match first.give(&rest[..count], input.is_none(), &mut self.memory) {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(end) => return Poll::Ready(Err((0, end.into()))),
                 }
             }
             if turn == Turn::Waits && taken == 0 && out.is_empty() {
@@ -212,8 +254,7 @@ impl ContentChain {
     ) -> Result<Turn, (usize, StageEnd)> {
         let mut last = Turn::Idle;
         for at in (0..self.stages.len()).rev() {
-            let turn = self.turn_of(cx, at, (out, behind));
-            match turn.map_err(|end| (at, end))? {
+            match self.turn_of(cx, at, (out, behind))? {
                 Turn::Moved => return Ok(Turn::Moved),
                 Turn::Waits => last = Turn::Waits,
                 Turn::Idle => {}
@@ -227,7 +268,7 @@ impl ContentChain {
         cx: &mut Context<'_>,
         at: usize,
         (out, room): (&mut Vec<u8>, Room),
-    ) -> Result<Turn, StageEnd> {
+    ) -> Result<Turn, (usize, StageEnd)> {
         let (before, behind) = self.stages.split_at_mut(at + 1);
         let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
             return Ok(Turn::Idle);
@@ -235,7 +276,8 @@ impl ContentChain {
         if stage.is_done || !stage.is_due {
             return Ok(Turn::Idle);
         }
-        if stage.poll_waits(cx)?.is_pending() {
+        let waits = stage.poll_waits(cx);
+        if waits.map_err(|failure| (at, failure.into()))?.is_pending() {
             return Ok(Turn::Waits);
         }
         let bytes = match (&next, room) {
@@ -250,14 +292,27 @@ impl ContentChain {
         let (mut between, begun) = (Vec::new(), Instant::now());
         let output = if next.is_some() { &mut between } else { out };
         self.calls += 1;
-        let turn = stage.call(output, bytes)?;
+        let turn = stage.call(output, bytes).map_err(|end| (at, end))?;
+        let charged = stage.charge(&mut self.memory);
+        charged.map_err(|end| (at, end.into()))?;
         if begun.elapsed() > stage.limits.deadline && !self.late.contains(&at) {
             self.late.push(at);
         }
         if let Some(next) = next {
-            next.give(&between, stage.is_done);
+            let given = next.give(&between, stage.is_done, &mut self.memory);
+            given.map_err(|end| (at + 1, end.into()))?;
         }
         Ok(turn)
+    }
+}
+
+impl StageLimits {
+    /// The memory that so many bytes of content take.
+    const fn memory_of(&self, held_bytes: usize) -> usize {
+        match self.is_copied {
+            true => held_bytes.saturating_mul(2),
+            false => held_bytes,
+        }
     }
 }
 
@@ -274,16 +329,55 @@ impl Stage {
     }
 
     /// Content comes, and nothing behind it if it `is_last`. Whether there was something to come.
-    fn give(&mut self, content: &[u8], is_last: bool) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    fn give(
+        &mut self,
+        content: &[u8],
+        is_last: bool,
+        memory: &mut MessageMemory,
+    ) -> Result<bool, NoMemory> {
         let ends = is_last && !self.is_last;
         self.is_last |= is_last;
         let is_given = !content.is_empty() || ends;
         if !self.is_done {
+            self.make_room_for(content.len(), memory)?;
             self.held.extend_from_slice(content);
             self.given_bytes += content.len() as u64;
             self.is_due |= is_given;
         }
-        is_given
+        Ok(is_given)
+    }
+
+    /// Makes room for `more` bytes of content. It grows by halves at least, so that it is not
+    /// copied for each piece.
+    fn make_room_for(&mut self, more: usize, memory: &mut MessageMemory) -> Result<(), NoMemory> {
+        let (bytes, capacity) = (self.held.len() + more, self.held.capacity());
+        if bytes <= capacity {
+            return Ok(());
+        }
+        let most = self.limits.hold_bytes + PIECE_BYTES_MAX;
+        let wanted = (capacity + capacity / 2).min(most).max(bytes);
+        memory.take(self.limits.memory_of(wanted) - self.limits.memory_of(capacity))?;
+        self.held.reserve_exact(wanted - self.held.len());
+        Ok(())
+    }
+
+    /// Charges what a decoder takes now, which it shows once it has it: it writes to little of it
+    /// within one call.
+    fn charge(&mut self, memory: &mut MessageMemory) -> Result<(), NoMemory> {
+        let Some(gauge) = &self.gauge else {
+            return Ok(());
+        };
+        let bytes = gauge.bytes();
+        match bytes.checked_sub(self.charged_bytes) {
+            Some(more) => memory.take(more)?,
+            None => memory.give_back(self.charged_bytes - bytes),
+        }
+        self.charged_bytes = bytes;
+        Ok(())
     }
 
     /// Ready if it has not deferred, or need not wait any longer.

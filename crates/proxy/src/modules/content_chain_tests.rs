@@ -1,13 +1,18 @@
 //! Chains of modules against reference models: whatever the pieces, every byte is the right one.
 
 use super::*;
+use crate::modules::message_memory::UNCHARGED_BYTES_MAX;
+use crate::modules::message_memory::tests::Limited;
 use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use weir_extend::Detached;
 
 const LIMITS: StageLimits = StageLimits {
     deadline: Duration::from_secs(60),
     wait: Duration::from_secs(60),
     hold_bytes: 1000,
+    is_copied: false,
 };
 
 /// What a module of these tests does with content.
@@ -158,7 +163,7 @@ fn piecewise(kind: Kind, defers: usize) -> Box<dyn Transform> {
 }
 
 fn chain(kinds: &[(Kind, usize)], limits: StageLimits) -> ContentChain {
-    let mut chain = ContentChain::default();
+    let mut chain = ContentChain::new(Detached::host());
     for (kind, defers) in kinds {
         chain.push(piecewise(*kind, *defers), limits);
     }
@@ -235,7 +240,7 @@ proptest! {
         let content: Vec<u8> = (0..bytes).map(|at| b'a' + u8::try_from(at % 26).unwrap_or(0)).collect();
         let mut cx = Context::from_waker(Waker::noop());
         let mut expected = content.clone();
-        let (mut chain, mut at) = (ContentChain::default(), 0);
+        let (mut chain, mut at) = (ContentChain::new(Detached::host()), 0);
         // each module decides before the next one is called
         for (place, (kind, defers)) in kinds.iter().enumerate() {
             chain.push(piecewise(*kind, *defers), LIMITS);
@@ -324,7 +329,7 @@ fn module_that_never_ends_gives_up_or_panics_fails() {
         (Box::new(Panics), ModuleFailure::Crashed),
     ];
     for (transform, failure) in transforms {
-        let mut chain = ContentChain::default();
+        let mut chain = ContentChain::new(Detached::host());
         chain.push(transform, LIMITS);
         assert_eq!(run(&mut chain, b"text", &[4]), Err((0, failure.into())));
     }
@@ -332,7 +337,7 @@ fn module_that_never_ends_gives_up_or_panics_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn module_that_defers_longer_than_it_may_fails() {
-    let mut chain = ContentChain::default();
+    let mut chain = ContentChain::new(Detached::host());
     chain.push(Box::new(Always(Progress::Defer)), LIMITS);
     let mut out = Vec::new();
     let mut at = 0;
@@ -348,4 +353,66 @@ async fn module_that_defers_longer_than_it_may_fails() {
     });
     assert_eq!(failed.await, Err((0, ModuleFailure::Deadline.into())));
     assert_eq!(begun.elapsed(), LIMITS.wait);
+}
+
+/// A chain with so many bytes of memory beside what each message may take.
+fn limited(bytes_max: usize) -> (ContentChain, Arc<Mutex<Vec<usize>>>) {
+    let asked = Arc::<Mutex<Vec<usize>>>::default();
+    let host = Limited {
+        bytes_max,
+        asked: Arc::clone(&asked),
+    };
+    (ContentChain::new(Rc::new(host)), asked)
+}
+
+#[test]
+fn content_that_is_held_without_memory_for_it_is_the_end_of_the_message() {
+    let limits = StageLimits {
+        hold_bytes: 256 * 1024,
+        ..LIMITS
+    };
+    let content = vec![b'x'; 300_000];
+    // of two modules the second one holds 200000 bytes of each block
+    let holds = |room: usize| {
+        let (mut chain, asked) = limited(room);
+        chain.push(piecewise(Kind::Same, 0), limits);
+        chain.push(piecewise(Kind::Blocks(200_000), 0), limits);
+        let out = run(&mut chain, &content, &[7000]);
+        (out, asked.lock().expect("no panic").last().copied())
+    };
+    let (out, most) = holds(1024 * 1024);
+    assert_eq!(out, Ok(content.clone()));
+    let most = most.expect("it was charged");
+    assert!(most >= 200_000 - UNCHARGED_BYTES_MAX, "{most}");
+    assert!(most <= 2 * (limits.hold_bytes + PIECE_BYTES_MAX), "{most}");
+    let (out, _) = holds(most - 1);
+    assert_eq!(out, Err((1, ModuleFailure::NoMemory.into())));
+}
+
+#[test]
+fn module_on_a_thread_is_charged_for_its_copy_too() {
+    let most = |is_copied| {
+        let (mut chain, asked) = limited(usize::MAX);
+        let limits = StageLimits {
+            hold_bytes: 256 * 1024,
+            is_copied,
+            ..LIMITS
+        };
+        chain.push(piecewise(Kind::Blocks(200_000), 0), limits);
+        let out = run(&mut chain, &[b'x'; 200_000], &[200_000]);
+        assert!(out.is_ok(), "{out:?}");
+        *asked.lock().expect("no panic").last().expect("a charge")
+    };
+    // it is rounded up
+    assert_eq!(most(true), most(false) + 192 * 1024);
+}
+
+#[test]
+fn short_content_is_not_charged() {
+    let (mut chain, asked) = limited(0);
+    chain.push(piecewise(Kind::Blocks(900), 0), LIMITS);
+    chain.push(piecewise(Kind::Same, 0), LIMITS);
+    let content = [b'x'; 20_000];
+    assert_eq!(run(&mut chain, &content, &[7000]), Ok(content.to_vec()));
+    assert_eq!(*asked.lock().expect("no panic"), [0; 0]);
 }

@@ -157,13 +157,18 @@ impl LoadedModule {
             ModuleFailure::BadAnswer => ModuleFault::BadAnswer,
             ModuleFailure::GaveUp => ModuleFault::GaveUp,
             ModuleFailure::Unavailable => ModuleFault::Unavailable,
+            ModuleFailure::NoMemory => ModuleFault::NoMemory,
             ModuleFailure::BreakerOpen => ModuleFault::BreakerOpen,
         };
         if failure != ModuleFailure::BreakerOpen {
             self.count_failure();
         }
-        // any client could send messages that a module gives up
-        if !matches!(failure, ModuleFailure::BreakerOpen | ModuleFailure::GaveUp) {
+        // any client could send messages that a module gives up, or fill the memory for content
+        let is_of_message = matches!(
+            failure,
+            ModuleFailure::BreakerOpen | ModuleFailure::GaveUp | ModuleFailure::NoMemory
+        );
+        if !is_of_message {
             let mut breaker = self.breaker();
             if breaker.failed(tick) {
                 self.is_closed.store(false, Ordering::Relaxed);

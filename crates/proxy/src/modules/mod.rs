@@ -5,12 +5,14 @@
 //! the hooks. [`hosts`] are what modules have of the proxy, [`status`] outlives a configuration,
 //! and [`report`] is what an operator sees. Without modules a request pays for the test of an
 //! empty list. [`threads`] are for modules that do not run on workers. Where a module changes
-//! content, [`module_content`] is the filter of the stream.
+//! content, [`module_content`] is the filter of the stream, and [`message_memory`] what that may
+//! take.
 
 pub(crate) mod content_chain;
 pub(crate) mod content_source;
 pub(crate) mod hosts;
 pub(crate) mod loaded;
+mod message_memory;
 pub(crate) mod module_answer;
 pub(crate) mod module_content;
 pub(crate) mod own_work;

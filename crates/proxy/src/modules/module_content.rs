@@ -2,6 +2,7 @@
 
 use super::content_chain::{ContentChain, StageEnd, StageLimits};
 use super::content_source::{ContentSource, FedContent, SourceEnded};
+use super::hosts::ModuleHosts;
 use super::loaded::LoadedModules;
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
 use std::cell::RefCell;
@@ -52,10 +53,12 @@ pub(crate) enum Feed {
 }
 
 impl ModuleContent {
-    /// The content of a message, which no module changes yet.
+    /// The content of a message, which no module changes yet. Its memory is that of the host of the
+    /// module `first`.
     pub(crate) fn new(
-        (counters, clock): (&Arc<Counters>, &Clock),
+        ((counters, clock), hosts): ((&Arc<Counters>, &Clock), &ModuleHosts),
         modules: &Arc<LoadedModules>,
+        first: ModuleId,
         answer: &ContentAnswer,
     ) -> Self {
         Self {
@@ -63,7 +66,7 @@ impl ModuleContent {
             clock: clock.clone(),
             modules: Arc::clone(modules),
             answer: Rc::clone(answer),
-            chain: ContentChain::default(),
+            chain: ContentChain::new(hosts.of(modules, first)),
             ids: Vec::new(),
             fed: FedContent::default(),
         }
@@ -82,9 +85,15 @@ impl ModuleContent {
             deadline: module.deadline,
             wait: module.wait,
             hold_bytes: module.hold_bytes,
+            is_copied: module.threads.is_some(),
+        };
+        let decoder_limits = StageLimits {
+            is_copied: false,
+            ..limits
         };
         for coding in codings.iter() {
-            self.chain.push(Decoder::stage(coding), limits);
+            self.chain
+                .push_decoder(Decoder::gauged_stage(coding), decoder_limits);
             self.ids.push(id);
         }
         self.chain.push(transform, limits);

@@ -251,9 +251,8 @@ impl RequestModules {
 
     /// Whether a module may change the content of the response at `hook`.
     pub(crate) fn may_transform(&self, hook: Hook) -> bool {
-        let modules = self.cascade.modules();
         let transforming = self.loaded.transforming(hook);
-        !modules.intersection(transforming).is_empty()
+        !transforming.intersection(self.cascade.modules()).is_empty()
     }
 
     /// The filter that modules have made of the content behind the head that they were called for
@@ -268,7 +267,8 @@ impl RequestModules {
         if let Some((codings, transform)) = head.take_transform() {
             let module = hooked.modules.get(id);
             self.changes.note_content(changes_content, module);
-            let new = || ModuleContent::new(hooked.account, &self.loaded, &self.answer);
+            let by = (hooked.account, hooked.hosts);
+            let new = || ModuleContent::new(by, &self.loaded, id, &self.answer);
             let content = self.content.get_or_insert_with(|| Box::new(new()));
             content.set(id, &codings, transform);
         }

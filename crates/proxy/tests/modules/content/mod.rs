@@ -3,6 +3,7 @@
 mod answers;
 mod codings;
 mod deciding;
+mod memory;
 pub(crate) mod random;
 mod requests;
 mod responses;
