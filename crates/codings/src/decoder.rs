@@ -11,7 +11,7 @@
 //! 8 MiB for zstd (RFC 9659); the codes of br take up to 4 MiB more. A gauge shows what a decoder
 //! has: its chain charges that.
 
-use crate::growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
+use crate::growth::is_excessive;
 use crate::gzip::{HeaderReader, MAGIC, NotGzip, TrailerReader};
 use crate::memory_gauge::MemoryGauge;
 use brotli_decompressor::{
@@ -227,8 +227,7 @@ impl Transform for Decoder {
             self.taken_bytes += used as u64;
             self.put_bytes += made as u64;
             // a limit of the content, and not the fault of a module
-            let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
-            if grown > self.taken_bytes.saturating_mul(GROWTH_MAX) {
+            if is_excessive(self.taken_bytes, self.put_bytes) {
                 return Progress::Fail;
             }
             let has_found_form = !is_form_known && !matches!(self.coding, State::DeflateForm);

@@ -12,5 +12,5 @@ mod gzip;
 mod memory_gauge;
 
 pub use decoder::Decoder;
-pub use growth::{GROWTH_FREE_BYTES, GROWTH_MAX};
+pub use growth::{GROWTH_FREE_BYTES, GROWTH_MAX, is_excessive};
 pub use memory_gauge::MemoryGauge;

@@ -11,7 +11,7 @@
 //!
 //! The document is not built: its tags are found as its bytes pass (the `lol_html` crate).
 
-use crate::options::{one_of, text};
+use crate::options::{flag, one_of, text};
 use lol_html::html_content::{ContentType, DocumentEnd, Element};
 use lol_html::{
     AsciiCompatibleEncoding, HandlerResult, HtmlRewriter, MemorySettings, Settings, element, end,
@@ -34,7 +34,7 @@ const MEMORY_BYTES_MAX: usize = 256 * 1024;
 /// Bytes that are searched at once: their output is held until there is room for it.
 const STEP_BYTES: usize = 16 * 1024;
 
-const OPTIONS: [&str; 3] = ["html", "element", "place"];
+const OPTIONS: [&str; 4] = ["decode", "element", "html", "place"];
 
 pub(crate) struct Inject;
 
@@ -44,6 +44,7 @@ impl ModuleKind for Inject {
     }
 
     fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
+        let decode = flag(&mut options, "decode")?.unwrap_or(false);
         let html = text(&mut options, "html")?;
         let is_head = one_of(&mut options, "element", ["body", "head"])?;
         let is_start = one_of(&mut options, "place", ["end", "start"])?;
@@ -67,7 +68,11 @@ impl ModuleKind for Inject {
             (false, false) => Place::BodyEnd,
         };
         let html = html.into();
-        Ok(Arc::new(Injection { html, place }))
+        Ok(Arc::new(Injection {
+            html,
+            place,
+            decode,
+        }))
     }
 }
 
@@ -84,6 +89,8 @@ enum Place {
 struct Injection {
     html: Arc<str>,
     place: Place,
+    /// Whether documents with a content coding are decoded.
+    decode: bool,
 }
 
 impl Module for Injection {
@@ -99,6 +106,7 @@ impl Module for Injection {
         Box::new(InjectExchange {
             html: Arc::clone(&self.html),
             place: self.place,
+            decode: self.decode,
         })
     }
 }
@@ -106,29 +114,32 @@ impl Module for Injection {
 struct InjectExchange {
     html: Arc<str>,
     place: Place,
+    decode: bool,
 }
 
 impl Exchange for InjectExchange {
     fn response_sent(&mut self, head: &mut ResponseHead<'_>, _call: &Call) -> Answer {
+        if is_coded(head) && !self.decode {
+            return Answer::Continue;
+        }
         if let Some(encoding) = encoding_of(head) {
             let document = Document::new(&self.html, self.place, encoding);
-            // no-transform and parts: the document passes as it is
-            let _ = head.transform(Box::new(document));
+            // no-transform, parts and unknown codings: the document passes as it is
+            let _ = head.transform_plain(Box::new(document));
         }
         Answer::Continue
     }
 }
 
-/// The charset of an HTML document; `None` if it is none, or cannot be read: coded content, or a
-/// charset in which tags are not ASCII.
+/// Whether a document has a content coding.
+fn is_coded(head: &ResponseHead<'_>) -> bool {
+    let mut codings = head.fields.all("content-encoding");
+    codings.any(|it| !it.eq_ignore_ascii_case(b"identity"))
+}
+
+/// The charset of an HTML document; `None` if it is none, or its charset is one in which tags are
+/// not ASCII.
 fn encoding_of(head: &ResponseHead<'_>) -> Option<AsciiCompatibleEncoding> {
-    let codings = head.fields.all("content-encoding");
-    if codings
-        .into_iter()
-        .any(|it| !it.eq_ignore_ascii_case(b"identity"))
-    {
-        return None;
-    }
     let media_type = str::from_utf8(head.fields.get("content-type")?).ok()?;
     let mut parts = media_type.split(';').map(str::trim);
     if !parts.next()?.eq_ignore_ascii_case("text/html") {
@@ -297,20 +308,23 @@ mod tests {
         ResponseHead::new(200, Fields::received(fields))
     }
 
+    fn call() -> Call {
+        Call {
+            client: std::net::Ipv4Addr::LOCALHOST.into(),
+            mode: weir_extend::ListenerMode::Forward,
+            now_ms: 0,
+        }
+    }
+
     /// What becomes of a document that comes in pieces of so many bytes.
     fn document(content: &[u8], size: usize, options: &[(&str, &str)]) -> Vec<u8> {
         let mut options = options.to_vec();
         options.push(("html", "<i>ü</i>"));
         let module = load(&options).expect("a module");
         let mut head = head(&[("Content-Type", "text/html; Charset=\"utf-8\"")]);
-        let call = Call {
-            client: std::net::Ipv4Addr::LOCALHOST.into(),
-            mode: weir_extend::ListenerMode::Forward,
-            now_ms: 0,
-        };
         let answer = module
             .begin(&weir_extend::Detached::host())
-            .response_sent(&mut head, &call);
+            .response_sent(&mut head, &call());
         assert_eq!(answer, Answer::Continue);
         let (_, mut transform) = head.take_transform().expect("a transform");
         let (mut rest, mut out) = (content, Vec::new());
@@ -366,12 +380,11 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_html_with_ascii_tags_is_searched() {
+    fn only_html_with_ascii_tags_is_searched() {
         for fields in [
             &[("Content-Type", "text/plain")][..],
             &[("Content-Type", "text/html; charset=utf-16")],
             &[("Content-Type", "text/html; charset=unknown")],
-            &[("Content-Type", "text/html"), ("Content-Encoding", "gzip")],
             &[],
         ] {
             assert!(encoding_of(&head(fields)).is_none(), "{fields:?}");
@@ -379,12 +392,33 @@ mod tests {
         for fields in [
             &[("Content-Type", "TEXT/HTML")][..],
             &[("Content-Type", "text/html;charset=iso-8859-1")],
-            &[
-                ("Content-Type", "text/html"),
-                ("Content-Encoding", "identity"),
-            ],
         ] {
             assert!(encoding_of(&head(fields)).is_some(), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn document_with_a_coding_is_decoded_only_where_the_option_says_so() {
+        for (coding, decode, expected) in [
+            ("identity", false, Some(0)),
+            ("gzip", false, None),
+            ("gzip", true, Some(1)),
+            ("gzip, br", true, Some(2)),
+            ("compress", true, None),
+        ] {
+            let options = [
+                ("html".to_owned(), OptionValue::Text("x".to_owned())),
+                ("decode".to_owned(), OptionValue::Flag(decode)),
+            ];
+            let module = Inject.load(Options::new(options.into())).expect("a module");
+            let mut head = head(&[("Content-Type", "text/html"), ("Content-Encoding", coding)]);
+            let mut exchange = module.begin(&weir_extend::Detached::host());
+            exchange.response_sent(&mut head, &call());
+            let is_kept = head.fields.get("content-encoding").is_some();
+            let codings = head.take_transform().map(|(codings, _)| codings);
+            let count = codings.map(|codings| codings.iter().count());
+            assert_eq!(count, expected, "{coding}, {decode}");
+            assert_eq!(is_kept, expected.is_none(), "{coding}, {decode}");
         }
     }
 

@@ -114,6 +114,8 @@ pub struct Transaction {
     keeps_part: bool,
     /// A module forbids to store the response.
     is_forbidden: bool,
+    /// The response says nothing of what is stored.
+    keeps_stored: bool,
     /// The request is sent for the whole, without the client's preconditions and range.
     fetches_whole: bool,
     /// Modules change the content of the response.
@@ -146,6 +148,7 @@ impl Transaction {
             is_refresh: false,
             keeps_part: false,
             is_forbidden: false,
+            keeps_stored: false,
             fetches_whole: false,
             is_transformed: false,
             request_time: now.wall,
@@ -177,6 +180,13 @@ impl Transaction {
     /// A module forbids to store the response that is to come.
     pub fn forbid_storing(&mut self) {
         self.is_forbidden = true;
+    }
+
+    /// What comes is not what the modules of this target make of its responses: one has failed, and
+    /// the request continues without it. What would be stored is not, and what is stored stays; a
+    /// response that the rules do not store drops it as ever.
+    pub fn keep_stored(&mut self) {
+        self.keeps_stored = true;
     }
 
     /// Modules may change content before it is stored: the request is sent to the next hop for the
@@ -357,7 +367,11 @@ impl Transaction {
                     };
                 relay.with(Command::Store(facts))
             }
-            Err(why) if self.replaces(now, response) && !self.spares_fresh(now, why) => {
+            Err(why)
+                if self.replaces(now, response)
+                    && !self.is_set_aside(why)
+                    && !self.spares_fresh(now, why) =>
+            {
                 relay.with(Command::Drop)
             }
             Err(_) => relay,

@@ -139,7 +139,8 @@ words! {
         /// The request bypasses the cache.
         Bypass = "bypass",
         /// A module forbids it, or changed the fields that decide it without the operator's
-        /// permission to have more stored (`module[].may_store`).
+        /// permission to have more stored (`module[].may_store`); or one failed, and the response
+        /// passed without it.
         Module = "module",
         /// It did not arrive whole, and is of no use in part.
         Incomplete = "incomplete",

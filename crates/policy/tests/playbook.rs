@@ -25,13 +25,15 @@ mod refresh;
 mod reuse;
 #[path = "playbook/script.rs"]
 mod script;
+#[path = "playbook/modules/set_aside.rs"]
+mod set_aside;
 #[path = "playbook/sharing.rs"]
 mod sharing;
 #[path = "playbook/stale.rs"]
 mod stale;
 #[path = "playbook/storing.rs"]
 mod storing;
-#[path = "playbook/transformed.rs"]
+#[path = "playbook/modules/transformed.rs"]
 mod transformed;
 #[path = "playbook/validation.rs"]
 mod validation;

@@ -22,6 +22,8 @@ mod own_requests;
 mod reload;
 #[path = "modules/scope.rs"]
 mod scope;
+#[path = "modules/stored/set_aside.rs"]
+mod set_aside;
 #[path = "modules/soak/mod.rs"]
 mod soak;
 #[path = "modules/host/stored_admin.rs"]

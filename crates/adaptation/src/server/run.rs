@@ -3,8 +3,10 @@
 
 use super::stage::{Stage, StageError, Turn};
 use std::task::{Context, Poll};
+use weir_codings::Decoder;
 use weir_extend::{
-    Answer, Call, Exchange, Hook, LocalResponse, PIECE_BYTES_MAX, RequestHead, ResponseHead,
+    Answer, Call, Codings, Exchange, Hook, LocalResponse, PIECE_BYTES_MAX, RequestHead,
+    ResponseHead, Transform,
 };
 
 /// Calls at one hook that a module may defer: one that always defers would never end.
@@ -24,9 +26,10 @@ pub(crate) struct Run {
     done: usize,
     deferrals: usize,
     is_deferred: bool,
-    is_decided: bool,
-    /// What the content passes, in its direction.
+    /// What the content passes, in its direction: decoders and transforms.
     stages: Vec<Stage>,
+    /// How many hooks were done when the last transform was set.
+    set_at: usize,
 }
 
 /// What came of a message.
@@ -59,8 +62,8 @@ impl Run {
             done: 0,
             deferrals: 0,
             is_deferred: false,
-            is_decided: false,
             stages: Vec::new(),
+            set_at: 0,
         }
     }
 
@@ -114,7 +117,6 @@ impl Run {
                     None => continue,
                     Some(Answer::Defer) => {}
                     Some(Answer::Continue) => {
-                        self.is_decided = true;
                         self.stages.iter_mut().for_each(Stage::open);
                         return Poll::Ready(self.outcome());
                     }
@@ -158,18 +160,11 @@ impl Run {
             _ => Answer::Continue,
         };
         if let Some(transform) = self.request.take_transform() {
-            self.stages.push(Stage::new(transform));
+            self.set(&Codings::none(), transform);
         }
-        if let Some((codings, transform)) = self
-            .response
-            .as_mut()
-            .and_then(ResponseHead::take_transform)
-        {
-            if !codings.is_empty() {
-                // nothing here undoes them
-                return Some(Answer::Fail);
-            }
-            self.stages.push(Stage::new(transform));
+        let response = self.response.as_mut();
+        if let Some((codings, transform)) = response.and_then(ResponseHead::take_transform) {
+            self.set(&codings, transform);
         }
         match answer {
             Answer::Continue => {
@@ -185,6 +180,21 @@ impl Run {
             }
             answer => Some(answer),
         }
+    }
+
+    /// Has the content pass `transform`, with `codings` undone in front of it. One that the module
+    /// has set at the same hook is replaced.
+    fn set(&mut self, codings: &Codings, transform: Box<dyn Transform>) {
+        if let Some(last) = self.stages.last_mut() {
+            if self.set_at == self.done {
+                return last.replace(transform);
+            }
+            last.open();
+        }
+        let decoders = codings.iter().map(Decoder::stage);
+        let stages = decoders.chain([transform]).map(Stage::new);
+        self.stages.extend(stages);
+        self.set_at = self.done;
     }
 
     fn outcome(&self) -> Outcome {
@@ -236,7 +246,7 @@ impl Run {
             let turn = match (behind.first_mut(), &mut out) {
                 (Some(next), _) => {
                     let mut between = Vec::new();
-                    let turn = stage.poll(cx, &mut between, next.room(), self.is_decided)?;
+                    let turn = stage.poll(cx, &mut between, next.room(), true)?;
                     next.give(&between, stage.is_done());
                     turn
                 }

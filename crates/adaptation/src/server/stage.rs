@@ -1,6 +1,7 @@
 //! A transform, and the content that it did not take yet.
 
 use std::task::Context;
+use weir_codings::is_excessive;
 use weir_extend::{LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 
 /// Bytes of content that a module may leave for a later call: the default of `hold`.
@@ -13,6 +14,8 @@ const DEFERRALS_MAX: usize = 64;
 pub(crate) struct Stage {
     transform: Box<dyn Transform>,
     held: Vec<u8>,
+    given_bytes: u64,
+    put_bytes: u64,
     is_last: bool,
     /// There is content that it was not called with, or it may have more to put out.
     is_due: bool,
@@ -44,12 +47,22 @@ impl Stage {
         Self {
             transform,
             held: Vec::new(),
+            given_bytes: 0,
+            put_bytes: 0,
             is_last: false,
             is_due: false,
             is_done: false,
             waits: false,
             deferrals: 0,
         }
+    }
+
+    /// Has `transform` get what the one before did not take.
+    pub(crate) fn replace(&mut self, transform: Box<dyn Transform>) {
+        self.transform = transform;
+        self.is_done = false;
+        self.waits = false;
+        self.is_due = true;
     }
 
     /// Whether it has put out all.
@@ -69,6 +82,7 @@ impl Stage {
         self.is_last |= is_last;
         if !self.is_done {
             self.held.extend_from_slice(content);
+            self.given_bytes += content.len() as u64;
             self.is_due |= ends || !content.is_empty();
         }
     }
@@ -100,7 +114,12 @@ impl Stage {
         let progress = self.transform.transform(&mut piece);
         let taken = piece.taken();
         self.held.drain(..taken);
-        let has_moved = taken > 0 || out.len() > before;
+        let put = out.len() - before;
+        self.put_bytes += put as u64;
+        if is_excessive(self.given_bytes, self.put_bytes) {
+            return Err(StageError::Failed);
+        }
+        let has_moved = taken > 0 || put > 0;
         if has_moved {
             self.deferrals = 0;
         }

@@ -13,7 +13,7 @@ use weir_extend::{
 };
 
 /// Content of `bytes` bytes in which any loss or repetition shows.
-fn text(bytes: usize) -> Vec<u8> {
+pub(super) fn text(bytes: usize) -> Vec<u8> {
     (0..bytes)
         .map(|at| b"abcdefghijklmnopqrstuvw"[(at * 7 + at / 23) % 23])
         .collect()
@@ -58,7 +58,7 @@ pub(super) fn client(address: &ListenAddress, more: &[(&str, OptionValue)]) -> A
     Icap.load(Options::new(options)).expect("it is loaded")
 }
 
-fn pair(does: Does) -> (IcapServer, Arc<dyn Module>) {
+pub(super) fn pair(does: Does) -> (IcapServer, Arc<dyn Module>) {
     let server = serve(&anywhere(), Scripted::new(does));
     let client = client(server.address(), &[]);
     (server, client)

@@ -1,11 +1,13 @@
 //! Modules that tests serve.
 
+use std::future::ready;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use weir_extend::{
-    Answer, Call, Exchange, Hook, Hooks, Host, LocalResponse, Module, Piece, Progress, RequestHead,
-    ResponseHead, Transform,
+    Answer, Call, Exchange, Hook, Hooks, Host, Larger, LocalResponse, Module, Pending, Piece,
+    Progress, RequestHead, ResponseHead, Transform, UnchargedMemory, Whole, WholeHandle, Worked,
 };
 
 /// What a module does, at the hooks of received heads.
@@ -15,6 +17,10 @@ pub(super) enum Does {
     Nothing,
     /// Content becomes upper case, and the head has a field more.
     Upper,
+    /// The same of responses alone, without their content codings.
+    PlainUpper,
+    /// The same of responses that are collected before their head is decided on.
+    WholeUpper,
     /// Responses, and requests with `block` in their path, are refused.
     Block,
     /// Content with `EICAR` in it is refused with 403, however it is cut.
@@ -58,11 +64,17 @@ impl Module for Scripted {
 
     fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        Box::new(Player(self.does))
+        Box::new(Player {
+            does: self.does,
+            whole: None,
+        })
     }
 }
 
-struct Player(Does);
+struct Player {
+    does: Does,
+    whole: Option<WholeHandle>,
+}
 
 fn refusal() -> Answer {
     let response = LocalResponse::new(403, "refused by the test").expect("a response");
@@ -72,7 +84,7 @@ fn refusal() -> Answer {
 
 impl Exchange for Player {
     fn request_received(&mut self, head: &mut RequestHead<'_>, _: &Call) -> Answer {
-        match self.0 {
+        match self.does {
             Does::Block if head.path_and_query().contains("block") => return refusal(),
             Does::Upper => {
                 head.fields.set("X-Upper", b"yes").expect("a field");
@@ -80,18 +92,32 @@ impl Exchange for Player {
             }
             Does::Scan => head.inspect(Box::new(Scan)),
             Does::Panics => panic!("as the test has it"),
-            Does::Nothing | Does::Block => {}
+            Does::Nothing | Does::Block | Does::PlainUpper | Does::WholeUpper => {}
         }
         Answer::Continue
     }
 
     fn response_received(&mut self, head: &mut ResponseHead<'_>, _: &Call) -> Answer {
-        match self.0 {
+        match self.does {
             Does::Block => return refusal(),
             Does::Upper => {
                 head.fields.set("X-Upper", b"yes").expect("a field");
                 // where it is not permitted it passes as it is
                 let _ = head.transform(Box::new(Upper));
+            }
+            Does::PlainUpper => {
+                let _ = head.transform_plain(Box::new(Upper));
+            }
+            Does::WholeUpper if self.whole.is_none() => {
+                let whole = whole_upper();
+                self.whole = Some(whole.handle());
+                return match head.transform_plain(Box::new(whole)) {
+                    Ok(()) => Answer::Defer,
+                    Err(_) => Answer::Continue,
+                };
+            }
+            Does::WholeUpper => {
+                head.fields.set("X-Whole", b"yes").expect("a field");
             }
             Does::Scan => head.inspect(Box::new(Scan)),
             Does::Panics => panic!("as the test has it"),
@@ -99,6 +125,22 @@ impl Exchange for Player {
         }
         Answer::Continue
     }
+
+    fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.whole {
+            Some(whole) => whole.poll(cx).map(drop),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+/// Collects a mebibyte at most, and fails with more.
+fn whole_upper() -> Whole {
+    let work = |content: Vec<u8>| -> Pending<Worked> {
+        Box::pin(ready(Worked::Content(content.to_ascii_uppercase())))
+    };
+    let memory = Box::new(UnchargedMemory);
+    Whole::new(1024 * 1024, Larger::Fail, memory, Box::new(work))
 }
 
 struct Upper;

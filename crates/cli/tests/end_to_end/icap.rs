@@ -1,6 +1,8 @@
 //! ICAP in both directions: Squid is served by modules of Weir, and Weir by c-icap and by itself.
 
 use crate::support::{CIcap, Config, Nginx, RawClient, Squid, Weir, WeirIcap};
+use std::io::Write as _;
+use std::net::SocketAddr;
 
 /// Modules to serve: for requests, for responses, and with content.
 const MODULES: &str = r#"
@@ -22,11 +24,14 @@ name = "notice"
 kind = "inject"
 options.html = "<b>Hello</b>"
 options.place = "start"
+options.decode = true
 "#;
 
 /// The origin says which field it was sent.
 const LOCATIONS: &str = "
     location /pages/ { alias www/; }
+    location /gzip/ { alias www/; gzip on; gzip_proxied any; gzip_vary on; }
+    location /br/ { alias www/; default_type text/html; add_header Content-Encoding br; }
     location /marked { default_type text/plain; return 200 \"$http_x_marked\"; }
 ";
 
@@ -71,6 +76,54 @@ adaptation_access notice allow all
         assert_eq!(away.field("location"), "http://elsewhere.example/x");
     }
     assert!(served.stop());
+}
+
+/// nginx codes the one page itself, and has the other one as a file.
+#[test]
+fn squid_and_weir_have_pages_adapted_that_the_origin_coded() {
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("page.html", page().as_bytes());
+    nginx.file("page", &brotli(page().as_bytes()));
+    let served = WeirIcap::serve(MODULES);
+    let service = format!("icap://{}/notice", served.address);
+    let squid = Squid::start(&format!(
+        "
+cache deny all
+icap_enable on
+icap_preview_enable on
+icap_service notice respmod_precache {service} bypass=off
+adaptation_access notice allow all
+"
+    ));
+    let option = format!("options.service = \"{service}\"");
+    let weir = Weir::serve(&Config::forward().module("notice", "icap", &option));
+    let get = |proxy: SocketAddr, path: &str| {
+        let url = nginx.url(path);
+        let mut client = RawClient::connect(proxy);
+        let fields = "Host: a.example\r\nAccept-Encoding: gzip, br\r\n";
+        client.send(format!("GET {url} HTTP/1.1\r\n{fields}\r\n"));
+        client.reply().expect(200)
+    };
+    // without a module they are coded
+    for (path, coding) in [("/gzip/page.html", "gzip"), ("/br/page", "br")] {
+        assert_eq!(get(nginx.address, path).field("content-encoding"), coding);
+    }
+    let changed = page().replace("<body>", "<body><b>Hello</b>");
+    for proxy in [squid.address(), weir.address()] {
+        for path in ["/gzip/page.html", "/br/page"] {
+            for _ in 0..2 {
+                let found = get(proxy, path);
+                assert_eq!(found.field("content-encoding"), "", "{path}");
+                assert!(found.text() == changed, "{path}: {}", squid.errors());
+            }
+        }
+    }
+}
+
+fn brotli(content: &[u8]) -> Vec<u8> {
+    let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 22);
+    encoder.write_all(content).expect("memory is enough");
+    encoder.into_inner()
 }
 
 #[test]

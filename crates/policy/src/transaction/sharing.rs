@@ -94,6 +94,13 @@ impl Transaction {
         matches!(self.request.method, Method::Get) && !self.bypassing
     }
 
+    /// Whether a response to this request that is not shared means that later ones of its target
+    /// will not be either ([`says_about_target`]): not one that a failed module has let pass.
+    #[must_use]
+    pub const fn says_about_target(&self, status: u16) -> bool {
+        !self.keeps_stored && says_about_target(status)
+    }
+
     /// Another request's response could answer this one: `stored` are its facts, `joined` says when
     /// this one came. Gives `Serve`, or `Forward` for a request that goes alone, as the client sent
     /// it.

@@ -81,6 +81,10 @@ impl Transaction {
         if matches!(response.status, 412 | 416 | 417) {
             return Err(NotStored::Conditional);
         }
+        // last: what the rules refuse says of the target what it says without modules
+        if self.keeps_stored {
+            return Err(NotStored::Module);
+        }
         Ok(facts)
     }
 
@@ -130,6 +134,13 @@ impl Transaction {
         self.verdict.handling == Handling::Forward(Fwd::Request)
             && self.stored.is_some_and(is_fresh)
             && self.is_of_the_request(why)
+    }
+
+    /// Whether the response is not stored only because it is not what the modules of the target
+    /// make of its responses. A module that fails must not remove what is good and stored: that a
+    /// client can have it fail, perhaps by the fields of its request, is no word of the origin's.
+    pub(super) const fn is_set_aside(&self, why: NotStored) -> bool {
+        matches!(why, NotStored::Module) && !self.is_forbidden
     }
 
     /// What was being stored ended early. Of what was not being stored the reason is known already.

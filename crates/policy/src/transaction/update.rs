@@ -6,7 +6,7 @@
 //! can make a response private, and it can come for a request whose responses are not stored. If
 //! the rules refuse, the client of this request gets the merged response, and the stored one is
 //! dropped. If they refuse because of the request (`no-store`, credentials), it stays as it is: any
-//! client can send such a request.
+//! client can send such a request. So it does if the response is set aside because a module failed.
 //!
 //! Where the text is silent:
 //! * An update that is about another response says that the stored one is not the present one. It
@@ -99,7 +99,7 @@ impl Transaction {
         let facts = match self.storing_merged(now, rules, update) {
             Ok(facts) => facts,
             // what is stored may be joined for another request
-            Err(why) if self.is_of_the_request(why) => {
+            Err(why) if self.is_of_the_request(why) || self.is_set_aside(why) => {
                 return Commands::one(self.forward_again(now));
             }
             Err(_) => return self.outdated(now),
@@ -135,7 +135,7 @@ impl Transaction {
     /// What becomes of a stored response that the merged one does not replace, because of `why`.
     fn not_updated(&mut self, why: NotStored) -> Commands {
         let _ = self.not_stored(why);
-        if self.is_of_the_request(why) {
+        if self.is_of_the_request(why) || self.is_set_aside(why) {
             Commands::default()
         } else {
             Commands::one(Command::Drop)

@@ -154,6 +154,14 @@ fn tell<'a>(
             transaction.fetch_whole();
             Commands::default()
         }
+        "forbid-storing" => {
+            transaction.forbid_storing();
+            Commands::default()
+        }
+        "keep-stored" => {
+            transaction.keep_stored();
+            Commands::default()
+        }
         "transformed" => {
             transaction.transformed(true);
             Commands::default()

@@ -193,7 +193,8 @@ pub(crate) async fn request_sent(
     }
     let may_store = may_store(exchange, Hook::RequestSent);
     if !may_store && head.fields.get("authorization") != had.as_deref() {
-        exchange.tx.forbid_storing();
+        // what credentials bring says nothing of what is stored for all
+        exchange.tx.keep_stored();
     }
     let mut out = line.to_vec();
     write_fields(&head.fields, &mut out);
@@ -241,8 +242,11 @@ pub(crate) async fn response_received(
     let is_unstored = modules.is_some_and(|modules| modules.is_unstored());
     // what a module changed without saying so, or let pass as it failed, must not be taken for what
     // the modules of the variant make of it
-    if is_unstored || !variants::holds(exchange) {
+    if is_unstored {
         exchange.tx.forbid_storing();
+    }
+    if !variants::holds(exchange) {
+        exchange.tx.keep_stored();
     }
     if !head.is_changed() {
         // content without a length may be inspected behind a head that stays as it is

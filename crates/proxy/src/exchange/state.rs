@@ -292,7 +292,8 @@ impl RequestState {
     /// may be for them.
     pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
         if !stored.is_some_and(|facts| facts.answers_others(worker.now())) {
-            self.release_followers(worker, true);
+            let says_about_target = self.tx.says_about_target(304);
+            self.release_followers(worker, says_about_target);
         } else if let Some(leader) = self.leader.take() {
             leader.stored();
         }

@@ -15,13 +15,13 @@ use weir_proxy::config::{ExecutionModel, Module as ModuleTable, ModuleOption};
 pub(crate) const IS_THREADED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"threaded");
 
 /// A module called `name` that does `actions`, each a hook and what is done there: `set NAME
-/// VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`, `panic`,
-/// `spin`, `defer`, `defer-for-ever`, `defer-always`, of a response `status CODE`, and `content
-/// HOW`: `upper`, `twice` (each byte), `blocks` (of 200,000 bytes, which are held), `reverse` (all
-/// of it is held), `cut` (gives up behind 100,000 bytes), `fail` (gives up at once), `first` (ends
-/// behind 2 bytes), `plain` (`upper`, with codings undone), `respond` (answers 451 by itself, at
-/// once), `respond-late` (behind 100,000 bytes), `tag` (the variant's tag is put before it);
-/// `inspect HOW` sets the same as an inspector.
+/// VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`, `fail-if NAME`
+/// (only if the head has this field), `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`,
+/// of a response `status CODE`, and `content HOW`: `upper`, `twice` (each byte), `blocks` (of
+/// 200,000 bytes, which are held), `reverse` (all of it is held), `cut` (gives up behind 100,000
+/// bytes), `fail` (gives up at once), `first` (ends behind 2 bytes), `plain` (`upper`, with codings
+/// undone), `respond` (answers 451 by itself, at once), `respond-late` (behind 100,000 bytes),
+/// `tag` (the variant's tag is put before it); `inspect HOW` sets the same as an inspector.
 /// `variant FIELD` gives a request the tag that it has in that field. What one does at
 /// `response-received` may be stored unless there is the action `unstored`; `state` names a
 /// [`set_state`] that it depends on.
@@ -133,6 +133,8 @@ impl Player {
                 return Answer::Respond(response.with("X-By", b"module").expect("a field"));
             }
             ["fail"] => return Answer::Fail,
+            ["fail-if", name] if fields.get(name).is_some() => return Answer::Fail,
+            ["fail-if", _] => {}
             ["unavailable"] => return Answer::Unavailable,
             ["panic"] => panic!("as the test told it to"),
             ["spin"] => {

@@ -11,6 +11,7 @@ const TIMES: &str = "deadline = \"1s\"\nwait = \"30s\"";
 /// The origin says which field it was sent, and how long a request was.
 const LOCATIONS: &str = "
     location /pages/ { alias www/; }
+    location /gzip/ { alias www/; gzip on; gzip_proxied any; }
     location /marked { default_type text/plain; return 200 \"$http_x_marked\"; }
     location /kept/ { add_header Cache-Control no-transform; alias www/; }
     location /form { default_type text/plain; return 200 \"$content_length\"; }
@@ -39,7 +40,8 @@ fn modules(config: Config, run: &str) -> Config {
             "notice",
             "inject",
             &format!(
-                "{TIMES}\nrun = \"{run}\"\noptions.html = \"<b>Hello</b>\"\noptions.place = \"start\""
+                "{TIMES}\nrun = \"{run}\"\noptions.html = \"<b>Hello</b>\"\noptions.place = \"start\"
+                 options.decode = true"
             ),
         )
         .module(
@@ -81,6 +83,8 @@ fn modules_in_processes_do_to_messages_what_they_do_on_workers() {
         "GET /pages/page.html",
         "GET /pages/page.html",
         "HEAD /pages/page.html",
+        "GET /gzip/page.html",
+        "GET /gzip/page.html",
         "GET /pages/plain.txt",
         "GET /pages/plain.txt",
         "GET /pages/empty.html",

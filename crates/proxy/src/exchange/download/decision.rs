@@ -14,7 +14,6 @@ use crate::log::report;
 use crate::request::answer::AnswerReason;
 use std::sync::Arc;
 use weir_net::http::ReceivedHead;
-use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{Fits, ResponseFacts};
 use weir_wire::LineBuffer;
@@ -217,7 +216,8 @@ impl Download<'_, '_> {
         }
         if store_writer.is_none() {
             exchange.expected = None;
-            exchange.release_followers(worker, says_about_target(response.head.status));
+            let says_about_target = exchange.tx.says_about_target(response.head.status);
+            exchange.release_followers(worker, says_about_target);
             if to_client.is_none() && !is_there {
                 // there is neither a client nor room in the store
                 arrival::discard(exchange, response);
