@@ -81,7 +81,9 @@ pub trait Module: Send + Sync {
     /// What its work depends on beside its options, such as the version of a list that it reads.
     /// Read for each request, before [`Self::begin`] and when its response has come: what was
     /// stored in another state is not used, and the response to a request in whose time the state
-    /// changes is not stored.
+    /// changes is not stored. While it is empty, it is read again behind
+    /// [`Hook::RequestReceived`](crate::Hook::RequestReceived): a module that learns its state from
+    /// elsewhere can do so there.
     fn state(&self) -> String {
         String::new()
     }

@@ -4,6 +4,10 @@ use crate::support::{CIcap, Config, Nginx, RawClient, Squid, Weir, WeirIcap};
 use std::io::Write as _;
 use std::net::SocketAddr;
 
+/// The machine of a test may have much else to do, and the program is not optimised: five calls
+/// that take too long open the breaker.
+const TIMES: &str = "deadline = \"1s\"\nwait = \"30s\"";
+
 /// Modules to serve: for requests, for responses, and with content.
 const MODULES: &str = r#"
 [[module]]
@@ -95,7 +99,7 @@ icap_service notice respmod_precache {service} bypass=off
 adaptation_access notice allow all
 "
     ));
-    let option = format!("options.service = \"{service}\"");
+    let option = format!("{TIMES}\noptions.service = \"{service}\"");
     let weir = Weir::serve(&Config::forward().module("notice", "icap", &option));
     let get = |proxy: SocketAddr, path: &str| {
         let url = nginx.url(path);
@@ -132,7 +136,7 @@ fn weir_has_messages_adapted_by_c_icap_and_by_weir() {
     nginx.file("page.html", page().as_bytes());
     let (echo, served) = (CIcap::start(), WeirIcap::serve(MODULES));
     let service = |name: &str| format!("icap://{}/{name}", served.address);
-    let option = |service: &str| format!("options.service = \"{service}\"");
+    let option = |service: &str| format!("{TIMES}\noptions.service = \"{service}\"");
     let config = Config::forward()
         .module("echo", "icap", &option(&echo.echo()))
         .module("mark", "icap", &option(&service("mark")))
@@ -150,15 +154,13 @@ fn weir_has_messages_adapted_by_c_icap_and_by_weir() {
 #[test]
 fn stored_responses_of_a_service_whose_state_changes_are_misses() {
     let nginx = Nginx::start("add_header Cache-Control max-age=3600;");
-    for name in ["a.html", "b.html"] {
-        nginx.file(name, page().as_bytes());
-    }
+    nginx.file("a.html", page().as_bytes());
     let serve = |html: &str, listen: &str| {
         WeirIcap::serve_at(&MODULES.replace("<b>Hello</b>", html), listen)
     };
     let first = serve("<b>Hello</b>", "127.0.0.1:0");
     let address = first.address.to_string();
-    let options = format!("options.service = \"icap://{address}/notice\"");
+    let options = format!("{TIMES}\noptions.service = \"icap://{address}/notice\"");
     let proxy = Weir::serve(&Config::forward().module("notice", "icap", &options));
     let get = |name: &str, html: &str| {
         let found = proxy.get(&nginx.url(&format!("/{name}"))).expect(200);
@@ -168,8 +170,6 @@ fn stored_responses_of_a_service_whose_state_changes_are_misses() {
         );
         found
     };
-    // the state is known from the first answer on
-    get("b.html", "<b>Hello</b>");
     assert!(!get("a.html", "<b>Hello</b>").is_hit());
     assert!(get("a.html", "<b>Hello</b>").is_hit());
     assert!(first.stop());
@@ -180,4 +180,52 @@ fn stored_responses_of_a_service_whose_state_changes_are_misses() {
     let found = get("a.html", "<i>Goodbye</i>");
     assert!(found.cache_status().contains("fwd="), "{}", found.head);
     assert!(get("a.html", "<i>Goodbye</i>").is_hit());
+}
+
+/// Services that do nothing, add fields, and take content.
+const PROBES: &str = include_str!("../../../../peers/extend/services.toml");
+
+/// As the benchmark of modules has them: the response is stored once, and each hit is a request
+/// that the service sees.
+fn check_hits(service: &str, expected: &[(&str, &str)]) {
+    let nginx =
+        Nginx::start("add_header Cache-Control max-age=3600; add_header X-Request $request_id;");
+    let options = format!("{TIMES}\noptions.service = \"{service}\"");
+    let proxy = Weir::serve(&Config::forward().module("icap", "icap", &options));
+    for (name, bytes) in [("small", 1024), ("large", 256 * 1024)] {
+        let letters = (b'a'..=b'w').cycle();
+        let content: Vec<u8> = letters.take(bytes).collect();
+        nginx.file(name, &content);
+        let url = nginx.url(&format!("/{name}"));
+        let mut clients: Vec<RawClient> = (0..4)
+            .map(|_| RawClient::connect(proxy.address()))
+            .collect();
+        let first = clients[0].get(&url).expect(200);
+        assert!(first.body == content, "{service}, {name}");
+        for turn in 0..200 {
+            let found = clients[turn % 4].get(&url).expect(200);
+            assert!(found.is_hit(), "{service}, {name}, {turn}: {}", found.head);
+            assert!(found.body == content, "{service}, {name}, {turn}");
+            // another fetch would have another one
+            assert_eq!(found.field("x-request"), first.field("x-request"));
+            for (field, value) in expected {
+                assert_eq!(found.field(field), *value);
+            }
+        }
+    }
+}
+
+#[test]
+fn hits_with_a_service_ask_the_origin_once_and_have_every_byte() {
+    let echo = CIcap::start();
+    check_hits(&echo.echo(), &[]);
+    // a request and a response for each fetch, and a request for each hit
+    assert_eq!(echo.log_until("RESPMOD", 2).len(), 2);
+    assert_eq!(echo.log_until("REQMOD", 402).len(), 402);
+    let served = WeirIcap::serve(PROBES);
+    let service = |name: &str| format!("icap://{}/{name}", served.address);
+    check_hits(&service("empty"), &[]);
+    let fields = [("x-probe", "response-received, response-sent")];
+    check_hits(&service("fields"), &fields);
+    check_hits(&service("content"), &fields);
 }

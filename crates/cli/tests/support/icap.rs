@@ -143,7 +143,14 @@ pub(crate) struct CIcap(Program);
 impl CIcap {
     /// Starts one.
     pub(crate) fn start() -> Self {
-        Self(Program::start("c-icap", &["-N", "-f"], C_ICAP))
+        let config = [C_ICAP, C_ICAP_LOGS].concat();
+        Self(Program::start("c-icap", &["-N", "-f"], &config))
+    }
+
+    /// What was adapted by this method, once there are so many.
+    #[track_caller]
+    pub(crate) fn log_until(&self, method: &str, count: usize) -> Vec<Scanned> {
+        log_until(&self.0, method, count)
     }
 
     /// The echo service.
@@ -220,7 +227,7 @@ virus_scan.StartSendPercentDataAfter 25M
         let folder = database.path().display().to_string();
         let clamd = Program::start("clamd", &["-c"], &CLAMD.replace("DATABASE", &folder));
         let socket = clamd.folder.path().join("clamd.ctl").display().to_string();
-        let config = [C_ICAP, C_ICAP_SCANS, Self::LINES, CLAMD_SOCKET].concat();
+        let config = [C_ICAP, C_ICAP_LOGS, C_ICAP_SCANS, Self::LINES, CLAMD_SOCKET].concat();
         let config = config.replace("CLAMD", &socket);
         Self {
             c_icap: Program::start("c-icap", &["-N", "-f"], &config),
@@ -237,19 +244,25 @@ virus_scan.StartSendPercentDataAfter 25M
     /// What was adapted by this method, once there are so many.
     #[track_caller]
     pub(crate) fn log_until(&self, method: &str, count: usize) -> Vec<Scanned> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let log = self.c_icap.folder.path().join("access");
-            let log = std::fs::read_to_string(log).unwrap_or_default();
-            let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
-            let lines = whole.lines().filter_map(|line| line.strip_prefix(method));
-            let found: Vec<Scanned> = lines.map(Scanned::parse).collect();
-            if found.len() >= count {
-                return found;
-            }
-            assert!(Instant::now() < until, "{count} of {method} in {log}");
-            std::thread::yield_now();
+        log_until(&self.c_icap, method, count)
+    }
+}
+
+/// What c-icap has adapted by this method, once there are so many.
+#[track_caller]
+fn log_until(c_icap: &Program, method: &str, count: usize) -> Vec<Scanned> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let log = c_icap.folder.path().join("access");
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let lines = whole.lines().filter_map(|line| line.strip_prefix(method));
+        let found: Vec<Scanned> = lines.map(Scanned::parse).collect();
+        if found.len() >= count {
+            return found;
         }
+        assert!(Instant::now() < until, "{count} of {method} in {log}");
+        std::thread::yield_now();
     }
 }
 
@@ -297,6 +310,10 @@ TmpDir FOLDER
 TemplateDir /usr/share/c_icap/templates/
 TemplateDefaultLanguage en
 LoadMagicFile /etc/c-icap/c-icap.magic
+";
+
+/// Has it log what it adapts.
+const C_ICAP_LOGS: &str = "
 LogFormat adapted \"%im %is %Ib %Ob\"
 AccessLog FOLDER/access adapted
 ";

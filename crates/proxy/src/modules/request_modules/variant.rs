@@ -24,6 +24,13 @@ enum ModuleState {
     Crashed,
 }
 
+impl ModuleState {
+    /// Whether it is one: it may have none, or learn it while it waits at the request.
+    fn is_known(&self) -> bool {
+        !matches!(self, Self::Named(name) if name.is_empty())
+    }
+}
+
 impl RequestVariant {
     /// Of a request that calls `called`, which is enabled and for its target.
     pub(crate) fn of(loaded: &LoadedModules, called: ModuleSet) -> Self {
@@ -50,12 +57,16 @@ impl RequestVariant {
         self.modules.is_empty()
     }
 
-    /// A module is about to begin with the request.
+    /// A module is about to begin with the request, or has begun: while its state is not known it
+    /// is read again.
     pub(crate) fn note_state(&mut self, id: ModuleId, module: &LoadedModule) {
         if let Some(state) = self.states.get_mut(id.index())
             && module.module.changes_stored()
         {
-            state.get_or_insert_with(|| state_of(module));
+            let is_known = state.as_ref().is_some_and(ModuleState::is_known);
+            if !is_known {
+                *state = Some(state_of(module));
+            }
         }
     }
 
