@@ -110,6 +110,9 @@ impl InFlightState {
         if wants.from >= wants.to || (wants.from > 0 && wants.from >= length) {
             return Err(AttachError::BeyondEnd);
         }
+        if self.is_ended_by_module() {
+            return Err(AttachError::Closed);
+        }
         if self.readers.len() >= READERS_MAX {
             return Err(AttachError::TooManyReaders);
         }
@@ -131,12 +134,16 @@ impl InFlightState {
     /// The answer changes when bytes are [received](Self::received), when a fetch
     /// [ends](Self::end), and when the reader has moved.
     pub fn step(&mut self, now: Now, reader: ReaderId) -> Step {
-        let Some(Reader { at, to }) = self.readers.get(reader) else {
+        let Some(reader) = self.readers.get(reader) else {
             return Step::Done;
         };
+        let Reader { at, to, .. } = reader;
         let end = to.min(self.length());
         if at >= end {
             return Step::Done;
+        }
+        if self.is_ended_by_module() && !reader.has_begun() {
+            return Step::Cut(CutReason::Module);
         }
         let missing = self.present.run_end(at);
         if missing < end {
@@ -288,6 +295,7 @@ impl InFlightState {
             FetchEnd::Whole | FetchEnd::Stopped => None,
             FetchEnd::Changed => Some(CutReason::Changed),
             FetchEnd::NotShared => Some(CutReason::NotShared),
+            FetchEnd::Module => Some(CutReason::Module),
             FetchEnd::Cut if self.was_kept_waiting(&fetch, permit) => None,
             FetchEnd::Cut => Some(CutReason::NextHop),
         };
@@ -319,6 +327,11 @@ impl InFlightState {
     /// The reader was given `span`. For the counts; it need not be reported at once.
     pub fn delivered(&mut self, span: ByteSpan) -> DeliveryCount {
         self.counts.delivered(span)
+    }
+
+    /// Whether a module has ended it: then it is for no reader that has not begun.
+    fn is_ended_by_module(&self) -> bool {
+        self.closed == Some(CutReason::Module)
     }
 
     fn length(&self) -> u64 {

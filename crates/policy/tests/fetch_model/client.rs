@@ -225,13 +225,15 @@ impl World {
         let right = match cut {
             CutReason::NextHop | CutReason::Changed | CutReason::NotShared => self.can_fail,
             CutReason::Stopped => !self.rules.can_range,
+            // there are none
+            CutReason::Module => false,
         };
         assert!(right, "{cut:?} at {at}");
         self.tally.count(match cut {
             CutReason::NextHop => "cut-next-hop",
             CutReason::Changed => "cut-changed",
             CutReason::NotShared => "cut-not-shared",
-            CutReason::Stopped => "cut-stopped",
+            CutReason::Stopped | CutReason::Module => "cut-stopped",
         });
     }
 

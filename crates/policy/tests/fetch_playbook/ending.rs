@@ -164,3 +164,62 @@ fn events_for_an_ended_fetch_are_ignored() {
          0 step r0          => done",
     );
 }
+
+#[test]
+fn reader_that_was_given_nothing_gets_nothing_of_a_fetch_that_a_module_ended() {
+    for length in ["", "length=100k"] {
+        check(&format!(
+            "{length}
+             0 begin 0..        => f0
+             0 attach 0..       => r0
+             0 attach 0..       => r1
+             0 attach 0..5k     => r2
+             0 attach 50k..60k  => r3
+             0 received f0 10k
+             0 read r0 4k       => read 0..4k, live 4k
+             0 end f0 module
+             0 step r1          => cut module
+             0 step r2          => cut module
+             0 step r3          => cut module
+             0 confirm r1       => no
+             0 confirm r2       => no
+             0 attach 0..       => closed
+             0 attach 0..5k     => closed",
+        ));
+    }
+}
+
+#[test]
+fn reader_that_was_given_content_before_a_module_ended_the_fetch_is_cut() {
+    check(
+        "length=100k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 0..5k     => r1
+         0 received f0 10k
+         0 read r0 1        => read 0..1, live 1
+         0 read r1 1        => read 0..1, again 1
+         0 end f0 module
+         0 state            => 2 readers, 0 fetches, length 100k, closed module, over
+         0 read r0          => read 1..10k, live 10239
+         0 step r0          => cut module
+         0 read r1          => read 1..5k, again 5119
+         0 step r1          => done",
+    );
+}
+
+#[test]
+fn content_that_was_whole_before_a_module_ended_is_read_to_its_end() {
+    check(
+        "length=10k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 0..       => r1
+         0 received f0 10k
+         0 end f0 whole
+         0 end f0 module
+         0 read r0          => read 0..10k, live 10k
+         0 read r1          => read 0..10k, again 10k
+         0 step r1          => done",
+    );
+}

@@ -200,6 +200,7 @@ fn end(word: &str) -> FetchEnd {
         "changed" => FetchEnd::Changed,
         "not-shared" => FetchEnd::NotShared,
         "stopped" => FetchEnd::Stopped,
+        "module" => FetchEnd::Module,
         _ => panic!("no end: {word}"),
     }
 }

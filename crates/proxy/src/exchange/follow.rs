@@ -320,11 +320,15 @@ async fn join(
         return Some(FollowResult::Answered);
     }
     let end = read(stream, exchange, start).await;
-    if end == reader::ReadEnd::Cut
-        && in_flight.response.facts.is_transformed
-        && stream.response.retract()
-    {
-        // a module refused or answered the request that began the fetch, and may do so for each
+    let is_of_module = match end {
+        reader::ReadEnd::Module => true,
+        // nothing was put out before the next hop broke off
+        reader::ReadEnd::Cut => in_flight.response.facts.is_transformed,
+        _ => false,
+    };
+    if is_of_module && stream.response.retract() {
+        // what the module answers is for the request that began the fetch; it decides on each other
+        // one by itself
         let worker = Rc::clone(&exchange.worker);
         exchange.tx = before;
         let forwarding = exchange.forget_chosen(&worker);
@@ -413,6 +417,7 @@ pub(crate) async fn read(
     match sent.end {
         reader::ReadEnd::Whole => log.ended(End::Whole),
         reader::ReadEnd::Cut => log.broke_off(End::NextHopCut, "next-hop-cut"),
+        reader::ReadEnd::Module => log.broke_off(End::Ours, "module-ended"),
         reader::ReadEnd::ContentDropped => log.broke_off(End::Ours, "content-dropped"),
         reader::ReadEnd::Unreadable => {
             log.broke_off(End::Ours, "store-cut");

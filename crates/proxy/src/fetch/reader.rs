@@ -30,6 +30,8 @@ pub(crate) enum ReadEnd {
     Whole,
     /// The fetch was cut: the client has received less than the head promised.
     Cut,
+    /// A module ended the fetch: it failed, or answers by itself.
+    Module,
     /// Content that was stored could not be read from disk, nor fetched: the response is cut, too.
     Unreadable,
     /// Content that is not stored was dropped before the reader reached it, and could not be
@@ -172,7 +174,7 @@ impl Reader<'_, '_> {
                     missing_range::spawn(self.exchange, in_flight, fetch, span);
                 }
                 Next::Wait => return self.poll_waiting(cx),
-                Next::Cut => return Poll::Ready(ReadEnd::Cut),
+                Next::Cut(end) => return Poll::Ready(end),
                 Next::Lost(_, end) if self.is_continued => return Poll::Ready(end),
                 Next::Lost(why, end) => {
                     if !self.continue_alone(why) {
@@ -230,7 +232,8 @@ impl Reader<'_, '_> {
                 return Next::Lost(Lost::NotShared, ReadEnd::Cut);
             }
             ReaderAction::Fetch(fetch, span) => return Next::Fetch(fetch, span),
-            ReaderAction::Cut => return Next::Cut,
+            ReaderAction::Cut => return Next::Cut(ReadEnd::Cut),
+            ReaderAction::EndedByModule => return Next::Cut(ReadEnd::Module),
             ReaderAction::NotShared => return Next::Lost(Lost::NotShared, ReadEnd::Cut),
             ReaderAction::ContentDropped => {
                 return Next::Lost(Lost::ContentDropped, ReadEnd::ContentDropped);
@@ -380,7 +383,7 @@ enum Next {
     Ready,
     Fetch(FetchId, ByteSpan),
     Wait,
-    Cut,
+    Cut(ReadEnd),
     /// What was here is not any more; and how it ends if that cannot be helped.
     Lost(Lost, ReadEnd),
 }

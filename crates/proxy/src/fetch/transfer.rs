@@ -165,9 +165,10 @@ impl Fetch {
                 Poll::Pending
             }
             Poll::Ready(Err(why)) => {
-                // a failure of a module is counted where that is called
-                self.is_spawned &= why != ContentCut::Filter;
-                self.finish(FetchEnd::Cut);
+                self.finish(match why {
+                    ContentCut::Filter => FetchEnd::Module,
+                    _ => FetchEnd::Cut,
+                });
                 Poll::Ready(())
             }
             Poll::Ready(Ok(read)) => {

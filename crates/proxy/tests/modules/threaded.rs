@@ -25,5 +25,7 @@ mod reload;
 mod request_content;
 #[path = "scope.rs"]
 mod scope;
+#[path = "content/shared.rs"]
+mod shared;
 #[path = "stored/storing.rs"]
 mod storing;

@@ -21,10 +21,11 @@ pub(crate) const IS_THREADED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(
 /// 200,000 bytes, which are held), `reverse` (all of it is held), `cut` (gives up behind 100,000
 /// bytes), `fail` (gives up at once), `first` (ends behind 2 bytes), `plain` (`upper`, with codings
 /// undone), `respond` (answers 451 by itself, at once), `respond-late` (behind 100,000 bytes),
-/// `tag` (the variant's tag is put before it); `inspect HOW` sets the same as an inspector.
-/// `variant FIELD` gives a request the tag that it has in that field. What one does at
-/// `response-received` may be stored unless there is the action `unstored`; `state` names a
-/// [`set_state`] that it depends on.
+/// `scan-respond` and `scan-fail` (the same, and nothing is put out before), `tag` (the variant's
+/// tag is put before it); `inspect HOW` sets the same as an inspector. `variant FIELD` gives a
+/// request the tag that it has in that field; after `note FIELD` a `scan-respond`, or
+/// `respond-noted` at once, says what is in it. What one does at `response-received` may be stored
+/// unless there is the action `unstored`; `state` names a [`set_state`] that it depends on.
 pub(crate) fn scripted(name: &str, actions: &[(&str, &str)]) -> ModuleTable {
     let options = actions.iter();
     let options = options
@@ -150,7 +151,7 @@ impl Player {
             ["defer"] => fields.set("X-Deferred", b"once").expect("a field"),
             ["defer-for-ever" | "defer-always"] => return Answer::Defer,
             [
-                "path" | "host" | "content" | "inspect" | "status" | "variant",
+                "path" | "host" | "content" | "inspect" | "status" | "variant" | "note",
                 _,
             ] => {}
             _ => panic!("`{action}` is no action"),
@@ -160,6 +161,11 @@ impl Player {
 }
 
 impl Player {
+    /// What a module answers that has noted a field of the request.
+    fn refusal(&self) -> String {
+        format!("not for {}", self.tag)
+    }
+
     fn how(&self, hook: Hook) -> Option<Box<dyn Transform>> {
         let action = self.script[&hook].split_once(' ');
         let action = action.map(|(what, how)| match what {
@@ -177,6 +183,9 @@ impl Player {
             Some(("content", "first")) => How::First(2),
             Some(("content", "respond")) => How::Respond(0),
             Some(("content", "respond-late")) => How::Respond(100_000),
+            Some(("content", "scan-fail")) => How::Scan(100_000, None),
+            Some(("content", "respond-noted")) => How::Scan(0, Some(self.refusal())),
+            Some(("content", "scan-respond")) => How::Scan(100_000, Some(self.refusal())),
             _ => return None,
         };
         Some(Box::new(how))
@@ -214,6 +223,8 @@ enum How {
     First(usize),
     /// It answers by itself behind so many bytes.
     Respond(usize),
+    /// It takes so many bytes and puts out nothing, and then gives up, or answers with this.
+    Scan(usize, Option<String>),
     /// This is before it.
     Tag(String),
 }
@@ -266,6 +277,19 @@ impl Transform for How {
                     return Progress::Done;
                 }
             }
+            Self::Scan(left, answer) => {
+                let count = input.len().min(*left);
+                piece.take(count);
+                *left -= count;
+                match answer {
+                    _ if *left > 0 => {}
+                    None => return Progress::Fail,
+                    Some(answer) => {
+                        let response = LocalResponse::new(451, answer.as_str());
+                        return Progress::Respond(Box::new(response.expect("a response")));
+                    }
+                }
+            }
             Self::Respond(left) => {
                 if *left == 0 {
                     let response = LocalResponse::new(451, "not this").expect("a response");
@@ -294,6 +318,10 @@ impl Exchange for Player {
                     self.tag = String::from_utf8(tag).expect("a tag");
                     head.set_variant(&self.tag).expect("a tag");
                 }
+            }
+            Some(("note", name)) => {
+                let noted = head.fields.get(name).unwrap_or_default();
+                self.tag = String::from_utf8(noted.to_vec()).expect("a text");
             }
             _ => {}
         }

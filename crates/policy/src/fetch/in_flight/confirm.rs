@@ -25,9 +25,12 @@ impl InFlightState {
     /// beyond that one are as likely to be of the same representation as anything that is fetched
     /// later.
     pub fn confirm(&mut self, now: Now, reader: ReaderId) -> Confirm {
-        let Some(Reader { at, to }) = self.readers.get(reader) else {
+        let Some(Reader { at, to, .. }) = self.readers.get(reader) else {
             return Confirm::No;
         };
+        if self.is_ended_by_module() {
+            return Confirm::No;
+        }
         let end = to.min(self.length());
         let mut missing = self.present.run_end(at);
         while missing < end {

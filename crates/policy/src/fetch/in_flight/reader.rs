@@ -7,10 +7,19 @@ use alloc::collections::{BTreeMap, BTreeSet};
 /// A reader.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
+    /// The first byte of its span.
+    from: u64,
     /// The next byte it needs.
     pub(super) at: u64,
     /// The end of its span; open: the end of the content.
     pub(super) to: u64,
+}
+
+impl Reader {
+    /// Whether it was given content.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.at > self.from
+    }
 }
 
 /// The readers, also in the order of their places, to find the fastest without a search.
@@ -28,6 +37,7 @@ impl Readers {
         self.all.insert(
             id,
             Reader {
+                from: wants.from,
                 at: wants.from,
                 to: wants.to,
             },

@@ -39,7 +39,8 @@ words! {
     /// it yet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum AttachError {
-        /// A fetch was cut or found another representation, and the reader's span is not all here.
+        /// A fetch was cut or found another representation, and the reader's span is not all here;
+        /// or a module ended the fetch.
         Closed = "closed",
         /// No fetch will receive its span, and without a strong validator none can begin.
         CannotRange = "cannot-range",
@@ -105,6 +106,9 @@ words! {
         NotShared = "not-shared",
         /// The fetch was stopped and cannot be resumed without a strong validator.
         Stopped = "stopped",
+        /// A module ended it: the response is not what any client should get from here on. A reader
+        /// that was sent nothing is forwarded by itself, so that the module decides for it.
+        Module = "module",
     }
 }
 
@@ -156,6 +160,8 @@ pub enum FetchEnd {
     NotShared,
     /// By our decision.
     Stopped,
+    /// By a module, which changes or inspects the content: it gave up, or answers by itself.
+    Module,
 }
 
 /// Of the bytes a reader was given, those that no reader had before it.

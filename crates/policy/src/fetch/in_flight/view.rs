@@ -17,7 +17,7 @@ impl InFlightState {
     /// if its whole span is here.
     #[must_use]
     pub fn unsent(&self, reader: ReaderId) -> Option<u32> {
-        let Reader { at, to } = self.readers.get(reader)?;
+        let Reader { at, to, .. } = self.readers.get(reader)?;
         let missing = self.present.run_end(at);
         if missing >= to.min(self.length()) {
             return None;
@@ -30,7 +30,7 @@ impl InFlightState {
     /// trip.
     #[must_use]
     pub fn fetch_of(&self, reader: ReaderId) -> Option<FetchId> {
-        let Reader { at, to } = self.readers.get(reader)?;
+        let Reader { at, to, .. } = self.readers.get(reader)?;
         let missing = self.present.run_end(at);
         let fetch = self.bringing(missing).filter(|_| missing < to)?;
         Some(fetch.id)

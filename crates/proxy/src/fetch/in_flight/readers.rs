@@ -42,6 +42,8 @@ pub(crate) enum ReaderAction {
     Done,
     /// It was cut.
     Cut,
+    /// A module ended it.
+    EndedByModule,
     /// What is missing may not be fetched for others too.
     NotShared,
     /// Its next byte was dropped before it read it.
@@ -110,6 +112,7 @@ impl InFlightResponse {
             }
             Step::Done => ReaderAction::Done,
             Step::Cut(CutReason::NotShared) => ReaderAction::NotShared,
+            Step::Cut(CutReason::Module) => ReaderAction::EndedByModule,
             Step::Cut(_) => ReaderAction::Cut,
         }
     }

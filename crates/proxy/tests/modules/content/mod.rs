@@ -7,4 +7,5 @@ mod memory;
 pub(crate) mod random;
 mod requests;
 mod responses;
+mod shared;
 mod whole;
