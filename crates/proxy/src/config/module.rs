@@ -67,8 +67,9 @@ const fn requests_max() -> u32 {
     16
 }
 
-/// The most requests of its own that a module may be permitted.
-const REQUESTS_MAX: u32 = 256;
+/// The most requests of its own that a module may be permitted: as many as all modules have in
+/// common beside the share of each.
+const REQUESTS_MAX: u32 = 128;
 
 /// The least and the most content that a module may hold.
 const HOLDS: [ByteSize; 2] = [ByteSize::from_bytes(0), ByteSize::from_mib(64)];
@@ -221,7 +222,7 @@ impl Module {
                 "module[].requests_max",
                 &[
                     "How many requests and calls of its own the module may have under way at once, on all workers; 0 permits none.",
-                    "All modules together may have 256. A destination is permitted to a module as it is to a client of a forward proxy.",
+                    "All modules together may have 256; 4 of them are left to each. A destination is permitted to a module as it is to a client of a forward proxy.",
                 ],
             )
             .by_default(&requests_max())

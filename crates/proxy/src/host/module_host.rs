@@ -69,7 +69,10 @@ impl ModuleHost {
         let request = JudgedRequest::new(&settings, request)?;
         let module = (&self.status, self.requests_max);
         let place = OwnPlace::take(&worker.shared.own_work, Some(module));
-        let place = place.ok_or(FetchError::TooMany)?;
+        let mut place = place.ok_or(FetchError::TooMany)?;
+        if !place.hold(request.content.len()) {
+            return Err(FetchError::TooMany);
+        }
         let limit = request.timeout;
         let work = async move {
             let counting = Rc::clone(&worker);

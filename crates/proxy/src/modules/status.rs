@@ -1,6 +1,6 @@
 //! What is known of a module under every configuration that has it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Whether an operator has disabled a module, and how often it failed. Modules of the same name in
 /// one configuration and the next share it: a module that was disabled because it breaks requests
@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) struct ModuleStatus {
     is_disabled: AtomicBool,
     failures: AtomicU64,
-    own_work: AtomicUsize,
 }
 
 impl ModuleStatus {
@@ -26,11 +25,6 @@ impl ModuleStatus {
     /// Calls that failed.
     pub(super) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
-    }
-
-    /// How many requests and calls of its own are under way.
-    pub(super) fn own_work(&self) -> &AtomicUsize {
-        &self.own_work
     }
 
     /// A call failed.

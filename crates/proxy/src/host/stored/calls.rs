@@ -148,9 +148,12 @@ impl StoredResponses for StoredCalls {
         head: InjectedHead,
         content: Vec<u8>,
     ) -> Pending<Result<StoredInfo, StoredError>> {
-        self.call(async move |context: CallContext| {
+        self.call(async move |mut context: CallContext| {
             if content.len() > WHOLE_CONTENT_BYTES_MAX {
                 return Err(StoredError::TooLarge);
+            }
+            if !context.place.hold(content.len()) {
+                return Err(StoredError::TooMany);
             }
             let length = content.len() as u64;
             let mut open = injection::begin(context, &head, Some(length)).await?;

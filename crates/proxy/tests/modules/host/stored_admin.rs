@@ -1,6 +1,7 @@
 //! Stored responses on the admin interface of a proxy.
 
-use crate::support::{RawClient, Response, Running, ScriptedOrigin, localhost};
+use crate::support::{PATIENCE, RawClient, Response, Running, ScriptedOrigin, asking, localhost};
+use std::time::Instant;
 use weir_proxy::config::{AdminAddress, Config};
 
 fn proxy(change: impl FnOnce(&mut Config)) -> Running {
@@ -159,4 +160,39 @@ fn call_about_one_of_two_modes_says_which() {
     assert_eq!(injected.status(), 200);
     check(&proxy, "query?mode=gateway&url=http://a.example/", 200, "");
     check(&proxy, "query?mode=forward&url=http://a.example/", 404, "");
+}
+
+#[test]
+fn module_that_has_all_under_way_that_it_may_keeps_neither_operator_nor_other_modules_out() {
+    const REQUESTS: usize = 128;
+    let proxy = proxy(|config| {
+        config.modules = ["greedy", "modest"].map(|name| asking(name, &[])).into();
+        config.modules[0].host = Some("greedy.example".parse().expect("a host"));
+        config.modules[0].requests_max = 128;
+        config.modules[1].host = Some("modest.example".parse().expect("a host"));
+    });
+    // it answers nothing
+    let origin = ScriptedOrigin::new();
+    let get = |host: &str, fields: &str| {
+        let origin = origin.address();
+        format!(
+            "GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nX-Do: fetch http://{origin}/\r\n{fields}\r\n"
+        )
+    };
+    let brief = "X-Timeout-Ms: 100\r\n";
+    let greedy = proxy.asking(REQUESTS, &get("greedy.example", ""));
+    let until = Instant::now() + PATIENCE;
+    while proxy.client().ask(get("greedy.example", brief)).text() != "TooMany" {
+        assert!(Instant::now() < until, "not all are under way");
+    }
+    let modest = proxy.client().ask(get("modest.example", brief));
+    assert_eq!(modest.text(), "Timeout");
+    let url = "url=http://a.example/x";
+    let message = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\ncontent";
+    assert_eq!(
+        post(&proxy, &format!("inject?{url}"), message).status(),
+        200
+    );
+    check(&proxy, &format!("read?{url}"), 200, "content");
+    drop(greedy);
 }
