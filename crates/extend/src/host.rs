@@ -42,7 +42,8 @@ pub trait Host {
     }
 
     /// Runs a task of the module's own on this worker, beside the requests. A task should end when
-    /// its module is gone. Whether it runs: at most [`TASKS_MAX`] do on a worker.
+    /// its module is gone. Whether it runs: at most [`TASKS_MAX`] do on a worker. A panic in a
+    /// task is a failure of the module.
     fn spawn(&self, task: Pending<()>) -> bool {
         drop(task);
         false

@@ -4,7 +4,8 @@ use super::line_limit::{self, LineLimit};
 use super::own_request::JudgedRequest;
 use super::stored::calls::{Caller, StoredCalls};
 use super::{own_exchange, own_task};
-use crate::modules::hosts::MakeHost;
+use crate::modules::hosts::{MakeHost, run_task};
+use crate::modules::loaded::LoadedModules;
 use crate::modules::own_work::OwnPlace;
 use crate::modules::status::ModuleStatus;
 use crate::worker::core::Worker;
@@ -18,6 +19,7 @@ use weir_extend::{
     TASKS_MAX,
 };
 use weir_measure::{Metric, ModuleRequestEnd};
+use weir_policy::extension::{ModuleFailure, ModuleId};
 use weir_store::ChargedMemory;
 
 /// What one module on one worker has of the proxy. It does not keep its worker or its
@@ -29,6 +31,8 @@ struct ModuleHost {
     worker_index: usize,
     name: String,
     status: Arc<ModuleStatus>,
+    /// The module, which is not kept.
+    configured: (std::sync::Weak<LoadedModules>, ModuleId),
     /// Requests of its own that it may have under way at once.
     requests_max: usize,
     lines: RefCell<LineLimit>,
@@ -38,12 +42,13 @@ struct ModuleHost {
 /// Makes the hosts of modules on a worker.
 pub(crate) fn maker(worker: &Weak<Worker>, worker_index: usize) -> MakeHost {
     let worker = Weak::clone(worker);
-    Box::new(move |module| {
+    Box::new(move |module, configured| {
         Rc::new(ModuleHost {
             worker: Weak::clone(&worker),
             worker_index,
             name: module.name.clone(),
             status: Arc::clone(module.status()),
+            configured,
             requests_max: module.requests_max,
             lines: RefCell::default(),
             stored: StoredCalls::new(
@@ -123,12 +128,15 @@ impl Host for ModuleHost {
     }
 
     fn spawn(&self, task: Pending<()>) -> bool {
-        let Some(place) = TaskPlace::take(&self.worker) else {
+        let Some(place) = TaskPlace::take() else {
             return false;
         };
+        let (worker, configured) = (Weak::clone(&self.worker), self.configured.clone());
         tokio::task::spawn_local(async move {
             let _place = place;
-            task.await;
+            if let Err(failure) = run_task(task).await {
+                note_failure(&worker, &configured, failure);
+            }
         });
         true
     }
@@ -141,6 +149,20 @@ impl Host for ModuleHost {
 
     fn sleep(&self, time: Duration) -> Pending<()> {
         Box::pin(tokio::time::sleep(time))
+    }
+}
+
+/// A task of a module has failed. If its configuration is not used any more, that changes nothing.
+fn note_failure(
+    worker: &Weak<Worker>,
+    (modules, id): &(std::sync::Weak<LoadedModules>, ModuleId),
+    failure: ModuleFailure,
+) {
+    if let (Some(worker), Some(modules)) = (worker.upgrade(), modules.upgrade())
+        && let Some(module) = modules.get(*id)
+    {
+        let metric = module.note_failure(failure, worker.now().tick);
+        worker.counters().inc(metric);
     }
 }
 
@@ -164,17 +186,17 @@ thread_local! {
 }
 
 /// A place among the tasks of modules on a worker.
-struct TaskPlace(Weak<Worker>);
+struct TaskPlace;
 
 impl TaskPlace {
     /// One, if there is room.
-    fn take(worker: &Weak<Worker>) -> Option<Self> {
+    fn take() -> Option<Self> {
         let tasks = TASKS.get();
         if tasks >= TASKS_MAX {
             return None;
         }
         TASKS.set(tasks + 1);
-        Some(Self(Weak::clone(worker)))
+        Some(Self)
     }
 }
 
@@ -182,11 +204,6 @@ impl Drop for TaskPlace {
     fn drop(&mut self) {
         // the end of a thread may come before that of its tasks
         let _ = TASKS.try_with(|tasks| tasks.set(tasks.get() - 1));
-        if std::thread::panicking()
-            && let Some(worker) = self.0.upgrade()
-        {
-            worker.counters().inc(Metric::Panics);
-        }
     }
 }
 

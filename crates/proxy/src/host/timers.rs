@@ -1,13 +1,11 @@
 //! The timers of modules on one worker: each ticks while the configuration that has it is in force.
 
+use crate::modules::hosts::run_task;
 use crate::modules::loaded::{LoadedModule, LoadedModules};
 use crate::worker::core::Worker;
-use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -100,15 +98,7 @@ async fn tick_once(
         note_failure(worker, module, ModuleFailure::Deadline);
     }
     let Some(work) = work else { return Ok(()) };
-    let mut work = pin!(work);
-    poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
-        match polled {
-            Ok(polled) => polled.map(Ok),
-            Err(_) => Poll::Ready(Err(ModuleFailure::Crashed)),
-        }
-    })
-    .await
+    run_task(work).await
 }
 
 fn note_failure(worker: &Worker, module: &LoadedModule, failure: ModuleFailure) {

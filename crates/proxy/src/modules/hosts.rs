@@ -2,13 +2,36 @@
 
 use super::loaded::{LoadedModule, LoadedModules};
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
-use weir_extend::{Detached, Host};
-use weir_policy::extension::ModuleId;
+use std::task::Poll;
+use weir_extend::{Detached, Host, Pending};
+use weir_policy::extension::{ModuleFailure, ModuleId};
 
-/// Makes the host of a module on a worker.
-pub(crate) type MakeHost = Box<dyn Fn(&LoadedModule) -> Rc<dyn Host>>;
+/// Makes the host of a module on a worker. The module is that of a configuration, by its number.
+pub(crate) type MakeHost =
+    Box<dyn Fn(&LoadedModule, (Weak<LoadedModules>, ModuleId)) -> Rc<dyn Host>>;
+
+/// Completes a task of a module's own.
+///
+/// # Errors
+///
+/// It panicked.
+pub(crate) async fn run_task(mut task: Pending<()>) -> Result<(), ModuleFailure> {
+    let polled = poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx)));
+        match polled {
+            Ok(polled) => polled.map(Ok),
+            Err(_) => Poll::Ready(Err(ModuleFailure::Crashed)),
+        }
+    })
+    .await;
+    // what it holds may panic, too
+    let dropped = catch_unwind(AssertUnwindSafe(move || drop(task)));
+    polled.and(dropped.map_err(|_| ModuleFailure::Crashed))
+}
 
 /// Hosts by configuration and module. They are made when a module is called for the first time
 /// under a configuration, and dropped when that is not used any more.
@@ -53,7 +76,8 @@ impl ModuleHosts {
             debug_assert!(false, "no module {id:?}");
             return Detached::host();
         };
-        Rc::clone(slot.get_or_insert_with(|| (self.make)(module)))
+        let configured = || (Arc::downgrade(modules), id);
+        Rc::clone(slot.get_or_insert_with(|| (self.make)(module, configured())))
     }
 
     /// Drops the hosts of configurations that are not used any more. Called each second.
@@ -112,7 +136,7 @@ mod tests {
     fn host_is_made_once_a_configuration_and_dropped_with_it() {
         let count = Rc::new(Cell::new(0));
         let counted = Rc::clone(&count);
-        let hosts = ModuleHosts::new(Box::new(move |_| {
+        let hosts = ModuleHosts::new(Box::new(move |_, _| {
             counted.set(counted.get() + 1);
             Detached::host()
         }));

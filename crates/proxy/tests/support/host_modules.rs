@@ -14,10 +14,11 @@ use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A module called `name` that answers requests with a field `X-Do`: `fetch URL` with the result of
 /// a request of its own (`X-Method`, `X-Timeout-Ms`, `X-Max`, `X-Content-Bytes` change that),
-/// `abandon URL` at once, having begun one, `wall`, `worker`, `log TEXT`; and of stored responses,
-/// for listeners of the mode `X-Mode`, `query URL`, `store URL`, `validate URL`, `expire SECONDS
-/// URL`, `delete URL`, `read URL` (at most `X-Max` bytes), `read-parts URL`, `inject URL` and
-/// `inject-pieces URL` (fields from those that begin with `X-In-`, `X-Content-Bytes` of content).
+/// `abandon URL` at once, having begun one, `wall`, `worker`, `log TEXT`, `spawn-panic`;
+/// and of stored responses, for listeners of the mode `X-Mode`, `query URL`, `store URL`, `validate
+/// URL`, `expire SECONDS URL`, `delete URL`, `read URL` (at most `X-Max` bytes), `read-parts URL`,
+/// `inject URL` and `inject-pieces URL` (fields from those that begin with `X-In-`,
+/// `X-Content-Bytes` of content).
 ///
 /// Each `period_ms` it does `tick`: `log`, `panic`, `panic-later`, `never` (what it returns never
 /// ends), `fetch URL`.
@@ -143,6 +144,12 @@ impl Asker {
                     *said.borrow_mut() = Some(asked.await);
                 }));
                 return Answer::Defer;
+            }
+            "spawn-panic" => {
+                let is_spawned = self
+                    .host
+                    .spawn(Box::pin(async { panic!("as the test told it to") }));
+                self.say(is_spawned.to_string());
             }
             "wall" => self.say(self.host.wall_ms().to_string()),
             "worker" => self.say(self.host.worker().to_string()),

@@ -1,8 +1,11 @@
 //! The host of a module on a thread of its own: what it wants of the proxy is done by the worker
 //! that its request came from.
 
+use crate::modules::hosts::run_task;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 use weir_extend::{
@@ -32,6 +35,8 @@ pub(super) struct ThreadHost {
     calls: mpsc::Sender<HostCall>,
     /// Of which others are made.
     memory: Box<dyn ContentMemory>,
+    /// Where tasks that panicked are counted.
+    failed_ends: Arc<AtomicU64>,
 }
 
 impl ThreadHost {
@@ -41,11 +46,13 @@ impl ThreadHost {
         worker: usize,
         calls: mpsc::Sender<HostCall>,
         memory: Box<dyn ContentMemory>,
+        failed_ends: &Arc<AtomicU64>,
     ) -> Self {
         Self {
             worker,
             calls,
             memory,
+            failed_ends: Arc::clone(failed_ends),
         }
     }
 
@@ -113,9 +120,12 @@ impl Host for ThreadHost {
             return false;
         }
         TASKS.set(tasks + 1);
+        let failed_ends = Arc::clone(&self.failed_ends);
         tokio::task::spawn_local(async move {
             let _place = TaskPlace;
-            task.await;
+            if run_task(task).await.is_err() {
+                failed_ends.fetch_add(1, Ordering::Relaxed);
+            }
         });
         true
     }

@@ -100,7 +100,7 @@ impl ThreadPool {
         })
     }
 
-    /// Calls at the end of an exchange that failed since the last time.
+    /// Calls at the end of an exchange, and tasks, that failed since the last time.
     pub(crate) fn take_failed_ends(&self) -> u64 {
         match self.failed_ends.load(Ordering::Relaxed) {
             0 => 0,

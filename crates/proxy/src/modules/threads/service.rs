@@ -58,7 +58,12 @@ async fn serve(
     failed_ends: Arc<AtomicU64>,
     mut begin: Begin,
 ) {
-    let host: Rc<dyn Host> = Rc::new(ThreadHost::new(begin.worker, begin.host, begin.memory));
+    let host: Rc<dyn Host> = Rc::new(ThreadHost::new(
+        begin.worker,
+        begin.host,
+        begin.memory,
+        &failed_ends,
+    ));
     let mut exchange = call(&busy, || module.begin(&host));
     while let Some(message) = begin.inbox.recv().await {
         match message {

@@ -18,7 +18,7 @@ const CALL: Call = Call {
 };
 
 /// At `/block` it blocks until it is released; at `/fetch` it sends a request of its own first; at
-/// `/hold` it needs 1000 bytes of memory.
+/// `/hold` it needs 1000 bytes of memory; at `/spawn` it has a task that panics.
 #[derive(Default)]
 struct Blocks(Arc<Release>);
 
@@ -70,6 +70,10 @@ impl Exchange for Player {
             ("/fetch", None) => {
                 self.fetching = Some(self.host.fetch(OwnRequest::get("http://a.example/")));
                 return Answer::Defer;
+            }
+            ("/spawn", None) => {
+                let task = Box::pin(async { panic!("as this test has it") });
+                assert!(self.host.spawn(task));
             }
             ("/hold", None) => {
                 let memory = self.host.memory();
@@ -232,5 +236,17 @@ fn memory_of_a_module_is_that_of_the_worker() {
     run(async {
         let pool = pool(&Arc::default(), Duration::from_secs(60));
         assert_eq!(call(&pool, "/hold").await, Ok((Answer::Continue, None)));
+    });
+}
+
+#[test]
+fn task_that_panics_is_a_failed_call() {
+    run(async {
+        let pool = pool(&Arc::default(), Duration::from_secs(60));
+        assert_eq!(call(&pool, "/spawn").await, Ok((Answer::Continue, None)));
+        while pool.take_failed_ends() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(call(&pool, "/").await, Ok((Answer::Continue, None)));
     });
 }

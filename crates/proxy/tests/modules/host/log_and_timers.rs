@@ -86,6 +86,18 @@ fn timer_that_panics_is_a_failure_of_its_module_and_opens_its_breaker() {
 }
 
 #[test]
+fn task_that_panics_is_a_failure_of_its_module_and_opens_its_breaker() {
+    let proxy = proxy(&[]);
+    let crashed = Metric::ModuleFailures(ModuleFault::Crashed);
+    for failures in 1..=5 {
+        assert_eq!(ask(&proxy, "spawn-panic"), "true");
+        proxy.wait_for(crashed, failures);
+    }
+    let request = "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\nX-Do: worker\r\n\r\n";
+    assert_eq!(proxy.client().ask(request).status(), 502);
+}
+
+#[test]
 fn timer_waits_for_what_its_last_tick_returned() {
     let mut proxy = proxy(&[("period_ms", "100"), ("tick", "never")]);
     proxy.wait_until_said(TICK, 1);
