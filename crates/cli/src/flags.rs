@@ -47,7 +47,8 @@ pub(crate) enum Command {
     ///
     /// Each module is a service: icap://127.0.0.1:1344/NAME. It takes REQMOD and RESPMOD where the
     /// module has hooks on requests and responses. Listeners, routes and cache of the file are not
-    /// used. SIGTERM ends it, when the messages under way are answered.
+    /// used. SIGHUP has it read the file again; SIGTERM ends it, when the messages under way are
+    /// answered.
     Icap(IcapFlags),
     /// Print every setting of a config file: form, default, range and reason (Markdown)
     Settings,

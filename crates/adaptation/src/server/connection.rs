@@ -6,8 +6,9 @@
 
 use super::context::WorkerContext;
 use super::heads::{local_bytes, request_bytes, request_head, response_bytes, response_head};
-use super::named::{NamedModule, read_target};
+use super::named::read_target;
 use super::run::{Outcome, Run};
+use super::services::Service;
 use super::stage::StageError;
 use crate::caller::{self, ANSWER, CALLER, HEAD, RESPONSE, VARIANT};
 use crate::socket::Socket;
@@ -232,13 +233,13 @@ impl Connection {
 
     fn answer_options(&mut self, head: &RequestHead) -> Result<(), Ended> {
         let (name, _) = read_target(head);
-        let worker = Rc::clone(&self.worker);
-        let Some(module) = worker.service(name) else {
+        let services = self.worker.services();
+        let Some(Service { module, .. }) = services.find(name) else {
             return self.refuse(RefusalStatus::NotFound);
         };
         self.server.set_istag(module.istag().ok_or(Ended)?);
         let (server, output) = (&mut self.server, &mut self.output);
-        let connections_max = worker.connections_max();
+        let connections_max = self.worker.connections_max();
         module
             .describe(connections_max, |options| {
                 server.write_options(options, output)
@@ -256,12 +257,12 @@ impl Connection {
         self.is_for_proxy = head.fields().get(CALLER).is_some();
         self.variant = None;
         let (name, _) = read_target(head);
-        let worker = Rc::clone(&self.worker);
-        let Some(module) = worker.service(name) else {
+        let services = self.worker.services();
+        let Some(service) = services.find(name) else {
             return self.refuse(RefusalStatus::NotFound);
         };
-        self.server.set_istag(module.istag().ok_or(Ended)?);
-        let mut run = match catch_unwind(AssertUnwindSafe(|| self.begin(module, head, heads))) {
+        self.server.set_istag(service.module.istag().ok_or(Ended)?);
+        let mut run = match catch_unwind(AssertUnwindSafe(|| self.begin(service, head, heads))) {
             Ok(Ok(run)) => run,
             Ok(Err(status)) => return self.refuse(status),
             Err(_) => return self.refuse(RefusalStatus::ServerError),
@@ -298,7 +299,7 @@ impl Connection {
     /// Begins the module's work on a message; why it is refused.
     fn begin(
         &self,
-        module: &NamedModule,
+        Service { module, host }: Service<'_>,
         head: &RequestHead,
         heads: &EncapsulatedHeads,
     ) -> Result<Run, RefusalStatus> {
@@ -320,7 +321,7 @@ impl Connection {
         };
         let is_request = method == Method::Reqmod;
         let request = request_head(heads, is_request && head.has_content());
-        let exchange = module.module.begin(self.worker.host(&module.name));
+        let exchange = module.module.begin(host);
         if is_request {
             let request = request.ok_or(RefusalStatus::BadRequest)?;
             return Ok(Run::of_request(exchange, call, hooks, request));

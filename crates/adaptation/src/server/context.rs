@@ -1,17 +1,18 @@
 //! What the connections of a server have in common.
 
-use super::host::{LimitedLog, ServerHost};
-use super::named::NamedModule;
-use std::collections::BTreeMap;
+use super::host::LimitedLog;
+use super::services::{Modules, Services};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
-use weir_extend::{Host, LogLevel};
+use weir_extend::LogLevel;
 use weir_net::clock::Clock;
 
 /// What all workers of a server have.
 pub(super) struct Shared {
-    pub(super) modules: Vec<NamedModule>,
+    /// Those of the configuration in force.
+    pub(super) modules: watch::Receiver<Modules>,
     pub(super) connections_max: usize,
     /// Places for connections.
     pub(super) places: Arc<Semaphore>,
@@ -22,32 +23,30 @@ pub(super) struct Shared {
 /// What one worker has.
 pub(super) struct WorkerContext {
     pub(super) shared: Arc<Shared>,
-    hosts: BTreeMap<String, Rc<dyn Host>>,
+    index: usize,
+    services: RefCell<Rc<Services>>,
     stop: watch::Receiver<bool>,
 }
 
 impl WorkerContext {
     pub(super) fn new(shared: &Arc<Shared>, index: usize, stop: watch::Receiver<bool>) -> Rc<Self> {
-        let hosts = shared.modules.iter().map(|module| {
-            let host = ServerHost::of(index, &module.name, &shared.log);
-            (module.name.clone(), host)
-        });
+        let services = Services::new(&shared.modules.borrow(), index, &shared.log);
         Rc::new(Self {
-            hosts: hosts.collect(),
+            services: RefCell::new(Rc::new(services)),
+            index,
             shared: Arc::clone(shared),
             stop,
         })
     }
 
-    /// The service of this name.
-    pub(super) fn service(&self, name: &str) -> Option<&NamedModule> {
-        let mut modules = self.shared.modules.iter();
-        modules.find(|module| module.name == name && module.is_service())
-    }
-
-    /// The host of a module; each has one.
-    pub(super) fn host(&self, name: &str) -> &Rc<dyn Host> {
-        &self.hosts[name]
+    /// The services of the configuration in force.
+    pub(super) fn services(&self) -> Rc<Services> {
+        let mut services = self.services.borrow_mut();
+        let modules = self.shared.modules.borrow();
+        if !services.are_of(&modules) {
+            *services = Rc::new(Services::new(&modules, self.index, &self.shared.log));
+        }
+        Rc::clone(&services)
     }
 
     pub(super) fn connections_max(&self) -> usize {

@@ -1,8 +1,9 @@
 //! The server: modules as services of ICAP, each at `icap://HOST:PORT/NAME`.
 //!
 //! `connection` has one connection, `run` one module at work on one message, `stage` a
-//! transform and its content, `named` a module as a service. Each worker is a thread with a
-//! runtime of its own, as in a proxy: modules need not know where they run.
+//! transform and its content, `named` a module as a service, `services` those of a configuration,
+//! which a reload replaces: a request keeps those that it began with. Each worker is a thread with
+//! a runtime of its own, as in a proxy: modules need not know where they run.
 
 mod connection;
 mod context;
@@ -11,7 +12,9 @@ mod host;
 mod listener;
 mod named;
 pub(crate) mod run;
+mod services;
 pub(crate) mod stage;
+mod timers;
 mod worker;
 
 pub use host::Log;
@@ -21,6 +24,7 @@ pub use named::NamedModule;
 use context::{Shared, WorkerContext};
 use host::LimitedLog;
 use listener::BoundSocket;
+use services::Modules;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -55,7 +59,7 @@ impl std::fmt::Debug for ServerSettings {
 #[derive(Debug)]
 pub struct IcapServer {
     address: ListenAddress,
-    modules: Vec<NamedModule>,
+    modules: watch::Sender<Modules>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -71,8 +75,9 @@ impl IcapServer {
         let address = bound.address(address)?;
         let (stop, _) = watch::channel(false);
         let clock = Clock::system();
+        let modules = watch::Sender::new(Modules::from(settings.modules));
         let shared = Arc::new(Shared {
-            modules: settings.modules,
+            modules: modules.subscribe(),
             connections_max: settings.connections_max,
             places: Arc::new(Semaphore::new(settings.connections_max)),
             log: Arc::new(LimitedLog::new(settings.log, clock.clone())),
@@ -80,7 +85,7 @@ impl IcapServer {
         });
         let mut server = Self {
             address,
-            modules: shared.modules.clone(),
+            modules,
             stop,
             threads: Vec::new(),
         };
@@ -114,20 +119,37 @@ impl IcapServer {
     }
 
     /// Runs until SIGTERM or SIGINT, and stops as [`Self::stop`] does; a second signal ends it at
-    /// once. `ready` is called when a signal would be noticed.
+    /// once. `ready` is called when a signal would be noticed. At SIGHUP the modules that `load`
+    /// gives take the place of the others, or these stay; `reloaded` is told which.
     ///
     /// # Errors
     ///
     /// Signals cannot be taken.
-    pub fn run_until_signalled(self, ready: impl FnOnce(&Self)) -> io::Result<()> {
+    pub fn run_until_signalled(
+        self,
+        ready: impl FnOnce(&Self),
+        load: impl Fn() -> Result<Vec<NamedModule>, String> + Send + Sync + 'static,
+        reloaded: impl Fn(&Self, Result<(), String>),
+    ) -> io::Result<()> {
+        let load = Arc::new(load);
         let runtime = Builder::new_current_thread().enable_io().build()?;
         runtime.block_on(async {
+            let mut hang_up = signal(SignalKind::hangup())?;
             let mut terminate = signal(SignalKind::terminate())?;
             let mut interrupt = signal(SignalKind::interrupt())?;
             ready(&self);
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            loop {
+                tokio::select! {
+                    _ = hang_up.recv() => {
+                        let load = Arc::clone(&load);
+                        // it reads files, and may take long
+                        let loaded = tokio::task::spawn_blocking(move || load()).await;
+                        let loaded = loaded.unwrap_or_else(|error| Err(error.to_string()));
+                        reloaded(&self, loaded.map(|modules| self.replace_modules(modules)));
+                    }
+                    _ = terminate.recv() => break,
+                    _ = interrupt.recv() => break,
+                }
             }
             let stopped = tokio::task::spawn_blocking(move || self.stop());
             tokio::select! {
@@ -138,11 +160,16 @@ impl IcapServer {
         })
     }
 
+    /// Has `modules` take the place of the others, for requests that begin from now on.
+    pub fn replace_modules(&self, modules: Vec<NamedModule>) {
+        self.modules.send_replace(modules.into());
+    }
+
     /// The services: the names of the modules, and the methods of each.
     #[must_use]
     pub fn services(&self) -> Vec<(String, Vec<&'static str>)> {
-        let modules = self.modules.iter();
-        let services = modules.map(|module| {
+        let modules = self.modules.borrow();
+        let services = modules.iter().map(|module| {
             let methods = module.methods().into_iter();
             let methods: Vec<&str> = methods.map(weir_icap::Method::as_str).collect();
             (module.name.clone(), methods)

@@ -3,12 +3,12 @@
 use super::connection::Connection;
 use super::context::WorkerContext;
 use super::listener::Listener;
-use super::named::NamedModule;
+use super::timers;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 /// How long requests may take that were under way when the server was told to end.
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -19,11 +19,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Accepts connections until the server is to end, and serves them to their end.
 pub(super) async fn run(context: Rc<WorkerContext>, listener: Listener) {
     let mut connections = JoinSet::new();
-    for module in &context.shared.modules {
-        if let Some(period) = module.module.period() {
-            tokio::task::spawn_local(tick(Rc::clone(&context), module.clone(), period));
-        }
-    }
+    let timers = tokio::task::spawn_local(timers::run(Rc::clone(&context)));
     let mut stop = context.stop();
     loop {
         let accepted = async {
@@ -48,18 +44,7 @@ pub(super) async fn run(context: Rc<WorkerContext>, listener: Listener) {
         });
     }
     drop(listener);
+    timers.abort();
     let drained = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(DRAIN_TIMEOUT, drained).await;
-}
-
-/// Calls a module from time to time.
-async fn tick(context: Rc<WorkerContext>, module: NamedModule, period: Duration) {
-    let mut ticks = interval(period.max(Duration::from_millis(1)));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !context.is_stopping() {
-        ticks.tick().await;
-        if let Some(work) = module.module.tick(context.host(&module.name)) {
-            work.await;
-        }
-    }
 }

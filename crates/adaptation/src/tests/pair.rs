@@ -22,14 +22,18 @@ pub(super) fn text(bytes: usize) -> Vec<u8> {
 /// Lengths around the preview, a piece, and what is kept for 204.
 const LENGTHS: [usize; 9] = [0, 1, 4095, 4096, 4097, 65_537, 262_144, 262_145, 1_000_000];
 
+fn named(module: Arc<dyn Module>) -> NamedModule {
+    NamedModule {
+        name: "test".to_owned(),
+        kind: "scripted".to_owned(),
+        options: String::new(),
+        module,
+    }
+}
+
 pub(super) fn serve(address: &ListenAddress, module: Arc<dyn Module>) -> IcapServer {
     let settings = ServerSettings {
-        modules: vec![NamedModule {
-            name: "test".to_owned(),
-            kind: "scripted".to_owned(),
-            options: String::new(),
-            module,
-        }],
+        modules: vec![named(module)],
         connections_max: 64,
         workers: 2,
         log: Arc::new(|_| {}),
@@ -251,6 +255,40 @@ fn socket_in_the_file_system_serves_as_tcp_does() {
         unreachable!("it is one")
     };
     assert!(!path.exists());
+}
+
+#[test]
+fn message_begins_with_the_modules_in_force_and_ends_with_them() {
+    let server = serve(&anywhere(), Scripted::new(Does::Upper));
+    let client = client(server.address(), &[]);
+    let script = Script::response(&text(100_000));
+    on_a_worker(async {
+        let mut tasks = JoinSet::new();
+        for turn in 0..40 {
+            let (client, script) = (Arc::clone(&client), script.clone());
+            tasks.spawn_local(async move {
+                let found = played(&client, &script).await;
+                let content = found.content();
+                assert!(
+                    content == script.content || content == script.content.to_ascii_uppercase()
+                );
+            });
+            let does = if turn % 2 == 0 {
+                Does::Nothing
+            } else {
+                Does::Upper
+            };
+            server.replace_modules(vec![named(Scripted::new(does))]);
+            tokio::task::yield_now().await;
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.expect("it ends");
+        }
+    });
+    server.replace_modules(vec![named(Scripted::new(Does::Nothing))]);
+    assert!(play(&client, &script).content() == script.content);
+    server.replace_modules(Vec::new());
+    assert_eq!(play(&client, &script), Played::Failed(false));
 }
 
 /// Two users at once, whose content must not meet.

@@ -49,13 +49,25 @@ pub(crate) fn icap(flags: &IcapFlags) -> Result<(), Failure> {
             Failure::usage("cannot serve the module", error.what).hint(error.hint)
         });
     }
-    let settings = settings(flags).map_err(|refusal| refusal.into_failure(flags))?;
-    let server = IcapServer::start(&flags.listen, settings).map_err(|error| {
+    let served = settings(flags).map_err(|refusal| refusal.into_failure(flags))?;
+    let server = IcapServer::start(&flags.listen, served).map_err(|error| {
         Failure::outside(format!("cannot listen on {}", flags.listen), error)
             .hint("choose another address with `--listen ADDR`")
     })?;
+    let again = flags.clone();
+    let load = move || {
+        let refused = |refusal: Refusal| refusal.into_failure(&again).to_string();
+        settings(&again).map(|it| it.modules).map_err(refused)
+    };
     server
-        .run_until_signalled(|server| tell(&announcement(server).trim_end()))
+        .run_until_signalled(
+            |server| tell(&announcement(server).trim_end()),
+            load,
+            |server, loaded| match loaded {
+                Ok(()) => tell(&format!("config reloaded\n{}", services(server)).trim_end()),
+                Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
+            },
+        )
         .map_err(|error| Failure::outside("cannot take signals", error))
 }
 
@@ -139,9 +151,14 @@ fn modules(config: &Config) -> Result<Vec<NamedModule>, Refusal> {
     Ok(named.collect())
 }
 
-/// Where each module is.
 fn announcement(server: &IcapServer) -> String {
-    let mut lines = format!("weir {} serves ICAP\n", env!("CARGO_PKG_VERSION"));
+    let version = env!("CARGO_PKG_VERSION");
+    format!("weir {version} serves ICAP\n{}", services(server))
+}
+
+/// Where each module is.
+fn services(server: &IcapServer) -> String {
+    let mut lines = String::new();
     for (name, methods) in server.services() {
         let methods = match methods.as_slice() {
             [] => "has no hooks that ICAP can call".to_owned(),

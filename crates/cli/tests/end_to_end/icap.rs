@@ -155,10 +155,8 @@ fn weir_has_messages_adapted_by_c_icap_and_by_weir() {
 fn stored_responses_of_a_service_whose_state_changes_are_misses() {
     let nginx = Nginx::start("add_header Cache-Control max-age=3600;");
     nginx.file("a.html", page().as_bytes());
-    let serve = |html: &str, listen: &str| {
-        WeirIcap::serve_at(&MODULES.replace("<b>Hello</b>", html), listen)
-    };
-    let first = serve("<b>Hello</b>", "127.0.0.1:0");
+    let with = |html: &str| MODULES.replace("<b>Hello</b>", html);
+    let first = WeirIcap::serve(&with("<b>Hello</b>"));
     let address = first.address.to_string();
     let options = format!("{TIMES}\noptions.service = \"icap://{address}/notice\"");
     let proxy = Weir::serve(&Config::forward().module("notice", "icap", &options));
@@ -173,13 +171,27 @@ fn stored_responses_of_a_service_whose_state_changes_are_misses() {
     assert!(!get("a.html", "<b>Hello</b>").is_hit());
     assert!(get("a.html", "<b>Hello</b>").is_hit());
     assert!(first.stop());
-    let _second = serve("<i>Goodbye</i>", &address);
+    let second = WeirIcap::serve_at(&with("<i>Goodbye</i>"), &address);
     assert!(get("a.html", "<b>Hello</b>").is_hit());
     // its answer has the other state
     proxy.get(&nginx.url("/connection")).expect(200);
     let found = get("a.html", "<i>Goodbye</i>");
     assert!(found.cache_status().contains("fwd="), "{}", found.head);
     assert!(get("a.html", "<i>Goodbye</i>").is_hit());
+    // a config that cannot be used, and one of which a module is not loaded, change nothing
+    for bad in ["module = 1".to_owned(), with("")] {
+        second.reload(&bad, "stays as it was");
+        assert!(get("a.html", "<i>Goodbye</i>").is_hit());
+    }
+    second.reload(&with("<u>Again</u>"), "reloaded");
+    proxy.get(&nginx.url("/connection")).expect(200);
+    assert!(!get("a.html", "<u>Again</u>").is_hit());
+    assert!(get("a.html", "<u>Again</u>").is_hit());
+    // the same again is no other state
+    second.reload(&with("<u>Again</u>"), "reloaded");
+    proxy.get(&nginx.url("/connection")).expect(200);
+    assert!(get("a.html", "<u>Again</u>").is_hit());
+    assert!(second.stop());
 }
 
 /// Services that do nothing, add fields, and take content.

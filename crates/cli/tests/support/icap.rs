@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 use tempfile::TempDir;
 
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 pub(crate) struct WeirIcap {
     child: Child,
     folder: TempDir,
+    /// Lines that it says.
+    said: Receiver<String>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
 }
@@ -45,20 +48,40 @@ impl WeirIcap {
         });
         let address = service.expect("it says where it listens");
         // what it says later must not fill the pipe
-        std::thread::spawn(move || lines.for_each(drop));
+        let (say, said) = channel();
+        std::thread::spawn(move || lines.for_each(|line| drop(say.send(line))));
         Self {
             child,
             folder,
+            said,
             address,
         }
     }
 
+    /// Gives it another config file, has it load that, and waits for a line with `part`.
+    #[track_caller]
+    pub(crate) fn reload(&self, config: &str, part: &str) -> String {
+        std::fs::write(self.folder.path().join("weir.toml"), config).expect("a file");
+        self.signal("-HUP");
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let line = self.said.recv_timeout(left).expect("it says so in time");
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    }
+
     /// Asks it to end, and waits; whether it did so well.
     pub(crate) fn stop(mut self) -> bool {
-        let asked = Command::new("kill")
-            .arg(self.child.id().to_string())
-            .status();
-        assert!(asked.is_ok_and(|status| status.success()));
+        self.signal("-TERM");
         self.child.wait().is_ok_and(|status| status.success())
     }
 }
