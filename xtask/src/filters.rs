@@ -1,20 +1,24 @@
-//! `cargo xtask filters`: builds the proxy-wasm filters of the tests under `target/`.
+//! `cargo xtask filters`: builds the proxy-wasm filters of the tests and of the benchmark under
+//! `target/`.
 //!
 //! Our own in Rust and in Go (`crates/filters/filters`), and the Coraza WAF, which is fetched as a
 //! Go module and built by stock Go after two edits: the path of its SDK, and `main`, which a
 //! library does not run, becomes `init`. Prints the path of each filter, one a line.
 
+use crate::command::{json, output};
+use crate::failure::{During, Failure};
+use crate::{need, root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use xtask::command::{json, output};
-use xtask::failure::{During, Failure};
-use xtask::{need, root};
 
 /// What filters in Rust are built for.
-pub(crate) const TARGET: &str = "wasm32-wasip1";
+pub const TARGET: &str = "wasm32-wasip1";
 
-/// Filters in Rust.
+/// Filters in Rust of the tests.
 const RUST: [&str; 2] = ["exercise", "greeting"];
+
+/// The filter that is measured, in Rust and in Go.
+const PROBE: &str = "probe";
 
 /// The WAF, and its version.
 const CORAZA: &str = "github.com/corazawaf/coraza-proxy-wasm@v0.0.0-20260824140537-b1770f5b0be3";
@@ -32,18 +36,19 @@ const SDK: [&str; 2] = [
 /// The versions of both.
 const SDK_VERSIONS: [&str; 2] = ["v0.24.0", "v0.0.0-20260105142703-44c7d5847745"];
 
-/// Builds what is named: `rust-go`, `coraza`, or both by default.
+/// Builds what is named: `rust-go`, `probes`, `coraza`, or all of them by default.
 ///
 /// # Errors
 /// A compiler is missing, or a filter cannot be built.
-pub(crate) fn run(names: &[String]) -> Result<(), Failure> {
+pub fn run(names: &[String]) -> Result<(), Failure> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let files = match names[..] {
         ["rust-go"] => rust_and_go()?,
+        ["probes"] => probes()?,
         ["coraza"] => vec![coraza()?],
-        [] => [rust_and_go()?, vec![coraza()?]].concat(),
+        [] => [rust_and_go()?, probes()?, vec![coraza()?]].concat(),
         _ => {
-            let what = "name `rust-go`, `coraza`, or nothing for both";
+            let what = "name `rust-go`, `probes`, `coraza`, or nothing for all";
             return Err(Failure::Usage(what.to_owned()));
         }
     };
@@ -54,9 +59,30 @@ pub(crate) fn run(names: &[String]) -> Result<(), Failure> {
 }
 
 fn rust_and_go() -> Result<Vec<PathBuf>, Failure> {
-    let mut files = rust()?;
-    files.push(go()?);
+    let built = rust()?;
+    let mut files: Vec<PathBuf> = RUST.map(|name| rust_file(&built, name)).into();
+    files.push(go(".", "go.wasm")?);
     Ok(files)
+}
+
+fn probes() -> Result<Vec<PathBuf>, Failure> {
+    Ok(vec![rust_probe()?, go_probe()?])
+}
+
+/// Builds the filter in Rust that the benchmark measures, and returns its path.
+///
+/// # Errors
+/// Rust cannot build for WebAssembly, or the filter cannot be built.
+pub fn rust_probe() -> Result<PathBuf, Failure> {
+    rust().map(|built| rust_file(&built, PROBE))
+}
+
+/// The same in Go.
+///
+/// # Errors
+/// There is no Go, or the filter cannot be built.
+pub fn go_probe() -> Result<PathBuf, Failure> {
+    go("./probe", "go-probe.wasm")
 }
 
 /// Where filters are built.
@@ -67,11 +93,17 @@ fn place() -> PathBuf {
 }
 
 /// Where the sources of our own are.
-pub(crate) fn sources() -> PathBuf {
+#[must_use]
+pub fn sources() -> PathBuf {
     root::directory().join("crates/filters/filters")
 }
 
-fn rust() -> Result<Vec<PathBuf>, Failure> {
+fn rust_file(built: &Path, name: &str) -> PathBuf {
+    built.join(format!("{name}.wasm"))
+}
+
+/// Builds all filters in Rust, and returns where they are.
+fn rust() -> Result<PathBuf, Failure> {
     need::target(TARGET)?;
     let built = place().join("rust");
     let mut command = root::cargo();
@@ -92,14 +124,14 @@ fn rust() -> Result<Vec<PathBuf>, Failure> {
         .env_remove("RUSTFLAGS")
         .stderr(Stdio::inherit());
     output(&mut command)?;
-    let built = built.join(TARGET).join("release");
-    Ok(RUST.map(|name| built.join(format!("{name}.wasm"))).into())
+    Ok(built.join(TARGET).join("release"))
 }
 
-fn go() -> Result<PathBuf, Failure> {
+/// Builds a package of our module in Go into a file.
+fn go(package: &str, file: &str) -> Result<PathBuf, Failure> {
     need::go()?;
-    let built = place().join("go.wasm");
-    build_go(&sources().join("go"), &built, &[])?;
+    let built = place().join(file);
+    build_go(&sources().join("go"), package, &built, &[])?;
     Ok(built)
 }
 
@@ -112,13 +144,13 @@ fn go_command(directory: &Path) -> Command {
     go
 }
 
-fn build_go(directory: &Path, built: &Path, flags: &[&str]) -> Result<(), Failure> {
+fn build_go(directory: &Path, package: &str, built: &Path, flags: &[&str]) -> Result<(), Failure> {
     let mut go = go_command(directory);
     go.args(["build", "-trimpath", "-buildmode=c-shared"])
         .args(flags)
         .arg("-o")
         .arg(built)
-        .arg(".")
+        .arg(package)
         .env("GOOS", "wasip1")
         .env("GOARCH", "wasm");
     output(&mut go).map(drop)
@@ -148,7 +180,7 @@ fn coraza() -> Result<PathBuf, Failure> {
     }
     copy(Path::new(fetched), &source)?;
     edit(&source)?;
-    build_go(&source, &built, &["-mod=mod", CORAZA_TAGS])?;
+    build_go(&source, ".", &built, &["-mod=mod", CORAZA_TAGS])?;
     std::fs::write(&marker, version).during(format_args!("write `{}`", marker.display()))?;
     Ok(built)
 }

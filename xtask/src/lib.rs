@@ -1,11 +1,12 @@
 //! What chores and the test bed share: failures and their exit codes, the repository's directory,
-//! files, programs that are run, built from it or installed.
+//! files, programs that are run, built from it or installed, filters in WebAssembly.
 
 #![forbid(unsafe_code)]
 
 pub mod command;
 pub mod failure;
 pub mod files;
+pub mod filters;
 pub mod need;
 pub mod program;
 pub mod root;

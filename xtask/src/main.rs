@@ -7,14 +7,13 @@
 //! waits for it.
 
 mod ci;
-mod filters;
 mod oracles;
 mod testbed;
 mod tidy;
 
 use std::process::ExitCode;
 use xtask::failure::Failure;
-use xtask::need;
+use xtask::{filters, need};
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>
@@ -24,7 +23,7 @@ usage: cargo xtask <chore>
   modules                  count the code of the modules, beside the paper's Table 4
   tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
-  filters [rust-go|coraza] build the proxy-wasm filters of the tests under target/filters, and print their paths
+  filters [rust-go|probes|coraza] build the proxy-wasm filters of tests and benchmark under target/filters, and print their paths
   BENCHMARK [options]      peers, instructions, extend, uneven, store-bench, memory, sim-bench, bench-speed: weir beside other programs, see BENCHMARK --help
   oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
       --weir FILE          the program to ask (default: it is built)

@@ -9,7 +9,7 @@ mod environment;
 mod ignored;
 mod outcome;
 
-use crate::{filters, tidy};
+use crate::tidy;
 use outcome::TestCount;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use xtask::command::output;
 use xtask::failure::{During, Failure};
-use xtask::{need, root};
+use xtask::{filters, need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
 /// and an ICAP client, the list of files for `tidy`, file systems that are full, broken or frozen,
