@@ -63,6 +63,11 @@ impl Module for ProbeModule {
         self.content
     }
 
+    /// The field is the same for every request.
+    fn changes_stored(&self) -> bool {
+        self.field.is_some()
+    }
+
     fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         if self.field.is_none() && !self.content {
             return Box::new(Empty);
@@ -182,7 +187,7 @@ mod tests {
     fn probe_without_options_is_called_at_every_hook_and_changes_nothing() {
         let module = load(&[]).expect("a module");
         assert!(Hook::ALL.iter().all(|hook| module.hooks().contains(*hook)));
-        assert!(!module.may_transform());
+        assert!(!module.may_transform() && !module.changes_stored());
         let (request, responses) = heads(&[]);
         assert!(!request.is_changed());
         for response in responses {
@@ -191,7 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn field_is_added_on_all_four_paths_and_names_the_hook() {
+    fn field_is_added_on_all_four_paths_and_stored_and_names_the_hook() {
+        let module = load(&[("field", name("X-Probe"))]).expect("a module");
+        assert!(module.changes_stored());
         let (request, [received, sent]) = heads(&[("field", name("X-Probe"))]);
         let of = |fields: &Fields| {
             let values = fields.all("x-probe");
