@@ -33,6 +33,11 @@ impl Reader {
         })
     }
 
+    /// Accepts the content without a length: a module may change it.
+    pub(crate) fn accept_any_framing(&mut self) {
+        self.transfer.accept_any_framing();
+    }
+
     /// Content read by this program.
     pub(crate) fn read_bytes(&self) -> u64 {
         self.transfer.read_bytes()

@@ -27,6 +27,11 @@ impl Transfer {
         Ok(Self { stream, response })
     }
 
+    /// Accepts the content without a length: a module may change it.
+    pub(crate) fn accept_any_framing(&mut self) {
+        self.response.check.has_length = false;
+    }
+
     /// Reads once, at most as much as `buffer` holds, and says how many bytes came. None came if
     /// the socket's time limit passed, if it does not wait, or at the end of a whole response.
     ///

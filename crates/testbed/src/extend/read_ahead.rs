@@ -1,12 +1,15 @@
-//! How far weir runs ahead of a client that stops reading, with a module in the way of the content.
+//! How far weir runs ahead of a client that is slow, or that stops reading, with a module in the
+//! way of the content.
 
 use super::Record;
-use super::cases::{AGAINST, Work};
+use super::cases::{AGAINST, Case, Work};
 use super::setup::Setup;
 use crate::origin::{Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
-use crate::uneven::{FOLDER, READ_AHEADS, ReadAhead, SEND_BUFFER_BYTES, Subject, read_ahead};
+use crate::uneven::{
+    FOLDER, READ_AHEADS, ReadAhead, ReadAheadKind, SEND_BUFFER_BYTES, Subject, read_ahead,
+};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -32,6 +35,7 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
         .filter(|case| matches!(case.work, Work::Baseline | Work::Body) && case.name() != AGAINST);
     // one address for this process, one for each case
     let hosts = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
+    let mut servers = Vec::new();
     for (case, host) in cases.zip(hosts) {
         let contender = Contender {
             name: case.name(),
@@ -43,19 +47,14 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
             let directory = directory.join(case.file_name());
             Server::start(&contender, &directory, &words, &place, READY)
         });
-        let what = format!("{}, read-ahead", case.name());
-        let Some(server) = record.kept(&*what, server) else {
-            continue;
-        };
-        let subject = Subject {
-            contender: &case.contender,
-            address: server.address(),
-            origin: &origin,
-        };
-        // a client that reads needs a length, which content that a module changes does not have
-        for kind in READ_AHEADS.into_iter().filter(|kind| !kind.reads) {
-            let measured = read_ahead(&subject, kind).map_err(Failure::Refused);
-            if let Some(read_ahead) = record.kept(&*what, measured) {
+        let server = record.kept(format!("{}, read-ahead", case.name()), server);
+        servers.extend(server.map(|server| (case, server)));
+    }
+    // it takes time and little work: of all cases at once
+    for kind in READ_AHEADS {
+        for (case, measured) in at_once(&servers, &origin, kind) {
+            let what = format!("{}, {kind:?}", case.name());
+            if let Some(read_ahead) = record.kept(what, measured.map_err(Failure::Refused)) {
                 eprintln!("  {}: {read_ahead:?}", case.name());
                 record.figures.read_ahead.push(ModuleReadAhead {
                     case: case.name().to_owned(),
@@ -65,4 +64,34 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
         }
     }
     Ok(())
+}
+
+type Measured = (&'static Case, Result<ReadAhead, String>);
+
+fn at_once(
+    servers: &[(&'static Case, Server)],
+    origin: &Origin,
+    kind: ReadAheadKind,
+) -> Vec<Measured> {
+    let subject = |case: &'static Case, server: &Server| Subject {
+        contender: &case.contender,
+        address: server.address(),
+        origin,
+        may_change_content: case.work == Work::Body,
+    };
+    std::thread::scope(|scope| {
+        let begin = |(case, server): &(&'static Case, Server)| {
+            let (case, subject) = (*case, subject(case, server));
+            (case, scope.spawn(move || read_ahead(&subject, kind)))
+        };
+        let threads: Vec<_> = servers.iter().map(begin).collect();
+        let ends = threads.into_iter().map(|(case, thread)| {
+            let measured = thread.join();
+            (
+                case,
+                measured.unwrap_or_else(|_| Err("it panicked".to_owned())),
+            )
+        });
+        ends.collect()
+    })
 }

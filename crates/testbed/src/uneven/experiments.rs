@@ -100,6 +100,7 @@ impl Setup {
             contender,
             address: server.address(),
             origin: &self.origin,
+            may_change_content: false,
         })
     }
 

@@ -11,6 +11,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) contender: &'static Contender,
     pub(crate) address: SocketAddr,
     pub(crate) origin: &'a Origin,
+    /// Whether a module of it may change content, which has no length then.
+    pub(crate) may_change_content: bool,
 }
 
 impl Subject<'_> {

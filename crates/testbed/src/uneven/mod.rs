@@ -30,7 +30,9 @@ use measurement::Measurement;
 pub(crate) use measurement::Subject;
 use memory::Memory;
 use path::LongPath;
-pub(crate) use read_ahead::{KINDS as READ_AHEADS, ReadAhead, measure as read_ahead};
+pub(crate) use read_ahead::{
+    KINDS as READ_AHEADS, Kind as ReadAheadKind, ReadAhead, measure as read_ahead,
+};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 pub(crate) use table::experiments as render_experiments;

@@ -70,6 +70,9 @@ pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, St
         ..ResponseSpec::new(&path, SIZE_BYTES)
     };
     let mut reader = Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))?;
+    if subject.may_change_content {
+        reader.accept_any_framing();
+    }
     let begun = Instant::now();
     let mut step = 0;
     let mut lead = ReadAhead {
