@@ -89,15 +89,16 @@ impl Participants {
     ) -> Result<Self, Failure> {
         let (present, left_out) = contender::prepare(all, names, tools, record.install)?;
         record.left_out.extend(left_out);
-        let participants = Self::start(present, connections)?;
+        let participants = Self::start(present, connections, B::WEIR_FEATURES)?;
         record.versions = host::versions(&participants.present, &participants.words);
         Ok(participants)
     }
 
-    /// The same for contenders that are known to be present.
+    /// The same for contenders that are known to be present, with these `features` of weir.
     pub(crate) fn start(
         present: Vec<&'static Contender>,
         connections: usize,
+        features: &str,
     ) -> Result<Self, Failure> {
         let wanted = u64::try_from(connections + FILES_BESIDE).unwrap_or(u64::MAX);
         let outside = |error: std::io::Error| Failure::Outside(error.to_string());
@@ -108,10 +109,8 @@ impl Participants {
             .iter()
             .any(|contender| contender.name == contender::WEIR)
         {
-            words.set(
-                "WEIR",
-                program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?,
-            );
+            let what = ["-p", "weir-cli", "--bin", "weir", "--features", features];
+            words.set("WEIR", program::build(&what, "weir")?);
         }
         words.set("FILES", files_max);
         words.set("USER", host::user_name());

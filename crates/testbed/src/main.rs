@@ -49,7 +49,7 @@ enum Command {
     Uneven(CommandLine<uneven::Options>),
     /// Instructions of a request and bytes of an idle connection, of weir and of another weir
     Instructions(CommandLine<instructions::Options>),
-    /// Modules: instructions and CPU time of a request, response times of PolyMix-3 mini
+    /// Modules: instructions and CPU time of a request, read-ahead, times under PolyMix-3 mini
     Extend(CommandLine<extend::Options>),
     /// Disk stores: hits, fill, start after kill -9
     StoreBench(CommandLine<store::Options>),
@@ -145,7 +145,7 @@ mod tests {
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
             "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --out r.json",
             "instructions --against w --requests 100 --idle 0 --record r.json",
-            "extend --parts instructions,cpu,table5,read-ahead --requests 100 \
+            "extend --parts instructions,cpu,table5,read-ahead,transcoder --requests 100 \
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
             "store-bench --peers weir,squid --memory 32 --times 5 --cgroup 100 --rounds 2 \
              --seconds 3 --connections 8 --responses 0 --seed 7 --out r.json",

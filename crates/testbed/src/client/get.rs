@@ -20,14 +20,20 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// Whether it has a content coding.
     pub(crate) is_coded: bool,
+    /// Whether a module that is measured added its field.
+    pub(crate) is_probed: bool,
     pub(crate) body: Vec<u8>,
 }
 
 impl Inspect for Answer {
     fn head(&mut self, head: &ResponseHead<'_, '_>, _: &[u8]) {
         self.status = head.status;
-        let mut lines = head.fields.iter();
-        self.is_coded = lines.any(|line| line.name.eq_ignore_ascii_case("content-encoding"));
+        let has = |name: &str| {
+            let mut lines = head.fields.iter();
+            lines.any(|line| line.name.eq_ignore_ascii_case(name))
+        };
+        self.is_coded = has("content-encoding");
+        self.is_probed = has("x-probe");
     }
 
     fn content(&mut self, bytes: &[u8]) -> ControlFlow<()> {
@@ -139,6 +145,7 @@ mod tests {
             Some(Answer {
                 status: 200,
                 is_coded: false,
+                is_probed: false,
                 body: body.as_bytes().to_vec(),
             })
         };

@@ -2,6 +2,9 @@
 //! each way that there is; and a Squid that asks an ICAP server.
 
 use crate::proxy::contender::{Contender, WEIR};
+use std::path::PathBuf;
+use xtask::failure::Failure;
+use xtask::filters;
 
 /// Where the configurations of this benchmark are, below `peers/`.
 const FOLDER: &str = "extend";
@@ -33,6 +36,15 @@ pub(super) static SERVERS: [(Contender, &str); 2] = [(ECHO, "ICAP_ECHO"), (SERVI
 /// All programs that take part.
 pub(crate) static PROGRAMS: [Contender; 4] = [Contender::WEIR, Contender::SQUID, ECHO, SERVICES];
 
+/// A filter in WebAssembly: the way that runs it, and the word that stands for its file.
+pub(super) type Filter = (Way, &'static str, fn() -> Result<PathBuf, Failure>);
+
+/// The filters in WebAssembly, and what builds each.
+pub(super) static FILTERS: [Filter; 2] = [
+    (Way::Wasm, "FILTER_RUST", filters::rust_probe),
+    (Way::WasmGo, "FILTER_GO", filters::go_probe),
+];
+
 /// What the module does: a column of the paper's Table 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
@@ -60,6 +72,11 @@ impl Work {
         Self::Body,
     ];
 
+    /// Whether responses get a field.
+    pub(super) const fn adds_fields(self) -> bool {
+        matches!(self, Self::Headers | Self::Body)
+    }
+
     /// The head of its column.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -78,6 +95,10 @@ impl Work {
 pub(super) enum Way {
     /// In the worker, as a part of the program.
     Native,
+    /// In the worker, as a filter in WebAssembly that was written in Rust.
+    Wasm,
+    /// The same, written in Go.
+    WasmGo,
     /// In an ICAP server that is weir.
     IcapWeir,
     /// In the ICAP server with the echo service.
@@ -88,11 +109,19 @@ pub(super) enum Way {
 
 impl Way {
     /// The ways of weir.
-    pub(super) const OF_WEIR: [Self; 3] = [Self::Native, Self::IcapWeir, Self::IcapEcho];
+    pub(super) const OF_WEIR: [Self; 5] = [
+        Self::Native,
+        Self::Wasm,
+        Self::WasmGo,
+        Self::IcapWeir,
+        Self::IcapEcho,
+    ];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::Wasm => "wasm, Rust",
+            Self::WasmGo => "wasm, Go",
             Self::IcapWeir => "ICAP, weir",
             Self::IcapEcho => "ICAP, c-icap",
             Self::SquidIcap => "ICAP, Squid",
@@ -150,8 +179,12 @@ pub(super) const ICAP_ECHO: &str = "ICAP, c-icap: echo";
 /// The other weir, without a module.
 pub(super) const AGAINST: &str = "no module, the other weir";
 
+/// An empty filter in Rust, and one that adds fields.
+pub(super) const WASM_EMPTY: &str = "wasm, Rust: empty callback";
+pub(super) const WASM_HEADERS: &str = "wasm, Rust: add headers";
+
 /// All cases, in the order of the tables.
-pub(super) static CASES: [Case; 12] = [
+pub(super) static CASES: [Case; 17] = [
     weir(BASELINE, Way::Native, Work::Baseline, ""),
     weir(AGAINST, Way::Native, Work::Baseline, ""),
     weir(
@@ -207,6 +240,71 @@ name = "compress"
 kind = "compress"
 deadline = "10s"
 options.types = ["application/octet-stream"]
+"#,
+    ),
+    weir(
+        WASM_EMPTY,
+        Way::Wasm,
+        Work::Empty,
+        r#"[[module]]
+name = "probe"
+kind = "wasm"
+deadline = "10s"
+options.file = "@FILTER_RUST@"
+options.configuration = "empty"
+options.bodies = []
+"#,
+    ),
+    weir(
+        WASM_HEADERS,
+        Way::Wasm,
+        Work::Headers,
+        r#"[[module]]
+name = "probe"
+kind = "wasm"
+deadline = "10s"
+options.file = "@FILTER_RUST@"
+options.configuration = "fields"
+options.bodies = []
+"#,
+    ),
+    weir(
+        "wasm, Rust: body + headers",
+        Way::Wasm,
+        Work::Body,
+        r#"[[module]]
+name = "probe"
+kind = "wasm"
+deadline = "10s"
+options.file = "@FILTER_RUST@"
+options.configuration = "content"
+options.bodies = ["response"]
+"#,
+    ),
+    weir(
+        "wasm, Go: empty callback",
+        Way::WasmGo,
+        Work::Empty,
+        r#"[[module]]
+name = "probe"
+kind = "wasm"
+deadline = "10s"
+options.file = "@FILTER_GO@"
+options.configuration = "empty"
+options.bodies = []
+"#,
+    ),
+    weir(
+        "wasm, Go: add headers",
+        Way::WasmGo,
+        Work::Headers,
+        r#"[[module]]
+name = "probe"
+kind = "wasm"
+deadline = "10s"
+options.file = "@FILTER_GO@"
+options.configuration = "fields"
+options.bodies = []
 "#,
     ),
     icap(

@@ -1,6 +1,7 @@
 //! What requests cost, of the runs of a record.
 
 use super::Record;
+use super::transcoder::TranscoderPair;
 use crate::peers::Run;
 use crate::record::markdown::ratio;
 use weir_measure::quantile::Spread;
@@ -28,4 +29,11 @@ pub(super) fn of(
     let sound = runs.filter(|run| run.trouble.is_none());
     let these = sound.filter(|run| run.contender == case && run.cell == cell);
     Spread::of(these.map(number))
+}
+
+/// A number of the pairs of runs of hits that passed every check.
+pub(super) fn of_pairs(record: &Record, number: impl Fn(&TranscoderPair) -> f64) -> Option<Spread> {
+    let pairs = record.figures.transcoder.iter();
+    let sound = pairs.filter(|pair| pair.trouble.is_none());
+    Spread::of(sound.map(number))
 }

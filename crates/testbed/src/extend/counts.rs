@@ -3,7 +3,7 @@
 use super::Record;
 use super::cases::{Case, Work};
 use super::setup::Setup;
-use crate::instructions::Counted;
+use crate::instructions::{Counted, Expected};
 use serde::{Deserialize, Serialize};
 use weir_bench::origin::ResponseSpec;
 use xtask::failure::Failure;
@@ -62,7 +62,10 @@ fn count(
             SMALL_BYTES => requests,
             _ => (requests / FEWER).max(1),
         },
-        is_coded: case.work == Work::Compressed,
+        expected: Expected {
+            is_coded: case.work == Work::Compressed,
+            is_probed: case.work.adds_fields(),
+        },
     };
     let name = format!("count-{}-{content_bytes}", case.file_name());
     let difference = counted.difference(&setup.directory.join(name))?;

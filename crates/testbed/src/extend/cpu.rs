@@ -3,11 +3,12 @@
 use super::Record;
 use super::cases::{Case, Work};
 use super::setup::Setup;
+use crate::client::get;
 use crate::origin::Origin;
 use crate::peers::{self, Cell};
 use crate::proxy::server::{Place, Server};
 use std::time::Duration;
-use xtask::failure::Failure;
+use xtask::failure::{During, Failure};
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(2 * 3600);
@@ -53,7 +54,8 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
             let words = origin.words(&words, place(cores.server).host);
             let directory = directory.join(case.file_name());
             let place = place(cores.server);
-            Server::start(&case.contender, &directory, &words, &place, CELLS[0].path)
+            let server = Server::start(&case.contender, &directory, &words, &place, CELLS[0].path)?;
+            check_fields(case, &server).map(|()| server)
         });
         if let Some(server) = record.kept(format!("{}, CPU", case.name()), server) {
             servers.push((case, server));
@@ -84,6 +86,16 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
         }
     }
     Ok(())
+}
+
+/// A module that is not called costs little.
+fn check_fields(case: &Case, server: &Server) -> Result<(), Failure> {
+    let answer = get::get_once(server.address(), CELLS[0].path).during("request a response")?;
+    if answer.is_probed == case.work.adds_fields() {
+        return Ok(());
+    }
+    let what = format!("field of the module: {}", answer.is_probed);
+    Err(Failure::Refused(what))
 }
 
 /// Content of 256 KiB is for what changes content, and for what that is compared with.

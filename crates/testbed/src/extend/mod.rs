@@ -5,7 +5,7 @@
 //! Pai, Zwaenepoel: A Flexible and Efficient Application Programming Interface for a Customizable
 //! Proxy Cache. USITS 2003): the response times under PolyMix-3 mini, an open loop at a constant
 //! rate, with its columns beside ours. *Read-ahead* is the experiment of `uneven`, with a module in
-//! the way of the content.
+//! the way of the content; *transcoder* is the time of hits beside images that are converted.
 
 mod cases;
 mod costs;
@@ -17,6 +17,7 @@ mod setup;
 mod table;
 mod table5;
 mod targets;
+mod transcoder;
 
 use crate::benchmark::{self, Participants};
 use crate::instructions;
@@ -26,7 +27,7 @@ use crate::record::Benchmark;
 use crate::record::host;
 pub(crate) use cases::PROGRAMS;
 use cases::{AGAINST, BASELINE, CASES, Case, Way, Work};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum, value_parser};
 use counts::Count;
 use polymix::PolyMixRun;
@@ -34,6 +35,8 @@ use read_ahead::ModuleReadAhead;
 use serde::{Deserialize, Serialize};
 use setup::Setup;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+use transcoder::TranscoderPair;
 use xtask::failure::Failure;
 use xtask::workplace::Workplace;
 
@@ -47,6 +50,7 @@ enum Part {
     Cpu,
     Table5,
     ReadAhead,
+    Transcoder,
 }
 
 /// How to measure; kept in the record.
@@ -57,7 +61,7 @@ pub(crate) struct Options {
         long,
         value_delimiter = ',',
         value_enum,
-        default_value = "instructions,cpu,table5,read-ahead"
+        default_value = "instructions,cpu,read-ahead,transcoder,table5"
     )]
     parts: Vec<Part>,
     /// A case to measure; may be repeated. The one without a module is always measured [default:
@@ -74,7 +78,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Length of PolyMix-3 mini, 1 is the whole scenario of 15 minutes
-    #[arg(long, default_value_t = 1.0, value_parser = scale)]
+    #[arg(long, default_value_t = 0.4, value_parser = scale)]
     scale: f64,
     /// Another weir to measure in turn without a module, such as one from before there were any
     #[arg(long, value_name = "FILE")]
@@ -113,6 +117,7 @@ pub(crate) struct Figures {
     runs: Vec<Run>,
     polymix: Vec<PolyMixRun>,
     read_ahead: Vec<ModuleReadAhead>,
+    transcoder: Vec<TranscoderPair>,
 }
 
 /// Room under the limit of open files.
@@ -123,8 +128,9 @@ impl Benchmark for Figures {
 
     const FILE: &'static str = "extend";
     const SCHEMA: u32 = 1;
+    const WEIR_FEATURES: &'static str = "wasm";
 
-    fn measure(record: &mut Record, _: &Path) -> Result<(), Failure> {
+    fn measure(record: &mut Record, file: &Path) -> Result<(), Failure> {
         let options = record.settings.clone();
         record.seed = Some(options.seed.to_string());
         let tools = [instructions::PROGRAM, "wrk"];
@@ -138,17 +144,25 @@ impl Benchmark for Figures {
         record.figures.cores = Cores::choose()?;
         let workplace = Workplace::make("extend")?;
         let setup = Setup::open(record, &participants, workplace.path());
-        if options.parts.contains(&Part::Instructions) {
-            counts::measure(record, &setup);
-        }
-        if options.parts.contains(&Part::Cpu) {
-            cpu::measure(record, &setup)?;
-        }
-        if options.parts.contains(&Part::ReadAhead) {
-            read_ahead::measure(record, &setup)?;
-        }
-        if options.parts.contains(&Part::Table5) {
-            polymix::measure(record, &setup)?;
+        for part in options.parts {
+            let name = part.to_possible_value();
+            let name = name.as_ref().map_or("", PossibleValue::get_name);
+            eprintln!("part {name}");
+            let begun = Instant::now();
+            let measured = match part {
+                Part::Instructions => {
+                    counts::measure(record, &setup);
+                    Ok(())
+                }
+                Part::Cpu => cpu::measure(record, &setup),
+                Part::ReadAhead => read_ahead::measure(record, &setup),
+                Part::Transcoder => transcoder::measure(record, &setup),
+                Part::Table5 => polymix::measure(record, &setup),
+            };
+            record.kept(format!("part {name}"), measured);
+            eprintln!("part {name} took {:.0} s", begun.elapsed().as_secs_f64());
+            // what was measured stays, whatever happens to the parts that follow
+            record.write(file)?;
         }
         Ok(())
     }

@@ -2,14 +2,14 @@
 //! servers that modules ask.
 
 use super::Record;
-use super::cases::{AGAINST, Case, SERVERS};
+use super::cases::{AGAINST, Case, FILTERS, SERVERS};
 use crate::benchmark::Participants;
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xtask::failure::Failure;
+use xtask::failure::{During, Failure};
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(4 * 3600);
@@ -26,8 +26,8 @@ pub(super) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// The cases whose programs are there. A server that does not start leaves out those that need
-    /// it.
+    /// The cases whose programs are there. A filter that cannot be built, and a server that does
+    /// not start, leave out those that need them.
     pub(super) fn open(
         record: &mut Record,
         participants: &Participants,
@@ -45,6 +45,15 @@ impl<'a> Setup<'a> {
         setup
             .cases
             .retain(|case| case.programs.iter().all(&is_present));
+        for (way, word, build) in &FILTERS {
+            if !setup.cases.iter().any(|case| case.way == *way) {
+                continue;
+            }
+            match record.kept(format!("filter, {}", way.name()), build()) {
+                Some(file) => setup.words.set(word, file.display()),
+                None => setup.cases.retain(|case| case.way != *way),
+            }
+        }
         for (server, word) in &SERVERS {
             let needs_it = |case: &&'static Case| case.programs.contains(&server.name);
             if !setup.cases.iter().any(needs_it) {
@@ -75,14 +84,22 @@ impl<'a> Setup<'a> {
 
     /// The words of a case, its `[[module]]` tables among them.
     pub(super) fn words(&self, case: &Case) -> Result<Words, Failure> {
-        let mut words = self.words.clone();
-        let tables = words.fill(case.tables)?;
-        words.set("MODULE_TABLES", tables);
+        let mut words = self.words_with(case.tables)?;
         if case.name() == AGAINST
             && let Some(against) = &self.against
         {
-            words.set("WEIR", against.display());
+            let file = std::fs::canonicalize(against);
+            let file = file.during(format_args!("find `{}`", against.display()))?;
+            words.set("WEIR", file.display());
         }
+        Ok(words)
+    }
+
+    /// The words with these `[[module]]` tables.
+    pub(super) fn words_with(&self, tables: &str) -> Result<Words, Failure> {
+        let mut words = self.words.clone();
+        let tables = words.fill(tables)?;
+        words.set("MODULE_TABLES", tables);
         Ok(words)
     }
 

@@ -3,6 +3,7 @@
 use super::cases::{BASELINE, CASES, Case};
 use super::counts::{LARGE_BYTES, SMALL_BYTES};
 use super::cpu::HIT_256K;
+use super::transcoder::{IMAGES_PER_S, TranscoderPair};
 use super::{Record, costs, table5, targets};
 use crate::peers::{FORWARD_1K, HIT_1K, Run};
 use crate::record::markdown::{self, COULD_NOT, TARGETS, bytes, list, row, table};
@@ -23,6 +24,7 @@ pub(super) fn render(record: &Record) -> String {
     large(&mut out, record);
     table5::render(&mut out, record);
     read_ahead(&mut out, record);
+    transcoder(&mut out, record);
     list(&mut out, TARGETS, targets::judge(record));
     list(&mut out, COULD_NOT, troubles(record));
     out
@@ -100,6 +102,30 @@ fn read_ahead(out: &mut String, record: &Record) {
     table(out, "### Read-ahead", columns, rows);
 }
 
+fn transcoder(out: &mut String, record: &Record) {
+    let number = |of: fn(&TranscoderPair) -> f64, digits| {
+        cell_of(costs::of_pairs(record, of).map(|it| it.median), digits)
+    };
+    let rows = [
+        row([
+            "hits alone".to_owned(),
+            number(|pair| pair.alone.mean_us, 1),
+            number(|pair| pair.alone.p99_us, 0),
+            String::new(),
+        ]),
+        row([
+            format!("beside {IMAGES_PER_S} images a second"),
+            number(|pair| pair.beside.mean_us, 1),
+            number(|pair| pair.beside.p99_us, 0),
+            number(TranscoderPair::ratio, 3),
+        ]),
+    ];
+    let has_pairs = costs::of_pairs(record, TranscoderPair::ratio).is_some();
+    let rows = rows.into_iter().filter(|_| has_pairs);
+    let columns = "| | hit, us | p99, us | × alone |";
+    table(out, "### Hits beside the transcoder", columns, rows);
+}
+
 /// What is not there or failed a check, with the reason.
 pub(super) fn troubles(record: &Record) -> Vec<String> {
     let mut troubles = markdown::left_out(record);
@@ -113,5 +139,15 @@ pub(super) fn troubles(record: &Record) -> Vec<String> {
         let reasons = run.reasons.iter();
         reasons.map(|reason| format!("{}, PolyMix-3 mini: {reason}", run.case))
     }));
+    troubles.extend(
+        figures
+            .transcoder
+            .iter()
+            .zip(1..)
+            .filter_map(|(pair, number)| {
+                let trouble = pair.trouble.as_ref()?;
+                Some(format!("transcoder, pair {number}: {trouble}"))
+            }),
+    );
     troubles
 }

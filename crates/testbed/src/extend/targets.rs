@@ -1,10 +1,13 @@
 //! What was agreed that modules cost at most.
 
 use super::Record;
-use super::cases::{AGAINST, BASELINE, CASES, COMPRESSED, ICAP_ECHO, SQUID_ICAP, Work};
+use super::cases::{
+    AGAINST, BASELINE, CASES, COMPRESSED, ICAP_ECHO, SQUID_ICAP, WASM_EMPTY, WASM_HEADERS, Work,
+};
 use super::costs;
 use super::counts::SMALL_BYTES;
 use super::cpu::HIT_256K;
+use super::transcoder::{IMAGES_PER_S, TranscoderPair};
 use crate::peers::{FORWARD_1K, HIT_1K, Run};
 use crate::record::markdown::{Target, bytes};
 
@@ -18,10 +21,12 @@ enum By {
 }
 
 /// The most that a case costs, as a multiple of no module.
-const LIMITS: [(&str, By, f64); 3] = [
+const LIMITS: [(&str, By, f64); 5] = [
     ("enabled, out of scope", By::Instructions, ENABLED_RATIO_MAX),
     ("native: empty callback", By::Cpu(HIT_1K), 1.01),
     ("native: body + headers", By::Cpu(HIT_256K), 1.25),
+    (WASM_EMPTY, By::Cpu(HIT_1K), 1.15),
+    (WASM_HEADERS, By::Cpu(HIT_1K), 1.40),
 ];
 
 /// The same of the interface that is there, and of no module.
@@ -37,6 +42,9 @@ const SQUID_RATIO_MAX: f64 = 0.5;
 /// How much a module holds at most, bytes (`module[].hold`).
 const HOLD_BYTES: u64 = 256 << 10;
 
+/// The time of a hit beside images that are converted, as a multiple of that of hits alone.
+const TRANSCODER_RATIO_MAX: f64 = 1.03;
+
 /// A target for each of which there are figures.
 pub(super) fn judge(record: &Record) -> Vec<Target> {
     let limits = LIMITS.iter().filter_map(|limit| at_most(record, limit));
@@ -45,6 +53,7 @@ pub(super) fn judge(record: &Record) -> Vec<Target> {
     limits
         .chain(icap(record))
         .chain(read_ahead(record))
+        .chain(transcoder(record))
         .collect()
 }
 
@@ -115,21 +124,25 @@ fn icap(record: &Record) -> Vec<Target> {
     targets
 }
 
-/// The largest read-ahead of all experiments, beside that of the same experiment without a module.
+/// The largest read-ahead beside that of the same experiment without a module, of the experiment in
+/// which it is the most.
 fn read_ahead(record: &Record) -> Vec<Target> {
-    let of = |case: &str| {
-        let measured = record.figures.read_ahead.iter();
-        let these = measured.filter(|it| it.case == case);
-        these.map(|it| it.read_ahead.largest_bytes).max()
-    };
-    let Some(base) = of(BASELINE) else {
-        return Vec::new();
+    let measured = || record.figures.read_ahead.iter();
+    let base = |kind| {
+        let mut of_kind = measured().filter(|it| it.read_ahead.kind == kind);
+        let base = of_kind.find(|it| it.case == BASELINE)?;
+        Some(base.read_ahead.largest_bytes)
     };
     let cases = CASES.iter().filter(|case| case.work == Work::Body);
     let targets = cases.filter_map(|case| {
-        let more = of(case.name())?.saturating_sub(base);
+        let these = measured().filter(|it| it.case == case.name());
+        let more = these.filter_map(|it| {
+            let base = base(it.read_ahead.kind)?;
+            Some(it.read_ahead.largest_bytes.saturating_sub(base))
+        });
+        let more = more.max()?;
         let what = format!(
-            "{}, read-ahead over a client that reads nothing: {} more than {BASELINE}, at most {}",
+            "{}, read-ahead: {} more than {BASELINE}, at most {}",
             case.name(),
             bytes(more),
             bytes(HOLD_BYTES)
@@ -137,6 +150,14 @@ fn read_ahead(record: &Record) -> Vec<Target> {
         Some(Target::new(what, more <= HOLD_BYTES))
     });
     targets.collect()
+}
+
+fn transcoder(record: &Record) -> Option<Target> {
+    let ratio = costs::of_pairs(record, TranscoderPair::ratio)?.median;
+    let what = format!(
+        "hits beside {IMAGES_PER_S} images a second: {ratio:.3} × the time of hits alone, at most {TRANSCODER_RATIO_MAX:.2}"
+    );
+    Some(Target::new(what, ratio <= TRANSCODER_RATIO_MAX))
 }
 
 #[cfg(test)]
@@ -180,6 +201,7 @@ mod tests {
             "settings": { "parts": ["cpu"], "case": [], "requests": 1, "seconds": 1, "rounds": 1, "scale": 1.0,
                 "against": null, "seed": 1 },
             "cores": { "server": 0, "load": 1 }, "counts": [], "runs": [], "polymix": [], "read_ahead": [],
+            "transcoder": [],
         });
         for (name, value) in figures.as_object().expect("figures by name") {
             record[name] = value.clone();
@@ -232,7 +254,7 @@ mod tests {
     fn read_ahead_may_grow_by_what_a_module_holds() {
         let body = BODY;
         let of = |more: u64| json!({ "read_ahead": [ahead(BASELINE, 100_000), ahead(body, 100_000 + more)] });
-        let what = "native: body + headers, read-ahead over a client that reads nothing";
+        let what = "native: body + headers, read-ahead";
         let met = format!("{what}: 256 KiB more than no module, at most 256 KiB: met");
         check(&of(HOLD_BYTES), &[&met]);
         let missed = format!("{what}: 257 KiB more than no module, at most 256 KiB: MISSED");

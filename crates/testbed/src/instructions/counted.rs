@@ -26,8 +26,16 @@ pub(crate) struct Counted<'a> {
     pub(crate) spec: ResponseSpec,
     /// Of the short run; the long one has three times as many.
     pub(crate) requests: u32,
+    pub(crate) expected: Expected,
+}
+
+/// What modules do to the responses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Expected {
     /// Whether the client accepts content coded with gzip, and gets it.
     pub(crate) is_coded: bool,
+    /// Whether a module that is measured adds its field.
+    pub(crate) is_probed: bool,
 }
 
 /// By what the long run differs from the short one.
@@ -54,7 +62,7 @@ impl Counted<'_> {
     fn count(&self, directory: &Path, requests: u32) -> Result<ByThread, Failure> {
         let callgrind = callgrind::command(directory);
         let (origin, mut server) = start(directory, self.words, &callgrind)?;
-        ask(&server, &self.spec, self.is_coded, requests)?;
+        ask(&server, &self.spec, self.expected, requests)?;
         let fetches = origin.tally(&self.spec.path)?.fetches;
         let expected = if self.spec.is_storable {
             1
@@ -90,9 +98,13 @@ pub(super) fn start(
 pub(super) fn ask(
     server: &Server,
     spec: &ResponseSpec,
-    is_coded: bool,
+    expected: Expected,
     requests: u32,
 ) -> Result<(), Failure> {
+    let Expected {
+        is_coded,
+        is_probed,
+    } = expected;
     let lines = if is_coded {
         "Host: origin.example\r\nAccept-Encoding: gzip\r\n"
     } else {
@@ -107,11 +119,13 @@ pub(super) fn ask(
             answer.body.len() as u64 == spec.size_bytes
                 && content_of(&target).differs_at(0, &answer.body).is_none()
         };
-        let is_right =
-            answer.status == 200 && answer.is_coded == is_coded && (is_coded || is_content());
-        if !is_right {
+        let has_fields = answer.is_coded == is_coded && answer.is_probed == is_probed;
+        if answer.status != 200 || !has_fields || !(is_coded || is_content()) {
             let (status, bytes) = (answer.status, answer.body.len());
-            let what = format!("weir answers {status} with {bytes} bytes, or with other ones");
+            let fields = if has_fields { "the" } else { "not the" };
+            let what = format!(
+                "weir answers {status} with {bytes} bytes, or with other ones, and {fields} right fields"
+            );
             return Err(Failure::Refused(what));
         }
     }

@@ -16,7 +16,7 @@ use crate::record::Benchmark;
 use crate::record::host;
 use crate::record::markdown::{self, COULD_NOT, list, ratio, row, table};
 use clap::{Args, value_parser};
-pub(crate) use counted::Counted;
+pub(crate) use counted::{Counted, Expected};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use xtask::failure::Failure;

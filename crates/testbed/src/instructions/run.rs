@@ -1,7 +1,7 @@
 //! The runs of a measurement: each binary under callgrind for each case, then with idle
 //! connections.
 
-use super::counted::{self, Counted};
+use super::counted::{self, Counted, Expected};
 use super::{AGAINST, CASES, Case, Count, Record};
 use crate::proxy::contender::WEIR;
 use crate::proxy::idle;
@@ -40,7 +40,7 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
                 words,
                 spec: case.spec(),
                 requests: options.requests,
-                is_coded: false,
+                expected: Expected::default(),
             };
             let difference = counted.difference(&directory)?;
             let count = Count {
@@ -57,7 +57,8 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
         let directory = workplace.path().join(format!("{binary}-idle"));
         let (_origin, server) = counted::start(&directory, words, &[])?;
         let target = Case::Hit.spec().to_string();
-        counted::ask(&server, &Case::Hit.spec(), false, options.requests)?;
+        let none = Expected::default();
+        counted::ask(&server, &Case::Hit.spec(), none, options.requests)?;
         let idle = idle::measure(binary, &server, options.idle_connections, &target);
         record.figures.idle.push(idle);
     }

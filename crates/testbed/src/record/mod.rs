@@ -29,6 +29,9 @@ pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {
     /// What the record says of the seed, if it is not among the options.
     const SEED: Option<&'static str> = None;
 
+    /// Features that weir is built with, comma separated; none of them are on by default.
+    const WEIR_FEATURES: &'static str = "";
+
     /// Measures, into the record. Long ones may write it to `file` meanwhile.
     fn measure(record: &mut Record<Self>, file: &Path) -> Result<(), Failure>;
 

@@ -133,7 +133,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let out = record::place(options.out.clone(), &name)?;
     let (present, left_out) =
         contender::prepare(&CONTENDERS, &options.peers, &[], options.install)?;
-    let participants = Participants::start(present, CONNECTIONS)?;
+    let participants = Participants::start(present, CONNECTIONS, "")?;
     let outcome = schedule::run(options, participants, &out)?;
     for (name, reason) in left_out {
         eprintln!("left out: {name}: {reason}");
