@@ -221,16 +221,18 @@ impl Site {
     }
 
     /// The version of the target that has this entity tag, which may be weak; `None` if it is
-    /// another target's or no target's.
+    /// another target's or no target's. A weak one may go on behind another dash: a proxy that
+    /// changes content makes a tag of its own of that of the origin.
     #[must_use]
     pub fn parse_entity_tag(&self, target: Target, tag: &[u8]) -> Option<u64> {
-        let tag = tag.strip_prefix(b"W/").unwrap_or(tag);
+        let weak = tag.strip_prefix(b"W/");
+        let tag = weak.unwrap_or(tag);
         let inside = tag.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        let dash = inside.iter().position(|byte| *byte == b'-')?;
-        let version = path::read_hexadecimal(&inside[dash + 1..])?;
-        let is_of_target =
-            path::read_hexadecimal(&inside[..dash]) == Some(target.digest(self.seed));
-        is_of_target.then_some(version)
+        let mut parts = inside.splitn(3, |byte| *byte == b'-');
+        let digest = path::read_hexadecimal(parts.next()?)?;
+        let version = path::read_hexadecimal(parts.next()?)?;
+        let is_whole = weak.is_some() || parts.next().is_none();
+        (is_whole && digest == target.digest(self.seed)).then_some(version)
     }
 
     /// Bytes of the cookie that goes with a target, in a `Set-Cookie` or, where a request has one,

@@ -156,6 +156,11 @@ proptest! {
         prop_assert_eq!(site.parse_entity_tag(one, &tag), Some(version));
         prop_assert_eq!(site.parse_entity_tag(one, &[b"W/", tag.as_slice()].concat()), Some(version));
         prop_assert_eq!(site.parse_entity_tag(other, &tag), None);
+        let changed = [&tag[..tag.len() - 1], b"-5a7f\""].concat();
+        let weak = [b"W/", changed.as_slice()].concat();
+        prop_assert_eq!(site.parse_entity_tag(one, &weak), Some(version));
+        prop_assert_eq!(site.parse_entity_tag(one, &changed), None);
+        prop_assert_eq!(site.parse_entity_tag(other, &weak), None);
         prop_assert_eq!(site.parse_entity_tag(one, &tag[1..]), None);
         prop_assert_eq!(site.parse_entity_tag(one, b"\"-\""), None);
     }
