@@ -5,6 +5,7 @@ use crate::fields::Fields;
 use core::cell::OnceCell;
 use core::ops::{Deref, DerefMut};
 use core::slice;
+use memchr::memchr;
 use weir_semantics::FieldLine;
 
 /// The fields of a head. They are read where the proxy has them; the first change, or the first use
@@ -161,7 +162,7 @@ impl<'s> Iterator for FieldIter<'s> {
 
 fn next_of_section<'s>(left: &mut &'s [u8]) -> Option<(&'s str, &'s [u8])> {
     loop {
-        let end = left.iter().position(|byte| *byte == b'\n')?;
+        let end = memchr(b'\n', left)?;
         let (line, rest) = left.split_at(end + 1);
         *left = rest;
         let line = line.trim_ascii_end();
@@ -169,7 +170,7 @@ fn next_of_section<'s>(left: &mut &'s [u8]) -> Option<(&'s str, &'s [u8])> {
             *left = &[];
             return None;
         }
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+        let Some(colon) = memchr(b':', line) else {
             continue;
         };
         if let Ok(name) = str::from_utf8(&line[..colon]) {
