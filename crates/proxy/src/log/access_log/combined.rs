@@ -1,9 +1,8 @@
 //! The common log format with referer and user agent: `client - - [date] "request line" status
 //! bytes "referer" "agent"`.
 
-use super::calendar::{Stamp, put};
 use super::entry::Entry;
-use super::escape;
+use weir_log::{Stamp, escape, put};
 
 /// Bytes of the target shown.
 const TARGET_BYTES_MAX: usize = 8 << 10;

@@ -1,10 +1,9 @@
 //! A JSON object per line, ASCII only: time and client, then the fields of [`FIELDS`] that have a
 //! value.
 
-use super::calendar::Stamp;
 use super::entry::Entry;
-use super::escape;
 use super::fields::{FIELDS, Value};
+use weir_log::{Stamp, escape};
 
 pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, line: &mut Vec<u8>) {
     line.extend_from_slice(br#"{"time":""#);

@@ -4,9 +4,8 @@
 //! Programs that read it (calamaris, sarg, goaccess) know Squid's codes only, so our verdicts are
 //! written in those.
 
-use super::calendar::put;
 use super::entry::Entry;
-use super::escape;
+use weir_log::{escape, put};
 
 /// Bytes of the target shown.
 const TARGET_BYTES_MAX: usize = 8 << 10;

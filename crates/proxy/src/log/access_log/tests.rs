@@ -1,7 +1,10 @@
 //! Lines as other programs read them, and what happens when they are not read.
 
+use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread;
 
 use rustix::pipe::pipe;
 
@@ -318,16 +321,10 @@ fn listening() -> (Say, std::sync::mpsc::Receiver<String>) {
 /// A log whose lines go into a pipe.
 fn piped(queue_lines: usize) -> (AccessLog, File) {
     let (read, write) = pipe().expect("a pipe");
-    let queue = Arc::new(Queue::new(queue_lines));
-    let run = {
-        let queue = Arc::clone(&queue);
-        move || writer::run(&queue, File::from(write), &deaf())
-    };
-    let thread = Some(thread::spawn(run));
+    let lines = LineLog::to_file(File::from(write), queue_lines, |_| {}).expect("a thread");
     let log = AccessLog {
         format: Format::Json,
-        path: None,
-        running: Some(Running { queue, thread }),
+        lines,
     };
     (log, File::from(read))
 }
@@ -381,11 +378,7 @@ fn logging_resumes_after_write_errors_reported_once() {
     assert_eq!(told.len(), 1, "once for three failures: {told:?}");
     assert!(told[0].contains("No space left on device"), "{told:?}");
     let (read, write) = pipe().expect("a pipe");
-    log.running
-        .as_ref()
-        .expect("running")
-        .queue
-        .replace_output(File::from(write));
+    log.lines.replace_file(File::from(write));
     log.log(&forwarded().entry());
     drop(log);
     let mut text = String::new();

@@ -12,7 +12,7 @@ const PIECE_BYTES: usize = 32;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The inside of a JSON string (RFC 8259 §7). What is not UTF-8 becomes U+FFFD.
-pub(super) fn json(text: &[u8], line: &mut Vec<u8>) {
+pub fn json(text: &[u8], line: &mut Vec<u8>) {
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
     let rest = copy_while(text, line, plain);
     if rest.is_empty() {
@@ -44,7 +44,7 @@ fn json_unit(unit: u16, line: &mut Vec<u8>) {
 
 /// The inside of a quoted field of the combined format: `\"`, `\\` and `\xHH`, as nginx and Apache
 /// do.
-pub(super) fn quoted(text: &[u8], line: &mut Vec<u8>) {
+pub fn quoted(text: &[u8], line: &mut Vec<u8>) {
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
     for byte in copy_while(text, line, plain) {
         match byte {
@@ -59,7 +59,7 @@ pub(super) fn quoted(text: &[u8], line: &mut Vec<u8>) {
 }
 
 /// A field that ends at a space: what is not visible ASCII becomes `%HH`; `-` for nothing.
-pub(super) fn word(text: &[u8], line: &mut Vec<u8>) {
+pub fn word(text: &[u8], line: &mut Vec<u8>) {
     if text.is_empty() {
         line.push(b'-');
     }
@@ -75,12 +75,12 @@ pub(super) fn word(text: &[u8], line: &mut Vec<u8>) {
 }
 
 /// A number in decimal.
-pub(super) fn number(number: u64, line: &mut Vec<u8>) {
+pub fn number(number: u64, line: &mut Vec<u8>) {
     line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// An address without its port.
-pub(super) fn ip(address: IpAddr, line: &mut Vec<u8>) {
+pub fn ip(address: IpAddr, line: &mut Vec<u8>) {
     match address {
         IpAddr::V4(v4) => {
             let [first, rest @ ..] = v4.octets();
@@ -95,7 +95,7 @@ pub(super) fn ip(address: IpAddr, line: &mut Vec<u8>) {
 }
 
 /// An address with its port.
-pub(super) fn socket(address: SocketAddr, line: &mut Vec<u8>) {
+pub fn socket(address: SocketAddr, line: &mut Vec<u8>) {
     match address {
         SocketAddr::V4(v4) => ip((*v4.ip()).into(), line),
         SocketAddr::V6(v6) => {
@@ -109,7 +109,7 @@ pub(super) fn socket(address: SocketAddr, line: &mut Vec<u8>) {
 }
 
 /// At most `bytes_max` bytes of `text`.
-pub(super) fn cut(text: &[u8], bytes_max: usize) -> &[u8] {
+pub fn cut(text: &[u8], bytes_max: usize) -> &[u8] {
     &text[..text.len().min(bytes_max)]
 }
 

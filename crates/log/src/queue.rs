@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes that may wait for the writer.
-pub(super) const QUEUE_BYTES_MAX: usize = 16 << 20;
+pub const QUEUE_BYTES_MAX: usize = 16 << 20;
 /// Bytes that end the wait for more.
 const BATCH_BYTES: usize = 256 << 10;
 /// How long the first line of a batch waits for others: each wake-up of the writer is a system call
@@ -15,7 +15,7 @@ const BATCH_BYTES: usize = 256 << 10;
 const COLLECT: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     /// Held to copy one line, or to swap two buffers: never while writing.
     state: Mutex<State>,
     /// There is something for the writer to do.
@@ -41,7 +41,7 @@ struct State {
 }
 
 /// The next step of the writer.
-pub(super) enum Work {
+pub(crate) enum Work {
     /// Write the batch, to this file from now on if there is one.
     Write(Option<File>),
     /// Nothing, ever again.
@@ -49,7 +49,7 @@ pub(super) enum Work {
 }
 
 impl Queue {
-    pub(super) fn new(lines_max: usize) -> Self {
+    pub(crate) fn new(lines_max: usize) -> Self {
         Self {
             state: Mutex::default(),
             work: Condvar::new(),
@@ -60,7 +60,7 @@ impl Queue {
     }
 
     /// Takes a copy of `line`, or drops and counts it.
-    pub(super) fn push(&self, line: &[u8]) {
+    pub(crate) fn push(&self, line: &[u8]) {
         let mut state = self.state();
         let full = state.accepted - state.finished >= self.lines_max;
         if full || state.pending.len() + line.len() > QUEUE_BYTES_MAX {
@@ -79,7 +79,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn replace_output(&self, output: File) {
+    pub(crate) fn replace_output(&self, output: File) {
         let mut state = self.state();
         state.replacement = Some(output);
         state.asleep = false;
@@ -87,14 +87,14 @@ impl Queue {
     }
 
     /// No line is accepted for longer than it takes to write those that are there.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closing = true;
         self.work.notify_one();
     }
 
     /// Waits until what was accepted before is finished, at most `limit`.
-    pub(super) fn flush(&self, limit: Duration) -> bool {
+    pub(crate) fn flush(&self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         let mut state = self.state();
         let goal = state.accepted;
@@ -116,7 +116,7 @@ impl Queue {
 
     /// For the writer: reports `lines` as finished, and waits for the next batch, which replaces
     /// `batch`.
-    pub(super) fn next(&self, batch: &mut Vec<u8>, lines: u64) -> Work {
+    pub(crate) fn next(&self, batch: &mut Vec<u8>, lines: u64) -> Work {
         batch.clear();
         let mut state = self.state();
         state.finished += lines;
@@ -144,11 +144,11 @@ impl Queue {
         Work::Write(state.replacement.take())
     }
 
-    pub(super) fn count_dropped(&self, lines: u64) {
+    pub(crate) fn count_dropped(&self, lines: u64) {
         self.dropped.fetch_add(lines, Relaxed);
     }
 
-    pub(super) fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }
 

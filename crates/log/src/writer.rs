@@ -6,14 +6,13 @@ use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::Say;
-use super::queue::{Queue, Work};
+use crate::queue::{Queue, Work};
 
 /// Memory that a buffer keeps after a burst.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
 /// Writes batches to `output` until the queue is closed and empty.
-pub(super) fn run(queue: &Queue, output: File, say: &Say) {
+pub(crate) fn run(queue: &Queue, output: File, report: &dyn Fn(&io::Error)) {
     let mut output = Output::new(output);
     let mut batch = Vec::new();
     let mut lines = 0;
@@ -24,7 +23,7 @@ pub(super) fn run(queue: &Queue, output: File, say: &Say) {
             Work::Write(None) => {}
             Work::Write(Some(file)) => output = Output::new(file),
         }
-        queue.count_dropped(output.write(&batch, say));
+        queue.count_dropped(output.write(&batch, report));
         lines = count_lines(&batch);
     }
 }
@@ -48,7 +47,7 @@ impl Output {
 
     /// Writes `batch`; how many lines were lost. The first failure is reported, the others are
     /// counted.
-    fn write(&mut self, batch: &[u8], say: &Say) -> u64 {
+    fn write(&mut self, batch: &[u8], report: &dyn Fn(&io::Error)) -> u64 {
         let mut rest = batch;
         let ended = self
             .end_torn_line()
@@ -57,10 +56,7 @@ impl Output {
         if let Err(error) = ended
             && !std::mem::replace(&mut self.told, true)
         {
-            say(&format!(
-                "the access log cannot be written ({error}): until it can, its lines are lost and counted in \
-                 weir_access_log_dropped_total"
-            ));
+            report(&error);
         }
         let written = &batch[..batch.len() - rest.len()];
         self.torn |= failed && !written.is_empty() && !written.ends_with(b"\n");

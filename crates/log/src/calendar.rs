@@ -9,7 +9,7 @@ const MONTHS: [&[u8; 3]; 12] = [
 const DAY_S: u64 = 86_400;
 
 /// A moment in the two spellings that the formats need, UTC.
-pub(super) struct Stamp {
+pub struct Stamp {
     second: u64,
     millisecond: u16,
     /// `2026-11-21T08:00:00` (RFC 3339, without fraction and zone).
@@ -18,8 +18,16 @@ pub(super) struct Stamp {
     clf: [u8; 26],
 }
 
+impl Default for Stamp {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Stamp {
-    pub(super) const fn new() -> Self {
+    /// That of 1970.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             second: 0,
             millisecond: 0,
@@ -29,7 +37,7 @@ impl Stamp {
     }
 
     /// Moves to `unix_ms`; formats only when the second is another.
-    pub(super) fn advance_to(&mut self, unix_ms: u64) {
+    pub fn advance_to(&mut self, unix_ms: u64) {
         let millisecond = (unix_ms % 1000) as u16;
         self.millisecond = millisecond;
         let second = unix_ms / 1000;
@@ -69,20 +77,22 @@ impl Stamp {
     }
 
     /// `2026-11-21T08:00:00.123Z`.
-    pub(super) fn write_rfc3339(&self, line: &mut Vec<u8>) {
+    pub fn write_rfc3339(&self, line: &mut Vec<u8>) {
         line.extend_from_slice(&self.rfc3339);
         let mut fraction = *b".000Z";
         put(&mut fraction[1..4], self.millisecond.into());
         line.extend_from_slice(&fraction);
     }
 
-    pub(super) const fn clf(&self) -> &[u8; 26] {
+    /// `21/Nov/2026:08:00:00 +0000`, the form of the common log format.
+    #[must_use]
+    pub const fn clf(&self) -> &[u8; 26] {
         &self.clf
     }
 }
 
 /// Writes the last digits of `number` over the whole of `place`.
-pub(super) fn put(place: &mut [u8], mut number: u64) {
+pub fn put(place: &mut [u8], mut number: u64) {
     for digit in place.iter_mut().rev() {
         let value = (number % 10) as u8;
         *digit = b'0' + value;
