@@ -16,9 +16,13 @@ use weir_net::Deadline;
 use weir_net::filter::Filtered;
 use weir_policy::extension::ModuleFailure;
 
-/// Calls that a module may defer without taking or putting out content: one that always defers
-/// would never end.
+/// Calls that a module may defer without being given content, taking some or putting some out: one
+/// that always defers would never end.
 const DEFERRALS_MAX: usize = 64;
+
+/// A module is not called with less room than that, bytes: it may put out units of several bytes,
+/// and could not go on. Later there is more.
+const ROOM_BYTES_MIN: usize = 4 * 1024;
 
 /// The limits of one module.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +68,7 @@ struct Stage {
     is_done: bool,
     /// It has deferred, and may wait for so long.
     waits: Option<Deadline>,
-    /// How often it has deferred since it took content or put some out.
+    /// How often it has deferred since it was given content, took some or put some out.
     deferrals: usize,
     /// It has taken content, or put some out.
     has_moved: bool,
@@ -286,7 +290,7 @@ impl ContentChain {
             (None, Room::None) => 0,
         };
         let is_fed = next.is_none() && room == Room::None;
-        if bytes == 0 && !is_fed {
+        if bytes < ROOM_BYTES_MIN && !is_fed {
             return Ok(Turn::Idle);
         }
         let (mut between, begun) = (Vec::new(), Instant::now());
@@ -344,6 +348,10 @@ impl Stage {
         let is_given = !content.is_empty() || ends;
         if !self.is_done {
             self.make_room_for(content.len(), memory)?;
+            // a module on a thread defers for each piece that it looks at, also to hold it
+            if !content.is_empty() {
+                self.deferrals = 0;
+            }
             self.held.extend_from_slice(content);
             self.given_bytes += content.len() as u64;
             self.is_due |= is_given;

@@ -416,3 +416,115 @@ fn short_content_is_not_charged() {
     assert_eq!(run(&mut chain, &content, &[7000]), Ok(content.to_vec()));
     assert_eq!(*asked.lock().expect("no panic"), [0; 0]);
 }
+
+/// Looks at all that it holds each time, and waits for what comes of that, as a module on a thread
+/// does; then it holds `block` bytes before it passes them.
+struct Looks {
+    block: usize,
+    looked_bytes: usize,
+}
+
+impl Transform for Looks {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        let held = piece.input().len();
+        if held > self.looked_bytes {
+            self.looked_bytes = held;
+            return Progress::Defer;
+        }
+        if held >= self.block || piece.is_last() {
+            self.looked_bytes = held - piece.pass(usize::MAX);
+        }
+        match piece.is_last() && piece.input().is_empty() {
+            true => Progress::Done,
+            false => Progress::Continue,
+        }
+    }
+}
+
+#[test]
+fn module_may_defer_for_each_of_many_pieces_that_it_holds() {
+    let mut chain = ContentChain::new(Detached::host());
+    let looks = Looks {
+        block: 900,
+        looked_bytes: 0,
+    };
+    chain.push(Box::new(looks), LIMITS);
+    let content = [b'x'; 1000];
+    assert!(run(&mut chain, &content, &[1]) == Ok(content.to_vec()));
+}
+
+/// Puts each byte out twice, both or none.
+struct Pairs;
+
+impl Transform for Pairs {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        let count = piece.input().len().min(piece.room() / 2);
+        let pairs = piece.input()[..count].iter().flat_map(|byte| [*byte; 2]);
+        let pairs: Vec<u8> = pairs.collect();
+        piece.put(&pairs);
+        piece.take(count);
+        match piece.is_last() && piece.input().is_empty() {
+            true => Progress::Done,
+            false => Progress::Continue,
+        }
+    }
+}
+
+/// Takes one byte, then waits until something is handed to it or it is polled again.
+struct Slow {
+    has_taken: bool,
+    polls: usize,
+}
+
+impl Transform for Slow {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        if !self.has_taken {
+            self.has_taken = true;
+            piece.pass(1);
+            return Progress::Defer;
+        }
+        piece.pass(usize::MAX);
+        match piece.is_last() && piece.input().is_empty() {
+            true => Progress::Done,
+            false => Progress::Continue,
+        }
+    }
+
+    fn poll_deferred(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        self.polls += 1;
+        match self.polls {
+            ..4 => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn module_is_not_called_with_less_room_than_it_can_use() {
+    let mut chain = ContentChain::new(Detached::host());
+    chain.push(Box::new(Pairs), LIMITS);
+    let slow = Slow {
+        has_taken: false,
+        polls: 0,
+    };
+    chain.push(Box::new(slow), LIMITS);
+    let content = vec![b'x'; 65_000];
+    let mut cx = Context::from_waker(Waker::noop());
+    let (mut at, mut all, mut turns) = (0, Vec::new(), 0);
+    loop {
+        turns += 1;
+        assert!(turns < 1000, "it does not end");
+        let input = (at < content.len()).then(|| &content[at..]);
+        let mut out = Vec::new();
+        let Poll::Ready(filtered) = chain.poll(&mut cx, input, &mut out) else {
+            continue;
+        };
+        let filtered = filtered.expect("no module fails");
+        at += filtered.taken;
+        all.extend_from_slice(&out);
+        if filtered.is_whole {
+            break;
+        }
+    }
+    assert_eq!(all.len(), 130_000);
+}

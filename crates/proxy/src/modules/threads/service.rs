@@ -302,14 +302,20 @@ async fn transform_one(
     room: usize,
     output: &mut Vec<u8>,
 ) -> (usize, PieceProgress) {
-    let mut taken = 0;
-    for _ in 0..DEFERRALS_MAX {
-        let room = room - output.len();
+    let (mut taken, mut deferrals) = (0, 0);
+    while deferrals < DEFERRALS_MAX {
+        let put = output.len();
+        let room = room - put;
         let mut piece = Piece::new(&input[taken..], is_last, output, room);
         let Ok(progress) = call(busy, || transform.transform(&mut piece)) else {
             return (taken, PieceProgress::Crashed);
         };
-        taken += piece.taken();
+        let moved = piece.taken();
+        taken += moved;
+        deferrals = match moved > 0 || output.len() > put {
+            true => 0,
+            false => deferrals + 1,
+        };
         let progress = match progress {
             Progress::Continue => PieceProgress::Continue,
             Progress::Done => PieceProgress::Done,
