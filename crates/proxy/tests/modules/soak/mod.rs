@@ -206,8 +206,9 @@ fn check(fails: bool, expected: &[&str]) {
     });
     let mut soak = Soak::new(seed, fails);
     let tally = soak.run(requests);
-    // a test in which something never happens has not tested it
-    if requests >= REQUESTS {
+    // a test in which something never happens has not tested it; with few requests that depends on
+    // the seed
+    if number("WEIR_MODULES_SEED").is_none() || requests >= 10 * REQUESTS {
         assert!(soak.reloads >= 100, "{} reloads", soak.reloads);
         for what in expected {
             assert!(tally.contains_key(what), "{what} never happened: {tally:?}");

@@ -33,6 +33,8 @@ pub(super) struct Outcome {
     pub(super) content: Vec<u8>,
     /// It is changed for this client: there are no parts of it.
     pub(super) is_transformed: bool,
+    /// It ends behind its first bytes, whatever stops what follows.
+    pub(super) ends_early: bool,
     /// Set on the way to the next hop.
     pub(super) asked: Names,
     /// Set in what came from the next hop.
@@ -55,6 +57,7 @@ struct Made {
     content: Vec<u8>,
     is_head: bool,
     is_transformed: bool,
+    ends_early: bool,
     /// The tag that a module may give it.
     tag: &'static str,
     asked: Names,
@@ -119,7 +122,8 @@ impl State {
                 let delivered = self.deliver(made, visible);
                 outcomes.extend(cut(&delivered, !stops.is_empty()));
                 // what is called when it is sent may be the first to fail, or to answer
-                let is_earlier = |it: &Outcome| it.end == End::Refused || it.status == 451;
+                let is_earlier =
+                    |it: &Outcome| it.end == End::Refused || it.status == 451 || it.ends_early;
                 let delivered = delivered.into_iter();
                 outcomes.extend(delivered.filter(|it| may_be_whole || is_earlier(it)));
             }
@@ -226,6 +230,8 @@ impl State {
         };
         let (content, stops, may_be_whole) = self.pass_unless_head(&chain, &made);
         made.content = content;
+        let ends = |at: &usize| self.step(*at).deed == Deed::Content(How::First);
+        made.ends_early = !made.is_head && chain.iter().any(ends);
         let mut outcomes = Vec::new();
         for stop in &stops {
             outcomes.extend(self.stopped(*stop, &visible, &made));
@@ -253,6 +259,7 @@ fn outcome(end: End, made: &Made, sent: &Names) -> Outcome {
         },
         content: made.content.clone(),
         is_transformed: made.is_transformed,
+        ends_early: made.ends_early,
         asked: made.asked.clone(),
         fetched: made.fetched.clone(),
         sent: sent.clone(),
