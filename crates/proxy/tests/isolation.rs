@@ -4,12 +4,13 @@
 //! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and
 //! shared responses under the same URL, 304s with cookies, `Vary`, credentials, ranges, HEAD,
 //! errors, slow and cut responses. Everything that is for one user has a token of that user in it,
-//! in fields and content. Many clients ask at once (`isolation/client.rs`), as a thousand users;
-//! meanwhile the clock goes on, URLs are purged, and the proxy is stopped and started again. Held
-//! for every response: each token in it is its own user's, shared content is of the URL that was
-//! asked for, nothing in it is older than the last purge before the request, and the origin was
-//! told the name of its host in one spelling. Held for the store's directory: there is no token in
-//! it.
+//! in fields and content. A module changes half of the URLs' responses before they are stored, by a
+//! tag that it takes from the request. Many clients ask at once (`isolation/client.rs`), as a
+//! thousand users; meanwhile the clock goes on, URLs are purged, and the proxy is stopped and
+//! started again. Held for every response: each token in it is its own user's, what the module made
+//! of it is for the tag of its request, shared content is of the URL that was asked for, nothing in
+//! it is older than the last purge before the request, and the origin was told the name of its host
+//! in one spelling. Held for the store's directory: there is no token in it.
 //!
 //! `WEIR_ISOLATION_REQUESTS` says how many requests, `WEIR_ISOLATION_SEED` what they are; which of
 //! them meet at once is up to the machine.

@@ -2,7 +2,7 @@
 
 use super::purge_log::Purged;
 use super::random::{Dice, PRIVATE, USER_BYTES, VARYING, user};
-use super::responses::{Kind, LINE_BYTES, version};
+use super::responses::{Kind, LINE_BYTES, is_tagged, version, written};
 use crate::support::Head;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -27,6 +27,9 @@ const SPELLINGS: [&str; 5] = [
 /// What `X-Group` says.
 const GROUPS: [&str; 2] = ["red", "blue"];
 
+/// Tags that `X-Variant` gives, beside one for each user.
+const TAGS: [&str; 2] = ["small", "large"];
+
 /// How responses came about, as far as they tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
@@ -40,6 +43,8 @@ pub(crate) struct Tally {
     pub(crate) private: u64,
     pub(crate) validated: u64,
     pub(crate) cut: u64,
+    /// Stored for a tag that a module gave the request.
+    pub(crate) tagged_hits: u64,
 }
 
 impl Tally {
@@ -54,6 +59,7 @@ impl Tally {
         self.private += other.private;
         self.validated += other.validated;
         self.cut += other.cut;
+        self.tagged_hits += other.tagged_hits;
     }
 
     pub(crate) fn never_happened(&self) -> Vec<&'static str> {
@@ -68,6 +74,7 @@ impl Tally {
             ("private", self.private),
             ("validated", self.validated),
             ("cut", self.cut),
+            ("tagged hits", self.tagged_hits),
         ]
         .into_iter()
         .filter(|(_, count)| *count < 3)
@@ -95,6 +102,8 @@ struct Request {
     path: u64,
     /// `X-Group`, unless it goes no further than the proxy.
     group: Option<&'static str>,
+    /// What the module puts before its content, if that is for the path.
+    tag: Option<String>,
     is_read: bool,
     is_head: bool,
     /// What was there before is purged.
@@ -128,7 +137,7 @@ impl<'a> Client<'a> {
             return;
         };
         self.look(&request, &head, &content);
-        self.count(&head);
+        self.count(&request, &head);
     }
 
     fn look(&mut self, request: &Request, head: &Head, content: &[u8]) {
@@ -157,7 +166,7 @@ impl<'a> Client<'a> {
         } else {
             "a.example"
         };
-        let mut text = format!("{method} /{path} HTTP/1.1\r\nHost: {host}\r\n");
+        let mut text = format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n", written(path));
         let token = format!("{PRIVATE}{user}");
         let first = dice.below(50_000);
         let last = first + dice.below(40_000);
@@ -194,6 +203,14 @@ impl<'a> Client<'a> {
         if is_hidden {
             text.push_str("Connection: X-Group\r\n");
         }
+        let tag = match dice.below(10) {
+            0..=4 => TAGS[usize::from(dice.percent(50))].to_owned(),
+            5 => format!("{VARYING}{user}"),
+            _ => String::new(),
+        };
+        if !tag.is_empty() {
+            text.push_str(&format!("X-Variant: {tag}\r\n"));
+        }
         if method == "POST" {
             text.push_str("Content-Length: 0\r\n");
         }
@@ -202,6 +219,7 @@ impl<'a> Client<'a> {
             user,
             path,
             group: group.filter(|_| !is_hidden),
+            tag: is_tagged(path).then(|| format!("[{tag}]")),
             is_read: method == "GET",
             is_head: method == "HEAD",
             // looked up before it is sent
@@ -288,7 +306,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn count(&mut self, head: &Head) {
+    fn count(&mut self, request: &Request, head: &Head) {
         let tally = &mut self.tally;
         let says = |word| {
             u64::from(
@@ -306,6 +324,36 @@ impl<'a> Client<'a> {
         tally.parts += u64::from(head.status() == 206 && says("hit") > 0);
         tally.private += u64::from(head.text.contains(PRIVATE));
         tally.validated += says("fwd-status=304");
+        let is_tagged = request.tag.as_ref().is_some_and(|tag| tag != "[]");
+        tally.tagged_hits += u64::from(is_tagged) * says("hit");
+    }
+}
+
+/// What stands before content that a module for the path changes, and is for requests with the same
+/// tag alone; and the rest of it.
+fn untagged<'c>(
+    request: &Request,
+    head: &Head,
+    content: &'c [u8],
+) -> Result<&'c [u8], &'static str> {
+    let is_from_start = match head.status() {
+        206 => head
+            .field("content-range")
+            .is_some_and(|range| range.starts_with("bytes 0-")),
+        // the proxy's own
+        502 | 504 => false,
+        _ => true,
+    };
+    let Some(tag) = request.tag.as_ref().filter(|_| is_from_start) else {
+        return match content.starts_with(b"[") && request.tag.is_none() {
+            true => Err("a tag where there is no module"),
+            false => Ok(content),
+        };
+    };
+    let known = tag.len().min(content.len());
+    match content[..known] == tag.as_bytes()[..known] {
+        true => Ok(&content[known..]),
+        false => Err("content of another tag"),
     }
 }
 
@@ -331,6 +379,10 @@ fn wrong(request: &Request, head: &Head, content: &[u8]) -> Option<String> {
             return Some("another spelling of the host".to_owned());
         }
     }
+    let content = match untagged(request, head, content) {
+        Ok(content) => content,
+        Err(wrong) => return Some(wrong.to_owned()),
+    };
     if Kind::of(request.path) == Kind::VaryGroup && request.is_read && head.status() == 200 {
         let expected = request
             .group

@@ -104,7 +104,8 @@ impl Shared {
         let mut words = head.start_line().split(' ');
         let method = words.next().unwrap_or_default();
         let path = words.next().unwrap_or_default();
-        let path: u64 = path.trim_start_matches('/').parse().unwrap_or(0);
+        let path = path.rsplit('/').next().unwrap_or_default();
+        let path: u64 = path.parse().unwrap_or(0);
         let (at, version) = self.note(method, path);
         let die = mix(self.seed, path, at);
         if die.is_multiple_of(97) {

@@ -17,6 +17,23 @@ pub(crate) fn version(line: &[u8]) -> Option<u64> {
     words.nth_back(1)?.parse().ok()
 }
 
+/// What paths begin with that a module is for, which gives requests a tag (`X-Variant`) and puts it
+/// before what is stored for them.
+pub(crate) const TAGGED: &str = "/tagged";
+
+/// Whether the module is for a URL: for half of each kind.
+pub(crate) fn is_tagged(path: u64) -> bool {
+    (path + path / Kind::ALL.len() as u64) % 2 == 1
+}
+
+/// The path of a URL, as it is requested.
+pub(crate) fn written(path: u64) -> String {
+    match is_tagged(path) {
+        true => format!("{TAGGED}/{path}"),
+        false => format!("/{path}"),
+    }
+}
+
 /// What a URL has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {

@@ -4,15 +4,15 @@ use super::client::{Client, POPULAR, Tally, URLS, find};
 use super::origin::Origin;
 use super::purge_log::Purged;
 use super::random::{Dice, PRIVATE};
-use super::responses::Kind;
-use crate::support::{Running, span};
+use super::responses::{Kind, TAGGED, written};
+use crate::support::{Running, scripted, span};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use weir_disk::files::{Files, SystemFiles};
 use weir_measure::Metric;
-use weir_proxy::config::{ByteSize, Config, Directory};
+use weir_proxy::config::{ByteSize, Config, Directory, Module};
 
 /// Clients at once.
 const CLIENTS: usize = 12;
@@ -83,6 +83,7 @@ impl Soak {
         let later_s = i64::try_from(self.passed_ms / 1000).expect("some days");
         let change = |config: &mut Config| {
             config.workers = 2;
+            config.modules = vec![tagging()];
             config.cache.memory = ByteSize::from_mib(MEMORY_MIB);
             config.cache.largest_response = ByteSize::from_mib(1);
             config.disk.enabled = true;
@@ -144,7 +145,7 @@ impl Soak {
             let urls = if self.dice.percent(50) { POPULAR } else { URLS };
             let path = self.dice.below(urls);
             let version = self.origin.change(path);
-            proxy.purge(&format!("http://a.example/{path}"));
+            proxy.purge(&format!("http://a.example{}", written(path)));
             self.purged.note(path, version);
         }
         if self.dice.below(300) == 0 {
@@ -155,6 +156,19 @@ impl Soak {
             }
         }
     }
+}
+
+/// The module whose tags keep requests apart.
+fn tagging() -> Module {
+    let mut module = scripted(
+        "tagging",
+        &[
+            ("request-received", "variant X-Variant"),
+            ("response-received", "content tag"),
+        ],
+    );
+    module.path = TAGGED.parse().expect("the beginning of a path");
+    module
 }
 
 /// A file below `folder` with a token in it, and where.
