@@ -41,21 +41,22 @@ impl WeirIcap {
             .spawn()
             .expect("the binary was built with this test");
         let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        let mut lines = stderr.lines().map_while(Result::ok);
-        let service = lines.find_map(|line| {
-            let rest = line.trim().strip_prefix("icap://")?.to_owned();
-            rest.split('/').next()?.parse().ok()
-        });
-        let address = service.expect("it says where it listens");
-        // what it says later must not fill the pipe
         let (say, said) = channel();
+        // what it says later must not fill the pipe
+        let lines = stderr.lines().map_while(Result::ok);
         std::thread::spawn(move || lines.for_each(|line| drop(say.send(line))));
-        Self {
+        let mut started = Self {
             child,
             folder,
             said,
-            address,
-        }
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
+        // dropped, and so killed, if it does not say so in time
+        let line = started.wait_for("icap://");
+        let service = line.trim().strip_prefix("icap://");
+        let service = service.and_then(|rest| rest.split('/').next()?.parse().ok());
+        started.address = service.expect("an address");
+        started
     }
 
     /// Gives it another config file, has it load that, and waits for a line with `part`.
@@ -63,6 +64,12 @@ impl WeirIcap {
     pub(crate) fn reload(&self, config: &str, part: &str) -> String {
         std::fs::write(self.folder.path().join("weir.toml"), config).expect("a file");
         self.signal("-HUP");
+        self.wait_for(part)
+    }
+
+    /// The next line with `part`, which it says in time.
+    #[track_caller]
+    fn wait_for(&self, part: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
