@@ -80,7 +80,8 @@ pub struct LoadError {
 }
 
 impl LoadError {
-    /// `what` is wrong with `option`; `hint` says what to do.
+    /// `what` is wrong with `option`; `hint` says what to do. Characters that a terminal or a
+    /// reader of lines may take for more than text are escaped: a message may quote the module.
     #[must_use]
     pub fn new(
         option: impl Into<String>,
@@ -88,9 +89,9 @@ impl LoadError {
         hint: impl Into<String>,
     ) -> Self {
         Self {
-            option: option.into(),
-            what: what.into(),
-            hint: hint.into(),
+            option: visible(&option.into()),
+            what: visible(&what.into()),
+            hint: visible(&hint.into()),
         }
     }
 }
@@ -105,6 +106,18 @@ impl fmt::Display for LoadError {
 }
 
 impl core::error::Error for LoadError {}
+
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            // a path may have them
+            '\'' | '"' | '\\' => out.push(character),
+            _ => out.extend(character.escape_debug()),
+        }
+    }
+    out
+}
 
 impl Options {
     /// These options.
@@ -172,5 +185,18 @@ mod tests {
         let error = options.finish(&["a", "c"]).expect_err("`b` is left");
         assert_eq!(error.to_string(), "b: there is no such option; use a, c");
         assert_eq!(Options::default().finish(&[]), Ok(()));
+    }
+
+    #[test]
+    fn error_that_quotes_a_module_has_no_character_that_is_not_text() {
+        let quoted = "it said: \x1b[2J\r\nerror: forged \u{202e}\u{7f}\0";
+        let error = LoadError::new("file", quoted, "correct it");
+        assert_eq!(
+            error.to_string(),
+            "file: it said: \\u{1b}[2J\\r\\nerror: forged \\u{202e}\\u{7f}\\0; correct it"
+        );
+        // what is text is left as it is
+        let path = "`/etc/Über \"a\\b\" 'c'`: no such file";
+        assert_eq!(LoadError::new("", path, "").what, path);
     }
 }
