@@ -12,9 +12,11 @@ pub const FIELDS_MAX: usize = 512;
 /// Most bytes of all names and values of a head that modules have changed.
 pub const SECTION_BYTES_MAX: usize = 64 * 1024;
 
-/// Fields that describe content byte by byte.
-const OF_BYTES: [&str; 6] = [
+/// Fields that describe content byte by byte, and those that say what follows it: there are no
+/// trailers behind content that modules take.
+const OF_BYTES: [&str; 7] = [
     "content-length",
+    "trailer",
     "accept-ranges",
     "content-md5",
     "digest",
@@ -224,10 +226,15 @@ impl Fields {
         self.is_changed = true;
     }
 
-    /// Removes the length: the content is framed anew.
+    /// Removes the length, and what says that trailers follow: the content is framed anew, and they
+    /// are dropped.
     pub(crate) fn forget_length(&mut self) {
         let before = self.lines.len();
-        self.retain(|name, _| !name.eq_ignore_ascii_case("content-length"));
+        self.retain(|name, _| {
+            !["content-length", "trailer"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        });
         self.is_changed |= self.lines.len() < before;
     }
 

@@ -561,6 +561,7 @@ mod tests {
             ("content-length", b"3"),
             ("Accept-Ranges", b"bytes"),
             ("Content-MD5", b"m"),
+            ("Trailer", b"X-Sum"),
             ("Digest", b"d"),
             ("Content-Digest", b"c"),
             ("Repr-Digest", b"r"),

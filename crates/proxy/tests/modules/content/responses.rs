@@ -15,7 +15,8 @@ fn response(content: &str, is_chunked: bool) -> String {
     let length = content.len();
     if is_chunked {
         return format!(
-            "{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{content}\r\n0\r\n\r\n"
+            "{head}Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n{length:x}\r\n{content}\r\n\
+             0\r\nX-Sum: 1\r\n\r\n"
         );
     }
     format!("{head}Accept-Ranges: bytes\r\nContent-Length: {length}\r\n\r\n{content}")
@@ -34,7 +35,8 @@ fn with(actions: &[(&str, &str)]) -> impl Fn(&mut Config) {
 fn check_changed(response: &Response) {
     let tag = response.head.field("etag").expect("a tag");
     assert!(tag.starts_with("W/\"v1"), "{tag}");
-    for name in ["content-length", "content-md5", "accept-ranges"] {
+    assert_eq!(response.trailers, "");
+    for name in ["content-length", "content-md5", "accept-ranges", "trailer"] {
         assert_eq!(response.head.field(name), None, "{name}");
     }
 }
