@@ -117,6 +117,11 @@ pub struct StoredTarget {
     /// The fields of a request that selects the response, where it varies on some (RFC 9111 §4.1).
     /// They are sent if a request is made. Those that carry credentials, such as Authorization and
     /// Cookie, are refused, and conditions and ranges are.
+    ///
+    /// Where modules change what is stored, the response is that of the variant that a client with
+    /// these fields gets ([`RequestHead::set_variant`](crate::RequestHead::set_variant)): those
+    /// modules see the request as one of a client. If they answer it, or send it to another target,
+    /// the call fails with [`StoredError::Refused`].
     pub fields: Fields,
 }
 

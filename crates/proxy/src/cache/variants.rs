@@ -4,8 +4,12 @@
 use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::RequestState;
 use crate::modules::request_modules::RequestModules;
+use crate::request::facts::Request;
+use crate::request::judge::{JudgeRules, ReceivedRequest};
 use std::rc::Rc;
+use std::sync::Arc;
 use weir_extend::Hook;
+use weir_policy::Transaction;
 use weir_policy::extension::Variant;
 use weir_semantics::{FieldLine, Known, Method, Timestamp, line_named, parse_http_date};
 use weir_wire::write;
@@ -70,6 +74,57 @@ pub(crate) async fn receive_again(exchange: &mut RequestState) -> bool {
     holds(exchange)
 }
 
+/// Has modules see the request of a call about stored responses, as they would see it of a client,
+/// and finds the variant that it gets; `false` if they answer it, or send it elsewhere. Only those
+/// that change what is stored see it: any other may be the one that makes the call.
+pub(crate) async fn select(exchange: &mut RequestState) -> bool {
+    exchange.is_of_call = true;
+    let sent = exchange.request.clone();
+    let (host, path) = (sent.host.as_str(), sent.path_and_query());
+    exchange.modules = RequestModules::of(&exchange.settings.modules, host, path);
+    match &mut exchange.modules {
+        Some(modules) if modules.changes_stored() => modules.call_changing_stored(),
+        _ => return true,
+    }
+    match module_calls::request_received(None, exchange).await {
+        Received::Unchanged => {}
+        Received::Answered(_) => return false,
+        Received::Changed(changed) => {
+            if !changed.is_for(&sent) || !change(exchange, &changed.lines()) {
+                return false;
+            }
+            exchange.received = Some(sent.clone());
+        }
+    }
+    if let Some(modules) = &mut exchange.modules {
+        modules.retarget(host, path);
+    }
+    begin(exchange, Method::Get, false);
+    true
+}
+
+/// Gives a request for the store alone other fields; `false` if it would be refused with them.
+fn change(exchange: &mut RequestState, fields: &[FieldLine<'_>]) -> bool {
+    let (settings, before) = (Arc::clone(&exchange.settings), exchange.request.clone());
+    let client = exchange.client.clone();
+    let listener = client.facts().listener;
+    let rules = JudgeRules {
+        settings: &settings,
+        mode: listener.mode,
+        default: &listener.default,
+        client_allowed: true,
+    };
+    let head = before.head(fields);
+    let Ok(mut received) = ReceivedRequest::judge(&head, &rules) else {
+        return false;
+    };
+    let modules = exchange.modules.as_deref();
+    module_calls::keep_strict(exchange.tx.request(), modules, &mut received.facts);
+    exchange.tx = Transaction::new(received.facts, exchange.worker.now());
+    exchange.request = Request::new(&received, &head);
+    true
+}
+
 async fn show(exchange: &mut RequestState) -> bool {
     let sent = exchange.request.clone();
     let received = exchange.received.clone();
@@ -78,6 +133,11 @@ async fn show(exchange: &mut RequestState) -> bool {
     let (host, path) = (received.host.as_str(), received.path_and_query());
     let modules = exchange.modules.as_ref();
     exchange.modules = modules.and_then(|modules| modules.again(host, path));
+    if exchange.is_of_call
+        && let Some(modules) = &mut exchange.modules
+    {
+        modules.call_changing_stored();
+    }
     let is_same = received.target_uri() == sent.target_uri();
     exchange.request = received;
     let again = module_calls::request_received(None, exchange).await;

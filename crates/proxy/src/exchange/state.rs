@@ -84,6 +84,8 @@ pub(crate) struct RequestState {
     /// It has no client: a validation in the background, or a fetch for readers of an in-flight
     /// response.
     pub(crate) background: bool,
+    /// It is the request of a call about stored responses.
+    pub(crate) is_of_call: bool,
     /// The missing range of a stored part that is requested.
     pub(crate) missing: Option<MissingRange>,
     /// Set while it leads collapsed requests.
@@ -122,6 +124,7 @@ impl RequestState {
             plan,
             key,
             background: false,
+            is_of_call: false,
             missing: None,
             leader: None,
             expected: None,

@@ -106,7 +106,7 @@ impl StoredCalls {
 impl StoredResponses for StoredCalls {
     fn query(&self, target: StoredTarget) -> Pending<Result<StoredInfo, StoredError>> {
         self.call(async move |context: CallContext| {
-            let mut exchange = target::exchange(&context, &target)?;
+            let mut exchange = target::selecting_variant(&context, &target).await?;
             let found = find(&mut exchange).await?;
             let (response, _) = found.ok_or(StoredError::NotStored)?;
             Ok(lookup::info(&response, context.worker.now()))
@@ -214,7 +214,11 @@ async fn set_expiry(
     target: &StoredTarget,
     fresh_for: Duration,
 ) -> Result<(), StoredError> {
-    let mut exchange = target::exchange(context, target)?;
+    let mut exchange = match target::selecting_variant(context, target).await {
+        // all variants are meant, also where modules let no request come to one
+        Err(StoredError::Refused(_)) => target::exchange(context, target)?,
+        exchange => exchange?,
+    };
     let found = find(&mut exchange).await?;
     let worker = &context.worker;
     let now = worker.now();

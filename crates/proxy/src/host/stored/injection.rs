@@ -47,7 +47,7 @@ pub(super) async fn begin(
     if !(200..600).contains(&head.status) || matches!(head.status, 206 | 304) {
         return Err(StoredError::BadResponse);
     }
-    let mut exchange = target::exchange(&context, &head.target)?;
+    let mut exchange = target::selecting_variant(&context, &head.target).await?;
     // what the disk knows of its variants
     find(&mut exchange).await?;
     let length = announced.map(|bytes| bytes.to_string());

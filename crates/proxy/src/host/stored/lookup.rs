@@ -26,15 +26,23 @@ pub(super) type Found = (Arc<StoredResponse>, ExpectedResponse);
 pub(super) async fn find(exchange: &mut RequestState) -> Result<Option<Found>, StoredError> {
     let worker = &exchange.worker;
     let (store, key) = (&worker.shared.store, exchange.key);
-    let fields = exchange.request.fields();
-    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), key, rule, &fields);
-    if let LookupResult::Found(response) = store.find(key, &selecting) {
+    let (fields, variant_key) = (exchange.request.fields(), exchange.variant_key());
+    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), variant_key, rule, &fields);
+    let in_memory = match exchange.variant {
+        None => store.find(key, &selecting),
+        Some(_) => store.find_variant(key, &selecting),
+    };
+    if let LookupResult::Found(response) = in_memory {
         let expected = store.expect_for(key, &response);
         return Ok(Some((response, expected)));
     }
     let Some(lookup) = DiskLookup::of(store.expect(key)).filter(|_| store.may_be_on_disk(key))
     else {
         return Ok(None);
+    };
+    let lookup = match exchange.variant {
+        None => lookup,
+        Some(_) => lookup.of_variants(),
     };
     let looking = timeout(READ_WAIT, lookup.run(worker.now(), &selecting));
     let found = looking.await.map_err(|_| StoredError::Timeout)?;

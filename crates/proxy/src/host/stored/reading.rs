@@ -31,7 +31,7 @@ pub(super) async fn begin(
     context: CallContext,
     target: &StoredTarget,
 ) -> Result<(Reading, StoredInfo), StoredError> {
-    let mut exchange = target::exchange(&context, target)?;
+    let mut exchange = target::selecting_variant(&context, target).await?;
     let found = find(&mut exchange).await?;
     let (response, _) = found.ok_or(StoredError::NotStored)?;
     let length = response.complete_length().filter(|_| !response.is_part());

@@ -40,7 +40,7 @@ pub(super) async fn fetch(
     context: &CallContext,
     target: &StoredTarget,
 ) -> Result<StoredInfo, StoredError> {
-    let mut exchange = target::exchange(context, target)?;
+    let mut exchange = target::selecting_variant(context, target).await?;
     let now = context.worker.now();
     let found = find(&mut exchange).await?;
     let whole = found.filter(|(response, _)| !response.is_part());
@@ -72,7 +72,7 @@ pub(super) async fn validate(
     context: &CallContext,
     target: &StoredTarget,
 ) -> Result<Validation, StoredError> {
-    let mut exchange = target::exchange(context, target)?;
+    let mut exchange = target::selecting_variant(context, target).await?;
     let found = find(&mut exchange).await?;
     let found = found.filter(|(response, _)| !response.is_part());
     let found = found.ok_or(StoredError::NotStored)?;
@@ -121,7 +121,9 @@ fn background(exchange: &RequestState, tx: Transaction, forwarding: Forwarding) 
         forwarding,
         stored: None,
     };
-    exchange.in_background(tx, plan).with_modules()
+    let mut state = exchange.in_background(tx, plan);
+    state.is_of_call = true;
+    state
 }
 
 async fn ask(

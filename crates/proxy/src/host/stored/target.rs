@@ -1,6 +1,7 @@
 //! The request that a call about a stored response stands for.
 
 use super::calls::CallContext;
+use crate::cache::variants;
 use crate::client::fast::{self, Receiver};
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
@@ -9,10 +10,30 @@ use crate::log::client::{ClientFacts, ListenerFacts};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
+use weir_policy::verdict::NotStored;
 use weir_semantics::{Authority, FieldLine, Known, Method, identify};
 use weir_wire::{RequestHead, Version};
 
-/// The state of a GET of `target` without a client; nothing is looked up yet.
+/// The state of a GET of `target` without a client, for the variant that a client gets which sends
+/// these fields; nothing is looked up yet.
+///
+/// # Errors
+///
+/// [`StoredError::BadTarget`]; or modules do not let such a request come to what is stored.
+pub(super) async fn selecting_variant(
+    context: &CallContext,
+    target: &StoredTarget,
+) -> Result<Box<RequestState>, StoredError> {
+    let mut exchange = exchange(context, target)?;
+    // boxed: few have modules that change what is stored
+    if Box::pin(variants::select(&mut exchange)).await {
+        Ok(exchange)
+    } else {
+        Err(StoredError::Refused(NotStored::Module.as_str()))
+    }
+}
+
+/// The same without its variant, for what is about all of a target.
 ///
 /// # Errors
 ///

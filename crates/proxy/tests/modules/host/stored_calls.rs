@@ -1,6 +1,6 @@
 //! Stored responses as modules find, make and change them.
 
-use crate::support::{Response, Running, ScriptedOrigin, asking, localhost, pattern};
+use crate::support::{Response, Running, ScriptedOrigin, asking, localhost, pattern, scripted};
 use weir_proxy::config::Config;
 
 const FRESH: &str =
@@ -326,4 +326,117 @@ fn module_has_no_more_calls_under_way_than_it_may() {
     for verb in ["query", "store", "delete", "read", "inject"] {
         assert_eq!(bed.ask(verb, "/", ""), "TooMany", "{verb}");
     }
+}
+
+/// The GET of a client whose requests get this tag.
+fn get_tagged(bed: &Bed, tag: &str) -> String {
+    format!(
+        "GET {} HTTP/1.1\r\nHost: x\r\nX-Tag: {tag}\r\n\r\n",
+        bed.url("/")
+    )
+}
+
+/// A proxy with a module that puts the tag of the variant, a request's X-Tag, before content.
+fn bed_with_variants() -> Bed {
+    let tagged = [
+        ("request-received", "variant X-Tag"),
+        ("response-received", "content tag"),
+    ];
+    Bed::with(|config| config.modules.push(scripted("tagged", &tagged)))
+}
+
+#[test]
+fn call_is_about_the_variant_that_a_client_with_its_fields_gets() {
+    let bed = bed_with_variants();
+    let mut client = bed.proxy.client();
+    client.send(get_tagged(&bed, "a"));
+    let (hop, _) = bed.origin.answer(FRESH);
+    assert_eq!(client.read_response().text(), "[a]ok");
+    let query = |tag: &str| bed.ask("query", "/", &format!("X-Of-X-Tag: {tag}\r\n"));
+    assert_eq!(query("a"), "200 5 bytes, age 0, fresh for 60");
+    assert_eq!(
+        (query("b"), bed.ask("query", "/", "")),
+        ("NotStored".into(), "NotStored".into())
+    );
+    // what is fetched for the store is what a client gets
+    let fetched = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| bed.ask("store", "/", "X-Of-X-Tag: b\r\n"));
+        let mut hop = hop;
+        let head = hop.answer(FRESH);
+        assert_eq!(head.field("x-tag"), Some("b"));
+        drop(hop);
+        asked.join().expect("an answer")
+    });
+    assert_eq!(fetched, "200 5 bytes, age 0, fresh for 60");
+    // what is injected is sent as it is
+    let inject = bed.ask(
+        "inject",
+        "/",
+        "X-Of-X-Tag: c\r\nX-Content-Bytes: 9\r\nX-In-Cache-Control: max-age=60\r\n",
+    );
+    assert!(inject.starts_with("200 9 bytes"), "{inject}");
+    assert_eq!(bed.ask("read", "/", "X-Of-X-Tag: c\r\n"), "200 9 bytes");
+    for (tag, content) in [
+        ("a", b"[a]ok".to_vec()),
+        ("b", b"[b]ok".to_vec()),
+        ("c", pattern(9)),
+    ] {
+        let hit = bed.proxy.client().ask(get_tagged(&bed, tag));
+        assert!(
+            hit.is_hit() && hit.body == content,
+            "{tag}: {}",
+            hit.verdict()
+        );
+    }
+    assert_eq!(bed.ask("delete", "/", ""), "deleted 3");
+    assert_eq!(query("a"), "NotStored");
+}
+
+#[test]
+fn validation_is_about_the_variant_that_a_client_with_its_fields_gets() {
+    let bed = bed_with_variants();
+    for tag in ["a", "b"] {
+        let mut client = bed.proxy.client();
+        client.send(get_tagged(&bed, tag));
+        drop(bed.origin.answer(FRESH));
+        client.read_response();
+    }
+    let validate = |answer: &str| {
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| bed.ask("validate", "/", "X-Of-X-Tag: a\r\n"));
+            let (_hop, head) = bed.origin.answer(answer);
+            assert_eq!(head.field("if-none-match"), Some("\"a\""));
+            asked.join().expect("an answer")
+        })
+    };
+    assert_eq!(
+        validate("HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"a\"\r\n\r\n"),
+        "Valid"
+    );
+    assert_eq!(
+        validate(&FRESH.replace("\r\n\r\nok", "\r\nConnection: close\r\n\r\nno")),
+        "Replaced"
+    );
+    for (tag, text) in [("a", "[a]no"), ("b", "[b]ok")] {
+        let hit = bed.proxy.client().ask(get_tagged(&bed, tag));
+        assert_eq!((hit.is_hit(), hit.text()), (true, text.to_owned()));
+    }
+}
+
+#[test]
+fn call_is_refused_where_a_module_answers_such_requests_and_expiry_and_deletion_are_not() {
+    let answering = [
+        ("request-received", "respond 403 no"),
+        ("response-received", "content upper"),
+    ];
+    let bed = Bed::new();
+    bed.store("/", FRESH);
+    bed.proxy.reload(|config| {
+        config.modules = vec![asking("asks", &[]), scripted("answers", &answering)];
+    });
+    for call in ["query", "store", "validate", "read"] {
+        assert_eq!(bed.ask(call, "/", ""), "refused: module", "{call}");
+    }
+    assert_eq!(bed.ask("expire 0", "/", ""), "expires");
+    assert_eq!(bed.ask("delete", "/", ""), "deleted 1");
 }
