@@ -41,6 +41,15 @@ struct Running {
 }
 
 impl LineLog {
+    /// One that logs nothing.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self {
+            path: None,
+            running: None,
+        }
+    }
+
     /// Opens `destination` and starts the writer, which calls `report` once if it cannot write, and
     /// again only for another file. At most `queue_lines` lines (at least 1) and
     /// [`QUEUE_BYTES_MAX`](crate::QUEUE_BYTES_MAX) wait for it.
@@ -54,12 +63,7 @@ impl LineLog {
         report: impl Fn(&io::Error) + Send + 'static,
     ) -> io::Result<Self> {
         let (output, path) = match destination {
-            Destination::Off => {
-                return Ok(Self {
-                    path: None,
-                    running: None,
-                });
-            }
+            Destination::Off => return Ok(Self::off()),
             Destination::Stdout => (File::from(io::stdout().as_fd().try_clone_to_owned()?), None),
             Destination::Path(path) => (open_append(&path)?, Some(path)),
         };

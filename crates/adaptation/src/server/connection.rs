@@ -4,6 +4,7 @@
 //! at the same time; what is received and sent is bounded, and neither waits for a client that does
 //! not the other.
 
+use super::access_log::{RequestLog, RequestResult};
 use super::context::WorkerContext;
 use super::heads::{local_bytes, request_bytes, request_head, response_bytes, response_head};
 use super::named::read_target;
@@ -17,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use weir_extend::{Call, ListenerMode, LogLevel, PIECE_BYTES_MAX};
 use weir_icap::{
@@ -61,6 +62,8 @@ pub(super) struct Connection {
     /// The variant that the module has set, for that proxy.
     variant: Option<String>,
     has_closed: bool,
+    /// What the access log says of the request.
+    log: RequestLog,
 }
 
 /// How far a request is read.
@@ -110,6 +113,7 @@ impl Connection {
             is_for_proxy: false,
             variant: None,
             has_closed: false,
+            log: RequestLog::default(),
         })
     }
 
@@ -120,12 +124,32 @@ impl Connection {
                 Request::Options(head) => self.answer_options(&head),
                 Request::Adapt(head, heads) => self.adapt(&head, &heads).await,
             };
-            if served.is_err() || self.finish().await.is_err() {
-                break;
+            let is_whole = served.is_ok() && self.finish().await.is_ok();
+            if !is_whole || self.server.is_closing() || self.worker.is_stopping() {
+                self.end(is_whole).await;
+                return;
             }
+            self.write_log(true);
         }
-        // the client may still want what was written
-        let _ = timeout(HEAD_TIMEOUT, self.flush()).await;
+        self.end(true).await;
+    }
+
+    /// The client may still want what was written.
+    async fn end(&mut self, is_whole: bool) {
+        let flushed = timeout(HEAD_TIMEOUT, self.flush()).await;
+        if self.log.begun.is_some() {
+            self.write_log(is_whole && matches!(flushed, Ok(Ok(()))));
+        }
+    }
+
+    /// Logs the request.
+    fn write_log(&mut self, is_whole: bool) {
+        let log = std::mem::take(&mut self.log);
+        let shared = &self.worker.shared;
+        if shared.access_log.is_on() {
+            let now = shared.clock.wall_ms();
+            log.write(&shared.access_log, self.peer, now, is_whole);
+        }
     }
 
     /// Waits for a request.
@@ -139,7 +163,12 @@ impl Connection {
                 _ = stop.wait_for(|stop| *stop) => return Err(Ended),
                 readable = readable => readable.map_err(|_| Ended)??,
             }
+            // the client has closed the connection between two requests
+            if self.input.is_empty() {
+                return Err(Ended);
+            }
         }
+        self.log.begun = Some(Instant::now());
         match timeout(HEAD_TIMEOUT, self.read_head()).await {
             Ok(request) => request,
             Err(_) => {
@@ -164,13 +193,13 @@ impl Connection {
                 ServerEvent::Adapt { head, heads } => Some(Request::Adapt(head, heads)),
                 // of the request before
                 ServerEvent::End => {
-                    self.input.drain(..consumed);
+                    self.consume(consumed);
                     continue;
                 }
                 ServerEvent::NeedMore => None,
                 _ => return Err(Ended),
             };
-            self.input.drain(..consumed);
+            self.consume(consumed);
             match request {
                 Some(request) => return Ok(request),
                 None if self.has_closed => return Err(Ended),
@@ -187,7 +216,7 @@ impl Connection {
             match self.socket.poll_write(cx, &self.output) {
                 Poll::Pending => break,
                 Poll::Ready(sent) => {
-                    self.output.drain(..sent?);
+                    self.note_sent(sent?);
                     has_moved |= !for_input;
                 }
             }
@@ -212,13 +241,23 @@ impl Connection {
         }
     }
 
+    fn consume(&mut self, count: usize) {
+        self.input.drain(..count);
+        self.log.request_bytes += count as u64;
+    }
+
+    fn note_sent(&mut self, count: usize) {
+        self.output.drain(..count);
+        self.log.response_bytes += count as u64;
+    }
+
     /// Sends all that was written.
     async fn flush(&mut self) -> Result<(), Ended> {
         poll_fn(|cx| {
             while !self.output.is_empty() {
                 match self.socket.poll_write(cx, &self.output) {
                     Poll::Pending => return Poll::Pending,
-                    Poll::Ready(sent) => drop(self.output.drain(..sent?)),
+                    Poll::Ready(sent) => self.note_sent(sent?),
                 }
             }
             Poll::Ready(Ok(()))
@@ -227,11 +266,18 @@ impl Connection {
     }
 
     fn refuse(&mut self, status: RefusalStatus) -> Result<(), Ended> {
+        let result = match status {
+            RefusalStatus::ServerError => RequestResult::Failed,
+            _ => RequestResult::Refused,
+        };
+        // an answer that has begun stays what it was
+        self.log.answer.get_or_insert((status.code(), result));
         let written = self.server.write_refusal(status, &mut self.output);
         written.map_err(|_| Ended)
     }
 
     fn answer_options(&mut self, head: &RequestHead) -> Result<(), Ended> {
+        self.log.note(head, None);
         let (name, _) = read_target(head);
         let services = self.worker.services();
         let Some(Service { module, .. }) = services.find(name) else {
@@ -240,6 +286,7 @@ impl Connection {
         self.server.set_istag(module.istag().ok_or(Ended)?);
         let (server, output) = (&mut self.server, &mut self.output);
         let connections_max = self.worker.connections_max();
+        self.log.answer = Some((200, RequestResult::Options));
         module
             .describe(connections_max, |options| {
                 server.write_options(options, output)
@@ -254,6 +301,7 @@ impl Connection {
             is_in_preview: head.has_content() && head.preview().is_some(),
             ..Reading::default()
         };
+        self.log.note(head, Some(heads));
         self.is_for_proxy = head.fields().get(CALLER).is_some();
         self.variant = None;
         let (name, _) = read_target(head);
@@ -279,6 +327,7 @@ impl Connection {
         match outcome {
             Outcome::Failed => self.refuse(RefusalStatus::ServerError),
             Outcome::Respond(response) => {
+                self.log.answer = Some((200, RequestResult::Responded));
                 let (bytes, content) = (local_bytes(&response), response.content());
                 let form = content_form(!content.is_empty(), false);
                 self.write_head(&Adapted::Response(&bytes), form, Some(RESPONSE))?;
@@ -419,7 +468,7 @@ impl Connection {
                 ServerEvent::NeedMore | ServerEvent::AnswerDue => true,
                 _ => return Err(Ended),
             };
-            self.input.drain(..consumed);
+            self.consume(consumed);
             if is_idle {
                 break;
             }
@@ -434,8 +483,10 @@ impl Connection {
         let notes = if variant.is_empty() { &[] } else { &notes[..] };
         let unmodified = self.server.write_unmodified(notes, &mut self.output);
         if unmodified.is_ok() {
+            self.log.answer = Some((204, RequestResult::Unmodified));
             return Ok(());
         }
+        self.log.answer = Some((200, RequestResult::Unmodified));
         let adapted = match head.method() {
             Method::Reqmod => Adapted::Request(heads.request_bytes()),
             _ => Adapted::Response(heads.response_bytes()),
@@ -474,6 +525,7 @@ impl Connection {
         head: &RequestHead,
         heads: &EncapsulatedHeads,
     ) -> Result<(), Ended> {
+        self.log.answer = Some((200, RequestResult::Modified));
         if self.is_for_proxy && !run.is_transformed() {
             return self.write_changed_head(&run, heads);
         }
@@ -555,11 +607,7 @@ impl Connection {
                 self.wait().await?;
             }
         }
-        self.flush_in_time().await?;
-        match self.server.is_closing() || self.worker.is_stopping() {
-            true => Err(Ended),
-            false => Ok(()),
-        }
+        self.flush_in_time().await
     }
 
     /// Waits for the client.

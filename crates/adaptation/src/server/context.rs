@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use weir_extend::LogLevel;
+use weir_log::LineLog;
 use weir_net::clock::Clock;
 
 /// What all workers of a server have.
@@ -17,7 +18,16 @@ pub(super) struct Shared {
     /// Places for connections.
     pub(super) places: Arc<Semaphore>,
     pub(super) log: Arc<LimitedLog>,
+    pub(super) access_log: LineLog,
     pub(super) clock: Clock,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("connections_max", &self.connections_max)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What one worker has.

@@ -5,6 +5,7 @@
 //! which a reload replaces: a request keeps those that it began with. Each worker is a thread with
 //! a runtime of its own, as in a proxy: modules need not know where they run.
 
+mod access_log;
 mod connection;
 mod context;
 mod heads;
@@ -17,9 +18,11 @@ pub(crate) mod stage;
 mod timers;
 mod worker;
 
+pub use access_log::LOG_FIELDS;
 pub use host::Log;
 pub use listener::ListenAddress;
 pub use named::NamedModule;
+pub use weir_log::{Destination, LineLog};
 
 use context::{Shared, WorkerContext};
 use host::LimitedLog;
@@ -43,6 +46,8 @@ pub struct ServerSettings {
     pub workers: usize,
     /// Where lines of the log go.
     pub log: Log,
+    /// A line for each request, with [`LOG_FIELDS`].
+    pub access_log: LineLog,
 }
 
 impl std::fmt::Debug for ServerSettings {
@@ -59,6 +64,7 @@ impl std::fmt::Debug for ServerSettings {
 #[derive(Debug)]
 pub struct IcapServer {
     address: ListenAddress,
+    shared: Arc<Shared>,
     modules: watch::Sender<Modules>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
@@ -80,11 +86,13 @@ impl IcapServer {
             modules: modules.subscribe(),
             connections_max: settings.connections_max,
             places: Arc::new(Semaphore::new(settings.connections_max)),
+            access_log: settings.access_log,
             log: Arc::new(LimitedLog::new(settings.log, clock.clone())),
             clock,
         });
         let mut server = Self {
             address,
+            shared: Arc::clone(&shared),
             modules,
             stop,
             threads: Vec::new(),
@@ -158,6 +166,15 @@ impl IcapServer {
                 _ = interrupt.recv() => Ok(()),
             }
         })
+    }
+
+    /// Opens the file of the access log again, after it was moved away.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened: the old one stays in use.
+    pub fn reopen_access_log(&self) -> io::Result<()> {
+        self.shared.access_log.reopen()
     }
 
     /// Has `modules` take the place of the others, for requests that begin from now on.

@@ -3,7 +3,7 @@
 use super::play::{Played, Script, host, on_a_worker, play, played};
 use super::scripted::{Does, Scripted};
 use crate::client::Icap;
-use crate::server::{IcapServer, ListenAddress, NamedModule, ServerSettings};
+use crate::server::{IcapServer, LineLog, ListenAddress, NamedModule, ServerSettings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,6 +37,7 @@ pub(super) fn serve(address: &ListenAddress, module: Arc<dyn Module>) -> IcapSer
         connections_max: 64,
         workers: 2,
         log: Arc::new(|_| {}),
+        access_log: LineLog::off(),
     };
     IcapServer::start(address, settings).expect("it starts")
 }

@@ -7,10 +7,12 @@ use crate::serve::kinds::kinds;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
-use weir_adaptation::server::{IcapServer, ListenAddress, NamedModule, ServerSettings};
+use weir_adaptation::server::{
+    Destination, IcapServer, LineLog, ListenAddress, NamedModule, ServerSettings,
+};
 use weir_extend::LoadError;
 use weir_proxy::TableModule;
-use weir_proxy::config::{Config, Invalid};
+use weir_proxy::config::{Config, Invalid, LogTarget};
 
 /// The flags of `weir icap`.
 #[derive(Clone, Debug, Args)]
@@ -31,6 +33,10 @@ pub(crate) struct IcapFlags {
     #[arg(long, value_name = "N", default_value_t = 0)]
     workers: u16,
 
+    /// Destination of the access log: - (stdout), a path, or off [default: as the config says]
+    #[arg(long, value_name = "PATH|-|off")]
+    access_log: Option<LogTarget>,
+
     /// Be the process of a module: say on stdout how the start went, and end when stdin ends
     #[arg(long, hide = true)]
     of_proxy: bool,
@@ -44,31 +50,66 @@ pub(crate) struct IcapFlags {
 pub(crate) fn icap(flags: &IcapFlags) -> Result<(), Failure> {
     if flags.of_proxy {
         // the proxy has been told why
-        let load = || settings(flags).map_err(|refusal| refusal.into_load_error());
-        return weir_adaptation::process::run(&flags.listen, load).map_err(|error| {
+        let begin = || {
+            let (modules, _) = load(flags).map_err(|refusal| refusal.into_load_error())?;
+            // the proxy logs its requests
+            Ok(settings(flags, modules, LineLog::off()))
+        };
+        return weir_adaptation::process::run(&flags.listen, begin).map_err(|error| {
             Failure::usage("cannot serve the module", error.what).hint(error.hint)
         });
     }
-    let served = settings(flags).map_err(|refusal| refusal.into_failure(flags))?;
+    let (modules, config) = load(flags).map_err(|refusal| refusal.into_failure(flags))?;
+    let access_log = open_log(&config)?;
+    let served = settings(flags, modules, access_log);
     let server = IcapServer::start(&flags.listen, served).map_err(|error| {
         Failure::outside(format!("cannot listen on {}", flags.listen), error)
             .hint("choose another address with `--listen ADDR`")
     })?;
     let again = flags.clone();
-    let load = move || {
+    let load_again = move || {
         let refused = |refusal: Refusal| refusal.into_failure(&again).to_string();
-        settings(&again).map(|it| it.modules).map_err(refused)
+        load(&again).map(|(modules, _)| modules).map_err(refused)
     };
     server
         .run_until_signalled(
             |server| tell(&announcement(server).trim_end()),
-            load,
-            |server, loaded| match loaded {
-                Ok(()) => tell(&format!("config reloaded\n{}", services(server)).trim_end()),
-                Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
-            },
+            load_again,
+            tell_reload,
         )
         .map_err(|error| Failure::outside("cannot take signals", error))
+}
+
+/// Says how a reload went, and opens the access log again.
+fn tell_reload(server: &IcapServer, loaded: Result<(), String>) {
+    if let Err(error) = server.reopen_access_log() {
+        tell(&format!(
+            "note: the access log could not be opened again and stays as it was: {error}"
+        ));
+    }
+    match loaded {
+        Ok(()) => tell(&format!("config reloaded\n{}", services(server)).trim_end()),
+        Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
+    }
+}
+
+/// Opens the access log.
+fn open_log(config: &Config) -> Result<LineLog, Failure> {
+    let destination = match &config.log.access {
+        LogTarget::Off => Destination::Off,
+        LogTarget::Stdout => Destination::Stdout,
+        LogTarget::File(path) => Destination::Path(path.clone()),
+    };
+    let report = |error: &std::io::Error| {
+        tell(&format!(
+            "note: the access log cannot be written ({error}): until it can, its lines are lost"
+        ));
+    };
+    let lines = config.log.queue_lines as usize;
+    LineLog::open(destination, lines, report).map_err(|error| {
+        let what = format!("cannot open the access log {}", config.log.access);
+        Failure::outside(what, error).hint("name another place with `--access-log`")
+    })
 }
 
 /// Why modules are not served.
@@ -108,10 +149,11 @@ impl Refusal {
     }
 }
 
-/// What is served.
-fn settings(flags: &IcapFlags) -> Result<ServerSettings, Refusal> {
+/// The modules of the config file, and the config.
+fn load(flags: &IcapFlags) -> Result<(Vec<NamedModule>, Config), Refusal> {
     let serve_flags = ServeFlags {
         config: Some(flags.config.clone()),
+        access_log: flags.access_log.clone(),
         ..ServeFlags::default()
     };
     let config = if flags.of_proxy {
@@ -124,15 +166,21 @@ fn settings(flags: &IcapFlags) -> Result<ServerSettings, Refusal> {
         effective::load(&serve_flags)
     };
     let config = config.map_err(Refusal::Config)?;
-    Ok(ServerSettings {
-        modules: modules(&config)?,
+    Ok((modules(&config)?, config))
+}
+
+/// What is served.
+fn settings(flags: &IcapFlags, modules: Vec<NamedModule>, access_log: LineLog) -> ServerSettings {
+    ServerSettings {
+        modules,
         connections_max: flags.connections_max as usize,
         workers: match flags.workers {
             0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             workers => usize::from(workers),
         },
         log: Arc::new(|line| tell(&line)),
-    })
+        access_log,
+    }
 }
 
 fn modules(config: &Config) -> Result<Vec<NamedModule>, Refusal> {

@@ -241,3 +241,53 @@ fn hits_with_a_service_ask_the_origin_once_and_have_every_byte() {
     check_hits(&service("fields"), &fields);
     check_hits(&service("content"), &fields);
 }
+
+#[test]
+fn each_request_of_icap_has_a_line_in_the_access_log() {
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("page.html", page().as_bytes());
+    let served = WeirIcap::serve(&format!("log.access = \"access.log\"\n{MODULES}"));
+    let option = format!(
+        "{TIMES}\noptions.service = \"icap://{}/notice\"",
+        served.address
+    );
+    let proxy = Weir::serve(&Config::forward().module("notice", "icap", &option));
+    let url = nginx.url("/pages/page.html");
+    proxy.get(&url).expect(200);
+    let mut broken = RawClient::connect(served.address);
+    broken.send("no ICAP\r\n\r\n");
+    assert_eq!(broken.head().status(), 400);
+    let lines = served.access_log_until(3);
+    let [options, respmod, refused] = [0, 1, 2].map(|at| &lines[at]);
+    assert_eq!(options["method"], "OPTIONS");
+    assert_eq!(
+        (&options["status"], &options["result"]),
+        (&200.into(), &"options".into())
+    );
+    assert_eq!(respmod["method"], "RESPMOD");
+    assert_eq!(respmod["service"], "/notice");
+    assert_eq!(respmod["http_method"], "GET");
+    assert_eq!(respmod["target"], url);
+    assert_eq!(
+        (&respmod["http_status"], &respmod["status"]),
+        (&200.into(), &200.into())
+    );
+    assert_eq!(
+        (&respmod["result"], &respmod["is_whole"]),
+        (&"modified".into(), &true.into())
+    );
+    for bytes in ["request_bytes", "response_bytes"] {
+        let bytes = respmod[bytes].as_u64().expect("a number");
+        assert!(bytes > page().len() as u64, "{bytes}");
+    }
+    assert_eq!(
+        (&refused["status"], &refused["result"]),
+        (&400.into(), &"refused".into())
+    );
+    assert_eq!(refused["target"], serde_json::Value::Null);
+    // the file was moved away
+    served.move_access_log();
+    served.reload(MODULES, "reloaded");
+    proxy.get(&nginx.url("/pages/other")).expect(404);
+    assert_eq!(served.access_log_until(1)[0]["method"], "RESPMOD");
+}

@@ -110,6 +110,13 @@ fn log_fields() -> String {
          `combined` are those of Squid and of the Apache server.",
     );
     page.push_str(&table("field", weir_proxy::log_fields()));
+    page.push_str(
+        "\n## The access log of `weir icap`\n\nA line for each request of ICAP, always as JSON.\n\n",
+    );
+    page.push_str(&table(
+        "field",
+        weir_adaptation::server::LOG_FIELDS.into_iter(),
+    ));
     ended(page)
 }
 

@@ -59,6 +59,30 @@ impl WeirIcap {
         started
     }
 
+    /// The lines of its access log, once there are so many.
+    #[track_caller]
+    pub(crate) fn access_log_until(&self, count: usize) -> Vec<serde_json::Value> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = std::fs::read_to_string(self.folder.path().join("access.log"));
+            let log = log.unwrap_or_default();
+            let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let lines = whole.lines().map(serde_json::from_str);
+            let lines: Vec<_> = lines.collect::<Result<_, _>>().expect("JSON");
+            if lines.len() >= count {
+                return lines;
+            }
+            assert!(Instant::now() < until, "{count} lines in {log}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Moves the access log away, as a rotation does.
+    pub(crate) fn move_access_log(&self) {
+        let path = self.folder.path().join("access.log");
+        std::fs::rename(&path, path.with_extension("old")).expect("it is there");
+    }
+
     /// Gives it another config file, has it load that, and waits for a line with `part`.
     #[track_caller]
     pub(crate) fn reload(&self, config: &str, part: &str) -> String {

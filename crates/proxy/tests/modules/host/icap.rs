@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
-use weir_adaptation::server::{IcapServer, ListenAddress, NamedModule, ServerSettings};
+use weir_adaptation::server::{IcapServer, LineLog, ListenAddress, NamedModule, ServerSettings};
 use weir_measure::{Metric, ModuleFault};
 use weir_proxy::config::{Config, FailurePolicy, Module, ModuleOption};
 use weir_proxy::{TableModule, load_modules};
@@ -34,6 +34,7 @@ fn serve(address: Option<SocketAddr>, modules: &[Module]) -> IcapServer {
         connections_max: 100,
         workers: 1,
         log: Arc::new(|_| {}),
+        access_log: LineLog::off(),
     };
     IcapServer::start(&ListenAddress::Tcp(address), settings).expect("it starts")
 }
