@@ -12,6 +12,7 @@
 //! The document is not built: its tags are found as its bytes pass (the `lol_html` crate).
 
 use crate::options::{flag, one_of, text};
+use lol_html::errors::RewritingError;
 use lol_html::html_content::{ContentType, DocumentEnd, Element};
 use lol_html::{
     AsciiCompatibleEncoding, HandlerResult, HtmlRewriter, MemorySettings, Settings, element, end,
@@ -172,6 +173,8 @@ struct Document {
     output: Output,
     /// Bytes of the output that were passed on.
     passed: usize,
+    /// The search has given up, and put out all that it had: what follows passes as it is.
+    gave_up: bool,
 }
 
 impl Document {
@@ -202,6 +205,7 @@ impl Document {
             rewriter: Some(HtmlRewriter::new(settings, take)),
             output,
             passed: 0,
+            gave_up: false,
         }
     }
 
@@ -224,6 +228,13 @@ impl Transform for Document {
             if !self.pass(piece) {
                 return Progress::Continue;
             }
+            if self.gave_up {
+                piece.pass(usize::MAX);
+                return match piece.is_last() && piece.input().is_empty() {
+                    true => Progress::Done,
+                    false => Progress::Continue,
+                };
+            }
             let Some(rewriter) = &mut self.rewriter else {
                 return Progress::Done;
             };
@@ -237,8 +248,10 @@ impl Transform for Document {
             } else {
                 return Progress::Continue;
             };
-            if searched.is_err() {
-                return Progress::Fail;
+            match searched {
+                Ok(()) => {}
+                Err(RewritingError::MemoryLimitExceeded(_)) => self.gave_up = true,
+                Err(_) => return Progress::Fail,
             }
         }
     }
@@ -374,9 +387,14 @@ mod tests {
 
     #[test]
     fn document_that_needs_too_much_memory_passes_as_it_is() {
-        let long = format!("<a {}", "x".repeat(2 * MEMORY_BYTES_MAX));
-        let out = document(long.as_bytes(), STEP_BYTES, &[("place", "start")]);
-        assert!(out == long.as_bytes());
+        let long = "x".repeat(2 * MEMORY_BYTES_MAX);
+        for tag in ["a", "body"] {
+            let long = format!("<p>text</p><{tag} {long}>text</{tag}>");
+            for size in [1000, STEP_BYTES, 1 << 20] {
+                let out = document(long.as_bytes(), size, &[("place", "start")]);
+                assert!(out == long.as_bytes(), "{tag} {size}");
+            }
+        }
     }
 
     #[test]
