@@ -21,16 +21,19 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{
-    Answer, Call, Exchange, Hook, Hooks, Host, LoadError, Module, ModuleKind, Options, Piece,
-    Progress, ResponseHead, Transform,
+    Answer, Call, ContentMemory, Exchange, Hook, Hooks, Host, LoadError, Module, ModuleKind,
+    Options, Piece, Progress, ResponseHead, Transform,
 };
 
 /// Most bytes of the markup.
 const HTML_BYTES_MAX: usize = 64 * 1024;
 
 /// Most bytes that the search for tags holds of one document, such as a long tag. A document that
-/// needs more passes as it is from there on.
+/// needs more passes as it is from there on, and one for which the proxy has no memory is given up.
 const MEMORY_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of that which are not charged to the memory of the proxy: ordinary tags are shorter.
+const UNCHARGED_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes that are searched at once: their output is held until there is room for it.
 const STEP_BYTES: usize = 16 * 1024;
@@ -103,8 +106,9 @@ impl Module for Injection {
         true
     }
 
-    fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
+    fn begin(&self, host: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(InjectExchange {
+            host: Rc::clone(host),
             html: Arc::clone(&self.html),
             place: self.place,
             decode: self.decode,
@@ -113,6 +117,7 @@ impl Module for Injection {
 }
 
 struct InjectExchange {
+    host: Rc<dyn Host>,
     html: Arc<str>,
     place: Place,
     decode: bool,
@@ -124,7 +129,7 @@ impl Exchange for InjectExchange {
             return Answer::Continue;
         }
         if let Some(encoding) = encoding_of(head) {
-            let document = Document::new(&self.html, self.place, encoding);
+            let document = Document::new(&self.html, self.place, encoding, self.host.memory());
             // no-transform, parts and unknown codings: the document passes as it is
             let _ = head.transform_plain(Box::new(document));
         }
@@ -175,10 +180,34 @@ struct Document {
     passed: usize,
     /// The search has given up, and put out all that it had: what follows passes as it is.
     gave_up: bool,
+    withheld: Withheld,
+}
+
+/// What the search holds of a document, such as the beginning of a long tag.
+struct Withheld {
+    memory: Box<dyn ContentMemory>,
+    written_bytes: usize,
+    /// Of the output, with the markup.
+    put_bytes: Rc<Cell<usize>>,
+}
+
+impl Withheld {
+    /// More was searched. Whether there is memory for what is held: the search makes room for twice
+    /// as much.
+    fn charge(&mut self, searched_bytes: usize) -> bool {
+        self.written_bytes += searched_bytes;
+        let held = self.written_bytes.saturating_sub(self.put_bytes.get());
+        held <= UNCHARGED_BYTES_MAX || self.memory.hold(2 * held)
+    }
 }
 
 impl Document {
-    fn new(html: &Arc<str>, place: Place, encoding: AsciiCompatibleEncoding) -> Self {
+    fn new(
+        html: &Arc<str>,
+        place: Place,
+        encoding: AsciiCompatibleEncoding,
+        memory: Box<dyn ContentMemory>,
+    ) -> Self {
         let output = Output::default();
         let sink = Rc::clone(&output);
         let is_done = Rc::new(Cell::new(false));
@@ -190,22 +219,32 @@ impl Document {
         let rest = markup.clone();
         let at_element = element!(markup.selector(), move |it| markup.put_into(it));
         let at_end = end!(move |it| rest.put_at_end(it));
-        let memory = MemorySettings::new()
+        let search_memory = MemorySettings::new()
             .with_max_allowed_memory_usage(MEMORY_BYTES_MAX)
             .with_graceful_bail_out_on_memory_limit_exceeded(true);
         let settings = Settings::new()
             .append_element_content_handler(at_element)
             .append_document_content_handler(at_end)
             .with_encoding(encoding)
-            .with_memory_settings(memory)
+            .with_memory_settings(search_memory)
             .with_strict(false)
             .with_adjust_charset_on_meta_tag(true);
-        let take: Sink = Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes));
+        let put_bytes = Rc::<Cell<usize>>::default();
+        let put = Rc::clone(&put_bytes);
+        let take: Sink = Box::new(move |bytes| {
+            put.set(put.get() + bytes.len());
+            sink.borrow_mut().extend_from_slice(bytes);
+        });
         Self {
             rewriter: Some(HtmlRewriter::new(settings, take)),
             output,
             passed: 0,
             gave_up: false,
+            withheld: Withheld {
+                memory,
+                written_bytes: 0,
+                put_bytes,
+            },
         }
     }
 
@@ -249,9 +288,9 @@ impl Transform for Document {
                 return Progress::Continue;
             };
             match searched {
-                Ok(()) => {}
+                Ok(()) if self.withheld.charge(count) => {}
                 Err(RewritingError::MemoryLimitExceeded(_)) => self.gave_up = true,
-                Err(_) => return Progress::Fail,
+                Ok(()) | Err(_) => return Progress::Fail,
             }
         }
     }
@@ -395,6 +434,43 @@ mod tests {
                 assert!(out == long.as_bytes(), "{tag} {size}");
             }
         }
+    }
+
+    /// Memory for so many bytes.
+    struct Room(usize);
+
+    impl ContentMemory for Room {
+        fn hold(&mut self, bytes: usize) -> bool {
+            bytes <= self.0
+        }
+
+        fn another(&self) -> Box<dyn ContentMemory> {
+            Box::new(Self(self.0))
+        }
+    }
+
+    #[test]
+    fn document_with_a_long_tag_for_which_there_is_no_memory_is_given_up() {
+        let is_given_up = |tag_bytes: usize, room: usize| {
+            let html = "<i>x</i>".into();
+            let encoding = AsciiCompatibleEncoding::utf_8();
+            let memory = Box::new(Room(room));
+            let mut document = Document::new(&html, Place::BodyEnd, encoding, memory);
+            let content = format!("<p>text</p><body {}></body>", "x".repeat(tag_bytes));
+            let mut rest = content.as_bytes();
+            loop {
+                let mut out = Vec::new();
+                let mut piece = Piece::new(rest, true, &mut out, 65_536);
+                match document.transform(&mut piece) {
+                    Progress::Fail => return true,
+                    Progress::Done => return false,
+                    _ => rest = &rest[piece.taken()..],
+                }
+            }
+        };
+        assert!(!is_given_up(10_000, 0));
+        assert!(is_given_up(100_000, 0));
+        assert!(!is_given_up(100_000, 200_100));
     }
 
     #[test]
