@@ -15,6 +15,10 @@ use xtask::failure::{During, Failure};
 /// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long a child may take to end after SIGTERM, whatever becomes of this process. callgrind
+/// writes its files then, which takes some seconds where other programs run.
+const KILL_AFTER_S: u32 = 60;
+
 const POLL: Duration = Duration::from_millis(20);
 
 /// A running child; ended when dropped.
@@ -27,7 +31,7 @@ pub(crate) struct GuardedProcess {
 pub(crate) fn command(arguments: &[String], life: Duration) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM", "timeout"]);
-    command.args(["--foreground", "--kill-after=5"]);
+    command.args(["--foreground", &format!("--kill-after={KILL_AFTER_S}")]);
     command.arg(life.as_secs().max(1).to_string());
     command.args(arguments).stdin(Stdio::null());
     // daemons live where not every PATH looks
