@@ -28,14 +28,12 @@ const RESOLUTION: Duration = Duration::from_micros(250);
 /// Filters that fail or take more than they may, by what they do.
 fn filters() -> Vec<(&'static str, String)> {
     let on_request = |body: &str| callback("proxy_on_request_headers", body);
-    let ticking = format!(
-        "(func (export \"proxy_on_configure\") (param i32 i32) (result i32)
+    let ticking = "(func (export \"proxy_on_configure\") (param i32 i32) (result i32)
             (drop (call $proxy_set_tick_period_milliseconds (i32.const 1))) (i32.const 1))
          (func (export \"proxy_on_tick\") (param i32) (local $count i32)
             (loop $more
                 (local.set $count (i32.add (local.get $count) (i32.const 1)))
-                (br_if $more (i32.lt_u (local.get $count) (i32.const 1000)))))"
-    );
+                (br_if $more (i32.lt_u (local.get $count) (i32.const 1000)))))";
     let fields = format!(
         "{}{}",
         data(100, "x-a"),
@@ -64,7 +62,7 @@ fn filters() -> Vec<(&'static str, String)> {
         ("endless memory", memory),
         ("trap", on_request("unreachable")),
         ("a million fields", fields),
-        ("ticks of 1 ms", ticking),
+        ("ticks of 1 ms", ticking.to_owned()),
     ]
 }
 
