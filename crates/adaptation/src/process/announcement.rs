@@ -95,7 +95,7 @@ mod tests {
                 &ready,
                 "ready\trequest-sent,response-sent\ttrue\ttrue\tfalse\n",
             ),
-            (&refused, "refused\tlists\tno file \tgive one\n"),
+            (&refused, "refused\tlists\tno\\tfile\\n\tgive one\n"),
         ] {
             assert_eq!(announcement.line(), line);
         }
