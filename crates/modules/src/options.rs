@@ -18,6 +18,34 @@ pub(crate) fn texts(options: &mut Options, name: &str) -> Result<Vec<String>, Lo
     texts.collect()
 }
 
+/// What each name of a list stands for among `known`, in order, none twice; all of these if the
+/// option is absent or empty. `what` is what a name is no one of.
+pub(crate) fn chosen<T: Copy>(
+    options: &mut Options,
+    name: &str,
+    known: &[(&str, T)],
+    what: &str,
+) -> Result<Vec<T>, LoadError> {
+    let names = texts(options, name)?;
+    if names.is_empty() {
+        return Ok(known.iter().map(|(_, value)| *value).collect());
+    }
+    let chosen = names.iter().enumerate().map(|(index, text)| {
+        let found = known.iter().find(|(it, _)| it == text);
+        let is_first = !names[..index].contains(text);
+        found
+            .filter(|_| is_first)
+            .map(|(_, value)| *value)
+            .ok_or_else(|| {
+                let all: Vec<&str> = known.iter().map(|(it, _)| *it).collect();
+                let what = format!("`{text}` is no {what}, or is there twice");
+                let hint = format!("use {}", all.join(", "));
+                LoadError::new(format!("{name}[{index}]"), what, hint)
+            })
+    });
+    chosen.collect()
+}
+
 /// The tables of a list; none if the option is absent.
 pub(crate) fn tables(options: &mut Options, name: &str) -> Result<Vec<Options>, LoadError> {
     let Some(value) = options.take(name) else {

@@ -16,7 +16,7 @@ mod accepted;
 mod encoder;
 mod media_types;
 
-use crate::options::{number_in, texts};
+use crate::options::{chosen, number_in, texts};
 use accepted::Coding;
 use encoder::{Encoding, Stream};
 use media_types::MediaType;
@@ -65,7 +65,12 @@ impl ModuleKind for Compress {
     }
 
     fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
-        let codings = read_codings(&mut options)?;
+        let codings = chosen(
+            &mut options,
+            "codings",
+            &Coding::ALL.map(|it| (it.name(), it)),
+            "coding of this module",
+        )?;
         let types = read_types(&mut options)?;
         let mut number = |name, default, range| number_in(&mut options, name, default, range);
         let rules = Rules {
@@ -83,26 +88,6 @@ impl ModuleKind for Compress {
         options.finish(&OPTIONS)?;
         Ok(Arc::new(Compressor(Arc::new(rules))))
     }
-}
-
-fn read_codings(options: &mut Options) -> Result<Vec<Coding>, LoadError> {
-    let names = texts(options, "codings")?;
-    let mut codings = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let known = Coding::ALL.into_iter().find(|it| it.name() == name);
-        match known {
-            Some(coding) if !codings.contains(&coding) => codings.push(coding),
-            _ => {
-                let what = format!("`{name}` is no coding of this module, or is there twice");
-                let option = format!("codings[{index}]");
-                return Err(LoadError::new(option, what, "use br, zstd and gzip"));
-            }
-        }
-    }
-    if codings.is_empty() {
-        codings = Coding::ALL.into();
-    }
-    Ok(codings)
 }
 
 fn read_types(options: &mut Options) -> Result<Vec<MediaType>, LoadError> {

@@ -19,7 +19,7 @@ mod processes;
 
 pub(crate) use processes::{HELPER, serve};
 
-use crate::options::{number_in, texts};
+use crate::options::{chosen, number_in};
 use collector::{Collected, Collector, Memory, Replacement, Stage};
 use job::{IMAGE_BYTES_MAX, Work};
 use processes::{Conversion, Launch, Processes};
@@ -86,7 +86,12 @@ impl ModuleKind for Transcode {
 
     fn load(&self, mut options: Options) -> Result<Arc<dyn Module>, LoadError> {
         let wait = options.settings().wait * WAIT_PERCENT / 100;
-        let media_types = read_formats(&mut options)?;
+        let media_types = chosen(
+            &mut options,
+            "formats",
+            &FORMATS,
+            "format that is converted",
+        )?;
         let mut number = |name, default, range| number_in(&mut options, name, default, range);
         let image_bytes_max = i64::try_from(IMAGE_BYTES_MAX).unwrap_or(i64::MAX);
         let quality = number("quality", QUALITY, (1, 100))?;
@@ -115,22 +120,6 @@ impl ModuleKind for Transcode {
             passed: AtomicU64::new(0),
         }))))
     }
-}
-
-fn read_formats(options: &mut Options) -> Result<Vec<&'static str>, LoadError> {
-    let names = texts(options, "formats")?;
-    let named = names.iter().enumerate().map(|(index, name)| {
-        let known = FORMATS.iter().find(|(it, _)| it == name);
-        known.map(|(_, media_type)| *media_type).ok_or_else(|| {
-            let what = format!("`{name}` is no format that is converted");
-            LoadError::new(format!("formats[{index}]"), what, "use jpeg, png and gif")
-        })
-    });
-    let mut types: Vec<_> = named.collect::<Result<_, _>>()?;
-    if types.is_empty() {
-        types = FORMATS.map(|(_, media_type)| media_type).into();
-    }
-    Ok(types)
 }
 
 /// What all workers share.
