@@ -93,16 +93,7 @@ impl Module for ServedModule {
     }
 
     fn tick(&self, host: &Rc<dyn Host>) -> Option<Pending<()>> {
-        if host.worker() != 0 {
-            return None;
-        }
-        self.service.connections().prune();
-        if !self.service.is_due() {
-            return None;
-        }
-        let service = Arc::clone(&self.service);
-        // a message that needs it says why it fails
-        Some(Box::pin(async move { drop(service.refresh(true).await) }))
+        self.service.tick(&**host)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use weir_extend::Hook;
+use weir_extend::{Hook, Host, Pending};
 use weir_icap::{AnswerHead, ClientEvent, Limits, ServiceOptions, ServiceUri, Transaction};
 use weir_net::clock::Clock;
 
@@ -131,6 +131,21 @@ impl Service {
                 let ahead = self.elapsed().saturating_add(REFRESH_AHEAD);
                 !options.is_valid(ahead)
             })
+    }
+
+    /// Closes connections that were idle for too long, and returns what requests OPTIONS anew if
+    /// they are due. One worker does that for all.
+    pub(crate) fn tick(self: &Arc<Self>, host: &dyn Host) -> Option<Pending<()>> {
+        if host.worker() != 0 {
+            return None;
+        }
+        self.connections.prune();
+        if !self.is_due() {
+            return None;
+        }
+        let service = Arc::clone(self);
+        // a message that needs it says why it fails
+        Some(Box::pin(async move { drop(service.refresh(true).await) }))
     }
 
     fn elapsed(&self) -> Duration {
