@@ -1,13 +1,13 @@
 //! ICAP services behind a live proxy: what they change, and what becomes of requests while they are
 //! away.
 
+#[path = "../../../../adaptation/src/tests/c_icap_process.rs"]
+mod c_icap_process;
+
+use self::c_icap_process::{CIcap, free_address};
 use crate::support::{self, RawClient, Setup, localhost, scripted};
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
 use weir_adaptation::server::{IcapServer, LineLog, ListenAddress, NamedModule, ServerSettings};
 use weir_measure::{Metric, ModuleFault};
 use weir_proxy::config::{Config, FailurePolicy, Module, ModuleOption};
@@ -147,65 +147,11 @@ fn two_users_get_their_own_content_from_a_service() {
     });
 }
 
-/// c-icap as a process with its echo service.
-struct CIcap(Child);
-
-impl CIcap {
-    fn start(folder: &Path, port: u16) -> Self {
-        let services = "/usr/lib/x86_64-linux-gnu/c_icap";
-        let at = |name: &str| folder.join(name).display().to_string();
-        let config = format!(
-            "PidFile {}\nCommandsSocket {}\nServerLog {}\nPort 127.0.0.1:{port}\n\
-             StartServers 1\nMaxServers 1\nThreadsPerChild 20\n\
-             ModulesDir {services}\nServicesDir {services}\nService echo srv_echo.so\n",
-            at("pid"),
-            at("ctl"),
-            at("log"),
-        );
-        std::fs::write(folder.join("c-icap.conf"), config).expect("a file");
-        let child = Command::new("c-icap")
-            .args(["-N", "-f", &at("c-icap.conf")])
-            .process_group(0)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("`cargo xtask need c-icap` installs it");
-        let started = Self(child);
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begun.elapsed() < support::PATIENCE, "it does not listen");
-            std::thread::yield_now();
-        }
-        started
-    }
-
-    fn end(&mut self, signal: rustix::process::Signal) {
-        // it serves in a process of its own
-        if let Some(group) = rustix::process::Pid::from_raw(self.0.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for CIcap {
-    fn drop(&mut self) {
-        // killed, it would leave shared memory behind
-        self.end(rustix::process::Signal::TERM);
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
 #[test]
 fn c_icap_that_is_killed_opens_the_breaker_and_serves_again_when_it_is_back() {
     let folder = tempfile::tempdir().expect("a folder");
-    let port = free_port();
-    let mut server = CIcap::start(folder.path(), port);
-    let service = SocketAddr::from(([127, 0, 0, 1], port));
+    let service = free_address();
+    let mut server = CIcap::start(folder.path(), service);
     let module = icap(service, "echo", FailurePolicy::Refuse);
     let setup = Setup::forward_with(|config| {
         config.access.allow_destinations = vec![localhost()];
@@ -229,7 +175,7 @@ fn c_icap_that_is_killed_opens_the_breaker_and_serves_again_when_it_is_back() {
     let failed = |fault| setup.proxy.count(Metric::ModuleFailures(fault));
     assert_eq!(failed(ModuleFault::Unavailable), 5);
     assert_eq!(failed(ModuleFault::BreakerOpen), 3);
-    let _server = CIcap::start(folder.path(), port);
+    let _server = CIcap::start(folder.path(), service);
     setup.proxy.clock.advance_ms(31_000);
     assert!(fetch("/after").text() == long());
     assert!(fetch("/again").text() == long());
@@ -240,8 +186,7 @@ fn c_icap_that_is_killed_opens_the_breaker_and_serves_again_when_it_is_back() {
 #[test]
 fn request_goes_on_without_a_service_that_is_away_if_it_may() {
     // nothing listens there
-    let service = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let module = icap(service, "echo", FailurePolicy::Pass);
+    let module = icap(free_address(), "echo", FailurePolicy::Pass);
     Setup::each_with(with(module), |setup| {
         let mut client = setup.proxy.client();
         client.send(setup.get("/"));
