@@ -8,6 +8,7 @@
 mod access_log;
 mod connection;
 mod context;
+mod decoder_memory;
 mod heads;
 mod host;
 mod listener;

@@ -3,7 +3,6 @@
 
 use super::stage::{Stage, StageError, Turn};
 use std::task::{Context, Poll};
-use weir_codings::Decoder;
 use weir_extend::{
     Answer, Call, Codings, Exchange, Hook, LocalResponse, PIECE_BYTES_MAX, RequestHead,
     ResponseHead, Transform,
@@ -191,9 +190,8 @@ impl Run {
             }
             last.open();
         }
-        let decoders = codings.iter().map(Decoder::stage);
-        let stages = decoders.chain([transform]).map(Stage::new);
-        self.stages.extend(stages);
+        self.stages.extend(codings.iter().map(Stage::decoder));
+        self.stages.push(Stage::new(transform));
         self.set_at = self.done;
     }
 

@@ -1,8 +1,9 @@
 //! A transform, and the content that it did not take yet.
 
+use super::decoder_memory::DecoderMemory;
 use std::task::Context;
-use weir_codings::is_excessive;
-use weir_extend::{LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
+use weir_codings::{Decoder, is_excessive};
+use weir_extend::{Coding, LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 
 /// Bytes of content that a module may leave for a later call: the default of `hold`.
 const HOLD_BYTES_MAX: usize = 256 * 1024;
@@ -22,6 +23,8 @@ pub(crate) struct Stage {
     is_done: bool,
     waits: bool,
     deferrals: usize,
+    /// Of a decoder.
+    memory: Option<DecoderMemory>,
 }
 
 /// What a turn of a stage came to.
@@ -54,6 +57,16 @@ impl Stage {
             is_done: false,
             waits: false,
             deferrals: 0,
+            memory: None,
+        }
+    }
+
+    /// One that undoes `coding`.
+    pub(crate) fn decoder(coding: Coding) -> Self {
+        let (decoder, gauge) = Decoder::gauged_stage(coding);
+        Self {
+            memory: Some(DecoderMemory::new(gauge)),
+            ..Self::new(decoder)
         }
     }
 
@@ -116,7 +129,8 @@ impl Stage {
         self.held.drain(..taken);
         let put = out.len() - before;
         self.put_bytes += put as u64;
-        if is_excessive(self.given_bytes, self.put_bytes) {
+        let has_memory = self.memory.as_mut().is_none_or(DecoderMemory::charge);
+        if !has_memory || is_excessive(self.given_bytes, self.put_bytes) {
             return Err(StageError::Failed);
         }
         let has_moved = taken > 0 || put > 0;
