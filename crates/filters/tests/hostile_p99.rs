@@ -15,12 +15,16 @@ mod text;
 
 use bed::{Bed, get, text as text_option};
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 use text::{TextFilter, callback, data, heads_only};
 
 /// Requests whose times are taken, for each filter.
 const REQUESTS: usize = 20_000;
+
+/// Other requests for each one of the filter: one that has ended answers at once, and must not have
+/// more requests than one that works, or the load of its client would be measured.
+const OTHERS: usize = 10;
 
 /// Times below this are not told apart: a thread that is scheduled late takes as long.
 const RESOLUTION: Duration = Duration::from_micros(250);
@@ -75,23 +79,28 @@ fn p99_beside(body: &str) -> Duration {
     table.deadline = "10ms".parse().expect("a span");
     let bed = Bed::new(vec![table]);
     assert_eq!(bed.get("/other").status(), 200);
-    let is_done = AtomicBool::new(false);
     let mut times = Vec::with_capacity(REQUESTS);
+    let (turn, turns) = sync_channel(1);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let bed = &bed;
+        scope.spawn(move || {
             let mut client = bed.client();
-            while !is_done.load(Ordering::SeqCst) {
+            while turns.recv().is_ok() {
                 client.ask(get("/f", ""));
             }
         });
         let mut client = bed.client();
         let request = get("/other", "");
-        for _ in 0..REQUESTS {
+        for number in 0..REQUESTS {
+            if number.is_multiple_of(OTHERS) {
+                // none while the filter still works on the one before
+                let _ = turn.try_send(());
+            }
             let begun = Instant::now();
             assert_eq!(client.ask(&request).status(), 200);
             times.push(begun.elapsed());
         }
-        is_done.store(true, Ordering::SeqCst);
+        drop(turn);
     });
     times.sort_unstable();
     times[REQUESTS * 99 / 100]
