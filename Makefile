@@ -49,9 +49,10 @@ test-virus:
 	$(CARGO) xtask need clamd c-icap virus_scan.so nginx curl
 	$(CARGO) test --locked -p weir-cli --test virus
 
-# response times of other requests beside filters that loop, trap and take memory: p99 at most doubles
+# response times of other requests beside filters that loop, trap and take memory: p99 at most doubles.
+# Built with weir-cli, so that dependencies are those of `make release FEATURES=wasm`
 hostile-filters:
-	$(CARGO) test --locked --release -p weir-filters --test hostile_p99 -- --nocapture
+	$(CARGO) test --locked --release -p weir-filters -p weir-cli --features weir-cli/wasm --test hostile_p99 -- --nocapture
 
 # kill -9 again and again, damage and faults: ROUNDS times, from SEED
 torture:
