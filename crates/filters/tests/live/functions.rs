@@ -2,7 +2,7 @@
 
 use crate::bed::Bed;
 use crate::text::{TextFilter, callback, data, heads_only};
-use weir_proxy::config::ModuleOption;
+use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A filter that calls a function with these arguments for each request, and answers with what the
 /// completion says; it answers 500 if the function is refused.
@@ -81,4 +81,57 @@ fn function_about_stored_responses_needs_the_permission_of_the_operator() {
 fn function_that_is_not_known_is_refused() {
     check("weir_object_none", "", 500, "");
     check("clear_route_cache", "", 500, "");
+}
+
+/// A filter for requests of `path` alone that makes this call.
+fn at(path: &str, file: &TextFilter) -> ModuleTable {
+    let mut options = heads_only();
+    options.push(("objects", ModuleOption::Flag(true)));
+    let mut table = file.table(&options);
+    table.name = path.trim_start_matches('/').to_owned();
+    table.path = path.parse().expect("a path");
+    table
+}
+
+#[test]
+fn filter_injects_a_response_that_clients_get_and_another_one_reads() {
+    let target = "gateway http://a.example/made";
+    let response = "200\\nContent-Type: text/plain\\nCache-Control: max-age=60\\n\\nmade here";
+    let injecting = calling("weir_object_inject", &format!("{target}\\n{response}"));
+    let (reading, querying) = (
+        calling("weir_object_read", target),
+        calling("weir_object_query", target),
+    );
+    let deleting = calling("weir_object_delete", target);
+    let bed = Bed::new(vec![
+        at("/inject", &injecting),
+        at("/read", &reading),
+        at("/query", &querying),
+        at("/delete", &deleting),
+    ]);
+    assert_eq!(
+        bed.get("/read").text(),
+        "error: no such response is stored\n"
+    );
+    let injected = bed.get("/inject").text();
+    assert!(
+        injected.starts_with("ok\nstatus: 200\nstored-bytes: 9\n"),
+        "{injected}"
+    );
+    let read = bed.get("/read").text();
+    let (head, content) = read.split_once("\n\n").expect("a head and content");
+    assert!(
+        head.starts_with("ok\nstatus: 200\nstored-bytes: 9\n"),
+        "{head}"
+    );
+    assert_eq!(content, "made here");
+    assert!(bed.get("/query").text().contains("\nstored-bytes: 9\n"));
+    let hit = bed.get("/made");
+    assert_eq!((hit.status(), hit.text()), (200, "made here".to_owned()));
+    assert_eq!(hit.field("content-type").as_deref(), Some("text/plain"));
+    assert_eq!(bed.origin.seen().len(), 0);
+    assert_eq!(bed.get("/delete").text(), "ok\ndeleted: 1\n");
+    // from here on it is the origin's again
+    assert_eq!(bed.get("/made").text(), "content");
+    assert_eq!(bed.origin.seen().len(), 1);
 }
