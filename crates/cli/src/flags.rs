@@ -2,7 +2,7 @@
 
 use crate::bench::BenchCommand;
 use crate::messages::Failure;
-use crate::operate::{ModulesFlags, PurgeFlags, ReloadFlags};
+use crate::operate::{ModulesFlags, PurgeFlags, ReloadFlags, StoredFlags};
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::serve::icap::IcapFlags;
 use crate::sim::SimCommand;
@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Drop the stored responses of URLs, or all of them, in a running proxy
     Purge(PurgeFlags),
+    /// Look at what a running proxy has stored for a URL, change it, or have it stored
+    Stored(StoredFlags),
     /// Apply the config file to a running proxy; one with a mistake changes nothing
     Reload(ReloadFlags),
     /// List the modules of a running proxy, disable some, or enable them again

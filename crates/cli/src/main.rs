@@ -30,6 +30,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(flags) => serve::serve(flags),
         Command::Check(flags) => check::check(&flags),
         Command::Purge(flags) => operate::purge(&flags),
+        Command::Stored(flags) => operate::stored(&flags),
         Command::Reload(flags) => operate::reload(&flags),
         Command::Modules(flags) => operate::modules(&flags),
         Command::Icap(flags) => serve::icap::icap(&flags),

@@ -124,11 +124,13 @@ pub(crate) fn json(data: &impl Serialize) -> Result<String, Failure> {
 
 /// Data on stdout. A reader that has seen enough (`| head`) is no failure.
 pub(crate) fn give(data: &str) -> Result<(), Failure> {
+    give_bytes(data.as_bytes())
+}
+
+/// The same of data that need not be text.
+pub(crate) fn give_bytes(data: &[u8]) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    match stdout
-        .write_all(data.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(data).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::outside("cannot write to stdout", &error))
         }

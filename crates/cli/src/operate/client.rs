@@ -12,16 +12,18 @@ use weir_proxy::config::AdminAddress;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long the proxy may be silent: a reload opens listeners, a purge waits for the disk.
 const SILENCE_MAX: Duration = Duration::from_mins(1);
-/// Bytes of a reply: the longest is what is wrong with a config.
-const REPLY_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a reply: the longest is stored content, which is given at once up to 16 MiB.
+const REPLY_BYTES_MAX: u64 = 17 << 20;
 
 /// What the admin interface said.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     /// The status code.
     pub(crate) status: u16,
-    /// The text.
+    /// The text; empty if it is none.
     pub(crate) body: String,
+    /// The content as it is.
+    pub(crate) content: Vec<u8>,
 }
 
 /// What a request does.
@@ -50,7 +52,7 @@ impl Method {
 pub(crate) fn send(
     address: &AdminAddress,
     (method, path): (Method, &str),
-    body: &str,
+    body: &[u8],
     token: Option<&Token>,
 ) -> io::Result<Reply> {
     let host = match address {
@@ -66,7 +68,7 @@ pub(crate) fn send(
         let _infallible = write!(request, "Authorization: Bearer {}\r\n", token.as_str());
     }
     request.push_str("\r\n");
-    request.push_str(body);
+    let request = [request.as_bytes(), body].concat();
     match address {
         AdminAddress::Off => Err(io::Error::other("the admin interface is off")),
         AdminAddress::At(address) => {
@@ -84,8 +86,8 @@ pub(crate) fn send(
     }
 }
 
-fn speak(mut stream: impl Read + Write, request: &str) -> io::Result<Reply> {
-    stream.write_all(request.as_bytes())?;
+fn speak(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Reply> {
+    stream.write_all(request)?;
     let mut reply = Vec::new();
     stream.take(REPLY_BYTES_MAX).read_to_end(&mut reply)?;
     parse(&reply).ok_or_else(|| io::Error::other("it does not answer as an admin interface does"))
@@ -93,12 +95,15 @@ fn speak(mut stream: impl Read + Write, request: &str) -> io::Result<Reply> {
 
 /// The reply ends with the connection, as the request says.
 fn parse(reply: &[u8]) -> Option<Reply> {
-    let text = str::from_utf8(reply).ok()?;
-    let (head, body) = text.split_once("\r\n\r\n")?;
+    let end = reply.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let (head, content) = (str::from_utf8(&reply[..end]).ok()?, &reply[end + 4..]);
     let status_line = head.lines().next()?.strip_prefix("HTTP/1.")?;
     let status = status_line.split(' ').nth(1)?.parse().ok()?;
-    let body = body.to_owned();
-    Some(Reply { status, body })
+    Some(Reply {
+        status,
+        body: str::from_utf8(content).unwrap_or_default().to_owned(),
+        content: content.to_vec(),
+    })
 }
 
 #[cfg(test)]
@@ -108,8 +113,17 @@ mod tests {
     #[test]
     fn reply_parses_to_status_and_content_and_a_malformed_one_to_none() {
         let found = parse(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npurged 3\n");
-        let body = "purged 3\n".to_owned();
-        assert_eq!(found, Some(Reply { status: 200, body }));
+        let (body, content) = ("purged 3\n".to_owned(), b"purged 3\n".to_vec());
+        let reply = |status, body, content| {
+            Some(Reply {
+                status,
+                body,
+                content,
+            })
+        };
+        assert_eq!(found, reply(200, body, content));
+        let found = parse(b"HTTP/1.1 200 OK\r\n\r\n\xff\r\n\r\n");
+        assert_eq!(found, reply(200, String::new(), b"\xff\r\n\r\n".to_vec()));
         for bad in [
             "",
             "HTTP/1.1 200 OK\r\n",

@@ -1,5 +1,5 @@
-//! `weir purge`, `weir reload` and `weir modules`: commands to a proxy that runs, over its admin
-//! interface.
+//! `weir purge`, `weir reload`, `weir modules` and `weir stored`: commands to a proxy that runs,
+//! over its admin interface.
 //!
 //! Where that is, and what token it requires, is found in this order: what the flags say; the
 //! config file that `--config` names; the one proxy that runs for this user on this machine, which
@@ -9,6 +9,7 @@ mod client;
 mod find;
 mod modules;
 mod running;
+mod stored;
 
 use crate::messages::{Exit, Failure, give};
 use client::{Method, Reply};
@@ -17,6 +18,7 @@ use find::AdminEndpoint;
 pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};
+pub(crate) use stored::{StoredFlags, stored};
 
 /// The flags of `weir purge`.
 #[derive(Debug, clap::Args)]
@@ -94,6 +96,15 @@ fn ask(
     body: &str,
     what: &str,
 ) -> Result<Reply, Failure> {
+    send(endpoint, request, body.as_bytes(), what)
+}
+
+fn send(
+    endpoint: &AdminEndpoint,
+    request: (Method, &str),
+    body: &[u8],
+    what: &str,
+) -> Result<Reply, Failure> {
     let reply = client::send(&endpoint.address, request, body, endpoint.token.as_ref());
     let reply = reply.map_err(|error| {
         Failure::outside(format!("{what} at {}", endpoint.address), error)
@@ -105,7 +116,8 @@ fn ask(
     Err(refused(endpoint, &reply, what))
 }
 
-/// Whose fault a refusal is: 400, 404 and 422 are about the request, 401 about the token.
+/// Whose fault a refusal is: 400, 403, 404, 409, 413 and 422 are about the request, 401 about the
+/// token.
 fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
     let said = reply.body.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
@@ -131,7 +143,7 @@ fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
                 "is `--token-file` that of this proxy? It reads its own at start and on reload (SIGHUP)",
             ),
         ),
-        (400 | 404 | 422, _) => failure(Exit::BadUsage, said.to_owned(), None),
+        (400 | 403 | 404 | 409 | 413 | 422, _) => failure(Exit::BadUsage, said.to_owned(), None),
         (status, _) => failure(
             Exit::OutsideFailed,
             format!(

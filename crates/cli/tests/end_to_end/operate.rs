@@ -144,6 +144,49 @@ fn markup_is_put_into_stored_documents_as_they_are_sent() {
 }
 
 #[test]
+fn stored_response_is_found_changed_injected_and_read_by_commands() {
+    let nginx =
+        Nginx::start("location /aged/ { add_header Cache-Control max-age=3600; alias www/; }");
+    nginx.file("page.html", b"<p>A page</p>");
+    let proxy = Weir::serve(&Config::forward());
+    let url = nginx.url("/aged/page.html");
+    let stored = |words: &[&str]| weir(proxy.folder(), &[&["stored"], words].concat());
+    let missing = stored(&["query", &url]);
+    expect(&missing, 2, &["cannot query", "no such response is stored"]);
+    expect(&stored(&["fetch", &url]), 0, &["status 200\n"]);
+    let page = proxy.get(&url).expect(200);
+    assert!(page.is_hit());
+    expect(
+        &stored(&["query", &url]),
+        0,
+        &["status 200\n", "Content-Type: text/html"],
+    );
+    expect(&stored(&["validate", &url]), 0, &["valid\n"]);
+    expect(&stored(&["expire", &url]), 0, &["fresh for 0 s\n"]);
+    assert!(!proxy.get(&url).expect(200).is_hit());
+    expect(&stored(&["read", &url]), 0, &[&page.text()]);
+    expect(
+        &stored(&["delete", "--mode", "forward", &url]),
+        0,
+        &["deleted 1\n"],
+    );
+    // content need not be text, and an `&` is a part of the URL
+    let (other, content) = (format!("{url}?a&b"), b"\x00\xff\r\n\r\n".as_slice());
+    let head = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\n".as_slice();
+    let message = proxy.folder().join("message.http");
+    std::fs::write(&message, [head, content].concat()).expect("a file");
+    let message = message.to_str().expect("a name");
+    expect(
+        &stored(&["inject", &other, message]),
+        0,
+        &["stored 6 of 6 bytes"],
+    );
+    assert_eq!(stored(&["read", &other]).stdout, content);
+    assert!(proxy.get(&other).expect(200).is_hit());
+    assert_eq!(stored(&["query", &url]).status.code(), Some(2));
+}
+
+#[test]
 fn module_is_added_by_a_reload_and_disabled_and_enabled_by_its_name() {
     let nginx = Nginx::start(LOCATIONS);
     let proxy = Weir::serve(&Config::forward());
