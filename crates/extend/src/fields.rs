@@ -104,6 +104,26 @@ impl Fields {
         fields
     }
 
+    /// No lines.
+    pub(crate) const fn new() -> Self {
+        Self {
+            names: String::new(),
+            values: Vec::new(),
+            lines: Vec::new(),
+            is_changed: false,
+        }
+    }
+
+    /// How many lines there are.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Lines were added before these were copied.
+    pub(crate) fn note_change(&mut self) {
+        self.is_changed = true;
+    }
+
     /// Room for so many lines and bytes of names and values.
     pub(crate) fn with_capacity(lines: usize, names: usize, values: usize) -> Self {
         Self {

@@ -1,18 +1,20 @@
 //! The field lines of a head that a module is called with, which are copied only if it changes
 //! them: most modules let most heads pass.
 
-use crate::fields::Fields;
+use crate::fields::{FieldError, Fields};
 use core::cell::OnceCell;
 use core::ops::{Deref, DerefMut};
 use core::slice;
 use memchr::memchr;
 use weir_semantics::FieldLine;
 
-/// The fields of a head. They are read where the proxy has them; the first change, or the first use
-/// as [`Fields`], copies them.
+/// The fields of a head. They are read where the proxy has them, and lines that are added are kept
+/// beside; the first other change, or the first use as [`Fields`], copies them.
 #[derive(Clone, Debug)]
 pub struct HeadFields<'h> {
     source: Source<'h>,
+    /// Lines behind those of `source`, as long as nothing is copied.
+    added: Fields,
     copied: OnceCell<Fields>,
 }
 
@@ -23,12 +25,46 @@ enum Source<'h> {
     Section(&'h [u8]),
 }
 
+/// Most lines that are kept beside those of the proxy.
+const ADDED_MAX: usize = 16;
+
+/// Most bytes of name and value of such a line.
+const ADDED_BYTES_MAX: usize = 2 * 1024;
+
+/// A head of at most so many bytes: lines that are added beside it cannot bring it to its limits.
+const SMALL_BYTES: usize = 2 * 1024;
+
+/// The same in lines.
+const SMALL_LINES: usize = 128;
+
+impl<'h> Source<'h> {
+    fn lines(self) -> Lines<'h> {
+        match self {
+            Self::Lines(lines) => Lines::Received(lines.iter()),
+            Self::Section(section) => Lines::Section(section),
+        }
+    }
+
+    /// Whether it is far below the limits of a head, by a look that costs next to nothing.
+    fn is_small(self) -> bool {
+        match self {
+            Self::Lines(lines) => {
+                let sizes = lines.iter().map(|line| line.name.len() + line.value.len());
+                lines.len() <= SMALL_LINES && sizes.sum::<usize>() <= SMALL_BYTES
+            }
+            // a line has a name, `:`, a space and CRLF
+            Self::Section(section) => section.len() <= SMALL_BYTES,
+        }
+    }
+}
+
 impl<'h> HeadFields<'h> {
     /// Those that were received.
     #[must_use]
     pub const fn of_lines(lines: &'h [FieldLine<'h>]) -> Self {
         Self {
             source: Source::Lines(lines),
+            added: Fields::new(),
             copied: OnceCell::new(),
         }
     }
@@ -39,6 +75,7 @@ impl<'h> HeadFields<'h> {
     pub const fn of_section(section: &'h [u8]) -> Self {
         Self {
             source: Source::Section(section),
+            added: Fields::new(),
             copied: OnceCell::new(),
         }
     }
@@ -46,10 +83,9 @@ impl<'h> HeadFields<'h> {
     /// Names and values in order.
     #[must_use]
     pub fn iter(&self) -> FieldIter<'_> {
-        match (self.copied.get(), self.source) {
-            (Some(fields), _) => FieldIter(Lines::Copied(fields, 0)),
-            (None, Source::Lines(lines)) => FieldIter(Lines::Received(lines.iter())),
-            (None, Source::Section(section)) => FieldIter(Lines::Section(section)),
+        match self.copied.get() {
+            Some(fields) => FieldIter(None, (fields, 0)),
+            None => FieldIter(Some(self.source.lines()), (&self.added, 0)),
         }
     }
 
@@ -73,10 +109,32 @@ impl<'h> HeadFields<'h> {
         lines.map(|line| line.1)
     }
 
+    /// Adds a line behind the others.
+    ///
+    /// # Errors
+    ///
+    /// It is not added.
+    pub fn add(&mut self, name: &str, value: &[u8]) -> Result<(), FieldError> {
+        let is_small = name.len() + value.len() <= ADDED_BYTES_MAX
+            && self.added.lines() < ADDED_MAX
+            && self.source.is_small();
+        if self.copied.get().is_none() && is_small {
+            return self.added.add(name, value);
+        }
+        let fields: &mut Fields = self;
+        fields.add(name, value)
+    }
+
+    /// The lines that were added, if that is all that was changed.
+    #[must_use]
+    pub fn only_added(&self) -> Option<&Fields> {
+        (self.copied.get().is_none() && self.added.is_changed()).then_some(&self.added)
+    }
+
     /// Whether a line was added, set or removed.
     #[must_use]
     pub fn is_changed(&self) -> bool {
-        self.copied.get().is_some_and(Fields::is_changed)
+        self.added.is_changed() || self.copied.get().is_some_and(Fields::is_changed)
     }
 
     /// The same lines, which nothing else has any more.
@@ -95,6 +153,9 @@ impl<'h> HeadFields<'h> {
         for (name, value) in self.iter() {
             fields.push(name, value);
         }
+        if self.added.is_changed() {
+            fields.note_change();
+        }
         fields
     }
 }
@@ -103,6 +164,7 @@ impl From<Fields> for HeadFields<'_> {
     fn from(fields: Fields) -> Self {
         Self {
             source: Source::Lines(&[]),
+            added: Fields::new(),
             copied: OnceCell::from(fields),
         }
     }
@@ -132,14 +194,13 @@ impl<'s> IntoIterator for &'s HeadFields<'_> {
     }
 }
 
-/// Names and values of field lines in their order.
+/// Names and values of field lines in their order: those where the proxy has them, and others with
+/// the place of the next one.
 #[derive(Clone, Debug)]
-pub struct FieldIter<'s>(Lines<'s>);
+pub struct FieldIter<'s>(Option<Lines<'s>>, (&'s Fields, usize));
 
 #[derive(Clone, Debug)]
 enum Lines<'s> {
-    /// And the place of the next one.
-    Copied(&'s Fields, usize),
     Received(slice::Iter<'s, FieldLine<'s>>),
     /// What is left of the section.
     Section(&'s [u8]),
@@ -149,14 +210,18 @@ impl<'s> Iterator for FieldIter<'s> {
     type Item = (&'s str, &'s [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
-            Lines::Copied(fields, at) => {
-                *at += 1;
-                fields.at(*at - 1)
-            }
-            Lines::Received(lines) => lines.next().map(|line| (line.name, line.value)),
-            Lines::Section(left) => next_of_section(left),
+        let line = match &mut self.0 {
+            None => None,
+            Some(Lines::Received(lines)) => lines.next().map(|line| (line.name, line.value)),
+            Some(Lines::Section(left)) => next_of_section(left),
+        };
+        if line.is_some() {
+            return line;
         }
+        self.0 = None;
+        let (fields, at) = &mut self.1;
+        *at += 1;
+        fields.at(*at - 1)
     }
 }
 
@@ -182,6 +247,8 @@ fn next_of_section<'s>(left: &mut &'s [u8]) -> Option<(&'s str, &'s [u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::{FIELDS_MAX, SECTION_BYTES_MAX};
+    use alloc::vec;
 
     const LINES: [FieldLine<'static>; 3] = [
         FieldLine::new("Host", b"a"),
@@ -228,6 +295,39 @@ mod tests {
                 .map(|line| line.0.len())
                 .collect();
             assert_eq!(lines, [4, 5]);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_added_to_a_small_head_are_kept_beside_it() {
+        for mut fields in each() {
+            assert_eq!(fields.add("X-Two", b"2"), Ok(()));
+            assert!(fields.is_changed());
+            let is_copied = fields.copied.get().is_some();
+            assert_eq!(fields.only_added().is_none(), is_copied);
+            assert_eq!(fields.iter().last(), Some(("X-Two", &b"2"[..])));
+            assert_eq!(fields.clone().into_owned().iter().count(), 4);
+            assert!(fields.clone().into_owned().is_changed());
+            // what is copied later has them too
+            assert_eq!(fields.set("x-two", b"3"), Ok(()));
+            assert_eq!(fields.all("X-Two").collect::<Vec<_>>(), [b"3"]);
+            assert!(fields.only_added().is_none());
+        }
+    }
+
+    #[test]
+    fn lines_that_are_added_come_to_the_limits_of_a_head_whatever_it_is_kept_in() {
+        for mut fields in each() {
+            let lines = fields.iter().count();
+            let added = (0..).take_while(|_| fields.add("x", b"y").is_ok()).count();
+            assert_eq!(lines + added, FIELDS_MAX);
+        }
+        let value = vec![b'v'; 1000];
+        for mut fields in each() {
+            while fields.add("x", &value).is_ok() {}
+            let size = fields.iter().map(|line| line.0.len() + line.1.len());
+            let size: usize = size.sum();
+            assert!(size <= SECTION_BYTES_MAX && size + 1001 > SECTION_BYTES_MAX);
         }
     }
 
