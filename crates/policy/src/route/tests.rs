@@ -296,11 +296,11 @@ fn scope_covers_the_targets_that_a_route_with_its_host_and_path_is_for() {
         let RouteSpec {
             host, path_prefix, ..
         } = spec(pattern, &[A]);
-        let scope = Scope { host, path_prefix };
+        let scope = Scope::new(host, &path_prefix);
         let routes = routes(&[pattern]).unwrap();
         for host in hosts {
             for path in paths {
-                let covers = scope.covers(host, path);
+                let covers = scope.covers(host.as_bytes(), path);
                 assert_eq!(
                     covers,
                     routes.find(host, path).is_ok(),

@@ -80,7 +80,7 @@ pub(crate) async fn receive_again(exchange: &mut RequestState) -> bool {
 pub(crate) async fn select(exchange: &mut RequestState) -> bool {
     exchange.is_of_call = true;
     let sent = exchange.request.clone();
-    let (host, path) = (sent.host.as_str(), sent.path_and_query());
+    let (host, path) = (sent.host.as_bytes(), sent.path_and_query());
     exchange.modules = RequestModules::of(&exchange.settings.modules, host, path);
     match &mut exchange.modules {
         Some(modules) if modules.changes_stored() => modules.call_changing_stored(),
@@ -130,7 +130,7 @@ async fn show(exchange: &mut RequestState) -> bool {
     let received = exchange.received.clone();
     let received = received.map_or_else(|| sent.clone(), |received| received.for_store());
     // as for the client: from the target that it has requested to the one that they made of it
-    let (host, path) = (received.host.as_str(), received.path_and_query());
+    let (host, path) = (received.host.as_bytes(), received.path_and_query());
     let modules = exchange.modules.as_ref();
     exchange.modules = modules.and_then(|modules| modules.again(host, path));
     if exchange.is_of_call
@@ -147,7 +147,7 @@ async fn show(exchange: &mut RequestState) -> bool {
         Received::Answered(_) => false,
     };
     if let Some(modules) = &mut exchange.modules {
-        modules.retarget(sent.host.as_str(), sent.path_and_query());
+        modules.retarget(sent.host.as_bytes(), sent.path_and_query());
     }
     exchange.request = sent;
     leads_there

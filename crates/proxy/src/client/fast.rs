@@ -4,7 +4,7 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
-use super::with_modules::{self, Taken};
+use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
 use crate::config::Mode;
@@ -27,6 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_net::http::{ClientStream, write_connection};
+use weir_policy::extension::ModuleSet;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
@@ -153,19 +154,7 @@ pub(crate) fn take(
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
     let request = match receiver.judge(&head) {
-        Ok(request) => {
-            if settings.is_extended {
-                let input = Input {
-                    bytes: &input[..consumed],
-                    at,
-                };
-                let begun = (&head, &request, &mut log);
-                if let Some(result) = extended(receiver, input, begun, out, served) {
-                    return result;
-                }
-            }
-            request
-        }
+        Ok(request) => request,
         Err(_) if settings.is_extended => {
             log.keep_details(&input[..consumed]);
             let exchange = leave(receiver, &head, log);
@@ -177,6 +166,19 @@ pub(crate) fn take(
             return InputResult::Answered { consumed };
         }
     };
+    if settings.is_extended {
+        let target = &request.target;
+        let (host, path) = (target.host.as_bytes(), target.path_and_query);
+        let callable = settings.modules.callable(host, path);
+        if !settings.hooks.phases().is_empty() || !callable.1.is_empty() {
+            let input = Input {
+                bytes: &input[..consumed],
+                at,
+            };
+            let begun = (&head, &request, &mut log);
+            return extended(receiver, input, begun, callable, (out, served));
+        }
+    }
     log.reach(Phase::Authorise);
     let now = receiver.worker.now();
     let (tx, plan, key) = choose(receiver, &head, &request, now, Choice::PLAIN);
@@ -191,9 +193,16 @@ pub(crate) fn take(
         && is_served_at_once(&request, response)
     {
         let head = (&head, at..at + consumed);
-        served.push(serve(
-            receiver, head, &request, &tx, response, *serving, now, log, out,
-        ));
+        serve(
+            receiver,
+            head,
+            &request,
+            &tx,
+            (response, *serving),
+            now,
+            &mut log,
+            (out, served),
+        );
         return InputResult::Answered { consumed };
     }
     log.keep_details(&input[..consumed]);
@@ -202,42 +211,26 @@ pub(crate) fn take(
     InputResult::Exchange { consumed, exchange }
 }
 
-/// Takes a request that a hook or a module may be called for; `None` if none is.
+/// Takes a request that a hook is called for, or one of the modules that are `callable`: all that
+/// are enabled, and those among them that are for its target.
 #[inline(never)]
 fn extended(
     receiver: &Receiver<'_>,
     input: Input<'_>,
     (head, request, log): (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
-    out: &mut Vec<u8>,
-    served: &mut Vec<ServedRequest>,
-) -> Option<InputResult> {
-    let (settings, consumed) = (receiver.settings, input.bytes.len());
-    if settings.hooks.phases().is_empty() {
-        let target = &request.target;
-        let (host, path) = (target.host.as_str(), target.path_and_query);
-        let callable = settings.modules.callable(host, path);
-        if callable.1.is_empty() {
-            return None;
-        }
-        if with_modules::may_take(settings, callable.1, request) {
-            let taken = with_modules::take(receiver, input, (head, request), callable, log, out);
-            return Some(match taken {
-                Taken::Served(one) => {
-                    served.push(one);
-                    InputResult::Answered { consumed }
-                }
-                Taken::Left(request, decided, modules) => {
-                    log.keep_details(input.bytes);
-                    let mut exchange = receiver.exchange(request, decided, log.clone());
-                    exchange.modules = Some(modules);
-                    InputResult::Exchange { consumed, exchange }
-                }
-            });
-        }
+    callable: (ModuleSet, ModuleSet),
+    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
+) -> InputResult {
+    let settings = receiver.settings;
+    if settings.hooks.phases().is_empty() && with_modules::may_take(settings, callable.1, request) {
+        let begun = (head, request, log);
+        return with_modules::take(receiver, input, begun, callable, (out, served));
     }
     log.keep_details(input.bytes);
-    let exchange = leave(receiver, head, log.clone());
-    Some(InputResult::Exchange { consumed, exchange })
+    InputResult::Exchange {
+        consumed: input.bytes.len(),
+        exchange: leave(receiver, head, log.take()),
+    }
 }
 
 /// The state of a request with a hooked phase: it leaves the fast path before it is judged, or
@@ -322,7 +315,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         exchange.request = Request::new(&received, &head);
         if let Some(modules) = &mut exchange.modules {
             let request = &exchange.request;
-            modules.retarget(request.host.as_str(), request.path_and_query());
+            modules.retarget(request.host.as_bytes(), request.path_and_query());
         }
     }
     exchange.log.reach(Phase::Authorise);
@@ -552,12 +545,11 @@ fn serve(
     (head, received): (&RequestHead<'_, '_>, Range<usize>),
     request: &ReceivedRequest<'_>,
     tx: &Transaction,
-    response: &Arc<StoredResponse>,
-    serving: Serving,
+    (response, serving): (&Arc<StoredResponse>, Serving),
     now: Now,
-    log: RequestLog,
-    out: &mut Vec<u8>,
-) -> ServedRequest {
+    log: &mut RequestLog,
+    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
+) {
     let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
     let before = out.len();
     heads::write_head(
@@ -573,7 +565,7 @@ fn serve(
         form,
         before,
     };
-    finish(receiver, received, request, tx, made, log, out)
+    finish(receiver, received, request, tx, made, log, (out, served));
 }
 
 /// A response whose head is made, up to its fields.
@@ -592,9 +584,9 @@ pub(super) fn finish(
     request: &ReceivedRequest<'_>,
     tx: &Transaction,
     made: MadeResponse<'_>,
-    mut log: RequestLog,
-    out: &mut Vec<u8>,
-) -> ServedRequest {
+    log: &mut RequestLog,
+    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
+) {
     let MadeResponse {
         response,
         form,
@@ -612,10 +604,10 @@ pub(super) fn finish(
     let content_bytes = (out.len() - head_end) as u64;
     log.sent_content(content_bytes, ContentSource::of(response));
     let is_first = !receiver.client.is_reused();
-    report::count(worker.counters(), is_first, tx.verdict(), &log);
+    report::count(worker.counters(), is_first, tx.verdict(), log);
     report::count_phases_at_once(worker.counters());
-    ServedRequest {
-        log,
+    served.push(ServedRequest {
+        log: log.take(),
         verdict: *tx.verdict(),
         sequence: receiver.client.sequence,
         request: Some(received),
@@ -624,7 +616,7 @@ pub(super) fn finish(
         request_content_bytes: Some(0),
         lacks_host: request.form == Form::Origin && !http11,
         is_persistent,
-    }
+    });
 }
 
 /// Answers with a message of our own.

@@ -2,15 +2,15 @@
 //! once that it continues. They may change fields.
 //!
 //! It leaves the fast path where one answers, fails, defers, or changes the target or content, and
-//! takes along how far its hook has come ([`LeftHook`]): no module is called twice.
+//! takes along how far its hook has come ([`UnfinishedHook`]): no module is called twice.
 
-use super::fast::{self, Input, MadeResponse, Receiver};
+use super::fast::{self, Input, InputResult, MadeResponse, Receiver};
 use crate::cache::variants::Choice;
 use crate::exchange::module_calls::{self, changed_lines, forget_range, write_fields};
-use crate::exchange::state::Plan;
+use crate::exchange::state::{Plan, RequestState};
 use crate::log::request_log::RequestLog;
 use crate::log::served::ServedRequest;
-use crate::modules::request_modules::reached::{LeftHook, Reached};
+use crate::modules::request_modules::reached::{Reached, UnfinishedHook};
 use crate::modules::request_modules::{Head, HookCall, RequestModules};
 use crate::request::facts::Request;
 use crate::request::judge::ReceivedRequest;
@@ -18,18 +18,10 @@ use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
 use std::time::Instant;
 use weir_extend::{HeadFields, Hook, RequestHead, ResponseHead};
-use weir_policy::extension::ModuleSet;
+use weir_policy::extension::{ModuleSet, Variant};
 use weir_policy::{Digest, Phase, Serving, Transaction};
-use weir_semantics::{FieldLine, Method, line_named};
+use weir_semantics::{FieldLine, Known, Method, identify, line_named};
 use weir_wire::RequestHead as ReceivedHead;
-
-/// What has become of a request.
-pub(super) enum Taken {
-    /// It was answered.
-    Served(ServedRequest),
-    /// It leaves the fast path: with its request, its first decisions, its modules.
-    Left(Request, (Transaction, Plan, Digest), Box<RequestModules>),
-}
 
 /// Whether a request that `called` modules see may be answered on the fast path.
 pub(super) fn may_take(
@@ -42,106 +34,175 @@ pub(super) fn may_take(
 }
 
 /// A request that modules see.
-struct SeenRequest<'a> {
+struct ModuleRequest<'a> {
     receiver: &'a Receiver<'a>,
+    input: Input<'a>,
     modules: Box<RequestModules>,
     /// What they are called with.
     called: HookCall<'a>,
-    begun: Instant,
+    log: &'a mut RequestLog,
+}
+
+/// What responses are written to, and noted in.
+type Output<'a> = (&'a mut Vec<u8>, &'a mut Vec<ServedRequest>);
+
+/// What a request takes along that leaves the fast path, beside its modules.
+struct Leaving {
+    request: Request,
+    decided: (Transaction, Plan, Digest),
+    variant: Option<Variant>,
 }
 
 /// Takes a request that modules see: some are enabled, and some of these are called.
 pub(super) fn take(
     receiver: &Receiver<'_>,
     input: Input<'_>,
-    (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
+    (head, received, log): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
     callable: (ModuleSet, ModuleSet),
-    log: &mut RequestLog,
-    out: &mut Vec<u8>,
-) -> Taken {
-    let mut seen = SeenRequest::begin(receiver, callable, log);
-    let mut changed = head_of(head, received);
-    if seen.modules.is_hooked(Hook::RequestReceived) {
-        let mut modules_head = Head::Request(&mut changed);
-        let reached = seen.modules.begin_hook(&seen.called, &mut modules_head);
-        if !reached.continues() || changed.target_is_changed() || seen.modules.is_transforming() {
-            let left = LeftHook::Request(reached.into_owned(), changed.into_owned());
-            return seen.leave_to_be_judged((head, received), left);
+    output: Output<'_>,
+) -> InputResult {
+    let mut this = ModuleRequest::begin(receiver, input, callable, log);
+    match this.receive((head, received), output) {
+        Ok(()) => {
+            this.end();
+            InputResult::Answered {
+                consumed: input.bytes.len(),
+            }
         }
-    }
-    if seen.modules.may_transform(Hook::ResponseSent) {
-        forget_range(&mut changed);
-    }
-    if !changed.is_changed() {
-        return seen.choose((head, received), input, log, out);
-    }
-    let has_host = line_named(head.fields, "host").is_some();
-    let lines = changed_lines(&changed, has_host);
-    let is_logged_as_received = !receiver.worker.shared.access_log.is_on()
-        || ["user-agent", "referer"]
-            .iter()
-            .all(|name| line_named(&lines, name) == line_named(head.fields, name));
-    let changed_head = ReceivedHead {
-        fields: &lines,
-        ..*head
-    };
-    match receiver.judge(&changed_head) {
-        Ok(mut judged) if is_logged_as_received && judged.is_shareable() => {
-            let modules = Some(&*seen.modules);
-            module_calls::keep_strict(&received.facts, modules, &mut judged.facts);
-            seen.choose((&changed_head, &judged), input, log, out)
-        }
-        _ => {
-            let left = LeftHook::Request(Reached::continuing(), changed.into_owned());
-            seen.leave_to_be_judged((head, received), left)
-        }
+        Err(leaving) => InputResult::Exchange {
+            consumed: input.bytes.len(),
+            exchange: this.leave(leaving),
+        },
     }
 }
 
-impl<'a> SeenRequest<'a> {
+/// The lines of a head to which modules have added some that no rule reads: it would be judged as
+/// before. `None` if they did more.
+fn with_unread_lines<'s>(
+    head: &ReceivedHead<'s, 's>,
+    changed: &'s RequestHead<'_>,
+) -> Option<Vec<FieldLine<'s>>> {
+    let added = changed.fields.only_added()?;
+    let is_unread = |(name, _): (&str, &[u8])| identify(name).is_none();
+    let has_host = || line_named(head.fields, Known::Host.as_str()).is_some();
+    if !added.iter().all(is_unread) || !has_host() {
+        return None;
+    }
+    let added = added
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, value));
+    Some(head.fields.iter().copied().chain(added).collect())
+}
+
+impl<'a> ModuleRequest<'a> {
     fn begin(
         receiver: &'a Receiver<'a>,
+        input: Input<'a>,
         callable: (ModuleSet, ModuleSet),
-        log: &RequestLog,
+        log: &'a mut RequestLog,
     ) -> Self {
         let (worker, settings) = (receiver.worker, receiver.settings);
         let now = worker.now();
-        let called = module_calls::call_for(worker, settings, receiver.client, now);
+        let mut called = module_calls::call_for(worker, settings, receiver.client, now);
+        called.is_timed = settings.modules.times_calls(now.tick);
+        let spare = worker.spare_modules.take();
         Self {
             receiver,
-            modules: RequestModules::begin(
-                worker.spare_modules.take(),
-                &settings.modules,
-                callable,
-            ),
-            called: HookCall {
-                is_timed: settings.modules.times_calls(now.tick),
-                ..called
-            },
-            begun: match receiver.head_began {
-                None => log.started(),
-                Some(_) => Instant::now(),
-            },
+            input,
+            modules: RequestModules::begin(spare, &settings.modules, callable),
+            called,
+            log,
+        }
+    }
+
+    /// Calls the modules for the head of the request, and answers it.
+    ///
+    /// # Errors
+    ///
+    /// It leaves the fast path with this.
+    fn receive(
+        &mut self,
+        (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
+        output: Output<'_>,
+    ) -> Result<(), Box<Leaving>> {
+        let is_hooked = self.modules.is_hooked(Hook::RequestReceived);
+        let transforms_sent = self.modules.may_transform(Hook::ResponseSent);
+        if !is_hooked && !transforms_sent {
+            return self.choose((head, received), output);
+        }
+        let mut changed = head_of(head, received);
+        if is_hooked {
+            let mut modules_head = Head::Request(&mut changed);
+            let reached = self.modules.begin_hook(&self.called, &mut modules_head);
+            if !reached.continues() || changed.target_is_changed() || self.modules.is_transforming()
+            {
+                let left = UnfinishedHook::Request(reached.into_owned(), changed.into_owned());
+                return Err(self.leave_for_judgement((head, received), left));
+            }
+        }
+        if transforms_sent {
+            forget_range(&mut changed);
+        }
+        if !changed.is_changed() {
+            return self.choose((head, received), output);
+        }
+        if let Some(lines) = with_unread_lines(head, &changed) {
+            let head = ReceivedHead {
+                fields: &lines,
+                ..*head
+            };
+            return self.choose((&head, received), output);
+        }
+        self.judge_changed((head, received), changed, output)
+    }
+
+    /// Judges a head that modules have changed, for the same target.
+    fn judge_changed(
+        &mut self,
+        (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
+        changed: RequestHead<'_>,
+        output: Output<'_>,
+    ) -> Result<(), Box<Leaving>> {
+        let has_host = line_named(head.fields, "host").is_some();
+        let lines = changed_lines(&changed, has_host);
+        let is_logged_as_received = !self.receiver.worker.shared.access_log.is_on()
+            || ["user-agent", "referer"]
+                .iter()
+                .all(|name| line_named(&lines, name) == line_named(head.fields, name));
+        let changed_head = ReceivedHead {
+            fields: &lines,
+            ..*head
+        };
+        match self.receiver.judge(&changed_head) {
+            Ok(mut judged) if is_logged_as_received && judged.is_shareable() => {
+                let modules = Some(&*self.modules);
+                module_calls::keep_strict(&received.facts, modules, &mut judged.facts);
+                self.choose((&changed_head, &judged), output)
+            }
+            _ => {
+                let left = UnfinishedHook::Request(Reached::continuing(), changed.into_owned());
+                Err(self.leave_for_judgement((head, received), left))
+            }
         }
     }
 
     /// Chooses the response, and sends it if that can be done at once.
     fn choose(
-        mut self,
+        &mut self,
         (head, request): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
-        input: Input<'_>,
-        log: &mut RequestLog,
-        out: &mut Vec<u8>,
-    ) -> Taken {
-        log.reach(Phase::Authorise);
+        (out, served): Output<'_>,
+    ) -> Result<(), Box<Leaving>> {
+        self.log.reach(Phase::Authorise);
         let now = self.called.now;
+        let store = &self.receiver.worker.shared.store;
+        let keeps_content = request.facts.directives.no_transform;
         let choice = Choice {
-            variant: None,
+            variant: self.modules.variant(store.secret(), keeps_content),
             fetches_whole: self.modules.may_transform(Hook::ResponseReceived),
         };
         let (tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
         if plan.is_final() {
-            log.reach(Phase::Choose);
+            self.log.reach(Phase::Choose);
         }
         if let Plan::Serve {
             response,
@@ -158,12 +219,10 @@ impl<'a> SeenRequest<'a> {
             };
             match self.make_head(&made, &tx, *serving, out) {
                 Ok(()) => {
-                    let received = input.at..input.at + input.bytes.len();
-                    let log = log.clone();
-                    let served =
-                        fast::finish(self.receiver, received, request, &tx, made, log, out);
-                    self.end();
-                    return Taken::Served(served);
+                    let received = self.input.at..self.input.at + self.input.bytes.len();
+                    let (receiver, log) = (self.receiver, &mut *self.log);
+                    fast::finish(receiver, received, request, &tx, made, log, (out, served));
+                    return Ok(());
                 }
                 Err(left) => {
                     out.truncate(made.before);
@@ -171,8 +230,11 @@ impl<'a> SeenRequest<'a> {
                 }
             }
         }
-        self.note_time();
-        Taken::Left(Request::new(request, head), (tx, plan, key), self.modules)
+        Err(Box::new(Leaving {
+            request: Request::new(request, head),
+            decided: (tx, plan, key),
+            variant: choice.variant,
+        }))
     }
 
     /// Appends the head of a response, as modules have it sent.
@@ -186,7 +248,7 @@ impl<'a> SeenRequest<'a> {
         tx: &Transaction,
         serving: Serving,
         out: &mut Vec<u8>,
-    ) -> Result<(), Box<LeftHook>> {
+    ) -> Result<(), Box<UnfinishedHook>> {
         let &MadeResponse {
             response,
             form,
@@ -197,8 +259,7 @@ impl<'a> SeenRequest<'a> {
         if !self.modules.is_hooked(Hook::ResponseSent) {
             return Ok(());
         }
-        let line = out[before..].iter().position(|byte| *byte == b'\n');
-        let line_end = line.map_or(out.len(), |at| before + at + 1);
+        let line_end = before + heads::line_bytes(&out[before..]);
         let fields = HeadFields::of_section(&out[line_end..]);
         let mut head = ResponseHead::new(form.status(response), fields)
             .keeping_content(tx.request().directives.no_transform);
@@ -207,48 +268,76 @@ impl<'a> SeenRequest<'a> {
         let reached = self.modules.begin_hook(&self.called, &mut modules_head);
         if !reached.continues() || self.modules.is_transforming() || head.status_is_changed() {
             let reached = reached.into_owned();
-            return Err(Box::new(LeftHook::Response(reached, head.into_owned())));
+            return Err(Box::new(UnfinishedHook::Response(
+                reached,
+                head.into_owned(),
+            )));
         }
         if head.fields.is_changed() {
-            let fields = head.fields.into_owned();
-            out.truncate(line_end);
-            write_fields(&fields, out);
+            match head.fields.only_added().cloned() {
+                Some(added) => write_fields(added.iter(), out),
+                None => {
+                    let fields = head.fields.into_owned();
+                    out.truncate(line_end);
+                    write_fields(fields.iter(), out);
+                }
+            }
         }
         Ok(())
     }
 
+    /// It leaves the fast path in the middle of its first hook.
+    #[cold]
+    fn leave_for_judgement(
+        &mut self,
+        (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
+        left: UnfinishedHook,
+    ) -> Box<Leaving> {
+        self.modules.leave(Box::new(left));
+        let tx = Transaction::new(received.facts, self.called.now);
+        Box::new(Leaving {
+            request: Request::new(received, head),
+            decided: (tx, Plan::Judge, Digest::default()),
+            variant: None,
+        })
+    }
+
+    /// It leaves the fast path.
+    #[inline(never)]
+    fn leave(self, leaving: Box<Leaving>) -> Box<RequestState> {
+        self.note_time();
+        self.log.keep_details(self.input.bytes);
+        let Leaving {
+            request,
+            decided,
+            variant,
+        } = *leaving;
+        let mut exchange = self.receiver.exchange(request, decided, self.log.take());
+        exchange.modules = Some(self.modules);
+        exchange.variant = variant;
+        exchange
+    }
+
+    /// The calls are timed together. If they took so long that one may have been late, calls are
+    /// timed one by one for a while. For a request that is answered here the log knows the time.
+    fn note_time(&self) {
+        if !self.called.is_timed && self.receiver.head_began.is_none() {
+            let total = Instant::now() - self.log.started();
+            let total_us = u64::try_from(total.as_micros()).unwrap_or(u64::MAX);
+            self.called.modules.note_time(total_us);
+        }
+    }
+
     /// The request was answered.
+    #[inline]
     fn end(mut self) {
         if self.modules.is_hooked(Hook::Done) {
             self.called.hook = Hook::Done;
             self.modules.begin_hook(&self.called, &mut Head::None);
         }
         self.modules.succeeded();
-        self.note_time();
         let spare = self.modules.emptied();
         self.receiver.worker.spare_modules.set(Some(spare));
-    }
-
-    /// It leaves the fast path in the middle of its first hook.
-    fn leave_to_be_judged(
-        mut self,
-        (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
-        left: LeftHook,
-    ) -> Taken {
-        self.note_time();
-        self.modules.leave(Box::new(left));
-        let tx = Transaction::new(received.facts, self.called.now);
-        let decided = (tx, Plan::Judge, Digest::default());
-        Taken::Left(Request::new(received, head), decided, self.modules)
-    }
-
-    /// The calls are timed together, by one look at the clock for a request. If that took so long
-    /// that one may have been late, calls are timed one by one for a while.
-    fn note_time(&self) {
-        let modules = self.called.modules;
-        if !self.called.is_timed && self.begun.elapsed() > modules.shortest_deadline() {
-            modules.time_calls(self.called.now.tick);
-        }
     }
 }
 
@@ -257,14 +346,10 @@ fn head_of<'h>(head: &ReceivedHead<'h, 'h>, received: &'h ReceivedRequest<'_>) -
     let target = &received.target;
     let fields: &'h [FieldLine<'h>] = head.fields;
     let fields = HeadFields::of_lines(fields);
-    let seen = RequestHead::new(
-        head.method,
-        target.host.as_str(),
-        target.path_and_query,
-        fields,
-    );
-    match target.port {
-        80 => seen,
-        port => seen.with_port(port),
+    let (host, path) = (target.host.as_str(), target.path_and_query);
+    let mut seen = RequestHead::new(head.method, host, path, fields);
+    if target.port != 80 {
+        seen.set_port(target.port);
     }
+    seen
 }

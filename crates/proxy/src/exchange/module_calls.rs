@@ -8,7 +8,7 @@ use crate::log::client::ClientFacts;
 use crate::modules::content_source::ContentSource;
 use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::modules::module_content::ModuleContent;
-use crate::modules::request_modules::reached::{LeftHook, Reached};
+use crate::modules::request_modules::reached::{Reached, UnfinishedHook};
 use crate::modules::request_modules::{Head, HookCall, HookResult, RequestModules};
 use crate::request::answer::{Answer, reason_phrase};
 use crate::request::facts::Request;
@@ -82,7 +82,7 @@ pub(crate) async fn request_received(
     let request = exchange.request.clone();
     let lines = request.fields();
     let (mut head, begun) = match modules.take_left() {
-        Some(LeftHook::Request(begun, head)) => (head, Some(begun)),
+        Some(UnfinishedHook::Request(begun, head)) => (head, Some(begun)),
         _ => {
             let fields = HeadFields::of_lines(&lines);
             let path = match request.form {
@@ -295,7 +295,7 @@ pub(crate) async fn response_sent(
         return Ok((made, None));
     };
     let (mut head, begun) = match modules.take_left() {
-        Some(LeftHook::Response(begun, head)) => (head, Some(begun)),
+        Some(UnfinishedHook::Response(begun, head)) => (head, Some(begun)),
         _ => (response_head(exchange, status, fields), None),
     };
     let result = run(
@@ -442,7 +442,10 @@ fn read_made(head: &[u8]) -> Option<(&[u8], HeadFields<'_>)> {
     Some((line, HeadFields::of_section(section)))
 }
 
-pub(crate) fn write_fields(fields: &HeadFields<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_fields<'f>(
+    fields: impl IntoIterator<Item = (&'f str, &'f [u8])>,
+    out: &mut Vec<u8>,
+) {
     for (name, value) in fields {
         write::field(out, name, value);
     }

@@ -137,7 +137,7 @@ impl RequestState {
 
     /// The same with the modules that are for its target.
     pub(crate) fn with_modules(mut self) -> Self {
-        let (host, path) = (self.request.host.as_str(), self.request.path_and_query());
+        let (host, path) = (self.request.host.as_bytes(), self.request.path_and_query());
         self.modules = RequestModules::of(&self.settings.modules, host, path);
         self
     }
@@ -164,7 +164,10 @@ impl RequestState {
         state.background = true;
         state.received.clone_from(&self.received);
         state.variant = self.variant;
-        let (host, path) = (state.request.host.as_str(), state.request.path_and_query());
+        let (host, path) = (
+            state.request.host.as_bytes(),
+            state.request.path_and_query(),
+        );
         let modules = self.modules.as_ref();
         state.modules = modules.and_then(|modules| modules.again(host, path));
         state

@@ -135,6 +135,17 @@ impl RequestLog {
         }
     }
 
+    /// All of it, for a request that was answered: this one is not read any more. A move would copy
+    /// it more often.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            content_type: std::mem::take(&mut self.content_type),
+            details: self.details.take(),
+            ..*self
+        }
+    }
+
     /// The log of a request without a client: it is not written, and only bytes count.
     pub(crate) fn unread() -> Self {
         Self::new(Instant::now(), 0, LogReaders::default())

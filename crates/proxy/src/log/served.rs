@@ -47,6 +47,7 @@ impl ServedRequest {
         now: Instant,
     ) {
         let total_us = self.log.us_until(now);
+        settings.modules.note_time(total_us);
         if sinks.are_silent() {
             return sinks.record_time(&self.verdict, total_us);
         }

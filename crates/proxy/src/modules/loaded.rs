@@ -75,10 +75,10 @@ pub(crate) struct LoadedModules {
     changing_stored: ModuleSet,
     /// Those that are not called on the fast path.
     slow: ModuleSet,
-    /// Those that are for every target.
-    unscoped: ModuleSet,
-    /// The shortest deadline of them.
-    shortest_deadline: Duration,
+    /// The shortest deadline of them, microseconds; 0 if there is none.
+    shortest_deadline_us: u64,
+    /// Whether a call on the fast path may have been late.
+    may_be_late: AtomicBool,
     /// Until when calls on the fast path are timed one by one, milliseconds of the tick.
     timed_until_ms: AtomicU64,
 }
@@ -189,8 +189,8 @@ impl LoadedModule {
         ModuleReport {
             name: self.name.clone(),
             kind: self.kind.clone(),
-            host: self.scope.host.as_ref().map(ToString::to_string),
-            path: self.scope.path_prefix.clone(),
+            host: self.scope.host().map(ToString::to_string),
+            path: self.scope.path_prefix().to_owned(),
             state: match (self.status.is_disabled(), is_open) {
                 (true, _) => ModuleState::Disabled,
                 (false, true) => ModuleState::BreakerOpen,
@@ -281,13 +281,11 @@ impl LoadedModules {
             })?;
             loaded.note_abilities(id, &*module);
             let deadline = table.deadline.as_duration();
-            loaded.shortest_deadline = match index {
-                0 => deadline,
-                _ => loaded.shortest_deadline.min(deadline),
+            let deadline_us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
+            loaded.shortest_deadline_us = match index {
+                0 => deadline_us,
+                _ => loaded.shortest_deadline_us.min(deadline_us),
             };
-            if table.host.is_none() && table.path.as_str() == "/" {
-                loaded.unscoped = loaded.unscoped.with(id);
-            }
             let threads = match table.run {
                 ExecutionModel::Worker | ExecutionModel::Process => None,
                 ExecutionModel::Threads => Some(ThreadPool::new(&table.name, &module, deadline)),
@@ -301,10 +299,10 @@ impl LoadedModules {
                 name: table.name.clone(),
                 kind: table.kind.clone(),
                 configuration,
-                scope: Scope {
-                    host: table.host.as_ref().map(config::HostPattern::pattern),
-                    path_prefix: table.path.as_str().to_owned(),
-                },
+                scope: Scope::new(
+                    table.host.as_ref().map(config::HostPattern::pattern),
+                    table.path.as_str(),
+                ),
                 status: Arc::default(),
                 module,
                 on_failure: table.on_failure,
@@ -337,33 +335,30 @@ impl LoadedModules {
     }
 
     /// Those that are for a target: its host without port, and its path as received.
-    pub(crate) fn covering(&self, host: &str, path: &str) -> ModuleSet {
-        self.set_of(|id, module| self.is_covering(id, module, host, path))
+    pub(crate) fn covering(&self, host: &[u8], path: &str) -> ModuleSet {
+        self.set_of(|module| module.scope.covers(host, path))
     }
 
     /// Those that may be called for a new request, which are all that are not disabled; and those
     /// among them that are for its target.
-    pub(crate) fn callable(&self, host: &str, path: &str) -> (ModuleSet, ModuleSet) {
-        let enabled = self.set_of(|_, module| !module.status.is_disabled());
-        let called = self
-            .set_of(|id, module| enabled.contains(id) && self.is_covering(id, module, host, path));
+    #[inline]
+    pub(crate) fn callable(&self, host: &[u8], path: &str) -> (ModuleSet, ModuleSet) {
+        let (mut enabled, mut called) = (ModuleSet::NONE, ModuleSet::NONE);
+        for (id, module) in self.iter() {
+            if module.status.is_disabled() {
+                continue;
+            }
+            enabled = enabled.with(id);
+            if module.scope.covers(host, path) {
+                called = called.with(id);
+            }
+        }
         (enabled, called)
     }
 
-    fn is_covering(&self, id: ModuleId, module: &LoadedModule, host: &str, path: &str) -> bool {
-        self.unscoped.contains(id) || module.scope.covers(host, path)
-    }
-
-    fn set_of(&self, contains: impl Fn(ModuleId, &LoadedModule) -> bool) -> ModuleSet {
-        let mut set = ModuleSet::NONE;
-        for (index, module) in self.modules.iter().enumerate() {
-            if let Some(id) = ModuleId::new(index)
-                && contains(id, module)
-            {
-                set = set.with(id);
-            }
-        }
-        set
+    fn set_of(&self, contains: impl Fn(&LoadedModule) -> bool) -> ModuleSet {
+        let contained = self.iter().filter(|(_, module)| contains(module));
+        contained.fold(ModuleSet::NONE, |set, (id, _)| set.with(id))
     }
 
     /// Enables or disables the module `name` for new requests; `false` if there is none.
@@ -391,20 +386,22 @@ impl LoadedModules {
         self.modules.len()
     }
 
-    /// The shortest deadline that one of them has.
-    pub(crate) fn shortest_deadline(&self) -> Duration {
-        self.shortest_deadline
-    }
-
-    /// A call on the fast path may have been late: they are timed one by one for a while.
-    #[cold]
-    pub(crate) fn time_calls(&self, now: Tick) {
-        self.timed_until_ms
-            .store(now.plus_ms(TIMED_MS).0, Ordering::Relaxed);
+    /// A request was answered at once in so many microseconds. If a call of a module may have been
+    /// late in them, calls are timed one by one for a while.
+    #[inline]
+    pub(crate) fn note_time(&self, total_us: u64) {
+        if total_us > self.shortest_deadline_us && self.shortest_deadline_us > 0 {
+            self.may_be_late.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether calls on the fast path are timed one by one.
     pub(crate) fn times_calls(&self, now: Tick) -> bool {
+        if self.may_be_late.load(Ordering::Relaxed) {
+            self.may_be_late.store(false, Ordering::Relaxed);
+            let until = now.plus_ms(TIMED_MS).0;
+            self.timed_until_ms.store(until, Ordering::Relaxed);
+        }
         now.0 < self.timed_until_ms.load(Ordering::Relaxed)
     }
 
@@ -422,10 +419,9 @@ impl LoadedModules {
         self.changing_stored
     }
 
-    /// Those whose requests do not stay on the fast path: what is stored depends on them, or they
-    /// are called on threads of their own.
+    /// Those whose requests do not stay on the fast path: they are called on threads of their own.
     pub(crate) fn slow(&self) -> ModuleSet {
-        self.slow.union(self.changing_stored)
+        self.slow
     }
 
     /// Whether a received request passes modules before it is judged and its response chosen, as a

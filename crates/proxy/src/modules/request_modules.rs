@@ -2,6 +2,7 @@
 
 mod background;
 mod begun_exchange;
+mod deferral;
 mod head;
 pub(crate) mod reached;
 mod variant;
@@ -9,20 +10,20 @@ mod variant;
 pub(crate) use self::head::{ComparedHead, Head, SavedHead};
 
 use self::begun_exchange::{BegunExchange, call_hook, call_thread};
+use self::deferral::Deferral;
 use self::head::Changes;
-use self::reached::{Deferred, LeftHook, Reached};
+use self::reached::{Deferred, Reached, UnfinishedHook};
 use self::variant::RequestVariant;
 use super::content_source::ContentSource;
 use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
 use super::module_answer::{ModuleAnswer, ModuleRefusal};
-use super::module_content::{ContentAnswer, Feed, FeedEnd, ModuleContent};
+use super::module_content::{ContentAnswer, FeedEnd, ModuleContent};
 use super::threads::call::ThreadExchange;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use weir_extend::{Answer, Call, Hook, LocalResponse, Piece, Progress, Transform};
 use weir_measure::{Counters, Metric};
 use weir_net::Deadline;
@@ -51,10 +52,12 @@ pub(crate) struct RequestModules {
     /// What a module has answered for content.
     answer: ContentAnswer,
     /// The hook at which the request has left the fast path.
-    left: Option<Box<LeftHook>>,
+    left: Option<Box<UnfinishedHook>>,
     variant: RequestVariant,
     /// What modules have done to the response whose head they were called for last.
     changes: Changes,
+    /// Whether a breaker permitted one call to find out whether its module works again.
+    has_trials: bool,
 }
 
 /// What one module has of the request.
@@ -133,7 +136,7 @@ pub(crate) struct HookCall<'a> {
 impl RequestModules {
     /// Of a request for `path` of `host` that begins under a configuration with these modules;
     /// `None` if none of them is enabled and for such requests.
-    pub(crate) fn of(modules: &Arc<LoadedModules>, host: &str, path: &str) -> Option<Box<Self>> {
+    pub(crate) fn of(modules: &Arc<LoadedModules>, host: &[u8], path: &str) -> Option<Box<Self>> {
         let (enabled, called) = modules.callable(host, path);
         (!called.is_empty()).then(|| Self::begin(None, modules, (enabled, called)))
     }
@@ -148,14 +151,16 @@ impl RequestModules {
         match spare.filter(|spare| spare.is_of(modules)) {
             Some(mut spare) => {
                 (spare.enabled, spare.cascade) = (enabled, Cascade::new(called));
-                spare.variant = RequestVariant::of(modules, called);
+                spare.variant.begin(modules, called);
                 spare.changes = Changes::default();
+                spare.has_trials = false;
                 spare
             }
             None => Box::new(Self {
                 cascade: Cascade::new(called),
                 variant: RequestVariant::of(modules, called),
                 changes: Changes::default(),
+                has_trials: false,
                 enabled,
                 slots: (0..modules.len()).map(|_| Slot::Vacant).collect(),
                 loaded: Arc::clone(modules),
@@ -181,12 +186,12 @@ impl RequestModules {
     }
 
     /// The request leaves the fast path with a hook that was begun there.
-    pub(crate) fn leave(&mut self, at: Box<LeftHook>) {
+    pub(crate) fn leave(&mut self, at: Box<UnfinishedHook>) {
         self.left = Some(at);
     }
 
     /// Where it has left the fast path, if that was in the middle of a hook. It is taken once.
-    pub(crate) fn take_left(&mut self) -> Option<LeftHook> {
+    pub(crate) fn take_left(&mut self) -> Option<UnfinishedHook> {
         self.left.take().map(|left| *left)
     }
 
@@ -201,7 +206,7 @@ impl RequestModules {
 
     /// The request was sent to another target, which is judged now: from here on its modules are
     /// called. What is stored depends on the target, and not on how a request came to it.
-    pub(crate) fn retarget(&mut self, host: &str, path: &str) {
+    pub(crate) fn retarget(&mut self, host: &[u8], path: &str) {
         let modules = self.callable(host, path);
         self.cascade.retarget(modules);
         let covering = self.loaded.covering(host, path);
@@ -241,7 +246,7 @@ impl RequestModules {
 
     /// Those that may still be called for a target: enabled when the request began, and not failed
     /// since.
-    fn callable(&self, host: &str, path: &str) -> ModuleSet {
+    fn callable(&self, host: &[u8], path: &str) -> ModuleSet {
         let slots = self.slots.iter().enumerate();
         let failed = slots.filter(|(_, slot)| matches!(slot, Slot::Failed));
         let failed = failed.filter_map(|(index, _)| ModuleId::new(index));
@@ -376,6 +381,12 @@ impl RequestModules {
             let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
             let compared = head.to_compare(hooked.hook, module);
             let answer = self.call((id, module), hooked, head);
+            // as it mostly is
+            if matches!(answer, Ok(Answer::Continue)) && compared.is_none() && head.is_settled() {
+                step = self.cascade.continued(id);
+                continue;
+            }
+            let answer = answer.and_then(|answer| check((id, answer), hooked, head));
             if let Ok(Answer::Defer) = answer {
                 return Reached::Deferred(Box::new(Deferred {
                     id,
@@ -442,7 +453,10 @@ impl RequestModules {
         };
         let answer = match ready {
             Ok(()) if deferred.count >= DEFERRALS_MAX => Err(ModuleFailure::BadAnswer),
-            Ok(()) => self.call((id, module), hooked, head),
+            Ok(()) => {
+                let answer = self.call((id, module), hooked, head);
+                answer.and_then(|answer| check((id, answer), hooked, head))
+            }
             Err(failure) => Err(failure),
         };
         if let Ok(Answer::Defer) = answer {
@@ -529,93 +543,90 @@ impl RequestModules {
             && head.target_is_changed()
             && let Ok(authority) = Authority::parse(head.authority())
         {
-            let modules = self.callable(authority.host.as_str(), head.path_and_query());
+            let modules = self.callable(authority.host.as_bytes(), head.path_and_query());
             return self.cascade.retargeted(id, modules);
         }
         self.cascade.continued(id)
     }
 
-    /// Calls one module once.
+    /// Calls one module once. What it answers is to be checked. Inlined, as it is part of the way
+    /// of every hit that a module sees.
+    #[inline(always)]
     fn call(
         &mut self,
         (id, module): (ModuleId, &LoadedModule),
         hooked: &HookCall<'_>,
         head: &mut Head<'_, '_>,
     ) -> Result<Answer, ModuleFailure> {
-        let exchange = self.exchange(id, module, hooked)?;
-        let calls = match exchange {
-            BegunExchange::Here(_) => 1,
-            BegunExchange::Threaded(exchange) => exchange.calls(),
+        if !matches!(self.slots[id.index()], Slot::Begun(..)) {
+            self.begin_exchange((id, module), hooked)?;
+        }
+        let exchange = match &mut self.slots[id.index()] {
+            Slot::Begun(exchange, _) => exchange,
+            Slot::Vacant | Slot::Failed => return Err(ModuleFailure::Crashed),
         };
-        hooked.counters.add(Metric::ModuleCalls, calls);
         let begun = hooked.is_timed.then(Instant::now);
         let answer = match exchange {
             BegunExchange::Here(exchange) => {
+                hooked.counters.inc(Metric::ModuleCalls);
                 let answer = catch_unwind(AssertUnwindSafe(|| {
                     call_hook(exchange, hooked.hook, head, &hooked.call)
                 }));
                 answer.map_err(|_| ModuleFailure::Crashed)?
             }
-            BegunExchange::Threaded(exchange) => call_thread(exchange, hooked, head)?,
+            BegunExchange::Threaded(exchange) => {
+                hooked.counters.add(Metric::ModuleCalls, exchange.calls());
+                call_thread(exchange, hooked, head)?
+            }
         };
         if begun.is_some_and(|begun| begun.elapsed() > module.deadline) {
             // it cannot be stopped, and has ended: what it answered holds
             let metric = module.note_failure(ModuleFailure::Deadline, hooked.now.tick);
             hooked.counters.inc(metric);
         }
-        check(hooked.hook, head, &answer)?;
-        if let Head::Response(head) = head
-            && head.is_transformed()
-            && !hooked.modules.transforming(hooked.hook).contains(id)
-        {
-            return Err(ModuleFailure::BadAnswer);
-        }
-        match answer {
-            Answer::Fail => Err(ModuleFailure::GaveUp),
-            Answer::Unavailable => Err(ModuleFailure::Unavailable),
-            Answer::Continue | Answer::Respond(_) | Answer::Defer => Ok(answer),
-        }
+        Ok(answer)
     }
 
-    /// The exchange of a module, begun if it was not yet.
-    fn exchange(
+    /// Begins the exchange of a module that was not called yet.
+    #[inline(never)]
+    fn begin_exchange(
         &mut self,
-        id: ModuleId,
-        module: &LoadedModule,
+        (id, module): (ModuleId, &LoadedModule),
         hooked: &HookCall<'_>,
-    ) -> Result<&mut BegunExchange, ModuleFailure> {
-        let slot = &mut self.slots[id.index()];
-        if matches!(slot, Slot::Vacant) {
-            let permit = module.permit(hooked.now.tick);
-            if permit == Permit::Open {
-                return Err(ModuleFailure::BreakerOpen);
+    ) -> Result<(), ModuleFailure> {
+        if matches!(self.slots[id.index()], Slot::Failed) {
+            return Err(ModuleFailure::Crashed);
+        }
+        let permit = module.permit(hooked.now.tick);
+        if permit == Permit::Open {
+            return Err(ModuleFailure::BreakerOpen);
+        }
+        self.variant.note_state(id, module);
+        let host = hooked.hosts.of(&self.loaded, id);
+        let begun = match &module.threads {
+            None => {
+                let begin = || module.module.begin(&host);
+                let begun = catch_unwind(AssertUnwindSafe(begin));
+                BegunExchange::Here(begun.map_err(|_| ModuleFailure::Crashed)?)
             }
-            self.variant.note_state(id, module);
-            let host = hooked.hosts.of(&self.loaded, id);
-            let begun = match &module.threads {
-                None => {
-                    let begin = || module.module.begin(&host);
-                    let begun = catch_unwind(AssertUnwindSafe(begin));
-                    BegunExchange::Here(begun.map_err(|_| ModuleFailure::Crashed)?)
+            Some(pool) => {
+                for _ in 0..pool.take_failed_ends() {
+                    let metric = module.note_failure(ModuleFailure::Crashed, hooked.now.tick);
+                    hooked.counters.inc(metric);
                 }
-                Some(pool) => {
-                    for _ in 0..pool.take_failed_ends() {
-                        let metric = module.note_failure(ModuleFailure::Crashed, hooked.now.tick);
-                        hooked.counters.inc(metric);
-                    }
-                    BegunExchange::Threaded(Box::new(ThreadExchange::begin(pool, &host)?))
-                }
-            };
-            *slot = Slot::Begun(begun, permit);
-        }
-        match slot {
-            Slot::Begun(exchange, _) => Ok(exchange),
-            Slot::Vacant | Slot::Failed => Err(ModuleFailure::Crashed),
-        }
+                BegunExchange::Threaded(Box::new(ThreadExchange::begin(pool, &host)?))
+            }
+        };
+        self.has_trials |= permit == Permit::Trial;
+        self.slots[id.index()] = Slot::Begun(begun, permit);
+        Ok(())
     }
 
     /// The exchange is over: modules that did not fail did well.
     pub(crate) fn succeeded(&self) {
+        if !self.has_trials {
+            return;
+        }
         for (index, slot) in self.slots.iter().enumerate() {
             let module = ModuleId::new(index).and_then(|id| self.loaded().get(id));
             if let (Slot::Begun(_, permit @ Permit::Trial), Some(module)) = (slot, module) {
@@ -625,76 +636,30 @@ impl RequestModules {
     }
 }
 
-/// The wait for a module that has deferred.
-struct Deferral<'a> {
-    exchange: &'a mut BegunExchange,
-    /// What it is handed meanwhile.
-    content: Option<&'a mut ModuleContent>,
-    wait: &'a mut Deadline,
-    limit: Duration,
-}
-
-impl Deferral<'_> {
-    /// Ready when the module is. While content is awaited, its source has a limit, and the module
-    /// is not to blame: that does not count as its wait.
-    fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        source: &mut Option<&mut dyn ContentSource>,
-    ) -> Poll<Result<(), CallEnd>> {
-        loop {
-            if self.poll_exchange(cx)?.is_ready() {
-                return Poll::Ready(Ok(()));
-            }
-            let fed = match (&mut self.content, &mut *source) {
-                (Some(content), Some(source)) => content.poll_feed(cx, &mut **source),
-                _ => Ok(Feed::Modules),
-            };
-            match fed.map_err(CallEnd::Feed)? {
-                Feed::Moved => self.wait.set(self.limit),
-                Feed::Source => {
-                    self.wait.set(self.limit);
-                    break;
-                }
-                Feed::Modules => break,
-            }
-        }
-        // what it was handed may be what it waited for
-        if self.poll_exchange(cx)?.is_ready() {
-            return Poll::Ready(Ok(()));
-        }
-        let passed = self.wait.poll_passed(cx);
-        passed.map(|()| Err(ModuleFailure::Deadline.into()))
-    }
-
-    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, CallEnd> {
-        let exchange = match &mut self.exchange {
-            BegunExchange::Here(exchange) => exchange,
-            BegunExchange::Threaded(exchange) => {
-                let answered = exchange.poll_answered(cx);
-                return match answered {
-                    Poll::Pending => Ok(Poll::Pending),
-                    Poll::Ready(answered) => Ok(Poll::Ready(answered?)),
-                };
-            }
-        };
-        let polled = catch_unwind(AssertUnwindSafe(|| exchange.poll_deferred(cx)));
-        polled.map_err(|_| ModuleFailure::Crashed.into())
-    }
-}
-
-/// Refuses what a module may not do at `hook`.
-fn check(hook: Hook, head: &Head<'_, '_>, answer: &Answer) -> Result<(), ModuleFailure> {
-    let is_late = match head {
+/// What a module has answered, unless it has done what it may not do at its hook.
+fn check(
+    (id, answer): (ModuleId, Answer),
+    hooked: &HookCall<'_>,
+    head: &Head<'_, '_>,
+) -> Result<Answer, ModuleFailure> {
+    let hook = hooked.hook;
+    let is_refused = match head {
         Head::Request(head) => {
             hook != Hook::RequestReceived && (head.target_is_changed() || head.is_transformed())
         }
-        Head::Response(head) => hook != Hook::ResponseReceived && head.status_is_changed(),
+        Head::Response(head) => {
+            (hook != Hook::ResponseReceived && head.status_is_changed())
+                || (head.is_transformed() && !hooked.modules.transforming(hook).contains(id))
+        }
         Head::None => false,
     };
     let is_misplaced = matches!(answer, Answer::Respond(_)) && !hook.may_respond();
-    if is_late || is_misplaced {
+    if is_refused || is_misplaced {
         return Err(ModuleFailure::BadAnswer);
     }
-    Ok(())
+    match answer {
+        Answer::Fail => Err(ModuleFailure::GaveUp),
+        Answer::Unavailable => Err(ModuleFailure::Unavailable),
+        Answer::Continue | Answer::Respond(_) | Answer::Defer => Ok(answer),
+    }
 }

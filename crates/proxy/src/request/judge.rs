@@ -124,7 +124,7 @@ pub(crate) fn key_of(mode: Mode, target: &Target<'_>, secret: &Secret) -> Digest
         (Mode::Gateway, Scheme::Http) => 3,
         (Mode::Gateway, Scheme::Https) => 4,
     });
-    hasher.part(target.host.as_str().as_bytes());
+    hasher.part(target.host.as_bytes());
     hasher.number(u64::from(target.port));
     hasher.part(target.path_and_query.as_bytes());
     hasher.finish()

@@ -154,6 +154,15 @@ pub(crate) fn write_head(
     words::write_cache_status(settings, verdict, out);
 }
 
+/// How long the status line of a head is that [`write_head`] has written, with its CRLF.
+pub(crate) fn line_bytes(head: &[u8]) -> usize {
+    // behind version, status and a space
+    const REASON_AT: usize = "HTTP/1.1 200 ".len();
+    let reason = head.iter().skip(REASON_AT);
+    let end = reason.take_while(|byte| **byte != b'\n').count();
+    (REASON_AT + end + 1).min(head.len())
+}
+
 fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Content-Range: bytes ");
     write::decimal(out, range.first);

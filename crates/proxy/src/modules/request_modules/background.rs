@@ -7,7 +7,7 @@ impl RequestModules {
     /// Of the same request, begun again for `path` of `host`: those may be called that were enabled
     /// when it began, whatever an operator has enabled since; `None` if none of them is for such
     /// requests.
-    pub(crate) fn again(&self, host: &str, path: &str) -> Option<Box<Self>> {
+    pub(crate) fn again(&self, host: &[u8], path: &str) -> Option<Box<Self>> {
         let called = self.enabled.intersection(self.loaded.covering(host, path));
         (!called.is_empty()).then(|| Self::begin(None, &self.loaded, (self.enabled, called)))
     }

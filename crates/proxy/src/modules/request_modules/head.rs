@@ -38,6 +38,18 @@ impl<'h> Head<'_, 'h> {
         }
     }
 
+    /// Whether a call has left nothing in it to be taken: no target, variant,
+    /// status or transform.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            Self::Request(head) => {
+                !head.target_is_changed() && !head.is_transformed() && !head.has_variant()
+            }
+            Self::Response(head) => !head.is_transformed() && !head.status_is_changed(),
+            Self::None => true,
+        }
+    }
+
     pub(super) fn take_transform(&mut self) -> Option<(Codings, Box<dyn Transform>)> {
         match self {
             Self::Request(head) => Some((Codings::none(), head.take_transform()?)),

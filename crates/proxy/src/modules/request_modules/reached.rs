@@ -28,7 +28,7 @@ pub(crate) struct Deferred<'h> {
 
 /// A hook in whose middle a request has left the fast path, with the head as it is there. The
 /// modules that were called are not called again.
-pub(crate) enum LeftHook {
+pub(crate) enum UnfinishedHook {
     /// At the head of the request.
     Request(Reached<'static>, RequestHead<'static>),
     /// At the head of the response.

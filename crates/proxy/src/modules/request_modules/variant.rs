@@ -43,6 +43,14 @@ impl RequestVariant {
         variant
     }
 
+    /// Of another request that calls `called`, under the same configuration.
+    pub(crate) fn begin(&mut self, loaded: &LoadedModules, called: ModuleSet) {
+        // a state or tag of the request before would be another client's
+        self.states.clear();
+        self.tags.clear();
+        self.retarget(loaded, called);
+    }
+
     /// The request has another target.
     pub(crate) fn retarget(&mut self, loaded: &LoadedModules, called: ModuleSet) {
         self.modules = called.intersection(loaded.changing_stored());
