@@ -49,6 +49,8 @@ type Output<'a> = (&'a mut Vec<u8>, &'a mut Vec<ServedRequest>);
 /// What a request takes along that leaves the fast path, beside its modules.
 struct Leaving {
     request: Request,
+    /// As its client sent it, if modules have changed it.
+    received: Option<Request>,
     decided: (Transaction, Plan, Digest),
     variant: Option<Variant>,
 }
@@ -128,7 +130,7 @@ impl<'a> ModuleRequest<'a> {
         let is_hooked = self.modules.is_hooked(Hook::RequestReceived);
         let transforms_sent = self.modules.may_transform(Hook::ResponseSent);
         if !is_hooked && !transforms_sent {
-            return self.choose((head, received), output);
+            return self.choose((head, received), None, output);
         }
         let mut changed = head_of(head, received);
         if is_hooked {
@@ -144,14 +146,15 @@ impl<'a> ModuleRequest<'a> {
             forget_range(&mut changed);
         }
         if !changed.is_changed() {
-            return self.choose((head, received), output);
+            return self.choose((head, received), None, output);
         }
+        let sent = Some((head, received));
         if let Some(lines) = with_unread_lines(head, &changed) {
             let head = ReceivedHead {
                 fields: &lines,
                 ..*head
             };
-            return self.choose((&head, received), output);
+            return self.choose((&head, received), sent, output);
         }
         self.judge_changed((head, received), changed, output)
     }
@@ -177,7 +180,7 @@ impl<'a> ModuleRequest<'a> {
             Ok(mut judged) if is_logged_as_received && judged.is_shareable() => {
                 let modules = Some(&*self.modules);
                 module_calls::keep_strict(&received.facts, modules, &mut judged.facts);
-                self.choose((&changed_head, &judged), output)
+                self.choose((&changed_head, &judged), Some((head, received)), output)
             }
             _ => {
                 let left = UnfinishedHook::Request(Reached::continuing(), changed.into_owned());
@@ -186,10 +189,12 @@ impl<'a> ModuleRequest<'a> {
         }
     }
 
-    /// Chooses the response, and sends it if that can be done at once.
+    /// Chooses the response, and sends it if that can be done at once. Modules have made the
+    /// request of the one that was `sent`, if they have changed it.
     fn choose(
         &mut self,
         (head, request): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
+        sent: Option<(&ReceivedHead<'_, '_>, &ReceivedRequest<'_>)>,
         (out, served): Output<'_>,
     ) -> Result<(), Box<Leaving>> {
         self.log.reach(Phase::Authorise);
@@ -232,6 +237,7 @@ impl<'a> ModuleRequest<'a> {
         }
         Err(Box::new(Leaving {
             request: Request::new(request, head),
+            received: sent.map(|(head, sent)| Request::new(sent, head)),
             decided: (tx, plan, key),
             variant: choice.variant,
         }))
@@ -297,6 +303,7 @@ impl<'a> ModuleRequest<'a> {
         let tx = Transaction::new(received.facts, self.called.now);
         Box::new(Leaving {
             request: Request::new(received, head),
+            received: None,
             decided: (tx, Plan::Judge, Digest::default()),
             variant: None,
         })
@@ -309,11 +316,13 @@ impl<'a> ModuleRequest<'a> {
         self.log.keep_details(self.input.bytes);
         let Leaving {
             request,
+            received,
             decided,
             variant,
         } = *leaving;
         let mut exchange = self.receiver.exchange(request, decided, self.log.take());
         exchange.modules = Some(self.modules);
+        exchange.received = received;
         exchange.variant = variant;
         exchange
     }

@@ -33,6 +33,30 @@ fn failures(setup: &Setup, fault: ModuleFault) -> u64 {
 }
 
 #[test]
+fn request_is_judged_with_the_fields_that_modules_add_to_it() {
+    for (field, status) in [("X-Any yes", 200), ("If-None-Match \"e\"", 304)] {
+        let request = format!("add {field}");
+        let modules = || {
+            let actions = [
+                ("request-received", request.as_str()),
+                ("response-sent", "add X-Added yes"),
+                ("unstored", "yes"),
+            ];
+            vec![scripted("first", &actions)]
+        };
+        with(modules, |setup| {
+            let mut client = setup.proxy.client();
+            for _ in 0..2 {
+                let response = client.ask(setup.get("/"));
+                assert_eq!((response.status(), response.is_hit()), (status, true));
+                assert_eq!(response.head.all("x-added"), ["yes"], "{field}");
+                assert_eq!(response.head.all("etag"), ["\"e\""], "{field}");
+            }
+        });
+    }
+}
+
+#[test]
 fn modules_are_called_once_a_hook_for_each_hit() {
     let modules = || {
         let all = [

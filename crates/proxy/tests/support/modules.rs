@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use weir_extend::{
-    Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, LocalResponse, Module,
-    ModuleKind, OptionValue, Options, Piece, Progress, RequestHead, ResponseHead, Transform,
+    Answer, Call, Exchange, Fields, HeadFields, Hook, Hooks, Host, LoadError, LocalResponse,
+    Module, ModuleKind, OptionValue, Options, Piece, Progress, RequestHead, ResponseHead,
+    Transform,
 };
 use weir_proxy::config::{ExecutionModel, Module as ModuleTable, ModuleOption};
 
@@ -15,7 +16,8 @@ use weir_proxy::config::{ExecutionModel, Module as ModuleTable, ModuleOption};
 pub(crate) const IS_THREADED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"threaded");
 
 /// A module called `name` that does `actions`, each a hook and what is done there: `set NAME
-/// VALUE`, `remove NAME`, `path PATH`, `host HOST`, `respond STATUS TEXT`, `fail`, `fail-if NAME`
+/// VALUE`, `add NAME VALUE` (beside the head), `remove NAME`, `path PATH`, `host HOST`,
+/// `respond STATUS TEXT`, `fail`, `fail-if NAME`
 /// (only if the head has this field), `panic`, `spin`, `defer`, `defer-for-ever`, `defer-always`,
 /// of a response `status CODE`, and `content HOW`: `upper`, `twice` (each byte), `blocks` (of
 /// 200,000 bytes, which are held), `reverse` (all of it is held), `cut` (gives up behind 100,000
@@ -122,11 +124,13 @@ struct Player {
 }
 
 impl Player {
-    fn play(&mut self, hook: Hook, fields: &mut Fields) -> Answer {
+    fn play(&mut self, hook: Hook, fields: &mut HeadFields<'_>) -> Answer {
         let action = self.script[&hook].clone();
         let words: Vec<&str> = action.splitn(3, ' ').collect();
         match words[..] {
             ["set", name, value] => fields.set(name, value.as_bytes()).expect("a field"),
+            // kept beside the head, where the others copy it
+            ["add", name, value] => fields.add(name, value.as_bytes()).expect("a field"),
             ["remove", name] => drop(fields.remove(name).expect("a field")),
             ["respond", status, text] => {
                 let status = status.parse().expect("a status");
@@ -352,7 +356,7 @@ impl Exchange for Player {
     }
 
     fn done(&mut self, _call: &Call) {
-        self.play(Hook::Done, &mut Fields::default());
+        self.play(Hook::Done, &mut HeadFields::from(Fields::default()));
     }
 
     /// Ready at the second poll, unless it never is.

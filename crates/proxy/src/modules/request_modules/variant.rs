@@ -11,7 +11,8 @@ pub(crate) struct RequestVariant {
     /// The modules of the target that change responses before they are stored; those that failed
     /// too.
     modules: ModuleSet,
-    /// By the numbers of the modules; empty if there are none of these.
+    /// By the numbers of the modules; empty if none of the configuration is such a module. One may
+    /// be called, and give a tag, before the request is judged for the target that it is for.
     states: Vec<Option<ModuleState>>,
     tags: Vec<Option<String>>,
 }
@@ -54,7 +55,7 @@ impl RequestVariant {
     /// The request has another target.
     pub(crate) fn retarget(&mut self, loaded: &LoadedModules, called: ModuleSet) {
         self.modules = called.intersection(loaded.changing_stored());
-        if !self.modules.is_empty() && self.states.is_empty() {
+        if !loaded.changing_stored().is_empty() && self.states.is_empty() {
             self.states.resize_with(loaded.len(), || None);
             self.tags.resize_with(loaded.len(), || None);
         }

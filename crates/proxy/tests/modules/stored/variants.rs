@@ -8,7 +8,7 @@ use crate::support::{
     Answering, Head, Response, Running, ScriptedOrigin, Setup, scripted, set_state,
 };
 use weir_measure::Metric;
-use weir_proxy::config::{Config, FailurePolicy};
+use weir_proxy::config::{Config, FailurePolicy, Module};
 
 /// What the next hop has, short enough to be received with the head, or not.
 pub(super) fn content(path: &str) -> String {
@@ -550,17 +550,22 @@ fn client_that_forbids_transformation_never_gets_changed_content() {
     }
 }
 
-#[test]
-fn stale_response_is_validated_in_the_background_for_its_own_tag() {
+/// A next hop whose n-th response, from 0, is `cn`, and may be used while it is validated.
+fn numbered_origin() -> Answering {
     let served = std::sync::atomic::AtomicU64::new(0);
-    let origin = ScriptedOrigin::new().answering(move |_, _| {
+    ScriptedOrigin::new().answering(move |_, _| {
         let number = served.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         format!(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60, stale-while-revalidate=600\r\n\
              ETag: \"v{number}\"\r\nContent-Length: 2\r\n\r\nc{number}"
         )
         .into()
-    });
+    })
+}
+
+#[test]
+fn stale_response_is_validated_in_the_background_for_its_own_tag() {
+    let origin = numbered_origin();
     let proxy = proxy(&origin, &TAGGED);
     assert_eq!(
         ask(&proxy, "/", "X-Tag: a\r\n"),
@@ -581,6 +586,58 @@ fn stale_response_is_validated_in_the_background_for_its_own_tag() {
     proxy.wait_for(Metric::Stored, 4);
     assert_eq!(origin.seen().len(), asked + 1);
     assert_eq!(ask(&proxy, "/", "X-Tag: b\r\n"), (true, "[b]c3".to_owned()));
+}
+
+#[test]
+fn stale_response_is_validated_for_the_request_as_its_client_sent_it() {
+    for change in ["remove X-Tag", "set X-Other yes", "add X-Other yes"] {
+        let origin = numbered_origin();
+        let behind = scripted("b", &[("request-received", change)]);
+        let proxy = Running::gateway_with(origin.address(), |config| {
+            config.modules = vec![scripted("a", &TAGGED), behind.clone()];
+        });
+        let ask = || ask(&proxy, "/", "X-Tag: a\r\n");
+        assert_eq!(ask(), (false, "[a]c0".to_owned()), "{change}");
+        proxy.wait_for(Metric::Stored, 1);
+        proxy.clock.advance_ms(61_000);
+        assert_eq!(ask(), (true, "[a]c0".to_owned()), "{change}");
+        proxy.wait_for(Metric::Stored, 2);
+        assert_eq!(ask(), (true, "[a]c1".to_owned()), "{change}");
+    }
+}
+
+#[test]
+fn tag_counts_that_a_module_gives_for_the_target_which_another_has_chosen() {
+    let origin = origin(ETAG);
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        let moved = scripted("moved", &[("request-received", "path /new")]);
+        config.modules = vec![
+            Module {
+                path: "/old".parse().expect("a path"),
+                ..moved
+            },
+            Module {
+                path: "/new".parse().expect("a path"),
+                ..scripted("a", &TAGGED)
+            },
+        ];
+    });
+    let content = content("/new");
+    for (path, tag, is_hit) in [
+        ("/old", "a", false),
+        ("/old", "b", false),
+        ("/new", "a", true),
+        ("/old", "a", true),
+        ("/new", "b", true),
+        ("/new", "", false),
+    ] {
+        let fields = match tag {
+            "" => String::new(),
+            tag => format!("X-Tag: {tag}\r\n"),
+        };
+        let expected = (is_hit, format!("[{tag}]{content}"));
+        assert_eq!(ask(&proxy, path, &fields), expected, "{path} {tag}");
+    }
 }
 
 #[test]
