@@ -616,6 +616,7 @@ pub(super) fn finish(
         request_content_bytes: Some(0),
         lacks_host: request.form == Form::Origin && !http11,
         is_persistent,
+        came_at_once: receiver.head_began.is_none(),
     });
 }
 
@@ -656,5 +657,6 @@ fn refuse(
             head.target.starts_with('/') && line_named(head.fields, "host").is_none()
         }),
         is_persistent: !answer.close,
+        came_at_once: receiver.head_began.is_none(),
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct ServedRequest {
     pub(crate) lacks_host: bool,
     /// The client's connection is used on.
     pub(crate) is_persistent: bool,
+    /// Its head came with one read: the client had no part in its time.
+    pub(crate) came_at_once: bool,
 }
 
 impl ServedRequest {
@@ -47,7 +49,9 @@ impl ServedRequest {
         now: Instant,
     ) {
         let total_us = self.log.us_until(now);
-        settings.modules.note_time(total_us);
+        if self.came_at_once {
+            settings.modules.note_time(total_us);
+        }
         if sinks.are_silent() {
             return sinks.record_time(&self.verdict, total_us);
         }
