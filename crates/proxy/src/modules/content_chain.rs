@@ -234,12 +234,25 @@ impl ContentChain {
             }
             if !is_over && let Some(first) = self.stages.first_mut() {
                 let rest = &input.unwrap_or_default()[taken..];
-                let count = rest.len().min(first.room());
-                taken += count;
-                match first.give(&rest[..count], input.is_none(), &mut self.memory) {
-                    Ok(true) => continue,
-                    Ok(false) => {}
-                    Err(end) => return Poll::Ready(Err((0, end.into()))),
+                let piece = &rest[..rest.len().min(PIECE_BYTES_MAX)];
+                if !piece.is_empty() && first.may_be_offered() {
+                    match self.offer(out, piece) {
+                        Ok(true) => {
+                            taken += piece.len();
+                            continue;
+                        }
+                        Ok(false) => {}
+                        Err(failed) => return Poll::Ready(Err(failed)),
+                    }
+                }
+                if let Some(first) = self.stages.first_mut() {
+                    let count = rest.len().min(first.room());
+                    taken += count;
+                    match first.give(&rest[..count], input.is_none(), &mut self.memory) {
+                        Ok(true) => continue,
+                        Ok(false) => {}
+                        Err(end) => return Poll::Ready(Err((0, end.into()))),
+                    }
                 }
             }
             if turn == Turn::Waits && taken == 0 && out.is_empty() {
@@ -284,19 +297,41 @@ impl ContentChain {
         if waits.map_err(|failure| (at, failure.into()))?.is_pending() {
             return Ok(Turn::Waits);
         }
-        let bytes = match (&next, room) {
-            (Some(next), _) => next.room(),
-            (None, Room::Piece) => PIECE_BYTES_MAX.saturating_sub(out.len()),
-            (None, Room::None) => 0,
-        };
         let is_fed = next.is_none() && room == Room::None;
+        let bytes = room_behind(next.as_deref(), out, room);
         if bytes < ROOM_BYTES_MIN && !is_fed {
             return Ok(Turn::Idle);
         }
+        self.call(at, (out, bytes), None)
+    }
+
+    /// Calls the first stage with content that it is not given to hold: what it does not take is
+    /// copied, and no more. Whether it was called.
+    fn offer(&mut self, out: &mut Vec<u8>, content: &[u8]) -> Result<bool, (usize, StageEnd)> {
+        let bytes = room_behind(self.stages.get(1), out, Room::Piece);
+        if bytes < ROOM_BYTES_MIN {
+            return Ok(false);
+        }
+        self.call(0, (out, bytes), Some(content))?;
+        Ok(true)
+    }
+
+    /// Calls a stage once, with what it holds, or with content that is `offered` to it.
+    fn call(
+        &mut self,
+        at: usize,
+        (out, room): (&mut Vec<u8>, usize),
+        offered: Option<&[u8]>,
+    ) -> Result<Turn, (usize, StageEnd)> {
+        let (before, behind) = self.stages.split_at_mut(at + 1);
+        let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
+            return Ok(Turn::Idle);
+        };
         let (mut between, begun) = (Vec::new(), Instant::now());
         let output = if next.is_some() { &mut between } else { out };
         self.calls += 1;
-        let turn = stage.call(output, bytes).map_err(|end| (at, end))?;
+        let turn = stage.call((output, room), offered, &mut self.memory);
+        let turn = turn.map_err(|end| (at, end))?;
         let charged = stage.charge(&mut self.memory);
         charged.map_err(|end| (at, end.into()))?;
         if begun.elapsed() > stage.limits.deadline && !self.late.contains(&at) {
@@ -307,6 +342,15 @@ impl ContentChain {
             given.map_err(|end| (at + 1, end.into()))?;
         }
         Ok(turn)
+    }
+}
+
+/// The bytes that a stage in front of `next`, or the last one, may put out at once.
+fn room_behind(next: Option<&Stage>, out: &[u8], room: Room) -> usize {
+    match (next, room) {
+        (Some(next), _) => next.room(),
+        (None, Room::Piece) => PIECE_BYTES_MAX.saturating_sub(out.len()),
+        (None, Room::None) => 0,
     }
 }
 
@@ -330,6 +374,13 @@ impl Stage {
             self.limits.hold_bytes
         };
         (hold + PIECE_BYTES_MAX).saturating_sub(self.held.len())
+    }
+
+    /// Whether it may be called with content that it does not hold: it holds none, and works on
+    /// none elsewhere.
+    fn may_be_offered(&self) -> bool {
+        let is_busy = self.is_due || self.is_done || self.waits.is_some();
+        !is_busy && self.held.is_empty() && !self.limits.is_copied
     }
 
     /// Content comes, and nothing behind it if it `is_last`. Whether there was something to come.
@@ -405,16 +456,36 @@ impl Stage {
         }
     }
 
-    /// Calls the module once.
-    fn call(&mut self, output: &mut Vec<u8>, room: usize) -> Result<Turn, StageEnd> {
+    /// Calls the module once, with what it holds, or with content that is `offered` to it: what it
+    /// does not take of that it holds then.
+    fn call(
+        &mut self,
+        (output, room): (&mut Vec<u8>, usize),
+        offered: Option<&[u8]>,
+        memory: &mut MessageMemory,
+    ) -> Result<Turn, StageEnd> {
         let before = output.len();
-        let mut piece = Piece::new(&self.held, self.is_last, output, room);
+        if let Some(content) = offered {
+            self.deferrals = 0;
+            self.given_bytes += content.len() as u64;
+            self.is_due = true;
+        }
+        let input = offered.unwrap_or(&self.held);
+        let mut piece = Piece::new(input, self.is_last, output, room);
         let transform = &mut self.transform;
         let progress = catch_unwind(AssertUnwindSafe(|| transform.transform(&mut piece)));
         let progress = progress.map_err(|_| ModuleFailure::Crashed)?;
         let taken = piece.taken();
         let put = output.len() - before;
-        self.held.drain(..taken);
+        match offered {
+            None => drop(self.held.drain(..taken)),
+            Some(_) if progress == Progress::Done => {}
+            Some(content) => {
+                let rest = &content[taken..];
+                self.make_room_for(rest.len(), memory)?;
+                self.held.extend_from_slice(rest);
+            }
+        }
         self.put_bytes += put as u64;
         let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
         if grown > self.given_bytes.saturating_mul(GROWTH_MAX) {

@@ -528,3 +528,67 @@ async fn module_is_not_called_with_less_room_than_it_can_use() {
     }
     assert_eq!(all.len(), 130_000);
 }
+
+/// Takes all but the last `leaves` bytes, and keeps where it was handed them.
+struct Seen {
+    leaves: usize,
+    inputs: Arc<Mutex<Vec<(usize, usize)>>>,
+}
+
+impl Transform for Seen {
+    fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+        let input = piece.input();
+        let seen = (input.as_ptr() as usize, input.len());
+        self.inputs.lock().expect("no panic").push(seen);
+        let leaves = if piece.is_last() { 0 } else { self.leaves };
+        piece.pass(input.len().saturating_sub(leaves));
+        match piece.is_last() && piece.input().is_empty() {
+            true => Progress::Done,
+            false => Progress::Continue,
+        }
+    }
+}
+
+#[test]
+fn module_is_called_with_content_where_it_was_received_unless_it_holds_some() {
+    let content = b"0123456789".repeat(10);
+    for (leaves, is_copied, is_in_place) in [
+        (0, false, [true, true]),
+        (3, false, [true, false]),
+        (0, true, [false, false]),
+    ] {
+        let inputs = Arc::default();
+        let seen = Seen {
+            leaves,
+            inputs: Arc::clone(&inputs),
+        };
+        let mut chain = ContentChain::new(Detached::host());
+        let limits = StageLimits {
+            is_copied,
+            ..LIMITS
+        };
+        chain.push(Box::new(seen), limits);
+        let mut out = Vec::new();
+        let mut cx = Context::from_waker(Waker::noop());
+        let pieces = [&content[..50], &content[50..]];
+        for (piece, is_in_place) in pieces.into_iter().zip(is_in_place) {
+            inputs.lock().expect("no panic").clear();
+            let polled = chain.poll(&mut cx, Some(piece), &mut out);
+            let taken = matches!(polled, Poll::Ready(Ok(Filtered { taken: 50, .. })));
+            assert!(taken, "{leaves}: {polled:?}");
+            let places = inputs.lock().expect("no panic");
+            let first = places.first().map(|(at, _)| *at);
+            assert_eq!(
+                first == Some(piece.as_ptr() as usize),
+                is_in_place,
+                "{leaves}"
+            );
+        }
+        let polled = chain.poll(&mut cx, None, &mut out);
+        assert!(matches!(
+            polled,
+            Poll::Ready(Ok(Filtered { is_whole: true, .. }))
+        ));
+        assert_eq!(out, content);
+    }
+}
