@@ -70,7 +70,8 @@ pub enum FieldError {
     /// The value has a CR, LF or NUL (RFC 9110 §5.5), or a space or tab at one of its ends.
     BadValue,
     /// The field frames the message, is for one connection, or says which way the message took: the
-    /// proxy writes it itself.
+    /// proxy writes it itself. Names with `_` in the place of `-` count as these: some servers read
+    /// both alike.
     Reserved,
     /// The head would have more than [`FIELDS_MAX`] lines or [`SECTION_BYTES_MAX`] bytes.
     TooLarge,
@@ -318,7 +319,8 @@ pub(crate) fn check(name: &str, value: &[u8]) -> Result<(), FieldError> {
     {
         return Err(FieldError::BadValue);
     }
-    if identify(name).is_some_and(is_reserved) {
+    let hyphenated = name.contains('_').then(|| name.replace('_', "-"));
+    if identify(hyphenated.as_deref().unwrap_or(name)).is_some_and(is_reserved) {
         return Err(FieldError::Reserved);
     }
     Ok(())
@@ -416,6 +418,8 @@ mod tests {
             "Expect",
             "Max-Forwards",
             "CDN-Loop",
+            "Content_Length",
+            "transfer_encoding",
         ] {
             let mut set = fields();
             assert_eq!(set.add(name, b"1"), Err(FieldError::Reserved), "{name}");
