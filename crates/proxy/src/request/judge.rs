@@ -197,3 +197,57 @@ fn has_upgrade(head: &RequestHead<'_, '_>) -> bool {
         .peekable();
     protocols.peek().is_some() && !protocols.any(|protocol| protocol.eq_ignore_ascii_case(b"h2c"))
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_semantics::identify;
+
+    /// The request fields that a rule of the proxy reads by a name in its text. Those that are read
+    /// as a [`Known`](weir_semantics::Known) cannot be forgotten.
+    const READ: [&str; 10] = [
+        "connection",
+        "content-length",
+        "host",
+        "max-forwards",
+        "range",
+        "referer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+        "via",
+    ];
+
+    /// What reads them: the judgement, the choice of a stored response, and the access log.
+    const READERS: [&str; 4] = [
+        include_str!("judge.rs"),
+        include_str!("max_forwards.rs"),
+        include_str!("../client/fast.rs"),
+        include_str!("../send/heads.rs"),
+    ];
+
+    /// The names that the code of `source` has field lines looked up by.
+    fn names(source: &str) -> impl Iterator<Item = &str> {
+        let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let calls = code.split("_named(").skip(1);
+        calls.filter_map(|call| {
+            let arguments = call.split(')').next()?;
+            arguments.split('"').nth(1)
+        })
+    }
+
+    #[test]
+    fn request_field_that_a_rule_reads_is_known_by_its_name() {
+        for name in READ {
+            assert!(identify(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn list_of_request_fields_has_those_that_the_code_reads() {
+        let read: Vec<&str> = READERS.iter().flat_map(|source| names(source)).collect();
+        assert!(read.contains(&"via"), "{read:?}");
+        for name in read {
+            assert!(READ.contains(&name), "{name}");
+        }
+    }
+}

@@ -103,6 +103,11 @@ known_fields! {
 }
 
 /// The known field with this name, compared without regard to case.
+///
+/// Every request field that a rule reads by name must be known here, or be one that modules cannot
+/// write: where modules have only added fields that are unknown here, the proxy keeps the facts of
+/// the head as it was received, and does not judge it again. Fields that a `Vary` nominates are
+/// exempt: their digest is made of the changed head.
 #[must_use]
 #[inline]
 pub fn identify(name: &str) -> Option<Known> {
