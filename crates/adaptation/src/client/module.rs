@@ -142,8 +142,8 @@ struct IcapExchange {
 enum State {
     Idle,
     Options(Pending<Result<(), Failure>>),
-    /// They are there, or there is a reason why not.
-    Asked(Result<(), Failure>),
+    /// The service has answered OPTIONS, or the request of them failed.
+    OptionsResult(Result<(), Failure>),
     /// The message is at the service.
     Adapting(Shared, Sent),
     /// The service answers the request by this response.
@@ -182,16 +182,16 @@ struct Sending {
 impl IcapExchange {
     /// The options of the service, if it is to see a message by `method`. Otherwise what to answer.
     fn options(&mut self, method: Method) -> Result<Arc<ServiceOptions>, Answer> {
-        let asked = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Asked(asked) => Some(asked),
+        let result = match std::mem::replace(&mut self.state, State::Idle) {
+            State::OptionsResult(result) => Some(result),
             _ => None,
         };
-        if let Some(Err(failure)) = asked {
+        if let Some(Err(failure)) = result {
             return Err(self.fail(&failure));
         }
         let Some(options) = self.service.options() else {
-            let asking = Arc::clone(&self.service).refresh(false);
-            self.state = State::Options(Box::pin(asking));
+            let refresh = Arc::clone(&self.service).refresh(false);
+            self.state = State::Options(Box::pin(refresh));
             return Err(Answer::Defer);
         };
         let wanted = match method {
@@ -462,11 +462,11 @@ impl Exchange for IcapExchange {
 
     fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
-            State::Idle | State::Asked(_) => Poll::Ready(()),
-            State::Options(asking) => match asking.as_mut().poll(cx) {
+            State::Idle | State::OptionsResult(_) => Poll::Ready(()),
+            State::Options(refresh) => match refresh.as_mut().poll(cx) {
                 Poll::Pending => Poll::Pending,
-                Poll::Ready(asked) => {
-                    self.state = State::Asked(asked);
+                Poll::Ready(result) => {
+                    self.state = State::OptionsResult(result);
                     Poll::Ready(())
                 }
             },

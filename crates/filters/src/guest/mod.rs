@@ -72,7 +72,7 @@ pub(crate) struct MessageData {
     pub(crate) keeps_body: bool,
     /// The filter has continued it since it paused.
     pub(crate) is_continued: bool,
-    /// Who waits for it to be continued.
+    /// Wakes the task that waits until the filter continues it.
     pub(crate) waker: Option<Waker>,
 }
 
@@ -137,7 +137,7 @@ impl Guest {
         }
     }
 
-    /// The instance has ended: all who wait must see that.
+    /// Wakes the tasks that wait for a stream: the instance has ended, and they must learn that.
     pub(crate) fn wake_all(&mut self) {
         for stream in self.streams.values_mut() {
             stream.wake(&mut self.effects);

@@ -112,7 +112,8 @@ pub(crate) struct LoadedModule {
     /// Requests and calls of its own that it may have under way at once.
     pub(crate) requests_max: usize,
     breaker: Mutex<Breaker>,
-    /// Whether the breaker is closed, as it mostly is: it is not locked then for each request.
+    /// Whether the breaker is closed. Read without a lock: most breakers are closed at most times.
+    /// The breaker is locked only if this is false.
     is_closed: AtomicBool,
 }
 

@@ -91,13 +91,13 @@ pub(super) mod tests {
         }
 
         fn memory(&self) -> Box<dyn ContentMemory> {
-            Box::new(Asked(self.bytes_max, Arc::clone(&self.asked)))
+            Box::new(LimitedMemory(self.bytes_max, Arc::clone(&self.asked)))
         }
     }
 
-    struct Asked(usize, Arc<Mutex<Vec<usize>>>);
+    struct LimitedMemory(usize, Arc<Mutex<Vec<usize>>>);
 
-    impl ContentMemory for Asked {
+    impl ContentMemory for LimitedMemory {
         fn hold(&mut self, bytes: usize) -> bool {
             self.1.lock().expect("no panic").push(bytes);
             bytes <= self.0

@@ -118,7 +118,7 @@ impl Transform for Same {
     }
 }
 
-/// Who is called, and for whom.
+/// A call of a hook: which hook, for which request, and with which configuration and counters.
 pub(crate) struct HookCall<'a> {
     pub(crate) hook: Hook,
     pub(crate) call: Call,
@@ -381,7 +381,7 @@ impl RequestModules {
             let saved = (module.on_failure == FailurePolicy::Pass).then(|| head.saved());
             let compared = head.to_compare(hooked.hook, module);
             let answer = self.call((id, module), hooked, head);
-            // as it mostly is
+            // most calls: nothing to settle
             if matches!(answer, Ok(Answer::Continue)) && compared.is_none() && head.is_settled() {
                 step = self.cascade.continued(id);
                 continue;

@@ -40,7 +40,7 @@ pub(crate) enum Caller {
         /// It may have stored what the rules would not store.
         may_store: bool,
     },
-    /// The operator, who may do all that can be done.
+    /// The operator: may have any response stored, and has a share of calls that no module takes.
     Operator,
 }
 
