@@ -89,12 +89,15 @@ fn limits(page: &mut Page) {
         "`module[].deadline` bounds each call, and `module[].hold` the content of one message that \
          is held for the filter (at least 64 KiB). Beside them an instance has at most {} streams, \
          {} HTTP calls under way, {} KiB of content in one call of the host, and {} elements in \
-         a table of functions; its ticks are at least {} ms apart.",
+         a table of functions; its ticks are at least {} ms apart. All instances of a module \
+         together have at most `module[].requests_max` (16) HTTP calls under way: unless that is \
+         set higher than {}, it is the limit that holds.",
         limits.streams_max,
         limits.http_calls_max,
         limits.content_bytes_max >> 10,
         limits.table_elements_max,
         limits.tick_period_min.as_millis(),
+        limits.http_calls_max,
     ));
 }
 
