@@ -92,10 +92,7 @@ impl<'h> HeadFields<'h> {
     /// The value of the first line with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let mut lines = self.iter();
-        lines
-            .find(|line| line.0.eq_ignore_ascii_case(name))
-            .map(|line| line.1)
+        self.all(name).next()
     }
 
     /// The values of all lines with this name.
@@ -103,10 +100,8 @@ impl<'h> HeadFields<'h> {
         &'s self,
         name: &'n str,
     ) -> impl Iterator<Item = &'s [u8]> + use<'s, 'n, 'h> {
-        let lines = self
-            .iter()
-            .filter(move |line| line.0.eq_ignore_ascii_case(name));
-        lines.map(|line| line.1)
+        let mut lines = self.iter();
+        core::iter::from_fn(move || lines.next_named(name))
     }
 
     /// Adds a line behind the others.
@@ -225,7 +220,32 @@ impl<'s> Iterator for FieldIter<'s> {
     }
 }
 
+impl<'s> FieldIter<'s> {
+    /// The value of the next line with this name. Other names are not read as text.
+    fn next_named(&mut self, name: &str) -> Option<&'s [u8]> {
+        if let Some(Lines::Section(left)) = &mut self.0 {
+            while let Some((found, value)) = next_line(left) {
+                if found.eq_ignore_ascii_case(name.as_bytes()) {
+                    return Some(value);
+                }
+            }
+        }
+        let line = self.find(|line| line.0.eq_ignore_ascii_case(name));
+        line.map(|line| line.1)
+    }
+}
+
 fn next_of_section<'s>(left: &mut &'s [u8]) -> Option<(&'s str, &'s [u8])> {
+    loop {
+        let (name, value) = next_line(left)?;
+        if let Ok(name) = str::from_utf8(name) {
+            return Some((name, value));
+        }
+    }
+}
+
+/// Name and value of the next line of a section.
+fn next_line<'s>(left: &mut &'s [u8]) -> Option<(&'s [u8], &'s [u8])> {
     loop {
         let end = memchr(b'\n', left)?;
         let (line, rest) = left.split_at(end + 1);
@@ -235,11 +255,9 @@ fn next_of_section<'s>(left: &mut &'s [u8]) -> Option<(&'s str, &'s [u8])> {
             *left = &[];
             return None;
         }
-        let Some(colon) = memchr(b':', line) else {
-            continue;
-        };
-        if let Ok(name) = str::from_utf8(&line[..colon]) {
-            return Some((name, line[colon + 1..].trim_ascii_start()));
+        // names are short
+        if let Some(colon) = line.iter().position(|byte| *byte == b':') {
+            return Some((&line[..colon], line[colon + 1..].trim_ascii_start()));
         }
     }
 }
