@@ -169,14 +169,14 @@ pub(crate) fn take(
     if settings.is_extended {
         let target = &request.target;
         let (host, path) = (target.host.as_bytes(), target.path_and_query);
-        let callable = settings.modules.callable(host, path);
-        if !settings.hooks.phases().is_empty() || !callable.1.is_empty() {
+        let called = settings.modules.called(host, path);
+        if !settings.hooks.phases().is_empty() || !called.is_empty() {
             let input = Input {
                 bytes: &input[..consumed],
                 at,
             };
             let begun = (&head, &request, &mut log);
-            return extended(receiver, input, begun, callable, (out, served));
+            return extended(receiver, input, begun, called, (out, served));
         }
     }
     log.reach(Phase::Authorise);
@@ -211,19 +211,19 @@ pub(crate) fn take(
     InputResult::Exchange { consumed, exchange }
 }
 
-/// Takes a request that a hook is called for, or one of the modules that are `callable`: all that
-/// are enabled, and those among them that are for its target.
+/// Takes a request that a hook is called for, or the modules `called`.
 #[inline(never)]
 fn extended(
     receiver: &Receiver<'_>,
     input: Input<'_>,
     (head, request, log): (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
-    callable: (ModuleSet, ModuleSet),
+    called: ModuleSet,
     (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
 ) -> InputResult {
     let settings = receiver.settings;
-    if settings.hooks.phases().is_empty() && with_modules::may_take(settings, callable.1, request) {
+    if settings.hooks.phases().is_empty() && with_modules::may_take(settings, called, request) {
         let begun = (head, request, log);
+        let callable = (settings.modules.enabled(), called);
         return with_modules::take(receiver, input, begun, callable, (out, served));
     }
     log.keep_details(input.bytes);

@@ -340,21 +340,23 @@ impl LoadedModules {
         self.set_of(|module| module.scope.covers(host, path))
     }
 
-    /// Those that may be called for a new request, which are all that are not disabled; and those
-    /// among them that are for its target.
+    /// Those that are called for a new request: they are for its target, and not disabled. Mostly
+    /// there is none, and their scopes say so.
     #[inline]
-    pub(crate) fn callable(&self, host: &[u8], path: &str) -> (ModuleSet, ModuleSet) {
-        let (mut enabled, mut called) = (ModuleSet::NONE, ModuleSet::NONE);
+    pub(crate) fn called(&self, host: &[u8], path: &str) -> ModuleSet {
+        let mut called = ModuleSet::NONE;
         for (id, module) in self.iter() {
-            if module.status.is_disabled() {
-                continue;
-            }
-            enabled = enabled.with(id);
-            if module.scope.covers(host, path) {
+            if module.scope.covers(host, path) && !module.status.is_disabled() {
                 called = called.with(id);
             }
         }
-        (enabled, called)
+        called
+    }
+
+    /// Those that may be called for a new request, whatever its target becomes: all that are not
+    /// disabled.
+    pub(crate) fn enabled(&self) -> ModuleSet {
+        self.set_of(|module| !module.status.is_disabled())
     }
 
     fn set_of(&self, contains: impl Fn(&LoadedModule) -> bool) -> ModuleSet {

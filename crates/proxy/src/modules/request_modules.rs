@@ -137,7 +137,7 @@ impl RequestModules {
     /// Of a request for `path` of `host` that begins under a configuration with these modules;
     /// `None` if none of them is enabled and for such requests.
     pub(crate) fn of(modules: &Arc<LoadedModules>, host: &[u8], path: &str) -> Option<Box<Self>> {
-        let (enabled, called) = modules.callable(host, path);
+        let (enabled, called) = (modules.enabled(), modules.called(host, path));
         (!called.is_empty()).then(|| Self::begin(None, modules, (enabled, called)))
     }
 
