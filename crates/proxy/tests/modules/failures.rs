@@ -17,7 +17,10 @@ fn with(hook: &str, action: &str, on_failure: FailurePolicy) -> impl Fn(&mut Con
     move |config| {
         let mut module = scripted("breaks", &[(hook, action)]);
         module.on_failure = on_failure;
-        module.wait = span("100ms");
+        // the others end by themselves, after the trace of a panic was printed
+        if action == "defer-for-ever" {
+            module.wait = span("100ms");
+        }
         config.modules = vec![module];
     }
 }
