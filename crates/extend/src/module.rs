@@ -54,8 +54,8 @@ pub trait Module: Send + Sync {
     fn hooks(&self) -> Hooks;
 
     /// Whether it may change the content of responses by
-    /// [`ResponseHead::transform`]. Ranges are not requested then: a part of what a module changes
-    /// can only be had from the whole.
+    /// [`ResponseHead::transform`]. Ranges are not requested then: a part of the changed content is
+    /// made from the whole.
     fn may_transform(&self) -> bool {
         false
     }
