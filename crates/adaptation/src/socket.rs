@@ -1,6 +1,6 @@
 //! A connection between the two sides of ICAP: TCP, or a socket in the file system.
 
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, sockopt};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream as IdleUnix;
@@ -21,7 +21,24 @@ pub(crate) enum IdleSocket {
     Unix(IdleUnix),
 }
 
+/// What the kernel holds of a connection in each direction, bytes; it counts its own bookkeeping in
+/// twice as many. Content on its way through a service is read ahead of the client by the buffers
+/// of both sides: the kernel would let each grow to megabytes.
+const BUFFER_BYTES: usize = 32 * 1024;
+
 impl Socket {
+    /// A connection that was just opened.
+    ///
+    /// # Errors
+    ///
+    /// It has ended already.
+    pub(crate) fn tcp(socket: TcpStream) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES)?;
+        sockopt::set_socket_send_buffer_size(&socket, BUFFER_BYTES)?;
+        Ok(Self::Tcp(socket))
+    }
+
     /// Receives into `into`, which is not empty; 0: the peer has closed.
     pub(crate) fn poll_read(
         &self,

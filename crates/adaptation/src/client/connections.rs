@@ -190,10 +190,7 @@ impl Connections {
                 let mut failed = io::ErrorKind::NotFound.into();
                 for address in resolve(host, *port).await? {
                     match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-                        Ok(Ok(socket)) => {
-                            socket.set_nodelay(true)?;
-                            return Ok(Socket::Tcp(socket));
-                        }
+                        Ok(Ok(socket)) => return Socket::tcp(socket),
                         Ok(Err(error)) => failed = error,
                         Err(_) => failed = io::ErrorKind::TimedOut.into(),
                     }

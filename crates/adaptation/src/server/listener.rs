@@ -116,8 +116,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (socket, peer) = listener.accept().await?;
-                socket.set_nodelay(true)?;
-                Ok((Socket::Tcp(socket), Some(peer.ip())))
+                Ok((Socket::tcp(socket)?, Some(peer.ip())))
             }
             Self::Unix(listener) => {
                 let (socket, _) = listener.accept().await?;
