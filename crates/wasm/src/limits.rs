@@ -46,9 +46,10 @@ pub struct Limits {
     pub memory_bytes_max: usize,
     /// Elements of each table: functions that can be called indirectly. Default 100 000.
     pub table_elements_max: usize,
-    /// How long one callback may last, ticks of [`Engine::tick`](crate::Engine::tick). The first
+    /// How long one call may last, ticks of [`Engine::tick`](crate::Engine::tick). The first
     /// tick can follow at once, so that `n` ticks are at least `n - 1` periods. Default 11: 10 ms
-    /// where a tick comes each millisecond.
+    /// where a tick comes each millisecond. The last callbacks of contexts that the module
+    /// completes in a call are part of that.
     pub call_deadline_ticks: u64,
     /// How long each step of the start may last, ticks: initialisation, `proxy_on_vm_start`,
     /// `proxy_on_configure`. Default 5000: filters compile their rules there.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use wasmtime::{InstancePre, Store, WasmParams, WasmResults};
 
 /// A running module. It is called from one thread at a time, and each call returns when the module
-/// returns or its deadline has passed.
+/// returns or its deadline has passed, however many callbacks the call has.
 pub struct Instance<H: Host> {
     store: Store<State<H>>,
     callbacks: Callbacks,
@@ -71,31 +71,31 @@ impl<H: Host> Instance<H> {
             callbacks,
             ended: None,
         };
-        this.initialise(deadline)?;
-        this.configure(deadline)?;
+        this.initialise()?;
+        this.configure()?;
         Ok(this)
     }
 
-    fn initialise(&mut self, deadline: u64) -> Result<(), StartError> {
+    fn initialise(&mut self) -> Result<(), StartError> {
         if let Some(initialize) = self.callbacks.initialize.clone() {
-            let result = self.run(None, deadline, Some(initialize), ());
+            let result = self.start_step(None, Some(initialize), ());
             during("_initialize", result)?;
             let main = self.callbacks.main.clone();
-            during("main", self.run(None, deadline, main, (0, 0)))?;
+            during("main", self.start_step(None, main, (0, 0)))?;
         } else {
             let start = self.callbacks.start.clone();
-            during("_start", self.run(None, deadline, start, ()))?;
+            during("_start", self.start_step(None, start, ()))?;
         }
         Ok(())
     }
 
-    fn configure(&mut self, deadline: u64) -> Result<(), StartError> {
+    fn configure(&mut self) -> Result<(), StartError> {
         let plugin = Some(ContextId::PLUGIN);
         let settings = &self.store.data().settings;
         let vm_size = number(settings.vm_configuration.len());
         let plugin_size = number(settings.plugin_configuration.len());
         let create = self.callbacks.context_create.clone();
-        let result = self.run(plugin, deadline, create, (PLUGIN, 0));
+        let result = self.start_step(plugin, create, (PLUGIN, 0));
         during("proxy_on_context_create", result)?;
         for (step, callback, size) in [
             (
@@ -109,12 +109,24 @@ impl<H: Host> Instance<H> {
                 plugin_size,
             ),
         ] {
-            let result = self.run(plugin, deadline, callback, (PLUGIN, size));
+            let result = self.start_step(plugin, callback, (PLUGIN, size));
             if during(step, result)? == Some(0) {
                 return Err(StartError::Refused { step });
             }
         }
         Ok(())
+    }
+
+    /// A callback of the start, which has a deadline of its own.
+    fn start_step<P: WasmParams, R: WasmResults>(
+        &mut self,
+        id: Option<ContextId>,
+        callback: Callback<P, R>,
+        arguments: P,
+    ) -> Result<Option<R>, CallError> {
+        let deadline = self.store.data().settings.limits.start_deadline_ticks;
+        self.store.set_epoch_deadline(deadline);
+        self.run(id, callback, arguments)
     }
 
     /// The user's side.
@@ -323,6 +335,7 @@ impl<H: Host> Instance<H> {
     /// [`CallError`].
     pub fn delete_stream(&mut self, stream: ContextId) -> Result<(), CallError> {
         self.check_stream(stream)?;
+        self.arm();
         self.delete(stream)
     }
 
@@ -349,16 +362,10 @@ impl<H: Host> Instance<H> {
         Ok(Finish::Finished)
     }
 
-    /// The last callbacks of a context.
+    /// The last callbacks of a context, within the deadline of the call that it is deleted in.
     fn delete(&mut self, id: ContextId) -> Result<(), CallError> {
-        let deadline = self.call_deadline();
-        self.run(Some(id), deadline, self.callbacks.log.clone(), id.number())?;
-        self.run(
-            Some(id),
-            deadline,
-            self.callbacks.delete.clone(),
-            id.number(),
-        )?;
+        self.run(Some(id), self.callbacks.log.clone(), id.number())?;
+        self.run(Some(id), self.callbacks.delete.clone(), id.number())?;
         let state = self.store.data_mut();
         state.contexts.remove(id);
         state.host.finished(id);
@@ -386,15 +393,15 @@ impl<H: Host> Instance<H> {
         Ok(stream.map_or(action, |stream| stream.end(side, action)))
     }
 
-    /// A callback within its deadline, and the last callbacks of contexts that it completed.
+    /// A callback and the last callbacks of contexts that it completed, all within one deadline.
     fn call<P: WasmParams, R: WasmResults>(
         &mut self,
         id: ContextId,
         callback: Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
-        let deadline = self.call_deadline();
-        let result = self.run(Some(id), deadline, callback, arguments)?;
+        self.arm();
+        let result = self.run(Some(id), callback, arguments)?;
         while let Some(completed) = self.store.data_mut().contexts.take_completed() {
             self.delete(completed)?;
         }
@@ -404,7 +411,6 @@ impl<H: Host> Instance<H> {
     fn run<P: WasmParams, R: WasmResults>(
         &mut self,
         id: Option<ContextId>,
-        deadline: u64,
         callback: Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
@@ -413,7 +419,6 @@ impl<H: Host> Instance<H> {
             return Ok(None);
         };
         self.store.data_mut().effective = id;
-        self.store.set_epoch_deadline(deadline);
         let result = callback.call(&mut self.store, arguments);
         let state = self.store.data_mut();
         state.effective = id;
@@ -449,8 +454,10 @@ impl<H: Host> Instance<H> {
         }
     }
 
-    fn call_deadline(&self) -> u64 {
-        self.store.data().settings.limits.call_deadline_ticks
+    /// The deadline of a call begins: it is one for all callbacks of the call.
+    fn arm(&mut self) {
+        let deadline = self.store.data().settings.limits.call_deadline_ticks;
+        self.store.set_epoch_deadline(deadline);
     }
 
     fn count(&mut self, id: ContextId, map: HttpMap) -> u32 {

@@ -2,6 +2,7 @@
 
 use crate::recorder::Recorder;
 use crate::script::{compile_with, expand, module, start, start_with};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_wasm::{
     CallError, ContextId, EndReason, Engine, HttpCallResponse, Instance, InstanceSettings, Limits,
@@ -103,6 +104,40 @@ fn each_call_has_the_whole_deadline() {
         }
         instance.tick().unwrap();
     }
+}
+
+#[test]
+fn contexts_that_a_call_completes_share_its_deadline() {
+    // completes the streams 2 to 21, each of which takes a tick in each of its last callbacks
+    let text = module(
+        r#"(func (export "proxy_on_done") (param i32) (result i32) (i32.const 0))
+           (func (export "proxy_on_log") (param i32) (call $say (i32.const 1)))
+           (func (export "proxy_on_delete") (param i32) (call $say (i32.const 2)))
+           (func (export "proxy_on_tick") (param i32)
+               (local $stream i32)
+               (local.set $stream (i32.const 2))
+               (loop $more
+                   (drop (call $proxy_set_effective_context (local.get $stream)))
+                   (drop (call $proxy_done))
+                   (local.set $stream (i32.add (local.get $stream) (i32.const 1)))
+                   (br_if $more (i32.lt_u (local.get $stream) (i32.const 22)))))"#,
+    );
+    let (engine, template) = starter(&text);
+    let engine = Arc::new(engine);
+    let host = Recorder {
+        ticked: Some(Arc::clone(&engine)),
+        ..Recorder::default()
+    };
+    let settings = InstanceSettings::default();
+    let mut instance = template.start(host, settings).unwrap();
+    for _ in 0..20 {
+        let stream = instance.create_stream().unwrap();
+        instance.finish_stream(stream).unwrap();
+    }
+    let failed = CallError::Failed(EndReason::DeadlineExceeded);
+    assert_eq!(instance.tick(), Err(failed));
+    let ticks = instance.host().log.len() as u64;
+    assert_eq!(ticks, Limits::default().call_deadline_ticks);
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use weir_wasm::{ContextId, Host, HttpCall, HttpMap, LocalResponse, LogLevel, Pairs, Side, Status};
+use std::sync::Arc;
+use weir_wasm::{
+    ContextId, Engine, Host, HttpCall, HttpMap, LocalResponse, LogLevel, Pairs, Side, Status,
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
@@ -15,6 +18,8 @@ pub(crate) struct Recorder {
     pub(crate) calls: Vec<(u32, HttpCall)>,
     pub(crate) properties: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(crate) finished: Vec<u32>,
+    /// The clock of this engine ticks at each line of the log.
+    pub(crate) ticked: Option<Arc<Engine>>,
 }
 
 impl Recorder {
@@ -97,6 +102,9 @@ impl Host for Recorder {
     fn log(&mut self, context: Option<ContextId>, level: LogLevel, line: &[u8]) {
         let context = context.map(ContextId::number);
         self.log.push((context, level, line.to_vec()));
+        if let Some(engine) = &self.ticked {
+            engine.tick();
+        }
     }
 
     fn log_level(&self) -> LogLevel {
