@@ -85,10 +85,12 @@ impl Module for Filter {
         Some(PERIOD)
     }
 
-    /// Starts the instance of a worker, the next one after a failure too.
+    /// Starts the instance of a worker, the next one after a failure too, and completes calls for
+    /// which there was no task.
     fn tick(&self, host: &Rc<dyn Host>) -> Option<Pending<()>> {
-        self.slot(host.worker()).ensure(&self.plugin, host, None);
-        None
+        let slot = self.slot(host.worker());
+        slot.ensure(&self.plugin, host, None);
+        slot.complete_refused(host)
     }
 
     fn notes(&self) -> Vec<String> {

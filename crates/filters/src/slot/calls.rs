@@ -1,12 +1,11 @@
 //! HTTP calls of filters, and their ticks: tasks beside the requests of a worker.
 
+use super::refused::{self, Refused};
 use super::{Slot, WeakSlot};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
-use weir_extend::{
-    FETCH_TIMEOUT_MAX, FetchError, FieldError, Fields, Host, OwnRequest, OwnResponse,
-};
+use std::time::{Duration, Instant};
+use weir_extend::{FETCH_TIMEOUT_MAX, FieldError, Fields, Host, OwnRequest, OwnResponse};
 use weir_wasm::{HttpCall, HttpCallId, HttpCallResponse, Pairs};
 
 /// The most content of a response to an HTTP call, bytes.
@@ -15,40 +14,37 @@ pub(crate) const CALL_CONTENT_BYTES_MAX: usize = 1024 * 1024;
 /// The shortest timeout of an HTTP call: filters give zero for none.
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
-/// Starts an HTTP call. Its response is given to the instance that made it.
+/// Starts an HTTP call. Its response is given to the instance that made it, in a later turn.
 pub(crate) fn start(slot: &Arc<Slot>, host: &Rc<dyn Host>, generation: u64, call: HttpCall) {
-    let id = call.id;
+    let (id, begun) = (call.id, Instant::now());
     let pending = request(slot, &call).map(|request| host.fetch(request));
     let (weak, own) = (Arc::downgrade(slot), Rc::clone(host));
     let is_spawned = host.spawn(Box::pin(async move {
         let response = match pending {
-            Some(pending) => pending.await,
-            None => Err(FetchError::BadRequest),
+            Some(pending) => pending.await.ok().and_then(answer),
+            None => None,
         };
+        if response.is_none() {
+            refused::pause(&*own, begun).await;
+        }
         respond(&weak, &own, generation, (id, response));
     }));
     if !is_spawned {
-        // the call has failed, and the filter learns of it at once
-        respond(
-            &Arc::downgrade(slot),
-            host,
-            generation,
-            (id, Err(FetchError::TooMany)),
-        );
+        slot.refuse(generation, Refused::Call(id));
     }
 }
 
-fn respond(
+/// Completes a call; one that failed has no response.
+pub(super) fn respond(
     slot: &WeakSlot,
     host: &Rc<dyn Host>,
     generation: u64,
-    (id, response): (HttpCallId, Result<OwnResponse, FetchError>),
+    (id, response): (HttpCallId, Option<HttpCallResponse>),
 ) {
     let Some(slot) = slot.upgrade() else {
         return;
     };
-    // a call that failed has no fields
-    let response = response.ok().and_then(answer).unwrap_or_default();
+    let response = response.unwrap_or_default();
     let _ = slot.call(host, generation, |instance| {
         instance.host_mut().end_call(id.number());
         instance.http_call_response(id, response)

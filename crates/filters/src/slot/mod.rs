@@ -2,17 +2,22 @@
 
 mod calls;
 mod objects;
+mod refused;
+#[cfg(test)]
+mod tests;
 
 use crate::clock::Ticking;
 use crate::effects::Effects;
 use crate::guest::Guest;
 use crate::plugin::{Plugin, Started};
 use crate::setup::Setup;
+use refused::{FAILURE_PAUSE, Refused};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
-use weir_extend::Host;
+use weir_extend::{Host, Pending};
 use weir_wasm::{CallError, Instance, Restart};
 
 /// The instance of one worker.
@@ -28,6 +33,9 @@ struct State {
     restart: Restart,
     /// The number of the instance: streams of a former one have failed.
     generation: u64,
+    /// What the instance has started and no task does: at most as much as an instance may have
+    /// under way.
+    refused: VecDeque<Refused>,
 }
 
 #[derive(Debug)]
@@ -88,6 +96,7 @@ impl Slot {
                 phase: Phase::Absent,
                 restart: Restart::new(),
                 generation: 0,
+                refused: VecDeque::new(),
             }),
         })
     }
@@ -259,6 +268,42 @@ impl Slot {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// There is no task for a call of the instance of this generation.
+    fn refuse(&self, generation: u64, refused: Refused) {
+        let mut state = self.state();
+        if state.generation == generation {
+            state.refused.push_back(refused);
+        }
+    }
+
+    /// Completes calls that have no task, one after the other; `None` if there is none. Those that
+    /// come meanwhile wait for the next time.
+    pub(crate) fn complete_refused(self: &Arc<Self>, host: &Rc<dyn Host>) -> Option<Pending<()>> {
+        let count = self.state().refused.len();
+        if count == 0 {
+            return None;
+        }
+        let (weak, own) = (Arc::downgrade(self), Rc::clone(host));
+        Some(Box::pin(async move {
+            for _ in 0..count {
+                own.sleep(FAILURE_PAUSE).await;
+                let next = weak.upgrade().and_then(|slot| {
+                    let mut state = slot.state();
+                    Some((state.generation, state.refused.pop_front()?))
+                });
+                match next {
+                    Some((generation, Refused::Call(id))) => {
+                        calls::respond(&weak, &own, generation, (id, None));
+                    }
+                    Some((generation, Refused::Function(token))) => {
+                        objects::complete_refused(&weak, &own, generation, token);
+                    }
+                    None => return,
+                }
+            }
+        }))
+    }
+
     /// The task that ticks the instance ends, if that has no period any more. Whether it does.
     pub(crate) fn stop_ticks(&self, generation: u64) -> Option<std::time::Duration> {
         let mut state = self.state();
@@ -277,6 +322,7 @@ impl Slot {
 impl State {
     fn run(&mut self, started: Started) {
         self.generation += 1;
+        self.refused.clear();
         self.phase = Phase::Running(Box::new(Running {
             instance: started.instance,
             _ticking: started.ticking,

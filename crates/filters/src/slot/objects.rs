@@ -5,12 +5,13 @@
 //! the call is complete, `proxy_on_foreign_function` has that number as its function, and lines of
 //! text as its arguments: `ok` or `error` and the reason, and what is known of the response.
 
-use super::Slot;
+use super::refused::{self, Refused};
+use super::{Slot, WeakSlot};
 use crate::effects::FunctionCall;
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_extend::{
     Fields, Host, InjectedHead, ListenerMode, Pending, StoredError, StoredInfo, StoredTarget,
     Validation,
@@ -19,27 +20,45 @@ use weir_extend::{
 /// The most content that is handed to a filter, bytes: the arguments of a callback have a limit.
 const READ_BYTES_MAX: usize = 60 * 1024;
 
-/// Starts a call. Its completion is given to the instance that made it.
+/// How the lines of a call that has failed begin.
+const ERROR: &[u8] = b"error: ";
+
+/// Starts a call. Its completion is given to the instance that made it, in a later turn.
 pub(crate) fn start(slot: &Arc<Slot>, host: &Rc<dyn Host>, generation: u64, call: FunctionCall) {
-    let token = call.token;
+    let (token, begun) = (call.token, Instant::now());
     let pending = begin(&**host, &call);
     let (weak, own) = (Arc::downgrade(slot), Rc::clone(host));
-    let complete = move |result: Vec<u8>| {
-        let Some(slot) = weak.upgrade() else {
-            return;
-        };
-        let _ = slot.call(&own, generation, |instance| {
-            instance.host_mut().functions_under_way -= 1;
-            instance.foreign_function(token, result)
-        });
-    };
-    let task = {
-        let complete = complete.clone();
-        async move { complete(pending.await) }
-    };
-    if !host.spawn(Box::pin(task)) {
-        complete(failed(StoredError::TooMany));
+    let is_spawned = host.spawn(Box::pin(async move {
+        let result = pending.await;
+        if result.starts_with(ERROR) {
+            refused::pause(&*own, begun).await;
+        }
+        complete(&weak, &own, generation, (token, result));
+    }));
+    if !is_spawned {
+        slot.refuse(generation, Refused::Function(token));
     }
+}
+
+/// Completes a call that was not started.
+pub(super) fn complete_refused(slot: &WeakSlot, host: &Rc<dyn Host>, generation: u64, token: u32) {
+    let result = failed(StoredError::TooMany);
+    complete(slot, host, generation, (token, result));
+}
+
+fn complete(
+    slot: &WeakSlot,
+    host: &Rc<dyn Host>,
+    generation: u64,
+    (token, result): (u32, Vec<u8>),
+) {
+    let Some(slot) = slot.upgrade() else {
+        return;
+    };
+    let _ = slot.call(host, generation, |instance| {
+        instance.host_mut().functions_under_way -= 1;
+        instance.foreign_function(token, result)
+    });
 }
 
 /// Begins a call; ready with the lines of its completion.
@@ -97,7 +116,7 @@ fn lines<T: 'static>(
 }
 
 fn failed(error: StoredError) -> Vec<u8> {
-    format!("error: {error}\n").into_bytes()
+    [ERROR, error.to_string().as_bytes(), b"\n"].concat()
 }
 
 fn described(info: &StoredInfo) -> Vec<u8> {
