@@ -1,10 +1,12 @@
 //! The content of one message on its way through a filter.
 //!
 //! A filter is called with what has come since it let content pass. While it pauses, content is
-//! kept for it, at most `module[].hold`. A message that is paused at its end, or while an HTTP call
-//! of its stream is under way, waits for that; otherwise it waits for more content.
+//! kept for it, at most `module[].hold`, in memory of responses that arrive. A message that is
+//! paused at its end, or while an HTTP call of its stream is under way, waits for that; otherwise
+//! it waits for more content.
 
 use super::{Outcome, Stream, local_response, settle};
+use crate::guest::content::Content;
 use crate::slot::Ended;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -19,8 +21,9 @@ const TOO_LARGE_STATUS: u16 = 413;
 pub(crate) struct Body {
     stream: Rc<Stream>,
     side: Side,
-    /// What the filter let pass, and how much of it was put out.
-    out: Vec<u8>,
+    /// What the filter let pass, and how much of it was put out. Content that is kept next has its
+    /// room.
+    out: Option<Content>,
     put: usize,
     /// Bytes that the filter holds.
     held: usize,
@@ -32,14 +35,14 @@ pub(crate) struct Body {
 }
 
 /// Content that passes.
-type Passed = Vec<u8>;
+type Passed = Option<Content>;
 
 impl Body {
     pub(crate) fn new(stream: Rc<Stream>, side: Side) -> Self {
         Self {
             stream,
             side,
-            out: Vec::new(),
+            out: None,
             put: 0,
             held: 0,
             is_paused: false,
@@ -50,10 +53,13 @@ impl Body {
 
     /// Puts out what passed. Whether all of it is out.
     fn flush(&mut self, piece: &mut Piece<'_>) -> bool {
-        self.put += piece.put(&self.out[self.put..]);
-        let is_empty = self.put == self.out.len();
+        let Some(out) = &mut self.out else {
+            return true;
+        };
+        self.put += piece.put(&out.bytes()[self.put..]);
+        let is_empty = self.put == out.bytes().len();
         if is_empty {
-            self.out = Vec::new();
+            out.clear();
             self.put = 0;
         }
         is_empty
@@ -63,13 +69,17 @@ impl Body {
     /// goes on.
     fn step(&mut self, content: Option<(&[u8], bool)>) -> Result<Outcome<Passed>, Ended> {
         let (side, mut left) = (self.side, (0, false));
-        let outcome = self.stream.call(|instance, id| {
+        let (own, room) = (&*self.stream, &mut self.out);
+        let outcome = own.call(|instance, id| {
             let action = match content {
                 None => None,
                 Some((content, ends)) => {
                     if let Some(stream) = instance.host_mut().streams.get_mut(&id) {
-                        let body = stream.message(side).body.get_or_insert_default();
-                        body.extend_from_slice(content);
+                        let empty = || room.take().unwrap_or_else(|| own.new_content());
+                        let body = stream.message(side).body.get_or_insert_with(empty);
+                        if body.append(content).is_err() {
+                            return Ok(Outcome::Broken);
+                        }
                     }
                     Some(match side {
                         Side::Request => instance.request_body(id, ends)?,
@@ -78,10 +88,11 @@ impl Body {
                 }
             };
             let outcome = settle(instance, id, side, action, |stream| {
-                stream.message(side).body.take().unwrap_or_default()
+                stream.message(side).body.take()
             });
             if let Some(stream) = instance.host_mut().streams.get_mut(&id) {
-                let held = stream.message(side).body.as_ref().map_or(0, Vec::len);
+                let body = stream.message(side).body.as_ref();
+                let held = body.map_or(0, |body| body.bytes().len());
                 left = (held, stream.calls > 0);
             }
             Ok(outcome)
@@ -124,6 +135,22 @@ impl Body {
         match self.is_paused && (self.has_ended || self.has_calls) {
             true => Progress::Defer,
             false => Progress::Continue,
+        }
+    }
+}
+
+impl Drop for Body {
+    /// What is kept takes memory no longer.
+    fn drop(&mut self) {
+        if self.held > 0 {
+            let side = self.side;
+            // an instance that ended keeps nothing
+            let _ = self.stream.call(|instance, id| {
+                if let Some(stream) = instance.host_mut().streams.get_mut(&id) {
+                    stream.message(side).body = None;
+                }
+                Ok(())
+            });
         }
     }
 }

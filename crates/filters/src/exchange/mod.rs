@@ -3,6 +3,7 @@
 mod body;
 
 use crate::apply::{self, Refused};
+use crate::guest::content::Content;
 use crate::guest::properties::Facts;
 use crate::guest::{Guest, StreamData};
 use crate::plugin::Plugin;
@@ -70,6 +71,11 @@ impl Stream {
             Ok(Poll::Pending)
         });
         polled.unwrap_or(Poll::Ready(()))
+    }
+
+    /// Room for content that is kept for the filter.
+    fn new_content(&self) -> Content {
+        Content::new(self.host.memory())
     }
 
     /// Creates the stream in the instance of this generation.

@@ -1,10 +1,12 @@
 //! What a filter sees of the proxy: the messages of its streams, and the host's side of its calls.
 
+pub(crate) mod content;
 pub(crate) mod functions;
 pub(crate) mod properties;
 
 use crate::effects::{Effects, FunctionCall};
 use crate::setup::Setup;
+use content::Content;
 use properties::Facts;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -67,7 +69,7 @@ pub(crate) struct MessageData {
     /// They can be changed.
     pub(crate) is_open: bool,
     /// Its content that is in reach of the filter.
-    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) body: Option<Content>,
     /// The content must stay as it is.
     pub(crate) keeps_body: bool,
     /// The filter has continued it since it paused.
@@ -171,7 +173,7 @@ impl Host for Guest {
 
     fn body(&mut self, context: ContextId, side: Side) -> Option<&[u8]> {
         let stream = self.streams.get_mut(&context)?;
-        stream.message(side).body.as_deref()
+        stream.message(side).body.as_ref().map(Content::bytes)
     }
 
     /// The Rust SDK ends a filter that receives a failure here. What a client can cause is
@@ -191,11 +193,12 @@ impl Host for Guest {
             return Ok(());
         }
         let body = message.body.as_mut().ok_or(Status::BadArgument)?;
-        if body.len() - range.len() + content.len() > limit {
+        let is_larger = body.bytes().len() - range.len() + content.len() > limit;
+        if is_larger || body.replace(range, content).is_err() {
             stream.is_broken = true;
-            return Ok(());
+            // the message may be paused in a call of another stream
+            stream.wake(&mut self.effects);
         }
-        body.splice(range, content.iter().copied());
         Ok(())
     }
 

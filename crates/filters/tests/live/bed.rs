@@ -48,8 +48,20 @@ impl Bed {
         modules: Vec<ModuleTable>,
         workers: u16,
     ) -> Result<Self, String> {
-        let mut config = Config {
+        let config = Config {
             workers,
+            ..Config::default()
+        };
+        Self::try_with(origin, modules, config)
+    }
+
+    /// The same with what else this says, if it starts.
+    pub(crate) fn try_with(
+        origin: Origin,
+        modules: Vec<ModuleTable>,
+        config: Config,
+    ) -> Result<Self, String> {
+        let mut config = Config {
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Gateway,
@@ -65,7 +77,7 @@ impl Bed {
                 read_ahead: None,
             }],
             modules,
-            ..Config::default()
+            ..config
         };
         config.admin.address = AdminAddress::Off;
         config.log.access = LogTarget::Off;

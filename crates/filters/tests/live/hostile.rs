@@ -2,9 +2,9 @@
 
 use crate::bed::{Bed, get, post, text as text_option, wait_for};
 use crate::http::{Origin, response};
-use crate::text::{TextFilter, callback, data, heads_only, only};
+use crate::text::{TextFilter, callback, data, heads_only, module, only};
 use std::time::Instant;
-use weir_proxy::config::{FailurePolicy, Module as ModuleTable, ModuleOption};
+use weir_proxy::config::{ByteSize, Config, FailurePolicy, Module as ModuleTable, ModuleOption};
 
 /// A filter for paths below `/f`; other requests do not pass it.
 fn apart(mut table: ModuleTable) -> ModuleTable {
@@ -255,6 +255,43 @@ fn content_beyond_what_may_be_held_is_refused_and_ends_no_instance() {
     let cut = bed.get("/f");
     assert!(cut.status() == 502 || !cut.is_whole, "{}", cut.head);
     assert!(!bed.report().notes.join("\n").contains("ended"));
+}
+
+#[test]
+fn content_that_is_kept_for_a_filter_is_memory_of_the_proxy() {
+    // pauses until the end
+    let pausing = callback("proxy_on_request_body", "(i32.eqz (local.get 2))");
+    // makes what it has into a megabyte, which is no more than one piece holds
+    let growing = callback(
+        "proxy_on_request_body",
+        "(drop (call $proxy_set_buffer_bytes (i32.const 0) (i32.const 0) (i32.const 0)
+            (i32.const 0) (i32.const 1000000)))
+         (i32.const 0)",
+    );
+    for (body, content_bytes, memory_mib, expected) in [
+        (&pausing, 2 << 20, 64, 200),
+        (&pausing, 2 << 20, 2, 502),
+        (&growing, 20_000, 64, 200),
+        (&growing, 20_000, 1, 502),
+    ] {
+        let text = module(body).replace("\"memory\") 1)", "\"memory\") 16)");
+        let file = TextFilter::of(&text);
+        let mut table = apart(file.table(&[("bodies", only("request"))]));
+        table.hold = ByteSize::from_mib(4);
+        let mut config = Config {
+            workers: 1,
+            ..Config::default()
+        };
+        config.cache.memory = ByteSize::from_mib(memory_mib);
+        config.cache.largest_response = ByteSize::from_mib(1);
+        let origin = Origin::new(|_| response("", "content"));
+        let bed = Bed::try_with(origin, vec![table], config).expect("it starts");
+        let content = "x".repeat(content_bytes);
+        let status = bed.ask(&post("/f", "", &content)).status();
+        assert_eq!(status, expected, "{content_bytes} in {memory_mib} MiB");
+        assert!(!bed.report().notes.join("\n").contains("ended"));
+        check_others_served(&bed);
+    }
 }
 
 #[test]
