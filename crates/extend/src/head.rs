@@ -34,6 +34,7 @@ pub struct RequestHead<'h> {
     target_is_changed: bool,
     /// The field lines.
     pub fields: HeadFields<'h>,
+    keeps_content: bool,
     has_content: bool,
     transform: Option<Box<dyn Transform>>,
     variant: Option<String>,
@@ -102,6 +103,7 @@ impl<'h> RequestHead<'h> {
             path_and_query: Cow::Borrowed(path_and_query),
             target_is_changed: false,
             fields: fields.into(),
+            keeps_content: false,
             has_content: false,
             transform: None,
             variant: None,
@@ -128,6 +130,24 @@ impl<'h> RequestHead<'h> {
         self
     }
 
+    /// The same of a request that had `no-transform` when it was received, if `keeps_content`.
+    #[must_use]
+    pub const fn keeping_content(mut self, keeps_content: bool) -> Self {
+        self.keeps_content = keeps_content;
+        self
+    }
+
+    /// Whether the request has `no-transform`, or had it when it was received: a module cannot
+    /// take that back. The fields are read for that.
+    #[must_use]
+    pub fn keeps_content(&self) -> bool {
+        let mut directives = RequestDirectives::default();
+        for value in self.fields.now_and_before("cache-control") {
+            directives.add_line(value);
+        }
+        self.keeps_content || directives.no_transform
+    }
+
     /// Whether content follows.
     #[must_use]
     pub const fn has_content(&self) -> bool {
@@ -145,6 +165,7 @@ impl<'h> RequestHead<'h> {
             path_and_query: self.path_and_query.clone(),
             target_is_changed: self.target_is_changed,
             fields: self.fields.clone(),
+            keeps_content: self.keeps_content,
             has_content: self.has_content,
             transform: None,
             variant: self.variant.clone(),
@@ -154,6 +175,7 @@ impl<'h> RequestHead<'h> {
     /// The same head, which holds all that it is made of.
     #[must_use]
     pub fn into_owned(self) -> RequestHead<'static> {
+        let keeps_content = self.keeps_content();
         RequestHead {
             method: Cow::Owned(self.method.into_owned()),
             host: Cow::Owned(self.host.into_owned()),
@@ -162,6 +184,7 @@ impl<'h> RequestHead<'h> {
             path_and_query: Cow::Owned(self.path_and_query.into_owned()),
             target_is_changed: self.target_is_changed,
             fields: self.fields.into_owned(),
+            keeps_content,
             has_content: self.has_content,
             transform: self.transform,
             variant: self.variant,
@@ -232,11 +255,7 @@ impl<'h> RequestHead<'h> {
     ///
     /// Why not.
     pub fn check_transform(&self) -> Result<(), TransformError> {
-        let mut directives = RequestDirectives::default();
-        for value in self.fields.all("cache-control") {
-            directives.add_line(value);
-        }
-        if directives.no_transform {
+        if self.keeps_content() {
             return Err(TransformError::NoTransform);
         }
         if self.fields.get("content-range").is_some() {
@@ -368,27 +387,34 @@ impl<'h> ResponseHead<'h> {
         }
     }
 
-    /// The same to a request that has `no-transform`, if `keeps_content`.
+    /// The same to a request that has `no-transform`, or of a response that had it when it was
+    /// received, if `keeps_content`.
     #[must_use]
     pub const fn keeping_content(mut self, keeps_content: bool) -> Self {
         self.keeps_content = keeps_content;
         self
     }
 
-    /// Whether the request has `no-transform`.
+    /// Whether the request or the response has `no-transform`, or had it when it was received: a
+    /// module cannot take that back. The fields are read for that.
     #[must_use]
-    pub const fn keeps_content(&self) -> bool {
-        self.keeps_content
+    pub fn keeps_content(&self) -> bool {
+        let mut directives = ResponseDirectives::default();
+        for value in self.fields.now_and_before("cache-control") {
+            directives.add_line(value);
+        }
+        self.keeps_content || directives.no_transform
     }
 
     /// The same head, which holds all that it is made of.
     #[must_use]
     pub fn into_owned(self) -> ResponseHead<'static> {
+        let keeps_content = self.keeps_content();
         ResponseHead {
             status: self.status,
             status_is_changed: self.status_is_changed,
             fields: self.fields.into_owned(),
-            keeps_content: self.keeps_content,
+            keeps_content,
             codings: self.codings,
             transform: self.transform,
             changes_content: self.changes_content,
@@ -448,11 +474,7 @@ impl<'h> ResponseHead<'h> {
     ///
     /// Why not.
     pub fn check_transform(&self) -> Result<(), TransformError> {
-        let mut directives = ResponseDirectives::default();
-        for value in self.fields.all("cache-control") {
-            directives.add_line(value);
-        }
-        if self.keeps_content || directives.no_transform {
+        if self.keeps_content() {
             return Err(TransformError::NoTransform);
         }
         if self.status == 206 {

@@ -104,6 +104,15 @@ impl<'h> HeadFields<'h> {
         core::iter::from_fn(move || lines.next_named(name))
     }
 
+    /// The values of all lines with this name, and before them those of the lines that the proxy
+    /// has, which may be the same or may be removed.
+    pub(crate) fn now_and_before<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s [u8]> {
+        let now = self.copied.get().unwrap_or(&self.added);
+        FieldIter(Some(self.source.lines()), (now, 0))
+            .filter(move |line| line.0.eq_ignore_ascii_case(name))
+            .map(|line| line.1)
+    }
+
     /// Adds a line behind the others.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use weir_extend::{Fields, LocalResponse, RequestHead, ResponseHead};
 use weir_icap::EncapsulatedHeads;
-use weir_semantics::{FieldLine, Known, RequestDirectives, identify};
+use weir_semantics::{FieldLine, Known, identify};
 use weir_wire::{LineBuffer, Version, write};
 
 fn received(lines: &[FieldLine<'_>]) -> Fields {
@@ -30,6 +30,7 @@ pub(super) fn request_head(
         },
     };
     let request = RequestHead::new(head.method, &authority, &path, received(head.fields));
+    // `into_owned` notes the directives that were received
     Some(request.with_content(has_content).into_owned())
 }
 
@@ -40,12 +41,9 @@ pub(super) fn response_head(
 ) -> Option<ResponseHead<'static>> {
     let mut lines = LineBuffer::new();
     let head = heads.response(&mut lines)?;
-    let mut directives = RequestDirectives::default();
-    for value in request.fields.all("cache-control") {
-        directives.add_line(value);
-    }
     let response = ResponseHead::new(head.status, received(head.fields));
-    Some(response.keeping_content(directives.no_transform))
+    let keeps_content = request.keeps_content() || response.keeps_content();
+    Some(response.keeping_content(keeps_content))
 }
 
 /// Authority and path of an absolute target.

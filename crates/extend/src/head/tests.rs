@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fields::Fields;
+use weir_semantics::FieldLine;
 
 fn head() -> RequestHead<'static> {
     RequestHead::new("GET", "a.example", "/x?y", Fields::default())
@@ -85,6 +86,35 @@ fn content_is_kept_where_no_transform_says_so_and_where_it_is_a_part() {
     assert!(!head.fields.is_changed() && head.take_transform().is_none());
     let part = ResponseHead::new(206, Fields::default()).transform(Box::new(Nothing));
     assert_eq!(part, Err(TransformError::Part));
+}
+
+#[test]
+fn no_transform_holds_after_a_module_has_removed_it() {
+    const LINES: [FieldLine<'static>; 2] = [
+        FieldLine::new("Host", b"a.example"),
+        FieldLine::new("Cache-Control", b"no-transform"),
+    ];
+    let refused = Err(TransformError::NoTransform);
+    let received = [
+        HeadFields::of_lines(&LINES),
+        HeadFields::of_section(b"Host: a.example\r\nCache-Control: no-transform\r\n"),
+    ];
+    for fields in received {
+        let mut response = ResponseHead::new(200, fields.clone());
+        assert_eq!(response.fields.remove("Cache-Control"), Ok(true));
+        assert_eq!(response.saved().check_transform(), refused);
+        assert_eq!(response.transform(Box::new(Nothing)), refused);
+        assert_eq!(response.transform_plain(Box::new(Nothing)), refused);
+        assert_eq!(response.into_owned().check_transform(), refused);
+        let request = RequestHead::new("PUT", "a.example", "/", fields);
+        let mut request = request.with_content(true);
+        let set = request.fields.set("Cache-Control", b"max-age=1");
+        assert_eq!(set, Ok(()));
+        assert_eq!(request.saved().check_transform(), refused);
+        assert_eq!(request.transform(Box::new(Nothing)), refused);
+        let request = request.into_owned();
+        assert_eq!(request.into_owned().check_transform(), refused);
+    }
 }
 
 #[test]

@@ -19,7 +19,9 @@ use std::sync::Arc;
 use weir_extend::{Call, HeadFields, Hook, ListenerMode, RequestHead, ResponseHead};
 use weir_net::http::ClientStream;
 use weir_policy::Now;
-use weir_semantics::{FieldLine, Form, Known, RequestFacts, TargetedFields, identify, lines_named};
+use weir_semantics::{
+    FieldLine, Form, Known, RequestFacts, ResponseDirectives, TargetedFields, identify, lines_named,
+};
 use weir_wire::{Version, write};
 
 /// A request head that modules have changed.
@@ -145,13 +147,14 @@ pub(crate) fn forget_range(head: &mut RequestHead<'_>) {
     }
 }
 
-/// What a module took away of a request must not have its response stored: the facts of the request
-/// as it was received, where they are stricter.
+/// What a module took away of a request must not have its response stored, and never has content
+/// changed: the facts of the request as it was received, where they are stricter.
 pub(crate) fn keep_strict(
     before: &RequestFacts,
     modules: Option<&RequestModules>,
     facts: &mut RequestFacts,
 ) {
+    facts.directives.no_transform |= before.directives.no_transform;
     let may_store = |modules: &RequestModules| modules.may_store(Hook::RequestReceived);
     if !modules.is_some_and(may_store) {
         facts.has_authorization |= before.has_authorization;
@@ -269,6 +272,11 @@ pub(crate) async fn response_received(
     };
     write::status_line(&mut out, version, head.status(), reason);
     write_fields(&head.fields, &mut out);
+    let now = head.fields.all("cache-control");
+    if has_no_transform(lines_named(lines, "cache-control")) && !has_no_transform(now) {
+        // it holds at later hooks, and for caches behind this one, too
+        write::field(&mut out, "Cache-Control", b"no-transform");
+    }
     write::end_of_head(&mut out);
     Ok(ChangedResponse {
         head: Some(out),
@@ -319,6 +327,12 @@ pub(crate) async fn response_sent(
     let mut out = line.to_vec();
     write_fields(&head.fields, &mut out);
     Ok((out, content))
+}
+
+fn has_no_transform<'v>(values: impl Iterator<Item = &'v [u8]>) -> bool {
+    let mut directives = ResponseDirectives::default();
+    values.for_each(|value| directives.add_line(value));
+    directives.no_transform
 }
 
 fn response_head<'h>(

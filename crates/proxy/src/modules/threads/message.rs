@@ -48,6 +48,7 @@ pub(super) enum SentHead {
         authority: String,
         path_and_query: String,
         target_is_changed: bool,
+        keeps_content: bool,
         has_content: bool,
         fields: Fields,
     },
@@ -66,6 +67,7 @@ impl SentHead {
             authority: head.authority().to_owned(),
             path_and_query: head.path_and_query().to_owned(),
             target_is_changed: head.target_is_changed(),
+            keeps_content: head.keeps_content(),
             has_content: head.has_content(),
             fields: Fields::clone(&head.fields),
         }

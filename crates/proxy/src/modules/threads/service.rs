@@ -178,11 +178,13 @@ async fn call_at(
             method,
             authority,
             path_and_query,
+            keeps_content,
             has_content,
             fields,
             ..
         } => {
             let head = RequestHead::new(&method, &authority, &path_and_query, fields);
+            let head = head.keeping_content(keeps_content);
             let mut head = head.with_content(has_content);
             until_answered((exchange, &mut head), busy, hook, at).await
         }

@@ -58,6 +58,20 @@ fn check_changed(head: &Head) {
 }
 
 #[test]
+fn no_transform_that_a_module_removes_keeps_content_as_it_is() {
+    let removing = received(&["remove Cache-Control", "content upper"]);
+    Setup::each_with(removing, |setup| {
+        let fields = "Cache-Control: no-transform\r\nContent-Length: 2\r\n";
+        let mut client = setup.proxy.client();
+        client.send(setup.head("POST", "/", "1.1", fields) + "ab");
+        let (mut hop, _) = setup.origin.answer("");
+        assert_eq!(hop.read_exactly(2), b"ab");
+        hop.send(OK);
+        assert_eq!(client.read_response().text(), "ok");
+    });
+}
+
+#[test]
 fn next_hop_gets_changed_content_in_chunks_without_trailers() {
     for content in ["short".to_owned(), long()] {
         for is_chunked in [false, true] {

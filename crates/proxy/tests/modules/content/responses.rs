@@ -203,6 +203,39 @@ fn no_transform_keeps_content_as_it_is() {
 }
 
 #[test]
+fn no_transform_that_a_module_removes_keeps_content_as_it_is() {
+    for hook in ["response-sent", "response-received"] {
+        // on the way of a response the last one is called first
+        let removing = [
+            (hook, "content upper"),
+            ("response-received", "remove Cache-Control"),
+        ];
+        Setup::each_with(with(&removing), |setup| {
+            let kept = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60, no-transform\r\n\
+                        Content-Length: 2\r\n\r\nok";
+            let (response, _hop) = setup.fetch("/kept", kept);
+            assert_eq!(response.text(), "ok");
+            assert_eq!(response.head.field("cache-control"), Some("no-transform"));
+        });
+        let removing = [
+            (hook, "content upper"),
+            ("request-received", "remove Cache-Control"),
+        ];
+        Setup::each_with(with(&removing), |setup| {
+            let (changed, hop) = setup.fetch("/", &self::response("ok", false));
+            assert_eq!(changed.text(), "OK");
+            let mut client = setup.proxy.client();
+            let fields = "Cache-Control: no-transform\r\n";
+            client.send(setup.head("GET", "/kept", "1.1", fields));
+            let mut hops = vec![hop];
+            let mut hop = crate::support::OriginConnection::asked(&mut hops);
+            hop.send(self::response("ok", false));
+            assert_eq!(client.read_response().text(), "ok");
+        });
+    }
+}
+
+#[test]
 fn head_of_changed_content_is_that_of_a_get() {
     for hook in ["response-sent", "response-received"] {
         Setup::each_with(with(&[(hook, "content upper")]), |setup| {
