@@ -19,7 +19,8 @@ words! {
         ResponseReceived = "response-received",
         /// The head of a final response is made for the client.
         ResponseSent = "response-sent",
-        /// The exchange is over.
+        /// The exchange is over. Not called for a request that the proxy sends without a client,
+        /// such as a validation in the background.
         Done = "done",
     }
 }

@@ -86,7 +86,10 @@ pub(crate) async fn select(exchange: &mut RequestState) -> bool {
         Some(modules) if modules.changes_stored() => modules.call_changing_stored(),
         _ => return true,
     }
-    match module_calls::request_received(None, exchange).await {
+    let received = module_calls::request_received(None, exchange).await;
+    // they are not called for it any more
+    module_calls::over_in_background(exchange);
+    match received {
         Received::Unchanged => {}
         Received::Answered(_) => return false,
         Received::Changed(changed) => {

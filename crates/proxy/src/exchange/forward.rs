@@ -252,6 +252,17 @@ pub(crate) async fn in_background(
     forwarding: Forwarding,
     stored: Option<&Arc<StoredResponse>>,
 ) -> BackgroundResult {
+    let result = ask_in_background(exchange, next_hop, forwarding, stored).await;
+    module_calls::over_in_background(exchange);
+    result
+}
+
+async fn ask_in_background(
+    exchange: &mut RequestState,
+    next_hop: NextHop,
+    forwarding: Forwarding,
+    stored: Option<&Arc<StoredResponse>>,
+) -> BackgroundResult {
     let worker = &Rc::clone(&exchange.worker);
     if !Box::pin(variants::receive_again(exchange)).await {
         return BackgroundResult::Forgotten;

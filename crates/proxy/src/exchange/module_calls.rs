@@ -371,6 +371,14 @@ pub(crate) async fn done(exchange: &mut RequestState) {
     }
 }
 
+/// A request without a client is over. Modules are not called for that; one that was called for a
+/// trial and did not fail works again.
+pub(crate) fn over_in_background(exchange: &RequestState) {
+    if let Some(modules) = &exchange.modules {
+        modules.succeeded();
+    }
+}
+
 /// Whether the request continues after a hook.
 fn check(result: HookResult) -> Result<(), ModuleAnswer> {
     match result {

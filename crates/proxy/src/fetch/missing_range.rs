@@ -7,6 +7,7 @@
 
 use crate::exchange::download::{HopFailure, ResponseOutcome};
 use crate::exchange::forward::{self, BackgroundResult};
+use crate::exchange::module_calls;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
 use crate::fetch::in_flight::InFlightResponse;
@@ -196,6 +197,9 @@ async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwa
         })
         .await
     };
+    if result.is_err() {
+        module_calls::over_in_background(&exchange);
+    }
     report::count_next_hop(pending.worker.counters(), &exchange.log);
     match result {
         Ok(Some(BackgroundResult::Answered(

@@ -140,6 +140,8 @@ impl Player {
             ["fail"] => return Answer::Fail,
             ["fail-if", name] if fields.get(name).is_some() => return Answer::Fail,
             ["fail-if", _] => {}
+            ["unavailable-if", name] if fields.get(name).is_some() => return Answer::Unavailable,
+            ["unavailable-if", _] => {}
             ["unavailable"] => return Answer::Unavailable,
             ["panic"] => panic!("as the test told it to"),
             ["spin"] => {

@@ -641,6 +641,29 @@ fn tag_counts_that_a_module_gives_for_the_target_which_another_has_chosen() {
 }
 
 #[test]
+fn trial_of_a_module_that_a_request_in_the_background_takes_ends_with_it() {
+    let origin = ScriptedOrigin::new().answering(|_, _| {
+        b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60, stale-while-revalidate=600\r\n\
+          Content-Length: 2\r\n\r\nok"
+            .to_vec()
+    });
+    let proxy = proxy(&origin, &[("request-sent", "unavailable-if X-Bad")]);
+    assert_eq!(ask(&proxy, "/", ""), (false, "ok".to_owned()));
+    for _ in 0..5 {
+        assert_eq!(get(&proxy, "/bad", "X-Bad: yes\r\n").status(), 502);
+    }
+    assert_eq!(get(&proxy, "/open", "").status(), 502);
+    proxy.clock.advance_ms(61_000);
+    proxy.wait_for(Metric::Stored, 1);
+    // its validation is the first call of the module since the breaker has opened
+    assert_eq!(ask(&proxy, "/", ""), (true, "ok".to_owned()));
+    proxy.wait_for(Metric::Stored, 2);
+    // on another worker it may end a moment later
+    let mut clients = 0..1000;
+    assert!(clients.any(|_| get(&proxy, "/closed", "").status() == 200));
+}
+
+#[test]
 fn variants_of_a_module_and_of_vary_are_told_apart_together() {
     let origin = ScriptedOrigin::new().answering(|head, _| {
         let language = head.field("accept-language").unwrap_or("none");
