@@ -169,6 +169,31 @@ impl ContentChain {
         }
     }
 
+    /// Takes out the last module, which has taken no content: what it was given, and whether that
+    /// is all. `None` if it has taken some.
+    pub(super) fn pop_untouched(&mut self) -> Option<(Vec<u8>, bool)> {
+        let stage = self.stages.pop_if(|stage| !stage.has_moved)?;
+        let memory_bytes = stage.limits.memory_of(stage.held.capacity());
+        self.memory.give_back(memory_bytes);
+        Some((stage.held, stage.is_last))
+    }
+
+    /// Gives the stage at this place what another one was given before.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub(super) fn give_again(
+        &mut self,
+        at: usize,
+        (content, is_last): (&[u8], bool),
+    ) -> Result<(), NoMemory> {
+        match self.stages.get_mut(at) {
+            Some(stage) => stage.give(content, is_last, &mut self.memory).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Whether the last module has taken content, or put some out.
     pub(crate) fn has_last_moved(&self) -> bool {
         self.stages.last().is_some_and(|stage| stage.has_moved)

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_codings::Decoder;
-use weir_extend::{Codings, Transform};
+use weir_extend::{Codings, Piece, Progress, Transform};
 use weir_measure::{Counters, Metric};
 use weir_net::clock::Clock;
 use weir_net::filter::{ContentFilter, FilterFailed, Filtered};
@@ -30,6 +30,15 @@ pub(crate) struct ModuleContent {
     ids: Vec<ModuleId>,
     /// What was received while modules decided on the head.
     fed: FedContent,
+}
+
+/// Fails at its first call.
+struct Failing;
+
+impl Transform for Failing {
+    fn transform(&mut self, _: &mut Piece<'_>) -> Progress {
+        Progress::Fail
+    }
 }
 
 /// Why no more content is handed to modules that decide on a head.
@@ -73,20 +82,41 @@ impl ModuleContent {
     }
 
     /// Has the content pass `transform` of the module `id`, behind those of others, with `codings`
-    /// undone in front of it. One that the module has set for the same head is replaced.
+    /// undone in front of it. One that the module has set for the same head is replaced; if that
+    /// has taken coded content, these cannot be undone any more, and the message fails.
     pub(crate) fn set(&mut self, id: ModuleId, codings: &Codings, transform: Box<dyn Transform>) {
         let Some(module) = self.modules.get(id) else {
             return;
         };
-        if self.is_last_of(id) {
-            return self.chain.replace_last(transform);
-        }
         let limits = StageLimits {
             deadline: module.deadline,
             wait: module.wait,
             hold_bytes: module.hold_bytes,
             is_copied: module.threads.is_some(),
         };
+        if !self.is_last_of(id) {
+            return self.push(id, codings, (transform, limits));
+        }
+        if codings.is_empty() {
+            return self.chain.replace_last(transform);
+        }
+        let Some((given, is_last)) = self.chain.pop_untouched() else {
+            return self.chain.replace_last(Box::new(Failing));
+        };
+        self.ids.pop();
+        let first = self.ids.len();
+        self.push(id, codings, (transform, limits));
+        if self.chain.give_again(first, (&given, is_last)).is_err() {
+            self.chain.replace_last(Box::new(Failing));
+        }
+    }
+
+    fn push(
+        &mut self,
+        id: ModuleId,
+        codings: &Codings,
+        (transform, limits): (Box<dyn Transform>, StageLimits),
+    ) {
         let decoder_limits = StageLimits {
             is_copied: false,
             ..limits

@@ -13,8 +13,9 @@ use weir_proxy::config::{Module as ModuleTable, ModuleOption};
 
 /// A module called `name` that looks at the first `bytes` of content at `hook`, and keeps them
 /// meanwhile. Then it does `what`: `pass`, `upper` (another transform takes the place of the first,
-/// which has kept nothing), `block` (if it has seen `bad`), `fail`, `fail-untouched` (it has kept
-/// nothing), `never` (it waits for ever).
+/// which has kept nothing), `plain` (the same of a response without its content codings),
+/// `plain-late` (the first has kept some), `block` (if it has seen `bad`), `fail`, `fail-untouched`
+/// (it has kept nothing), `never` (it waits for ever).
 pub(crate) fn deciding(name: &str, hook: &str, bytes: usize, what: &str) -> ModuleTable {
     let mut table = super::scripted(name, &[("hook", hook), ("what", what)]);
     "deciding".clone_into(&mut table.kind);
@@ -145,14 +146,14 @@ impl Looker {
             set(Box::new(Look {
                 seen: Rc::clone(&self.seen),
                 bytes: self.script.bytes,
-                takes: !matches!(&*self.script.what, "upper" | "fail-untouched"),
+                takes: !matches!(&*self.script.what, "upper" | "plain" | "fail-untouched"),
             }));
             return Answer::Defer;
         }
         let mut seen = self.seen.borrow_mut();
         seen.is_decided = true;
         match &*self.script.what {
-            "upper" => {
+            "upper" | "plain" | "plain-late" => {
                 set(Box::new(Upper));
                 Answer::Continue
             }
@@ -174,7 +175,11 @@ impl Exchange for Looker {
     }
 
     fn response_received(&mut self, head: &mut ResponseHead<'_>, _: &Call) -> Answer {
-        self.decide(|transform| head.transform(transform).expect("permitted"))
+        let is_plain = self.has_deferred && self.script.what.starts_with("plain");
+        self.decide(|transform| match is_plain {
+            true => head.transform_plain(transform).expect("permitted"),
+            false => head.transform(transform).expect("permitted"),
+        })
     }
 
     fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {

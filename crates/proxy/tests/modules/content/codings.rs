@@ -1,6 +1,6 @@
 //! Content codings that are undone for a module that wants plain content.
 
-use crate::support::{Setup, scripted};
+use crate::support::{Setup, deciding, scripted};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use std::io::Write as _;
@@ -126,5 +126,35 @@ fn damaged_content_is_refused_or_cut_and_not_the_fault_of_its_module() {
                 });
             }
         }
+    }
+}
+
+/// What is sent, in the head and behind it, is decoded from its beginning on.
+#[test]
+fn module_that_has_touched_no_content_may_still_want_it_plain() {
+    let long = "The quick brown fox jumps over the lazy dog.\n".repeat(10_000);
+    for (text, what) in [("short", "plain"), (&long, "plain"), (&long, "plain-late")] {
+        let module = deciding("m", "response-received", 10, what);
+        let change = move |config: &mut Config| config.modules = vec![module.clone()];
+        Setup::each_with(change, |setup| {
+            let coded = gzip(text.as_bytes());
+            let mut sent = format!(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+                coded.len()
+            )
+            .into_bytes();
+            sent.extend(coded);
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (_hop, _) = setup.origin.answer(sent);
+            let response = client.read_response();
+            if what == "plain-late" {
+                // it has taken some that is coded
+                assert_eq!(response.status(), 502);
+            } else {
+                assert_eq!(response.head.field("content-encoding"), None);
+                assert!(response.text() == text.to_uppercase(), "{what}");
+            }
+        });
     }
 }
