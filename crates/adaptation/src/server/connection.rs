@@ -371,6 +371,7 @@ impl Connection {
         let is_request = method == Method::Reqmod;
         let request = request_head(heads, is_request && head.has_content());
         let exchange = module.module.begin(host);
+        let call = (call, module.hold_bytes);
         if is_request {
             let request = request.ok_or(RefusalStatus::BadRequest)?;
             return Ok(Run::of_request(exchange, call, hooks, request));

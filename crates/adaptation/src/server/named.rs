@@ -30,6 +30,8 @@ pub struct NamedModule {
     pub kind: String,
     /// Its options as text: another text is another state.
     pub options: String,
+    /// Bytes of content of one message that it may leave for a later call: `module[].hold`.
+    pub hold_bytes: usize,
     /// The module.
     pub module: Arc<dyn Module>,
 }
@@ -63,13 +65,15 @@ impl NamedModule {
         self.hooks(Method::Reqmod, None)
     }
 
-    /// The tag of its state: a digest of kind, options and state.
+    /// The tag of its state: a digest of kind, options, state and `hold`.
     pub(super) fn istag(&self) -> Option<IsTag> {
         let mut hasher = SipHasher13::new();
         for part in [&self.kind, &self.options, &self.module.state()] {
             hasher.write_u64(part.len() as u64);
             hasher.write(part.as_bytes());
         }
+        // what it cannot hold it may leave as it is
+        hasher.write_u64(self.hold_bytes as u64);
         // 32 digits, the longest tag
         let digest = hasher.finish128().as_u128();
         IsTag::new(&format!("{digest:032x}")).ok()

@@ -15,6 +15,8 @@ const DEFERRALS_MAX: usize = 64;
 pub(crate) struct Run {
     exchange: Box<dyn Exchange>,
     call: Call,
+    /// Bytes of content that the module may leave for a later call.
+    hold_bytes: usize,
     /// The request, or the one that the response answers.
     pub(crate) request: RequestHead<'static>,
     /// The response, if the message is one.
@@ -45,16 +47,17 @@ pub(crate) enum Outcome {
 }
 
 impl Run {
-    /// Of a request.
+    /// Of a request, for a module that may leave so many bytes of content for a later call.
     pub(crate) fn of_request(
         exchange: Box<dyn Exchange>,
-        call: Call,
+        (call, hold_bytes): (Call, usize),
         hooks: Vec<Hook>,
         request: RequestHead<'static>,
     ) -> Self {
         Self {
             exchange,
             call,
+            hold_bytes,
             request,
             response: None,
             hooks,
@@ -69,7 +72,7 @@ impl Run {
     /// Of a response to `request`, for which the module was called before.
     pub(crate) fn of_response(
         exchange: Box<dyn Exchange>,
-        call: Call,
+        call: (Call, usize),
         hooks: Vec<Hook>,
         request: RequestHead<'static>,
         response: ResponseHead<'static>,
@@ -158,12 +161,16 @@ impl Run {
             (Hook::ResponseSent, Some(head)) => self.exchange.response_sent(head, &self.call),
             _ => Answer::Continue,
         };
+        let mut is_set = true;
         if let Some(transform) = self.request.take_transform() {
-            self.set(&Codings::none(), transform);
+            is_set &= self.set(&Codings::none(), transform);
         }
         let response = self.response.as_mut();
         if let Some((codings, transform)) = response.and_then(ResponseHead::take_transform) {
-            self.set(&codings, transform);
+            is_set &= self.set(&codings, transform);
+        }
+        if !is_set {
+            return Some(Answer::Fail);
         }
         match answer {
             Answer::Continue => {
@@ -182,17 +189,34 @@ impl Run {
     }
 
     /// Has the content pass `transform`, with `codings` undone in front of it. One that the module
-    /// has set at the same hook is replaced.
-    fn set(&mut self, codings: &Codings, transform: Box<dyn Transform>) {
+    /// has set at the same hook is replaced; if that has taken coded content, these cannot be
+    /// undone any more: `false`.
+    fn set(&mut self, codings: &Codings, transform: Box<dyn Transform>) -> bool {
+        let mut given = None;
         if let Some(last) = self.stages.last_mut() {
-            if self.set_at == self.done {
-                return last.replace(transform);
+            if self.set_at != self.done {
+                last.open();
+            } else if codings.is_empty() {
+                last.replace(transform);
+                return true;
+            } else {
+                given = self.stages.pop().and_then(Stage::into_untouched);
+                if given.is_none() {
+                    return false;
+                }
             }
-            last.open();
         }
-        self.stages.extend(codings.iter().map(Stage::decoder));
-        self.stages.push(Stage::new(transform));
+        let hold_bytes = self.hold_bytes;
+        let first = self.stages.len();
+        let decoders = codings.iter();
+        let decoders = decoders.map(|coding| Stage::decoder(coding, hold_bytes));
+        self.stages.extend(decoders);
+        self.stages.push(Stage::new(transform, hold_bytes));
         self.set_at = self.done;
+        if let Some((content, is_last)) = given {
+            self.stages[first].give(&content, is_last);
+        }
+        true
     }
 
     fn outcome(&self) -> Outcome {

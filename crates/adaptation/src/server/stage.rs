@@ -5,15 +5,14 @@ use std::task::Context;
 use weir_codings::{Decoder, is_excessive};
 use weir_extend::{Coding, LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 
-/// Bytes of content that a module may leave for a later call: the default of `hold`.
-const HOLD_BYTES_MAX: usize = 256 * 1024;
-
 /// Calls that a transform may defer without taking or putting out content.
 const DEFERRALS_MAX: usize = 64;
 
 /// A transform, and the content that it did not take yet.
 pub(crate) struct Stage {
     transform: Box<dyn Transform>,
+    /// Bytes of content that it may leave for a later call.
+    hold_bytes: usize,
     held: Vec<u8>,
     given_bytes: u64,
     put_bytes: u64,
@@ -21,6 +20,8 @@ pub(crate) struct Stage {
     /// There is content that it was not called with, or it may have more to put out.
     is_due: bool,
     is_done: bool,
+    /// It has taken content, or put some out.
+    has_moved: bool,
     waits: bool,
     deferrals: usize,
     /// Of a decoder.
@@ -46,15 +47,18 @@ pub(crate) enum StageError {
 }
 
 impl Stage {
-    pub(crate) const fn new(transform: Box<dyn Transform>) -> Self {
+    /// One that may leave so many bytes of content for a later call.
+    pub(crate) const fn new(transform: Box<dyn Transform>, hold_bytes: usize) -> Self {
         Self {
             transform,
+            hold_bytes,
             held: Vec::new(),
             given_bytes: 0,
             put_bytes: 0,
             is_last: false,
             is_due: false,
             is_done: false,
+            has_moved: false,
             waits: false,
             deferrals: 0,
             memory: None,
@@ -62,11 +66,11 @@ impl Stage {
     }
 
     /// One that undoes `coding`.
-    pub(crate) fn decoder(coding: Coding) -> Self {
+    pub(crate) fn decoder(coding: Coding, hold_bytes: usize) -> Self {
         let (decoder, gauge) = Decoder::gauged_stage(coding);
         Self {
             memory: Some(DecoderMemory::new(gauge)),
-            ..Self::new(decoder)
+            ..Self::new(decoder, hold_bytes)
         }
     }
 
@@ -78,6 +82,11 @@ impl Stage {
         self.is_due = true;
     }
 
+    /// What it was given, and whether that is all; `None` if it has taken some of it.
+    pub(crate) fn into_untouched(self) -> Option<(Vec<u8>, bool)> {
+        (!self.has_moved).then_some((self.held, self.is_last))
+    }
+
     /// Whether it has put out all.
     pub(crate) const fn is_done(&self) -> bool {
         self.is_done
@@ -85,7 +94,7 @@ impl Stage {
 
     /// Bytes of content that it can be given now.
     pub(crate) fn room(&self) -> usize {
-        let hold = if self.is_due { 0 } else { HOLD_BYTES_MAX };
+        let hold = if self.is_due { 0 } else { self.hold_bytes };
         (hold + PIECE_BYTES_MAX).saturating_sub(self.held.len())
     }
 
@@ -136,6 +145,7 @@ impl Stage {
         let has_moved = taken > 0 || put > 0;
         if has_moved {
             self.deferrals = 0;
+            self.has_moved = true;
         }
         match progress {
             Progress::Fail | Progress::Unavailable => Err(StageError::Failed),
@@ -152,7 +162,7 @@ impl Stage {
                 Ok(Turn::Moved)
             }
             Progress::Continue if has_moved => Ok(Turn::Moved),
-            Progress::Continue if self.held.len() > HOLD_BYTES_MAX => Err(StageError::Failed),
+            Progress::Continue if self.held.len() > self.hold_bytes => Err(StageError::Failed),
             // it would never end
             Progress::Continue if self.is_last && may_put => Err(StageError::Failed),
             Progress::Continue => {
@@ -170,5 +180,55 @@ impl std::fmt::Debug for Stage {
             .field("is_last", &self.is_last)
             .field("is_done", &self.is_done)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    /// Takes nothing before the end.
+    struct Holding;
+
+    impl Transform for Holding {
+        fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
+            if piece.is_last() {
+                piece.pass(usize::MAX);
+            }
+            match piece.is_last() && piece.input().is_empty() {
+                true => Progress::Done,
+                false => Progress::Continue,
+            }
+        }
+    }
+
+    /// Gives so many bytes in pieces to a module that may hold 100,000; whether they passed.
+    fn passes(bytes: usize) -> bool {
+        let mut stage = Stage::new(Box::new(Holding), 100_000);
+        let mut cx = Context::from_waker(Waker::noop());
+        let (mut given, mut out) = (0, Vec::new());
+        while given < bytes {
+            let count = stage.room().min(10_000).min(bytes - given);
+            given += count;
+            stage.give(&vec![b'x'; count], false);
+            if stage.poll(&mut cx, &mut out, 1 << 20, true).is_err() {
+                return false;
+            }
+        }
+        stage.give(&[], true);
+        while !stage.is_done() {
+            match stage.poll(&mut cx, &mut out, 10_000, true) {
+                Ok(Turn::Moved) => {}
+                Ok(Turn::Idle) | Err(_) => return false,
+            }
+        }
+        out.len() == bytes
+    }
+
+    #[test]
+    fn module_holds_as_much_as_its_table_says() {
+        assert!(passes(100_000));
+        assert!(!passes(100_001));
     }
 }

@@ -49,7 +49,7 @@ fn script(coding: &str, coded: &[u8], piece: usize) -> Script {
 
 #[test]
 fn module_that_wants_plain_content_gets_what_the_origin_coded() {
-    for does in [Does::PlainUpper, Does::WholeUpper] {
+    for does in [Does::PlainUpper, Does::LatePlainUpper, Does::WholeUpper] {
         let (_server, client) = pair(does);
         for bytes in [0, 1, 4096, 65_537, 1_000_000] {
             let content = text(bytes);

@@ -27,6 +27,7 @@ fn named(module: Arc<dyn Module>) -> NamedModule {
         name: "test".to_owned(),
         kind: "scripted".to_owned(),
         options: String::new(),
+        hold_bytes: 256 * 1024,
         module,
     }
 }

@@ -182,14 +182,14 @@ pub(super) async fn played(module: &Arc<dyn Module>, script: &Script) -> Played 
     };
     let Some((status, response)) = &script.response else {
         let hooks = vec![Hook::RequestReceived];
-        let run = Run::of_request(exchange, call, hooks, script.request());
+        let run = Run::of_request(exchange, (call, 256 * 1024), hooks, script.request());
         return finish(run, &script.content, script.piece).await;
     };
     let exchange = sent(exchange, &call, script.request());
     let request = script.request();
     let head = ResponseHead::new(*status, fields(response)).into_owned();
     let hooks = vec![Hook::ResponseReceived];
-    let run = Run::of_response(exchange, call, hooks, request, head);
+    let run = Run::of_response(exchange, (call, 256 * 1024), hooks, request, head);
     finish(run, &script.content, script.piece).await
 }
 

@@ -19,6 +19,8 @@ pub(super) enum Does {
     Upper,
     /// The same of responses alone, without their content codings.
     PlainUpper,
+    /// The same, once it has waited with a transform that takes nothing.
+    LatePlainUpper,
     /// The same of responses that are collected before their head is decided on.
     WholeUpper,
     /// Responses, and requests with `block` in their path, are refused.
@@ -67,6 +69,7 @@ impl Module for Scripted {
         Box::new(Player {
             does: self.does,
             whole: None,
+            has_waited: false,
         })
     }
 }
@@ -74,6 +77,7 @@ impl Module for Scripted {
 struct Player {
     does: Does,
     whole: Option<WholeHandle>,
+    has_waited: bool,
 }
 
 fn refusal() -> Answer {
@@ -92,7 +96,11 @@ impl Exchange for Player {
             }
             Does::Scan => head.inspect(Box::new(Scan)),
             Does::Panics => panic!("as the test has it"),
-            Does::Nothing | Does::Block | Does::PlainUpper | Does::WholeUpper => {}
+            Does::Nothing
+            | Does::Block
+            | Does::PlainUpper
+            | Does::LatePlainUpper
+            | Does::WholeUpper => {}
         }
         Answer::Continue
     }
@@ -105,7 +113,14 @@ impl Exchange for Player {
                 // where it is not permitted it passes as it is
                 let _ = head.transform(Box::new(Upper));
             }
-            Does::PlainUpper => {
+            Does::LatePlainUpper if !self.has_waited => {
+                self.has_waited = true;
+                return match head.transform(Box::new(Waiting)) {
+                    Ok(()) => Answer::Defer,
+                    Err(_) => Answer::Continue,
+                };
+            }
+            Does::PlainUpper | Does::LatePlainUpper => {
                 let _ = head.transform_plain(Box::new(Upper));
             }
             Does::WholeUpper if self.whole.is_none() => {
@@ -141,6 +156,15 @@ fn whole_upper() -> Whole {
     };
     let memory = Box::new(UnchargedMemory);
     Whole::new(1024 * 1024, Larger::Fail, memory, Box::new(work))
+}
+
+/// Takes nothing.
+struct Waiting;
+
+impl Transform for Waiting {
+    fn transform(&mut self, _: &mut Piece<'_>) -> Progress {
+        Progress::Continue
+    }
 }
 
 struct Upper;

@@ -194,6 +194,7 @@ fn modules(config: &Config) -> Result<Vec<NamedModule>, Refusal> {
             name: table.name,
             kind: table.kind,
             options: format!("{:?}", table.options),
+            hold_bytes: table.hold.as_usize(),
             module,
         });
     Ok(named.collect())

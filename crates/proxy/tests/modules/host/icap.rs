@@ -27,6 +27,7 @@ fn serve(address: Option<SocketAddr>, modules: &[Module]) -> IcapServer {
             name: table.name,
             kind: table.kind,
             options: format!("{:?}", table.options),
+            hold_bytes: table.hold.as_usize(),
             module,
         });
     let settings = ServerSettings {
