@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
-use weir_extend::{Piece, Progress, Transform};
+use weir_extend::{ContentMemory, Piece, Progress, Transform};
 
 /// Bytes of images that a module holds, of at most so many.
 pub(super) struct Memory {
@@ -26,6 +26,10 @@ impl Memory {
         let more = |used: usize| Some(used + bytes).filter(|it| *it <= self.bytes_max);
         self.used.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Relaxed);
+    }
 }
 
 /// How far a content has come.
@@ -35,45 +39,102 @@ pub(super) enum Stage {
     Arriving,
     /// All is there.
     Whole,
-    /// It is longer than it may be: it passes as it is.
+    /// It is longer than it may be, or there is no memory for it.
     TooLong,
+}
+
+/// Content that is held, and its charges: to the memory of its module, and to that of the proxy.
+pub(super) struct Held {
+    bytes: Vec<u8>,
+    memory: Arc<Memory>,
+    /// A process may hold it longest, on a thread of its own.
+    charged: Mutex<Box<dyn ContentMemory>>,
+}
+
+impl Held {
+    pub(super) fn new(memory: &Arc<Memory>, charged: Box<dyn ContentMemory>) -> Self {
+        Self {
+            bytes: Vec::new(),
+            memory: Arc::clone(memory),
+            charged: Mutex::new(charged),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Content that is not charged.
+    #[cfg(test)]
+    pub(super) fn uncharged(content: &[u8]) -> Arc<Self> {
+        let memory = Arc::new(Memory::new(usize::MAX));
+        let mut held = Self::new(&memory, Box::new(weir_extend::UnchargedMemory));
+        assert!(held.add(content, content.len()));
+        Arc::new(held)
+    }
+
+    /// Takes `input`; `false` if there is no memory for it. What it takes grows by halves at least,
+    /// up to `bytes_max`, so that it is not copied for each piece.
+    fn add(&mut self, input: &[u8], bytes_max: usize) -> bool {
+        let (bytes, capacity) = (self.bytes.len() + input.len(), self.bytes.capacity());
+        if bytes > capacity {
+            let room = (capacity + capacity / 2).min(bytes_max).max(bytes);
+            let charged = self.charged.get_mut();
+            let charged = charged.unwrap_or_else(PoisonError::into_inner);
+            if !self.memory.take(room - capacity) {
+                return false;
+            }
+            if !charged.hold(room) {
+                self.memory.give_back(room - capacity);
+                return false;
+            }
+            self.bytes.reserve_exact(room - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(input);
+        true
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.memory.give_back(self.bytes.capacity());
+    }
 }
 
 /// Content that is collected; the exchange and the transform have it together.
 pub(super) struct Collected {
-    memory: Arc<Memory>,
     bytes_max: usize,
-    bytes: Arc<Vec<u8>>,
+    held: Arc<Held>,
     pub(super) stage: Stage,
     pub(super) waker: Option<Waker>,
 }
 
 impl Collected {
-    /// Content of at most so many bytes.
-    pub(super) fn new(memory: &Arc<Memory>, bytes_max: usize) -> Rc<RefCell<Self>> {
+    /// Content of at most so many bytes, which is collected in `held`.
+    pub(super) fn new(held: Held, bytes_max: usize) -> Rc<RefCell<Self>> {
         Rc::new(RefCell::new(Self {
-            memory: Arc::clone(memory),
             bytes_max,
-            bytes: Arc::default(),
+            held: Arc::new(held),
             stage: Stage::Arriving,
             waker: None,
         }))
     }
 
     /// What was collected.
-    pub(super) fn bytes(&self) -> Arc<Vec<u8>> {
-        Arc::clone(&self.bytes)
+    pub(super) fn held(&self) -> Arc<Held> {
+        Arc::clone(&self.held)
     }
 
     /// Takes the input, if there is room for it.
     fn collect(&mut self, piece: &mut Piece<'_>) {
         let input = piece.input();
-        let fits = self.bytes.len() + input.len() <= self.bytes_max;
-        if !fits || !self.memory.take(input.len()) {
+        let fits = self.held.bytes.len() + input.len() <= self.bytes_max;
+        // nothing else has it before all is there
+        let held = Arc::get_mut(&mut self.held);
+        if !fits || !held.is_some_and(|held| held.add(input, self.bytes_max)) {
             self.decide(Stage::TooLong);
             return;
         }
-        Arc::make_mut(&mut self.bytes).extend_from_slice(input);
         piece.take(input.len());
         if piece.is_last() {
             self.decide(Stage::Whole);
@@ -85,12 +146,6 @@ impl Collected {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
-    }
-}
-
-impl Drop for Collected {
-    fn drop(&mut self) {
-        self.memory.used.fetch_sub(self.bytes.len(), Relaxed);
     }
 }
 
@@ -119,8 +174,8 @@ impl Transform for Collector {
         if collected.stage == Stage::Arriving || piece.room() == 0 {
             return Progress::Continue;
         }
-        self.passed += piece.put(&collected.bytes[self.passed..]);
-        if self.passed < collected.bytes.len() {
+        self.passed += piece.put(&collected.held.bytes[self.passed..]);
+        if self.passed < collected.held.bytes.len() {
             return Progress::Continue;
         }
         piece.pass(usize::MAX);
@@ -135,11 +190,19 @@ impl Transform for Collector {
 pub(super) struct Replacement {
     content: Vec<u8>,
     passed: usize,
+    /// The content is charged to it.
+    _charged: Box<dyn ContentMemory>,
 }
 
 impl Replacement {
-    pub(super) const fn new(content: Vec<u8>) -> Self {
-        Self { content, passed: 0 }
+    /// `None` if there is no memory for it.
+    pub(super) fn new(content: Vec<u8>, mut charged: Box<dyn ContentMemory>) -> Option<Self> {
+        let is_charged = charged.hold(content.capacity());
+        is_charged.then(|| Self {
+            content,
+            passed: 0,
+            _charged: charged,
+        })
     }
 }
 

@@ -19,8 +19,8 @@ mod processes;
 
 pub(crate) use processes::{HELPER, serve};
 
-use crate::options::{chosen, number_in};
-use collector::{Collected, Collector, Memory, Replacement, Stage};
+use crate::options::{chosen, number_in, one_of};
+use collector::{Collected, Collector, Held, Memory, Replacement, Stage};
 use job::{IMAGE_BYTES_MAX, Work};
 use processes::{Conversion, Launch, Processes};
 use std::cell::RefCell;
@@ -31,13 +31,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use weir_extend::{
-    Answer, Call, Exchange, Hook, Hooks, Host, LoadError, Module, ModuleKind, ModuleMetric,
-    Options, Pending, RequestHead, ResponseHead,
+    Answer, Call, Exchange, Hook, Hooks, Host, LoadError, LocalResponse, Module, ModuleKind,
+    ModuleMetric, Options, Pending, RequestHead, ResponseHead,
 };
 
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 8] = [
     "bytes_max",
     "formats",
+    "larger",
     "memory",
     "pixels_max",
     "processes",
@@ -55,7 +56,7 @@ const FORMATS: [(&str, &str); 3] = [
 /// Of photographs. libwebp's own default.
 const QUALITY: u32 = 75;
 
-/// Longer images pass as they are.
+/// Longer images pass as they are, or are refused.
 const BYTES_MAX: u32 = 4 * 1024 * 1024;
 
 /// Shorter images, where the length is known, pass as they are: little is to be won.
@@ -66,6 +67,9 @@ const PIXELS_MAX: u32 = 25_000_000;
 
 /// Bytes of images that are held at one time, of all requests together.
 const MEMORY: u32 = 64 * 1024 * 1024;
+
+/// Of the response in the place of an image that is refused, as one that a module fails for.
+const REFUSED_STATUS: u16 = 502;
 
 /// The part of `module[].wait` after which an image passes as it is, in hundredths: before the
 /// module is said to have failed.
@@ -103,6 +107,7 @@ impl ModuleKind for Transcode {
         let bytes_max = number("bytes_max", BYTES_MAX, (1, image_bytes_max))? as usize;
         let memory = number("memory", MEMORY, (1, 1 << 30))? as usize;
         let processes = number("processes", 1, (1, 16))? as usize;
+        let refuses_larger = one_of(&mut options, "larger", ["pass", "refuse"])?;
         options.finish(&OPTIONS)?;
         let tag = match work.width_max {
             0 => "webp".to_owned(),
@@ -113,6 +118,7 @@ impl ModuleKind for Transcode {
             work,
             tag,
             bytes_max,
+            refuses_larger,
             wait,
             memory: Arc::new(Memory::new(memory)),
             processes: Processes::new(processes, self.0),
@@ -129,6 +135,8 @@ struct Shared {
     /// Of the variant of clients that accept WebP.
     tag: String,
     bytes_max: usize,
+    /// Longer images, and those for which there is no memory, do not pass.
+    refuses_larger: bool,
     wait: Duration,
     memory: Arc<Memory>,
     processes: Processes,
@@ -147,13 +155,31 @@ impl Shared {
     }
 
     fn is_candidate(&self, head: &ResponseHead<'_>) -> bool {
-        let length = head.fields.get("content-length");
-        let length = length.and_then(|it| str::from_utf8(it).ok()?.parse::<u64>().ok());
         head.status() == 200
             && self.is_image(head)
             && head.fields.get("content-encoding").is_none()
-            && length.is_none_or(|it| (BYTES_MIN..=self.bytes_max as u64).contains(&it))
+            && length_of(head).is_none_or(|it| it >= BYTES_MIN)
             && head.check_transform().is_ok()
+    }
+
+    fn is_larger(&self, head: &ResponseHead<'_>) -> bool {
+        length_of(head).is_some_and(|it| it > self.bytes_max as u64)
+    }
+}
+
+/// The length of the content, if it is known.
+fn length_of(head: &ResponseHead<'_>) -> Option<u64> {
+    let length = head.fields.get("content-length")?;
+    str::from_utf8(length).ok()?.parse().ok()
+}
+
+/// What takes the place of an image that is too large; `Fail` cannot come of it.
+fn refusal() -> Answer {
+    let response = LocalResponse::new(REFUSED_STATUS, "the image is too large\n");
+    let response = response.map(|it| it.with("Content-Type", b"text/plain"));
+    match response {
+        Ok(Ok(response)) => Answer::Respond(response),
+        _ => Answer::Fail,
     }
 }
 
@@ -214,6 +240,8 @@ enum State {
     Converting(Conversion, Pending<()>),
     /// It is decided on: other content takes its place, or it passes as it is.
     Decided(Option<Vec<u8>>),
+    /// It is longer than it may be, or there is no memory for it.
+    Larger,
 }
 
 impl Exchange for TranscodeExchange {
@@ -230,14 +258,21 @@ impl Exchange for TranscodeExchange {
     fn response_received(&mut self, head: &mut ResponseHead<'_>, _: &Call) -> Answer {
         match std::mem::replace(&mut self.state, State::Begun) {
             State::Decided(content) => self.apply(head, content),
-            _ if self.accepts && self.shared.is_candidate(head) => {
-                let collected = Collected::new(&self.shared.memory, self.shared.bytes_max);
+            State::Larger if self.shared.refuses_larger => refusal(),
+            State::Larger => self.apply(head, None),
+            _ if !self.accepts || !self.shared.is_candidate(head) => Answer::Continue,
+            _ if self.shared.is_larger(head) => match self.shared.refuses_larger {
+                true => refusal(),
+                false => Answer::Continue,
+            },
+            _ => {
+                let held = Held::new(&self.shared.memory, self.host.memory());
+                let collected = Collected::new(held, self.shared.bytes_max);
                 // it passes every byte as it came, unless the image is converted
                 head.inspect(Box::new(Collector::new(&collected)));
                 self.state = State::Collecting(collected);
                 Answer::Defer
             }
-            _ => Answer::Continue,
         }
     }
 
@@ -263,8 +298,8 @@ impl Exchange for TranscodeExchange {
                     collected.waker = Some(cx.waker().clone());
                     return Poll::Pending;
                 }
-                Stage::TooLong => self.state = State::Decided(None),
-                Stage::Whole => self.state = self.begin_conversion(collected.bytes()),
+                Stage::TooLong => self.state = State::Larger,
+                Stage::Whole => self.state = self.begin_conversion(collected.held()),
             }
         }
         if let State::Converting(conversion, timer) = &mut self.state {
@@ -280,7 +315,7 @@ impl Exchange for TranscodeExchange {
 }
 
 impl TranscodeExchange {
-    fn begin_conversion(&self, content: Arc<Vec<u8>>) -> State {
+    fn begin_conversion(&self, content: Arc<Held>) -> State {
         match self.shared.processes.convert(self.shared.work, content) {
             Some(conversion) => {
                 let timer = self.host.sleep(self.shared.wait);
@@ -291,11 +326,12 @@ impl TranscodeExchange {
     }
 
     fn apply(&self, head: &mut ResponseHead<'_>, content: Option<Vec<u8>>) -> Answer {
-        let Some(content) = content else {
+        let replacement = content.and_then(|content| Replacement::new(content, self.host.memory()));
+        let Some(replacement) = replacement else {
             self.shared.passed.fetch_add(1, Relaxed);
             return Answer::Continue;
         };
-        let replacement = Box::new(Replacement::new(content));
+        let replacement = Box::new(replacement);
         if head.fields.set("Content-Type", b"image/webp").is_err()
             || head.transform(replacement).is_err()
         {

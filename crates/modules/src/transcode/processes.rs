@@ -1,5 +1,6 @@
 //! The processes that convert images: of this program, with the lowest priority.
 
+use super::collector::Held;
 use super::convert::convert;
 use super::job::{Work, read_answer, read_job, write_answer, write_job};
 use std::io;
@@ -72,7 +73,7 @@ pub(super) struct Processes {
 
 struct Job {
     work: Work,
-    content: Arc<Vec<u8>>,
+    content: Arc<Held>,
     slot: Arc<Mutex<Slot>>,
 }
 
@@ -109,7 +110,7 @@ impl Processes {
     }
 
     /// Has an image converted; `None` if too many wait.
-    pub(super) fn convert(&self, work: Work, content: Arc<Vec<u8>>) -> Option<Conversion> {
+    pub(super) fn convert(&self, work: Work, content: Arc<Held>) -> Option<Conversion> {
         let slot = Arc::default();
         let job = Job {
             work,
@@ -195,8 +196,8 @@ impl Supervisor {
                 none.insert(process)
             }
         };
-        write_job(&mut process.stream, &job.work, &job.content)?;
-        read_answer(&mut process.stream, job.content.len())
+        write_job(&mut process.stream, &job.work, job.content.bytes())?;
+        read_answer(&mut process.stream, job.content.bytes().len())
     }
 }
 
@@ -284,7 +285,9 @@ pub(super) mod tests {
     fn image_is_converted_by_another_process_and_a_bad_one_is_left() {
         let processes = Processes::new(1, test_program);
         let convert = |content: Vec<u8>| {
-            let conversion = processes.convert(WORK, Arc::new(content)).expect("room");
+            let conversion = processes
+                .convert(WORK, Held::uncharged(&content))
+                .expect("room");
             wait(&conversion)
         };
         let webp = convert(jpeg(200, 100)).expect("it is smaller");
@@ -301,7 +304,7 @@ pub(super) mod tests {
         }] {
             let processes = Processes::new(1, launch);
             for _ in 0..3 {
-                let content = Arc::new(jpeg(200, 100));
+                let content = Held::uncharged(&jpeg(200, 100));
                 let conversion = processes.convert(WORK, content).expect("room");
                 assert_eq!(wait(&conversion), None);
             }
@@ -318,7 +321,7 @@ pub(super) mod tests {
             command.arg("60");
             command
         });
-        let convert = || processes.convert(WORK, Arc::new(b"image".to_vec()));
+        let convert = || processes.convert(WORK, Held::uncharged(b"image"));
         let waiting: Vec<_> = (0..50).filter_map(|_| convert()).collect();
         // those that wait, and perhaps the one that is in the process
         assert!((QUEUE_LENGTH_MAX..=QUEUE_LENGTH_MAX + 1).contains(&waiting.len()));

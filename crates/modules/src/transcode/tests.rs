@@ -3,9 +3,13 @@ use super::processes::tests::test_program;
 use super::*;
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 use std::time::Instant;
-use weir_extend::{Fields, ListenerMode, OptionValue, Piece, Progress, Transform};
+use weir_extend::{
+    ContentMemory, FetchError, Fields, ListenerMode, LogLevel, OptionValue, OwnRequest,
+    OwnResponse, Piece, Progress, Transform,
+};
 
 const CALL: Call = Call {
     client: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -236,4 +240,138 @@ fn options_out_of_range_are_refused() {
         .err()
         .expect("refused");
     assert_eq!(refused.option, "formats[0]");
+}
+
+/// A host whose budget for content has so many bytes, which all of it has together.
+struct Budget(usize, Arc<AtomicUsize>);
+
+impl Host for Budget {
+    fn worker(&self) -> usize {
+        0
+    }
+
+    fn wall_ms(&self) -> u64 {
+        0
+    }
+
+    fn log(&self, _: LogLevel, _: &str) {}
+
+    fn fetch(&self, request: OwnRequest) -> Pending<Result<OwnResponse, FetchError>> {
+        weir_extend::Detached.fetch(request)
+    }
+
+    fn memory(&self) -> Box<dyn ContentMemory> {
+        Box::new(Share {
+            bytes_max: self.0,
+            used: Arc::clone(&self.1),
+            held: 0,
+        })
+    }
+}
+
+struct Share {
+    bytes_max: usize,
+    used: Arc<AtomicUsize>,
+    held: usize,
+}
+
+impl ContentMemory for Share {
+    fn hold(&mut self, bytes: usize) -> bool {
+        let used = self.used.load(Relaxed) - self.held + bytes;
+        if used <= self.bytes_max {
+            self.used.store(used, Relaxed);
+            self.held = bytes;
+        }
+        used <= self.bytes_max
+    }
+
+    fn another(&self) -> Box<dyn ContentMemory> {
+        Box::new(Self {
+            held: 0,
+            used: Arc::clone(&self.used),
+            ..*self
+        })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.held, Relaxed);
+    }
+}
+
+/// The answer to a response with this content, once it is decided on, and the head.
+fn answer(
+    module: &Arc<dyn Module>,
+    host: &Rc<dyn Host>,
+    (lines, content): (Lines<'_>, &[u8]),
+) -> (Answer, ResponseHead<'static>) {
+    let mut exchange = module.begin(host);
+    let mut request = RequestHead::new("GET", "a.example", "/a", fields(&[ACCEPT]));
+    let _ = exchange.request_received(&mut request, &CALL);
+    let mut head = ResponseHead::new(200, fields(lines));
+    let mut answer = exchange.response_received(&mut head, &CALL);
+    if answer == Answer::Defer {
+        let (_, mut transform) = head.take_transform().expect("a collector");
+        let mut rest = content;
+        hand(&mut transform, &mut rest, 999, (&mut Vec::new(), 0));
+        let until = Instant::now() + Duration::from_secs(30);
+        let mut cx = Context::from_waker(Waker::noop());
+        while exchange.poll_deferred(&mut cx).is_pending() {
+            assert!(Instant::now() < until, "no decision");
+            std::thread::yield_now();
+        }
+        answer = exchange.response_received(&mut head, &CALL);
+    }
+    (answer, head)
+}
+
+#[test]
+fn images_and_what_is_made_of_them_are_charged_to_the_budget_of_the_proxy() {
+    let module = load(&[], test_program).expect("a module");
+    let content = jpeg(200, 100);
+    let used = Arc::<AtomicUsize>::default();
+    let budget = |bytes_max| -> Rc<dyn Host> { Rc::new(Budget(bytes_max, Arc::clone(&used))) };
+    let (answered, head) = answer(&module, &budget(1 << 20), (&[JPEG], &content));
+    assert_eq!(answered, Answer::Continue);
+    // what takes the place of the image
+    assert!(head.is_transformed());
+    let held = used.load(Relaxed);
+    assert!((1..content.len()).contains(&held), "{held}");
+    drop(head);
+    assert_eq!(used.load(Relaxed), 0);
+    // room for a part of the image
+    let host = budget(content.len() - 1);
+    let (answered, head) = answer(&module, &host, (&[JPEG], &content));
+    assert!(answered == Answer::Continue && !head.is_transformed() && !head.changes_content());
+    assert_eq!(used.load(Relaxed), 0);
+}
+
+#[test]
+fn larger_images_pass_or_are_refused_as_the_operator_chooses() {
+    let content = jpeg(200, 100);
+    let length = content.len().to_string();
+    let known = [JPEG, ("Content-Length", &length)];
+    for (bytes_max, budget) in [(content.len() - 1, 1 << 20), (1 << 20, content.len() - 1)] {
+        for larger in ["pass", "refuse"] {
+            let options = BTreeMap::from([
+                (
+                    "bytes_max".to_owned(),
+                    OptionValue::Number(bytes_max as i64),
+                ),
+                ("larger".to_owned(), OptionValue::Text(larger.to_owned())),
+            ]);
+            let module = Transcode(test_program).load(Options::new(options));
+            let module = module.expect("a module");
+            let host: Rc<dyn Host> = Rc::new(Budget(budget, Arc::default()));
+            for lines in [&known[..], &[JPEG]] {
+                let (answered, _) = answer(&module, &host, (lines, &content));
+                match (larger, answered) {
+                    ("pass", Answer::Continue) => {}
+                    ("refuse", Answer::Respond(response)) => assert_eq!(response.status(), 502),
+                    (_, other) => panic!("{larger}: {other:?}"),
+                }
+            }
+        }
+    }
 }
