@@ -96,10 +96,11 @@ impl Download<'_, '_> {
             return Ok(());
         };
         let head = &found.head;
-        if head.status < 200 {
+        // framing in doubt is refused as it was received: a module's changes could hide that
+        let Some(length) = found.length.ok().filter(|_| head.status >= 200) else {
             from_hop.return_received(received, None);
             return Ok(());
-        }
+        };
         self.former = Some(found.former());
         let start = (head.version, head.status, head.reason);
         // while others wait for the response, or it is to be stored, the client may disconnect
@@ -110,7 +111,7 @@ impl Download<'_, '_> {
             from_hop,
             received: &received,
             accepted: found.acceptance(),
-            is_empty: matches!(found.length, Ok(BodyLength::None) | Err(_)),
+            is_empty: length == BodyLength::None,
             worker,
             sending,
             deadline,
@@ -130,7 +131,6 @@ impl Download<'_, '_> {
         }
         let changed = changed.map_err(|answer| ResponseOutcome::Module(Box::new(answer)))?;
         if let Some(mut content) = changed.content
-            && let Ok(length) = found.length
             && length != BodyLength::None
         {
             self.former = Some(found.former().with_content_of(length));

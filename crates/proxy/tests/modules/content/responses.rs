@@ -325,3 +325,30 @@ fn hit_that_a_module_gives_up_at_once_is_refused() {
         }
     });
 }
+
+#[test]
+fn response_with_framing_in_doubt_is_refused_whatever_modules_would_make_of_it() {
+    for fields in [
+        "Content-Length: 5\r\nContent-Length: 6",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Content-Length: -1",
+        "Content-Length: +6",
+        "Content-Length: 5, 6",
+        "Content-Length: 99999999999999999999",
+    ] {
+        for action in ["content upper", "content plain", "set X-Any yes"] {
+            let change = |config: &mut weir_proxy::config::Config| {
+                config.modules = vec![scripted("a", &[("response-received", action)])];
+            };
+            Setup::each_with(change, |setup| {
+                let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{fields}");
+                let answer = format!("{head}\r\n\r\nsecret");
+                for _ in 0..2 {
+                    let (response, _hop) = setup.fetch("/", &answer);
+                    assert_eq!(response.status(), 502, "{fields} {action}");
+                    assert!(!response.text().to_ascii_lowercase().contains("secret"));
+                }
+            });
+        }
+    }
+}
