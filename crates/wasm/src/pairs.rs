@@ -21,31 +21,33 @@ const COUNT_BYTES: usize = 4;
 /// What a pair takes beside its name and value: two lengths and two NULs.
 const PAIR_EXTRA_BYTES: usize = 10;
 
-/// One name and its value, in one allocation.
-#[derive(Clone, PartialEq, Eq)]
-struct Pair {
-    bytes: Box<[u8]>,
+/// Bytes of fields that were replaced or removed, from which on the others are copied together.
+const UNUSED_BYTES_MAX: usize = 4 << 10;
+
+/// Where a name is, and its value behind it.
+#[derive(Clone, Copy)]
+struct Place {
+    start: usize,
     name_len: usize,
+    value_len: usize,
 }
 
-impl Pair {
-    fn new(name: &[u8], value: &[u8]) -> Self {
-        Self {
-            bytes: [name, value].concat().into(),
-            name_len: name.len(),
-        }
+impl Place {
+    fn name(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start..self.start + self.name_len]
     }
 
-    fn parts(&self) -> (&[u8], &[u8]) {
-        self.bytes.split_at(self.name_len)
+    fn value(self, bytes: &[u8]) -> &[u8] {
+        let start = self.start + self.name_len;
+        &bytes[start..start + self.value_len]
     }
 
-    fn has_name(&self, name: &[u8]) -> bool {
-        self.parts().0.eq_ignore_ascii_case(name)
+    fn has_name(self, bytes: &[u8], name: &[u8]) -> bool {
+        self.name_len == name.len() && self.name(bytes).eq_ignore_ascii_case(name)
     }
 
-    fn encoded_len(&self) -> usize {
-        self.bytes.len() + PAIR_EXTRA_BYTES
+    const fn len(self) -> usize {
+        self.name_len + self.value_len
     }
 }
 
@@ -54,19 +56,31 @@ impl Pair {
 /// Names are compared without regard to case (RFC 9110 §5.1) and kept as they are given. Neither
 /// names nor values are checked for what HTTP allows in them: a host must check what a module
 /// wrote.
-#[derive(Clone, Default, PartialEq, Eq)]
+///
+/// All names and values are in one block, so that a map is made with two allocations.
+#[derive(Clone, Default)]
 pub struct Pairs {
-    pairs: Vec<Pair>,
-    /// The sum over the pairs, without the count.
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+    /// The sum over the pairs as they are serialised, without the count.
     pairs_bytes: usize,
 }
+
+impl PartialEq for Pairs {
+    fn eq(&self, other: &Self) -> bool {
+        self.pairs_bytes == other.pairs_bytes && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Pairs {}
 
 impl Pairs {
     /// A map without fields.
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            pairs: Vec::new(),
+            bytes: Vec::new(),
+            places: Vec::new(),
             pairs_bytes: 0,
         }
     }
@@ -90,25 +104,39 @@ impl Pairs {
     /// How many fields there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pairs.len()
+        self.places.len()
     }
 
     /// Whether there is no field.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.places.is_empty()
     }
 
     /// Names and values in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.pairs.iter().map(Pair::parts)
+        let parts = |place: &Place| (place.name(&self.bytes), place.value(&self.bytes));
+        self.places.iter().map(parts)
     }
 
     /// The value of the first field of this name.
     #[must_use]
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        let pair = self.pairs.iter().find(|pair| pair.has_name(name))?;
-        Some(pair.parts().1)
+        let place = self.find(name)?;
+        Some(self.places[place].value(&self.bytes))
+    }
+
+    /// The first field of this name.
+    fn find(&self, name: &[u8]) -> Option<usize> {
+        let mut places = self.places.iter();
+        places.position(|place| place.has_name(&self.bytes, name))
+    }
+
+    /// Removes all fields. Their room is kept.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+        self.pairs_bytes = 0;
     }
 
     /// Adds a field at the end.
@@ -116,16 +144,39 @@ impl Pairs {
     /// # Errors
     /// The limits of a map; it is unchanged then.
     pub fn add(&mut self, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
-        if self.pairs.len() == PAIRS_MAX {
+        if self.places.len() == PAIRS_MAX {
             return Err(PairsError::TooMany {
                 count: PAIRS_MAX + 1,
             });
         }
         self.check_room(self.pairs_bytes, name, value)?;
-        let pair = Pair::new(name, value);
-        self.pairs_bytes += pair.encoded_len();
-        self.pairs.push(pair);
+        let place = self.write(name, value);
+        self.pairs_bytes += place.len() + PAIR_EXTRA_BYTES;
+        self.places.push(place);
         Ok(())
+    }
+
+    /// As [`add`](Self::add), with the name in lower case.
+    ///
+    /// # Errors
+    /// The limits of a map; it is unchanged then.
+    pub fn add_in_lower_case(&mut self, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
+        let start = self.bytes.len();
+        self.add(name, value)?;
+        self.bytes[start..start + name.len()].make_ascii_lowercase();
+        Ok(())
+    }
+
+    /// Writes a name and its value behind the others.
+    fn write(&mut self, name: &[u8], value: &[u8]) -> Place {
+        let place = Place {
+            start: self.bytes.len(),
+            name_len: name.len(),
+            value_len: value.len(),
+        };
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(value);
+        place
     }
 
     /// Gives the first field of this name this value, and removes the others of the name; adds the
@@ -134,29 +185,43 @@ impl Pairs {
     /// # Errors
     /// The limits of a map; it is unchanged then.
     pub fn replace(&mut self, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
-        let same = |pair: &&Pair| pair.has_name(name);
-        let freed: usize = self.pairs.iter().filter(same).map(Pair::encoded_len).sum();
-        let Some(first) = self.pairs.iter().position(|pair| pair.has_name(name)) else {
+        let Some(first) = self.find(name) else {
             return self.add(name, value);
         };
+        let same = self.places[first..].iter();
+        let same = same.filter(|place| place.has_name(&self.bytes, name));
+        let freed: usize = same.map(|place| place.len() + PAIR_EXTRA_BYTES).sum();
         self.check_room(self.pairs_bytes - freed, name, value)?;
-        let pair = Pair::new(name, value);
-        self.pairs_bytes = self.pairs_bytes - freed + pair.encoded_len();
-        self.pairs[first] = pair;
+        self.places[first] = self.write(name, value);
         let mut position = 0;
-        self.pairs.retain(|pair| {
+        self.retain(|place, bytes| {
             position += 1;
-            position - 1 <= first || !pair.has_name(name)
+            position - 1 <= first || !place.has_name(bytes, name)
         });
         Ok(())
     }
 
     /// Removes all fields of this name, and says whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
-        let before = self.pairs.len();
-        self.pairs.retain(|pair| !pair.has_name(name));
-        self.pairs_bytes = self.pairs.iter().map(Pair::encoded_len).sum();
-        self.pairs.len() < before
+        let before = self.places.len();
+        self.retain(|place, bytes| !place.has_name(bytes, name));
+        self.places.len() < before
+    }
+
+    fn retain(&mut self, mut keeps: impl FnMut(Place, &[u8]) -> bool) {
+        let bytes = &self.bytes;
+        self.places.retain(|place| keeps(*place, bytes));
+        let used: usize = self.places.iter().map(|place| place.len()).sum();
+        self.pairs_bytes = used + self.places.len() * PAIR_EXTRA_BYTES;
+        if self.bytes.len() - used > UNUSED_BYTES_MAX {
+            let mut gathered = Vec::with_capacity(used);
+            for place in &mut self.places {
+                let start = gathered.len();
+                gathered.extend_from_slice(&self.bytes[place.start..place.start + place.len()]);
+                place.start = start;
+            }
+            self.bytes = gathered;
+        }
     }
 
     fn check_room(&self, taken: usize, name: &[u8], value: &[u8]) -> Result<(), PairsError> {
@@ -190,7 +255,7 @@ impl Pairs {
         if self.is_empty() {
             return bytes;
         }
-        bytes.extend(length(self.pairs.len()));
+        bytes.extend(length(self.places.len()));
         for (name, value) in self.iter() {
             bytes.extend(length(name.len()));
             bytes.extend(length(value.len()));

@@ -147,3 +147,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn field_that_is_replaced_again_and_again_takes_bounded_memory() {
+    let mut pairs = Pairs::of([("x-a", "1"), ("x-b", "2")]).unwrap();
+    let value = vec![b'v'; 1000];
+    for _ in 0..1000 {
+        pairs.replace(b"X-A", &value).unwrap();
+        assert!(pairs.bytes.len() <= 2 * UNUSED_BYTES_MAX);
+    }
+    let expected = [(&b"X-A"[..], &value[..]), (b"x-b", b"2")];
+    assert!(pairs.iter().eq(expected));
+    assert_eq!(pairs, Pairs::of(expected).unwrap());
+}
+
+#[test]
+fn cleared_map_is_as_a_new_one_and_names_can_be_lowered() {
+    let mut pairs = Pairs::of([("a", "1")]).unwrap();
+    pairs.clear();
+    assert_eq!(pairs, Pairs::new());
+    pairs.add_in_lower_case(b"X-A", b"VALUE").unwrap();
+    assert_eq!(pairs, Pairs::of([("x-a", "VALUE")]).unwrap());
+}

@@ -8,6 +8,7 @@ use crate::abi::{Action, ContextId, HttpMap, Side};
 use crate::host::{Host, HttpCallId, HttpCallResponse};
 use crate::pairs::Pairs;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::{InstancePre, Store, WasmParams, WasmResults};
 
@@ -15,7 +16,8 @@ use wasmtime::{InstancePre, Store, WasmParams, WasmResults};
 /// returns or its deadline has passed, however many callbacks the call has.
 pub struct Instance<H: Host> {
     store: Store<State<H>>,
-    callbacks: Callbacks,
+    /// Shared, so that a call can use one while it changes the store.
+    callbacks: Arc<Callbacks>,
     ended: Option<EndReason>,
 }
 
@@ -61,7 +63,7 @@ impl<H: Host> Instance<H> {
                 },
             }
         })?;
-        let callbacks = Callbacks::find(&mut store, &instance);
+        let callbacks = Arc::new(Callbacks::find(&mut store, &instance));
         let memory = instance.get_memory(&mut store, "memory");
         let state = store.data_mut();
         state.memory = memory;
@@ -77,14 +79,15 @@ impl<H: Host> Instance<H> {
     }
 
     fn initialise(&mut self) -> Result<(), StartError> {
-        if let Some(initialize) = self.callbacks.initialize.clone() {
-            let result = self.start_step(None, Some(initialize), ());
+        let callbacks = Arc::clone(&self.callbacks);
+        if callbacks.initialize.is_some() {
+            let result = self.start_step(None, &callbacks.initialize, ());
             during("_initialize", result)?;
-            let main = self.callbacks.main.clone();
-            during("main", self.start_step(None, main, (0, 0)))?;
+            let main = self.start_step(None, &callbacks.main, (0, 0));
+            during("main", main)?;
         } else {
-            let start = self.callbacks.start.clone();
-            during("_start", self.start_step(None, start, ()))?;
+            let start = self.start_step(None, &callbacks.start, ());
+            during("_start", start)?;
         }
         Ok(())
     }
@@ -94,20 +97,12 @@ impl<H: Host> Instance<H> {
         let settings = &self.store.data().settings;
         let vm_size = number(settings.vm_configuration.len());
         let plugin_size = number(settings.plugin_configuration.len());
-        let create = self.callbacks.context_create.clone();
-        let result = self.start_step(plugin, create, (PLUGIN, 0));
+        let callbacks = Arc::clone(&self.callbacks);
+        let result = self.start_step(plugin, &callbacks.context_create, (PLUGIN, 0));
         during("proxy_on_context_create", result)?;
         for (step, callback, size) in [
-            (
-                "proxy_on_vm_start",
-                self.callbacks.vm_start.clone(),
-                vm_size,
-            ),
-            (
-                "proxy_on_configure",
-                self.callbacks.configure.clone(),
-                plugin_size,
-            ),
+            ("proxy_on_vm_start", &callbacks.vm_start, vm_size),
+            ("proxy_on_configure", &callbacks.configure, plugin_size),
         ] {
             let result = self.start_step(plugin, callback, (PLUGIN, size));
             if during(step, result)? == Some(0) {
@@ -121,7 +116,7 @@ impl<H: Host> Instance<H> {
     fn start_step<P: WasmParams, R: WasmResults>(
         &mut self,
         id: Option<ContextId>,
-        callback: Callback<P, R>,
+        callback: &Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
         let deadline = self.store.data().settings.limits.start_deadline_ticks;
@@ -181,11 +176,8 @@ impl<H: Host> Instance<H> {
         let streams_max = state.settings.limits.streams_max;
         let id = state.contexts.create(streams_max);
         let id = id.ok_or(CallError::TooManyStreams { streams_max })?;
-        self.call(
-            id,
-            self.callbacks.context_create.clone(),
-            (id.number(), PLUGIN),
-        )?;
+        let callbacks = Arc::clone(&self.callbacks);
+        self.call(id, &callbacks.context_create, (id.number(), PLUGIN))?;
         Ok(id)
     }
 
@@ -200,7 +192,8 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::RequestHeaders);
         let arguments = (stream.number(), count, end_of_stream.into());
-        let callback = self.callbacks.request_headers.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.request_headers;
         self.message(stream, Side::Request, callback, arguments)
     }
 
@@ -215,7 +208,8 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let size = self.body_size(stream, Side::Request);
         let arguments = (stream.number(), size, end_of_stream.into());
-        let callback = self.callbacks.request_body.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.request_body;
         self.message(stream, Side::Request, callback, arguments)
     }
 
@@ -225,7 +219,8 @@ impl<H: Host> Instance<H> {
     /// [`CallError`].
     pub fn request_trailers(&mut self, stream: ContextId) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::RequestTrailers);
-        let callback = self.callbacks.request_trailers.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.request_trailers;
         self.message(stream, Side::Request, callback, (stream.number(), count))
     }
 
@@ -240,7 +235,8 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::ResponseHeaders);
         let arguments = (stream.number(), count, end_of_stream.into());
-        let callback = self.callbacks.response_headers.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.response_headers;
         self.message(stream, Side::Response, callback, arguments)
     }
 
@@ -255,7 +251,8 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let size = self.body_size(stream, Side::Response);
         let arguments = (stream.number(), size, end_of_stream.into());
-        let callback = self.callbacks.response_body.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.response_body;
         self.message(stream, Side::Response, callback, arguments)
     }
 
@@ -265,7 +262,8 @@ impl<H: Host> Instance<H> {
     /// [`CallError`].
     pub fn response_trailers(&mut self, stream: ContextId) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::ResponseTrailers);
-        let callback = self.callbacks.response_trailers.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.response_trailers;
         self.message(stream, Side::Response, callback, (stream.number(), count))
     }
 
@@ -290,7 +288,8 @@ impl<H: Host> Instance<H> {
         ];
         let [fields, body, trailers] = sizes.map(number);
         state.http_call_response = Some(response);
-        let callback = self.callbacks.http_call_response.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.http_call_response;
         let arguments = (PLUGIN, call.number(), fields, body, trailers);
         let result = self.call(ContextId::PLUGIN, callback, arguments);
         self.store.data_mut().http_call_response = None;
@@ -302,7 +301,8 @@ impl<H: Host> Instance<H> {
     /// # Errors
     /// [`CallError`].
     pub fn tick(&mut self) -> Result<(), CallError> {
-        let callback = self.callbacks.tick.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.tick;
         self.call(ContextId::PLUGIN, callback, PLUGIN)?;
         Ok(())
     }
@@ -314,7 +314,8 @@ impl<H: Host> Instance<H> {
     pub fn foreign_function(&mut self, function: u32, arguments: Vec<u8>) -> Result<(), CallError> {
         let size = number(arguments.len());
         self.store.data_mut().foreign_arguments = Some(arguments);
-        let callback = self.callbacks.foreign_function.clone();
+        let callbacks = Arc::clone(&self.callbacks);
+        let callback = &callbacks.foreign_function;
         let result = self.call(ContextId::PLUGIN, callback, (PLUGIN, function, size));
         self.store.data_mut().foreign_arguments = None;
         result.map(|_| ())
@@ -352,8 +353,9 @@ impl<H: Host> Instance<H> {
         if self.store.data_mut().contexts.is_pending(id) {
             return Ok(Finish::Pending);
         }
+        let callbacks = Arc::clone(&self.callbacks);
         // an absent callback has nothing left to do
-        let is_done = self.call(id, self.callbacks.done.clone(), id.number())?;
+        let is_done = self.call(id, &callbacks.done, id.number())?;
         if is_done == Some(0) {
             self.store.data_mut().contexts.set_pending(id);
             return Ok(Finish::Pending);
@@ -364,8 +366,9 @@ impl<H: Host> Instance<H> {
 
     /// The last callbacks of a context, within the deadline of the call that it is deleted in.
     fn delete(&mut self, id: ContextId) -> Result<(), CallError> {
-        self.run(Some(id), self.callbacks.log.clone(), id.number())?;
-        self.run(Some(id), self.callbacks.delete.clone(), id.number())?;
+        let callbacks = Arc::clone(&self.callbacks);
+        self.run(Some(id), &callbacks.log, id.number())?;
+        self.run(Some(id), &callbacks.delete, id.number())?;
         let state = self.store.data_mut();
         state.contexts.remove(id);
         state.host.finished(id);
@@ -379,7 +382,7 @@ impl<H: Host> Instance<H> {
         &mut self,
         id: ContextId,
         side: Side,
-        callback: Callback<P, u32>,
+        callback: &Callback<P, u32>,
         arguments: P,
     ) -> Result<Action, CallError> {
         self.check_stream(id)?;
@@ -397,7 +400,7 @@ impl<H: Host> Instance<H> {
     fn call<P: WasmParams, R: WasmResults>(
         &mut self,
         id: ContextId,
-        callback: Callback<P, R>,
+        callback: &Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
         self.arm();
@@ -411,7 +414,7 @@ impl<H: Host> Instance<H> {
     fn run<P: WasmParams, R: WasmResults>(
         &mut self,
         id: Option<ContextId>,
-        callback: Callback<P, R>,
+        callback: &Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
         self.check()?;
