@@ -24,35 +24,33 @@ impl From<PairsError> for Refused {
     }
 }
 
-/// The head of a request as a filter sees it.
-pub(crate) fn request_pairs(head: &RequestHead<'_>) -> Result<Pairs, Refused> {
-    let mut pairs = Pairs::new();
+/// Puts the head of a request into `pairs`, which are empty, as a filter sees it.
+pub(crate) fn put_request(head: &RequestHead<'_>, pairs: &mut Pairs) -> Result<(), Refused> {
     pairs.add(b":authority", head.authority().as_bytes())?;
     pairs.add(b":path", head.path_and_query().as_bytes())?;
     pairs.add(b":method", head.method().as_bytes())?;
     pairs.add(b":scheme", b"http")?;
-    add_fields(&mut pairs, &head.fields)?;
-    Ok(pairs)
+    put_fields(&head.fields, pairs)
 }
 
-/// The head of a response as a filter sees it.
-pub(crate) fn response_pairs(head: &ResponseHead<'_>) -> Result<Pairs, Refused> {
-    let mut pairs = Pairs::new();
-    pairs.add(b":status", head.status().to_string().as_bytes())?;
-    add_fields(&mut pairs, &head.fields)?;
-    Ok(pairs)
+/// Puts the head of a response into `pairs`, which are empty, as a filter sees it.
+pub(crate) fn put_response(head: &ResponseHead<'_>, pairs: &mut Pairs) -> Result<(), Refused> {
+    pairs.add(b":status", &digits(head.status()))?;
+    put_fields(&head.fields, pairs)
 }
 
-fn add_fields(pairs: &mut Pairs, fields: &HeadFields<'_>) -> Result<(), Refused> {
-    let mut lower = String::new();
-    for (name, value) in fields.iter() {
+/// A status code, which has three digits.
+fn digits(status: u16) -> [u8; 3] {
+    // the remainder is one digit
+    [status / 100, status / 10, status].map(|it| b'0' + (it % 10) as u8)
+}
+
+fn put_fields(fields: &HeadFields<'_>, pairs: &mut Pairs) -> Result<(), Refused> {
+    for (name, value) in fields {
         // `:authority` is Host
-        if name.eq_ignore_ascii_case("host") {
-            continue;
+        if !name.eq_ignore_ascii_case("host") {
+            pairs.add_in_lower_case(name.as_bytes(), value)?;
         }
-        lower.clear();
-        lower.extend(name.chars().map(|it| it.to_ascii_lowercase()));
-        pairs.add(lower.as_bytes(), value)?;
     }
     let has_room =
         pairs.len() + ROOM.0 <= PAIRS_MAX && pairs.encoded_len() + ROOM.1 <= PAIRS_BYTES_MAX;
@@ -165,6 +163,16 @@ fn set(fields: &mut Fields, name: &str, values: &[&[u8]]) -> Result<(), FieldErr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn request_pairs(head: &RequestHead<'_>) -> Result<Pairs, Refused> {
+        let mut pairs = Pairs::new();
+        put_request(head, &mut pairs).map(|()| pairs)
+    }
+
+    fn response_pairs(head: &ResponseHead<'_>) -> Result<Pairs, Refused> {
+        let mut pairs = Pairs::new();
+        put_response(head, &mut pairs).map(|()| pairs)
+    }
 
     fn request() -> RequestHead<'static> {
         let lines: [(&str, &[u8]); 4] = [

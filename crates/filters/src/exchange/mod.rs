@@ -82,8 +82,7 @@ impl Stream {
     fn create(&self, generation: u64, facts: Facts) -> Result<(), Ended> {
         let id = self.slot.call(&self.host, generation, |instance| {
             let id = instance.create_stream()?;
-            let stream = StreamData::new(facts);
-            instance.host_mut().streams.insert(id, stream);
+            instance.host_mut().begin(id, facts);
             Ok(id)
         })?;
         self.place.set(Some((generation, id)));
@@ -154,6 +153,9 @@ pub(crate) fn settle<T>(
     }
 }
 
+/// A head as it was, and as the filter has changed it.
+type Change = (Pairs, Pairs);
+
 /// How far a message has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -170,9 +172,8 @@ pub(crate) struct FilterExchange {
     stream: Rc<Stream>,
     request: Phase,
     response: Phase,
-    /// The head that the filter was called with last, as it was.
-    before: Pairs,
-    /// That of the request, once a response has come, for one that takes its place.
+    /// The head of the request as the filter was given it, when another response takes the place
+    /// of one that the filter has seen.
     asked: Option<Pairs>,
     /// No content follows the head of the request.
     asks_alone: bool,
@@ -191,7 +192,6 @@ impl FilterExchange {
             }),
             request: Phase::New,
             response: Phase::New,
-            before: Pairs::new(),
             asked: None,
             asks_alone: true,
             is_head: false,
@@ -216,23 +216,22 @@ impl FilterExchange {
         stream.create(generation, facts).map_err(ended)
     }
 
-    /// Calls the filter for a head, if it was not yet, and says what became of the message: the
-    /// head as the filter has changed it, if it has.
+    /// Calls the filter for a head that `put` puts into a map, if it was not yet, and says what
+    /// became of the message: the head as it was and as the filter has changed it, if it has.
     fn head(
-        &mut self,
+        &self,
         side: Side,
-        fields: Option<Pairs>,
+        put: Option<impl FnOnce(&mut Pairs) -> Result<(), Refused>>,
         ends: bool,
-    ) -> Result<Outcome<Option<Pairs>>, Ended> {
-        let before = &self.before;
+    ) -> Result<Outcome<Option<Change>>, Ended> {
         self.stream.call(|instance, id| {
-            let action = match fields {
+            let action = match put {
                 None => None,
-                Some(fields) => {
-                    if let Some(stream) = instance.host_mut().streams.get_mut(&id) {
-                        let message = stream.message(side);
-                        message.fields = Some(fields);
-                        message.is_open = true;
+                Some(put) => {
+                    if let Some(stream) = instance.host_mut().streams.get_mut(&id)
+                        && stream.message(side).open(put).is_err()
+                    {
+                        return Ok(Outcome::Broken);
                     }
                     Some(match side {
                         Side::Request => instance.request_headers(id, ends)?,
@@ -241,18 +240,26 @@ impl FilterExchange {
                 }
             };
             Ok(settle(instance, id, side, action, |stream| {
-                let message = stream.message(side);
-                message.is_open = false;
-                message.fields.clone().filter(|fields| fields != before)
+                stream.message(side).close()
             }))
         })
     }
 
     /// Another response comes in the place of one that was not sent on, such as that to a
     /// validation that was of no use. The filter is done with its stream, and sees this one on
-    /// another.
-    fn start_over(&mut self) {
+    /// another, which begins with the head of the request.
+    ///
+    /// # Errors
+    ///
+    /// The filter was called for the request, and the head that it was given is gone with its
+    /// instance.
+    fn start_over(&mut self) -> Result<(), Answer> {
         let former = &self.stream;
+        let asked = former.call(|instance, id| {
+            let stream = instance.host_mut().streams.get(&id);
+            Ok(stream.and_then(|stream| stream.request.given().cloned()))
+        });
+        self.asked = asked.map_err(ended)?;
         self.stream = Rc::new(Stream {
             plugin: Arc::clone(&former.plugin),
             slot: Arc::clone(&former.slot),
@@ -260,15 +267,20 @@ impl FilterExchange {
             place: Cell::new(None),
         });
         (self.request, self.response) = (Phase::New, Phase::New);
+        Ok(())
     }
 
     /// Has a stream that was started over begin with the head of the request. That was sent
     /// already: what the filter would do with it now cannot be done.
     fn ask_again(&mut self) -> Result<(), Answer> {
         if self.request == Phase::New
-            && let Some(asked) = self.asked.clone()
+            && let Some(asked) = self.asked.take()
         {
-            match self.head(Side::Request, Some(asked), self.asks_alone) {
+            let put = |pairs: &mut Pairs| {
+                *pairs = asked;
+                Ok(())
+            };
+            match self.head(Side::Request, Some(put), self.asks_alone) {
                 Ok(Outcome::Continue(_)) => self.request = Phase::Passed,
                 Ok(_) => return Err(Answer::Fail),
                 Err(error) => return Err(ended(error)),
@@ -278,25 +290,18 @@ impl FilterExchange {
     }
 
     fn response(&mut self, head: &mut ResponseHead<'_>, call: &Call, is_sent: bool) -> Answer {
-        if self.response == Phase::Passed {
-            self.start_over();
+        if self.response == Phase::Passed
+            && let Err(answer) = self.start_over()
+        {
+            return answer;
         }
         if let Err(answer) = self.begin(call).and_then(|()| self.ask_again()) {
             return answer;
         }
         let ends = self.is_head || has_no_content(head);
-        let mut fields = None;
-        if self.response == Phase::New {
-            let Ok(pairs) = apply::response_pairs(head) else {
-                return Answer::Fail;
-            };
-            let former = std::mem::replace(&mut self.before, pairs.clone());
-            if self.request == Phase::Passed && self.asked.is_none() {
-                self.asked = Some(former);
-            }
-            fields = Some(pairs);
-        }
-        let outcome = match self.head(Side::Response, fields, ends) {
+        let is_new = self.response == Phase::New;
+        let put = is_new.then_some(|pairs: &mut Pairs| apply::put_response(head, pairs));
+        let outcome = match self.head(Side::Response, put, ends) {
             Ok(outcome) => outcome,
             Err(error) => return ended(error),
         };
@@ -306,9 +311,9 @@ impl FilterExchange {
                 return Answer::Defer;
             }
             Outcome::Broken => return Answer::Fail,
-            Outcome::Continue(after) => {
+            Outcome::Continue(change) => {
                 self.response = Phase::Passed;
-                return match self.pass_response(head, after, is_sent, ends) {
+                return match self.pass_response(head, change, is_sent, ends) {
                     Ok(()) => Answer::Continue,
                     Err(Refused) => Answer::Fail,
                 };
@@ -332,14 +337,14 @@ impl FilterExchange {
     fn pass_response(
         &self,
         head: &mut ResponseHead<'_>,
-        after: Option<Pairs>,
+        change: Option<Change>,
         is_sent: bool,
         ends: bool,
     ) -> Result<(), Refused> {
         let plugin = &self.stream.plugin;
-        if let Some(after) = after {
+        if let Some((before, after)) = change {
             let counts = &plugin.setup.counts;
-            apply::apply_to_response(head, &self.before, &after, !is_sent, counts)?;
+            apply::apply_to_response(head, &before, &after, !is_sent, counts)?;
         }
         // the head of a response to HEAD is that of the response to GET
         if !plugin.response_body || (ends && !self.is_head) {
@@ -384,22 +389,18 @@ impl Exchange for FilterExchange {
         if let Err(answer) = self.begin(call) {
             return answer;
         }
-        let mut fields = None;
-        if self.request == Phase::New {
-            let Ok(pairs) = apply::request_pairs(head) else {
-                return Answer::Fail;
-            };
+        let is_new = self.request == Phase::New;
+        if is_new {
             self.is_head = head.method() == "HEAD";
             self.asks_alone = !head.has_content();
-            self.before = pairs.clone();
-            fields = Some(pairs);
         }
-        let outcome = match self.head(Side::Request, fields, !head.has_content()) {
+        let put = is_new.then_some(|pairs: &mut Pairs| apply::put_request(head, pairs));
+        let outcome = match self.head(Side::Request, put, !head.has_content()) {
             Ok(outcome) => outcome,
             Err(error) => return ended(error),
         };
-        let after = match outcome {
-            Outcome::Continue(after) => after,
+        let change = match outcome {
+            Outcome::Continue(change) => change,
             Outcome::Pause => {
                 self.request = Phase::Paused;
                 return Answer::Defer;
@@ -413,9 +414,9 @@ impl Exchange for FilterExchange {
         };
         self.request = Phase::Passed;
         let plugin = Arc::clone(&self.stream.plugin);
-        if let Some(after) = after {
+        if let Some((before, after)) = change {
             let counts = &plugin.setup.counts;
-            if apply::apply_to_request(head, &self.before, &after, counts).is_err() {
+            if apply::apply_to_request(head, &before, &after, counts).is_err() {
                 return Answer::Fail;
             }
         }

@@ -20,6 +20,9 @@ const OWN_PROPERTIES_MAX: usize = 32;
 /// Their paths and values, bytes.
 const OWN_PROPERTIES_BYTES_MAX: usize = 16 * 1024;
 
+/// Streams whose room is kept for the next ones: two maps of at most 64 KiB each.
+const SPARE_MAX: usize = 4;
+
 /// Names of functions of the host begin so.
 const FUNCTION_PREFIX: &str = "weir_object_";
 
@@ -30,7 +33,13 @@ const FUNCTION_CALLS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Guest {
     pub(crate) setup: Arc<Setup>,
-    pub(crate) streams: BTreeMap<ContextId, StreamData>,
+    pub(crate) streams: BTreeMap<ContextId, Box<StreamData>>,
+    /// What streams had that are over, for the next ones.
+    #[expect(
+        clippy::vec_box,
+        reason = "they move to the streams and back, and are not small"
+    )]
+    spare: Vec<Box<StreamData>>,
     pub(crate) effects: Effects,
     /// Streams that have HTTP calls under way, by the number of the call.
     callers: BTreeMap<u32, ContextId>,
@@ -66,6 +75,10 @@ pub(crate) struct StreamData {
 pub(crate) struct MessageData {
     /// Its fields, once they are there.
     pub(crate) fields: Option<Pairs>,
+    /// The fields as they were, once the filter can have changed them.
+    before: Option<Pairs>,
+    /// Room for fields.
+    room: Pairs,
     /// They can be changed.
     pub(crate) is_open: bool,
     /// Its content that is in reach of the filter.
@@ -79,12 +92,16 @@ pub(crate) struct MessageData {
 }
 
 impl StreamData {
-    /// Of a request of which this is known.
-    pub(crate) fn new(facts: Facts) -> Self {
-        Self {
-            facts,
-            ..Self::default()
-        }
+    /// The same room, and nothing in it.
+    fn clear(&mut self) {
+        let rooms = [&mut self.request, &mut self.response].map(|message| {
+            let fields = message.fields.take();
+            let mut room = fields.unwrap_or_else(|| std::mem::take(&mut message.room));
+            room.clear();
+            room
+        });
+        *self = Self::default();
+        [self.request.room, self.response.room] = rooms;
     }
 
     pub(crate) fn message(&mut self, side: Side) -> &mut MessageData {
@@ -105,17 +122,51 @@ impl StreamData {
     }
 }
 
+impl MessageData {
+    /// The fields are there: `put` puts them into an empty map.
+    pub(crate) fn open<E>(
+        &mut self,
+        put: impl FnOnce(&mut Pairs) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut fields = std::mem::take(&mut self.room);
+        put(&mut fields)?;
+        (self.fields, self.is_open) = (Some(fields), true);
+        Ok(())
+    }
+
+    /// The fields cannot be changed any more: what they were and are, if the filter has changed
+    /// them.
+    pub(crate) fn close(&mut self) -> Option<(Pairs, Pairs)> {
+        self.is_open = false;
+        let (before, fields) = (self.before.as_ref()?, self.fields.as_ref()?);
+        (before != fields).then(|| (before.clone(), fields.clone()))
+    }
+
+    /// The fields as the filter was given them.
+    pub(crate) fn given(&self) -> Option<&Pairs> {
+        self.before.as_ref().or(self.fields.as_ref())
+    }
+}
+
 impl Guest {
     pub(crate) fn new(setup: Arc<Setup>) -> Self {
         Self {
             setup,
             streams: BTreeMap::new(),
+            spare: Vec::new(),
             effects: Effects::default(),
             callers: BTreeMap::new(),
             last_function: 0,
             functions_under_way: 0,
             pending: 0,
         }
+    }
+
+    /// A stream begins, of a request of which this is known.
+    pub(crate) fn begin(&mut self, context: ContextId, facts: Facts) {
+        let mut stream = self.spare.pop().unwrap_or_default();
+        stream.facts = facts;
+        self.streams.insert(context, stream);
     }
 
     /// An HTTP call is over: its stream may decide anew whether it waits.
@@ -131,7 +182,7 @@ impl Guest {
     pub(crate) fn set_pending(&mut self, context: ContextId) {
         if let Some(stream) = self.streams.get_mut(&context) {
             // what it still has is the filter's alone
-            *stream = StreamData {
+            **stream = StreamData {
                 is_pending: true,
                 ..StreamData::default()
             };
@@ -164,11 +215,12 @@ impl Host for Guest {
 
     fn map_mut(&mut self, context: ContextId, map: HttpMap) -> Option<&mut Pairs> {
         let message = self.fields(context, map)?;
-        if message.is_open {
-            message.fields.as_mut()
-        } else {
-            None
+        if !message.is_open {
+            return None;
         }
+        let fields = message.fields.as_mut()?;
+        message.before.get_or_insert_with(|| fields.clone());
+        Some(fields)
     }
 
     fn body(&mut self, context: ContextId, side: Side) -> Option<&[u8]> {
@@ -304,7 +356,13 @@ impl Host for Guest {
     }
 
     fn finished(&mut self, context: ContextId) {
-        let stream = self.streams.remove(&context);
-        self.pending -= usize::from(stream.is_some_and(|stream| stream.is_pending));
+        let Some(mut stream) = self.streams.remove(&context) else {
+            return;
+        };
+        self.pending -= usize::from(stream.is_pending);
+        if self.spare.len() < SPARE_MAX {
+            stream.clear();
+            self.spare.push(stream);
+        }
     }
 }
