@@ -78,6 +78,12 @@ pub trait Module: Send + Sync {
         false
     }
 
+    /// Whether it decides on a head by the content behind it: it sets a transform and defers at the
+    /// same hook, until it has been handed enough. Such a module cannot run on threads of its own.
+    fn decides_by_content(&self) -> bool {
+        false
+    }
+
     /// What its work depends on beside its options, such as the version of a list that it reads.
     /// Read for each request, before [`Self::begin`] and when its response has come: what was
     /// stored in another state is not used, and the response to a request in whose time the state

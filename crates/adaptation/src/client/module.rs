@@ -91,6 +91,10 @@ impl Module for IcapModule {
         self.settings.response != Some(false)
     }
 
+    fn decides_by_content(&self) -> bool {
+        true
+    }
+
     fn state(&self) -> String {
         self.service.istag()
     }

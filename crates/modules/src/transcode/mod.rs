@@ -201,6 +201,10 @@ impl Module for Transcoder {
         true
     }
 
+    fn decides_by_content(&self) -> bool {
+        true
+    }
+
     fn metrics(&self) -> Vec<ModuleMetric> {
         let counted = |name: &str, value: &AtomicU64| ModuleMetric {
             name: name.to_owned(),

@@ -280,6 +280,16 @@ impl LoadedModules {
                 let key = format!("module[{index}].options{option}");
                 Invalid::new(key, error.what, error.hint)
             })?;
+            if table.run == ExecutionModel::Threads && module.decides_by_content() {
+                return Err(Invalid::new(
+                    format!("module[{index}].run"),
+                    format!(
+                        "a module of kind `{}` decides by content, which is not handed to threads",
+                        table.kind
+                    ),
+                    "leave `run` out, or write `run = \"process\"`",
+                ));
+            }
             loaded.note_abilities(id, &*module);
             let deadline = table.deadline.as_duration();
             let deadline_us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);

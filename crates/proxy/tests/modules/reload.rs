@@ -1,8 +1,8 @@
 //! Modules are loaded, changed and unloaded under traffic.
 
-use crate::support::{Setup, scripted};
+use crate::support::{Setup, deciding, scripted};
 use weir_proxy::ModuleState;
-use weir_proxy::config::ModuleOption;
+use weir_proxy::config::{ExecutionModel, ModuleOption};
 
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
 
@@ -51,6 +51,25 @@ fn configuration_with_a_module_that_does_not_load_is_refused_and_changes_nothing
     );
     let (response, _hop) = setup.fetch("/", FRESH);
     assert_eq!(response.head.all("x-sent"), ["old"]);
+}
+
+#[test]
+fn module_that_decides_by_content_does_not_load_on_threads() {
+    let setup = Setup::gateway();
+    for (run, loads) in [
+        (ExecutionModel::Worker, true),
+        (ExecutionModel::Threads, false),
+    ] {
+        let mut module = deciding("a", "response-received", 1, "pass");
+        module.run = run;
+        let loaded = setup
+            .proxy
+            .try_reload(|config| config.modules = vec![module.clone()]);
+        match loaded {
+            Ok(_) => assert!(loads),
+            Err(error) => assert!(!loads && error.contains("module[0].run"), "{error}"),
+        }
+    }
 }
 
 #[test]

@@ -62,6 +62,10 @@ impl Module for Script {
         true
     }
 
+    fn decides_by_content(&self) -> bool {
+        true
+    }
+
     fn begin(&self, _: &Rc<dyn Host>) -> Box<dyn Exchange> {
         Box::new(Looker {
             script: self.clone(),
