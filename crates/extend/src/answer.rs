@@ -28,7 +28,12 @@ pub enum Answer {
     Defer,
 }
 
-/// A response that a module makes. It is never stored.
+/// Most bytes of content of a response that a module makes: a module that answers with more has
+/// failed. It is all there while a slow client takes it.
+pub const RESPONSE_CONTENT_BYTES_MAX: usize = 1024 * 1024;
+
+/// A response that a module makes, with at most [`RESPONSE_CONTENT_BYTES_MAX`] of content. It is
+/// never stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalResponse {
     status: u16,
@@ -94,6 +99,12 @@ impl LocalResponse {
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
+    }
+
+    /// Whether it has more content than it may.
+    #[must_use]
+    pub const fn is_too_long(&self) -> bool {
+        self.content.len() > RESPONSE_CONTENT_BYTES_MAX
     }
 
     /// The content.

@@ -37,7 +37,7 @@ mod pending;
 mod stored;
 mod whole;
 
-pub use answer::{Answer, LocalResponse, StatusError};
+pub use answer::{Answer, LocalResponse, RESPONSE_CONTENT_BYTES_MAX, StatusError};
 pub use call::{Call, ListenerMode};
 pub use coding::{CODINGS_MAX, Coding, Codings};
 pub use content::{PIECE_BYTES_MAX, Piece, Progress, Transform, TransformError};

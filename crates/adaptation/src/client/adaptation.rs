@@ -20,7 +20,7 @@ use weir_icap::{AdaptRequest, ClientEvent, EncapsulatedHeads, Subject, Transacti
 use weir_semantics::FieldLine;
 
 /// Most bytes of content of a response that a service answers a request with.
-pub(crate) const RESPONSE_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const RESPONSE_BYTES_MAX: usize = weir_extend::RESPONSE_CONTENT_BYTES_MAX;
 
 /// Bytes that are offered at once, at least, while content is kept: the proxy hands it all over for
 /// each.

@@ -8,16 +8,18 @@ use crate::log::words::write_cache_status;
 use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::request::answer::{Answer, reason_phrase};
 use crate::send::stored_piece::StoredPiece;
+use crate::worker::core::Worker;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_extend::LocalResponse;
-use weir_measure::Metric;
+use weir_measure::{Metric, ModuleFault};
 use weir_net::http::{ClientStream, ContentForm, ResponseSender};
 use weir_policy::{Phase, RefuseReason, Storing};
 use weir_semantics::Method;
+use weir_store::ChargedMemory;
 use weir_wire::{Version, write};
 
 /// Sends an answer of our own.
@@ -148,12 +150,32 @@ pub(crate) async fn refuse(
     respond(stream, exchange, Answer::module_failed(refusal)).await;
 }
 
+/// Bytes of a module's response for which there is no charge, as most are no longer.
+const UNCHARGED_BYTES_MAX: usize = 64 * 1024;
+
+/// Charges the content of a module's response to the memory of responses that arrive, as its client
+/// may take it slowly; `None` if there is no room for it.
+fn charge(worker: &Worker, response: &LocalResponse) -> Option<ChargedMemory> {
+    let mut charged = ChargedMemory::new(&worker.shared.store);
+    let bytes = response.content().len().saturating_sub(UNCHARGED_BYTES_MAX);
+    charged.hold(bytes as u64).ok()?;
+    Some(charged)
+}
+
 /// Sends the response of a module. It is not stored; the modules before that one see it.
 pub(crate) async fn local(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     response: LocalResponse,
 ) {
+    let Some(_charged) = charge(&exchange.worker, &response) else {
+        drop(response);
+        let failed = Metric::ModuleFailures(ModuleFault::NoMemory);
+        exchange.worker.counters().inc(failed);
+        exchange.expected = None;
+        exchange.release_followers(&Rc::clone(&exchange.worker), false);
+        return respond(stream, exchange, Answer::no_memory_for_module()).await;
+    };
     settle_content(stream, exchange).await;
     let worker = Rc::clone(&exchange.worker);
     exchange.expected = None;

@@ -523,6 +523,9 @@ impl Stage {
         }
         match progress {
             Progress::Fail => Err(ModuleFailure::GaveUp.into()),
+            Progress::Respond(response) if response.is_too_long() => {
+                Err(ModuleFailure::BadAnswer.into())
+            }
             Progress::Respond(response) => Err(StageEnd::Responds(response)),
             Progress::Unavailable => Err(ModuleFailure::Unavailable.into()),
             Progress::Done => {

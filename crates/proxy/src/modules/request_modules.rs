@@ -653,7 +653,10 @@ fn check(
         }
         Head::None => false,
     };
-    let is_misplaced = matches!(answer, Answer::Respond(_)) && !hook.may_respond();
+    let is_misplaced = match &answer {
+        Answer::Respond(response) => !hook.may_respond() || response.is_too_long(),
+        _ => false,
+    };
     if is_refused || is_misplaced {
         return Err(ModuleFailure::BadAnswer);
     }

@@ -10,6 +10,7 @@ use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
 use weir_net::next_hops::ConnectFailure;
+use weir_policy::extension::ModuleFailure;
 use weir_policy::{Handling, RefuseReason, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};
@@ -131,6 +132,19 @@ impl Answer {
             AnswerReason {
                 error: ProxyError::ProxyInternalError,
                 text: format!("the module `{name}` failed ({failure})"),
+                refused: RefuseReason::ModuleFailed,
+            },
+        )
+    }
+
+    /// A module has answered, and there is no memory to send that.
+    pub(crate) fn no_memory_for_module() -> Self {
+        let failure = ModuleFailure::NoMemory.as_str();
+        Self::open(
+            502,
+            AnswerReason {
+                error: ProxyError::ProxyInternalError,
+                text: format!("the response of a module failed ({failure})"),
                 refused: RefuseReason::ModuleFailed,
             },
         )

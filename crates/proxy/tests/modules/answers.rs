@@ -1,7 +1,8 @@
 //! Modules that answer in the place of a next hop.
 
 use crate::support::{Setup, scripted};
-use weir_measure::Metric;
+use weir_extend::RESPONSE_CONTENT_BYTES_MAX;
+use weir_measure::{Metric, ModuleFault};
 
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
 
@@ -100,4 +101,24 @@ fn followers_are_answered_when_a_module_answers_their_leader() {
             assert_eq!(client.read_response().status(), 451);
         }
     });
+}
+
+#[test]
+fn module_that_answers_with_more_content_than_it_may_has_failed() {
+    for (more, status) in [(0, 403), (1, 502)] {
+        let content = "x".repeat(RESPONSE_CONTENT_BYTES_MAX + more);
+        let module = scripted(
+            "a",
+            &[("request-received", &format!("respond 403 {content}"))],
+        );
+        let change = move |config: &mut weir_proxy::config::Config| {
+            config.modules = vec![module.clone()];
+        };
+        Setup::each_with(change, |setup| {
+            let mut client = setup.proxy.client();
+            assert_eq!(client.ask(setup.get("/")).status(), status);
+            let failed = Metric::ModuleFailures(ModuleFault::BadAnswer);
+            assert_eq!(setup.proxy.count(failed), more as u64);
+        });
+    }
 }

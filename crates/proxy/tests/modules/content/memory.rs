@@ -117,3 +117,41 @@ fn windows_of_decoders_stay_within_the_memory_of_what_arrives() {
         assert_eq!(setup.proxy.count(NO_MEMORY), 3);
     });
 }
+
+/// A response waits for the rest of the request, and behind that for its client.
+#[test]
+fn responses_of_modules_for_many_slow_clients_stay_within_the_memory_of_what_arrives() {
+    const CLIENTS: usize = 40;
+    let served_max = BUDGET_BYTES / (MIB - 64 * KIB);
+    let content = "x".repeat(MIB);
+    let action = format!("respond 403 {content}");
+    let module = scripted("m", &[("request-received", &action)]);
+    let change = move |config: &mut Config| {
+        with("content blocks")(config);
+        config.modules = vec![module.clone()];
+    };
+    Setup::each_with(change, |setup| {
+        let request = setup.head("POST", "/", "1.1", "Content-Length: 1\r\n");
+        let clients = (0..CLIENTS).map(|_| {
+            let mut client = setup.proxy.client();
+            client.send(&request);
+            client
+        });
+        let clients: Vec<_> = clients.collect();
+        let refused_min = CLIENTS - served_max;
+        setup.proxy.wait_for_at_least(NO_MEMORY, refused_min as u64);
+        let mut served = 0;
+        for mut client in clients {
+            client.send("x");
+            let response = client.read_response();
+            let is_whole = response.status() == 403;
+            assert!(is_whole || response.status() == 502);
+            assert!(!is_whole || response.body == content.as_bytes());
+            served += usize::from(is_whole);
+        }
+        assert!(served > 0 && served <= served_max, "{served} were served");
+        // the memory is given back, and the breaker of the module is closed
+        let mut client = setup.proxy.client();
+        assert!(client.ask(setup.get("/")).body == content.as_bytes());
+    });
+}
