@@ -410,6 +410,11 @@ impl Adaptation {
         let Stage::Talking(conversation) = &self.stage else {
             return;
         };
+        if failure == Failure::Closed && matches!(self.verdict, Some(Verdict::Modified(..))) {
+            // a server has no other way to say that it cannot go on with this content, such as
+            // some that is damaged; if it is gone, the next message finds it so
+            return self.fail(Failure::Cut);
+        }
         let may_repeat = failure == Failure::Closed && conversation.may_repeat();
         if !may_repeat || self.has_taken {
             return self.fail(failure);

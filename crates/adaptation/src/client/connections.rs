@@ -34,6 +34,8 @@ pub(crate) struct Connections {
     address: Address,
     clock: Clock,
     places: Arc<Semaphore>,
+    /// How long a message may wait for a place.
+    place_wait: Duration,
     state: Mutex<State>,
 }
 
@@ -66,8 +68,10 @@ struct Place {
 }
 
 impl Connections {
-    /// None yet, to `address`, and at most `places`.
-    pub(crate) fn new(address: Address, clock: Clock, places: usize) -> Arc<Self> {
+    /// None yet, to `address`, and at most `places`. They are of a module whose requests may wait
+    /// for it for `wait`: half of it for a place, so that the module can tell want of places from a
+    /// server that does not answer.
+    pub(crate) fn new(address: Address, clock: Clock, places: usize, wait: Duration) -> Arc<Self> {
         let limits = IdleLimits {
             per_hop_max: places,
             total_max: places,
@@ -77,6 +81,7 @@ impl Connections {
             address,
             clock,
             places: Arc::new(Semaphore::new(places)),
+            place_wait: wait / 2,
             state: Mutex::new(State {
                 places,
                 surplus: 0,
@@ -97,6 +102,16 @@ impl Connections {
         &self.address
     }
 
+    /// How long a message may wait for a place.
+    pub(crate) const fn place_wait(&self) -> Duration {
+        self.place_wait
+    }
+
+    /// Whether all places are in use.
+    pub(crate) fn is_full(&self) -> bool {
+        self.places.available_permits() == 0
+    }
+
     /// Changes how many there may be. Those in use stay until they are not used any more.
     pub(crate) fn set_places(&self, places: usize) {
         let mut state = self.state();
@@ -115,7 +130,9 @@ impl Connections {
     /// Waits for a place, then takes an idle connection or opens one; opens one in any case if it
     /// `must_be_new`.
     pub(crate) async fn check_out(self: Arc<Self>, must_be_new: bool) -> Result<Lease, Failure> {
-        let permit = Arc::clone(&self.places).acquire_owned().await;
+        let permit = Arc::clone(&self.places).acquire_owned();
+        let permit = timeout(self.place_wait, permit).await;
+        let permit = permit.map_err(|_| Failure::Busy)?;
         // it is never closed
         let place = Place {
             permit: permit.ok(),
@@ -264,10 +281,13 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    /// Longer than a test takes on a busy machine.
+    const WAIT: Duration = Duration::from_secs(60);
+
     fn connections(listener: &std::net::TcpListener, places: usize) -> Arc<Connections> {
         let address = listener.local_addr().expect("an address");
         let address = Address::Tcp(address.ip().to_string(), address.port());
-        Connections::new(address, Clock::system(), places)
+        Connections::new(address, Clock::system(), places, WAIT)
     }
 
     fn listener() -> std::net::TcpListener {
@@ -303,6 +323,22 @@ mod tests {
         assert_eq!(accepted.read(&mut [0; 1]).unwrap_or(0), 0);
         let lease = Arc::clone(&connections).check_out(false).await.unwrap();
         assert!(!lease.was_idle());
+    }
+
+    #[tokio::test]
+    async fn message_without_a_place_fails_alone_and_before_its_time_is_over() {
+        let listener = listener();
+        let address = connections(&listener, 1).address.clone();
+        let brief = Duration::from_millis(10);
+        let connections = Connections::new(address, Clock::system(), 1, brief);
+        let lease = Arc::clone(&connections).check_out(false).await.unwrap();
+        assert!(connections.is_full());
+        let refused = timeout(WAIT, Arc::clone(&connections).check_out(false)).await;
+        let failure = refused.expect("before the end").expect_err("no place");
+        assert_eq!(failure, Failure::Busy);
+        assert!(!failure.is_of_service());
+        drop(lease);
+        assert!(!connections.is_full());
     }
 
     #[tokio::test]

@@ -8,10 +8,14 @@ use weir_icap::{ClientError, MessageError, RequestError};
 /// Why a service did not adapt a message. `Display` is a fragment that fits "failed: …".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
+    /// All connections to the server that there may be are in use.
+    Busy,
     /// No connection to the server can be had.
     Connect(io::ErrorKind),
     /// The server closed the connection before its answer was over.
     Closed,
+    /// The server broke off within the content that it made of the message.
+    Cut,
     /// The server did not answer in time.
     Timeout,
     /// Its answer is not valid.
@@ -41,7 +45,13 @@ impl Failure {
             | Self::Answer(_)
             | Self::Options(_)
             | Self::Overloaded(_) => true,
-            Self::Refused(_) | Self::Request(_) | Self::Adapted(_) | Self::Unchangeable => false,
+            // clients that receive slowly hold connections
+            Self::Busy
+            | Self::Cut
+            | Self::Refused(_)
+            | Self::Request(_)
+            | Self::Adapted(_)
+            | Self::Unchangeable => false,
         }
     }
 
@@ -67,8 +77,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Busy => f.write_str("all connections to the ICAP server are in use"),
             Self::Connect(kind) => write!(f, "cannot connect to the ICAP server: {kind}"),
             Self::Closed => f.write_str("the ICAP server closed the connection within its answer"),
+            Self::Cut => f.write_str("the ICAP server broke off within the content of its answer"),
             Self::Timeout => f.write_str("the ICAP server does not answer"),
             Self::Answer(error) => write!(f, "the answer of the ICAP server is not valid: {error}"),
             Self::Options(error) => write!(f, "the answer to OPTIONS is not valid: {error}"),

@@ -59,6 +59,7 @@ impl ModuleKind for Icap {
         })?;
         let address = Address::of(&uri, text(&mut options, "socket")?)?;
         let hold_bytes = options.settings().hold_bytes;
+        let wait = options.settings().wait;
         let settings = Settings {
             hold_bytes,
             request: flag(&mut options, "request")?,
@@ -76,7 +77,7 @@ impl ModuleKind for Icap {
             ));
         }
         let clock = Clock::system();
-        let connections = Connections::new(address, clock.clone(), connections_max);
+        let connections = Connections::new(address, clock.clone(), connections_max, wait);
         let service = Service::new(uri, connections, connections_max, clock);
         Ok(Arc::new(IcapModule::new(Arc::new(service), settings)))
     }

@@ -167,7 +167,15 @@ impl Service {
     /// Has OPTIONS sent, unless another message has just done so.
     pub(crate) async fn refresh(self: Arc<Self>, is_forced: bool) -> Result<(), Failure> {
         let asked = timeout(OPTIONS_TIMEOUT, async {
-            let _asking = self.asking.acquire().await;
+            let asking = self.asking.acquire();
+            tokio::pin!(asking);
+            let place_wait = self.connections.place_wait();
+            // the one that asks may wait for a place itself
+            let _asking = match timeout(place_wait, &mut asking).await {
+                Err(_) if self.connections.is_full() => return Err(Failure::Busy),
+                Err(_) => asking.await,
+                Ok(permit) => permit,
+            };
             if !is_forced && self.options().is_some() {
                 return Ok(());
             }

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use tokio::runtime::Builder;
-use weir_extend::{Hook, Hooks, LoadError, Module, ModuleKind, Options};
+use weir_extend::{Hook, Hooks, LoadError, Module, ModuleKind, ModuleSettings, Options};
 use weir_icap::ServiceUri;
 use weir_net::clock::Clock;
 
@@ -60,8 +60,8 @@ impl ModuleKind for OwnProcess {
         };
         let mut child = plan.start().map_err(cannot_start)?;
         let abilities = abilities(&mut child)?;
-        let name = &plan.options.settings().name;
-        let service = service(name, Address::Unix(plan.directory.socket()))?;
+        let settings = plan.options.settings();
+        let service = service(settings, Address::Unix(plan.directory.socket()))?;
         let process = supervise(plan, child, abilities).map_err(cannot_start)?;
         let module = ServedModule::new(service, abilities, Box::new(process));
         Ok(Arc::new(module))
@@ -88,11 +88,11 @@ fn has_called_hook(hooks: Hooks) -> bool {
 }
 
 /// The service that the process is, once it has said what it can do.
-fn service(name: &str, address: Address) -> Result<Arc<Service>, LoadError> {
-    let uri = ServiceUri::parse(format!("icap://localhost/{name}").as_bytes());
+fn service(settings: &ModuleSettings, address: Address) -> Result<Arc<Service>, LoadError> {
+    let uri = ServiceUri::parse(format!("icap://localhost/{}", settings.name).as_bytes());
     let uri = uri.map_err(cannot_start)?;
     let clock = Clock::system();
-    let connections = Connections::new(address, clock.clone(), CONNECTIONS_MAX);
+    let connections = Connections::new(address, clock.clone(), CONNECTIONS_MAX, settings.wait);
     let service = Service::new(uri, connections, CONNECTIONS_MAX, clock).with_hooks();
     let service = Arc::new(service);
     let refreshed = Arc::clone(&service);

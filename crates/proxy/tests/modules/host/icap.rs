@@ -197,3 +197,88 @@ fn request_goes_on_without_a_service_that_is_away_if_it_may() {
         assert_eq!(setup.proxy.count(failed), 1);
     });
 }
+
+/// As many failures of a service as these would open its breaker.
+const MANY: usize = 6;
+
+/// The failures of modules that are not those of a message.
+fn breaking(setup: &Setup) -> u64 {
+    let faults = [ModuleFault::Unavailable, ModuleFault::Deadline];
+    let count = |fault| setup.proxy.count(Metric::ModuleFailures(fault));
+    faults.map(count).iter().sum()
+}
+
+#[test]
+fn content_that_a_service_cannot_decode_takes_it_from_no_other_message() {
+    let plain = [scripted("plain", &[("response-received", "content plain")])];
+    let server = serve(None, &plain);
+    let module = icap(address(&server), "plain", FailurePolicy::Refuse);
+    let setup = Setup::forward_with(|config| {
+        config.access.allow_destinations = vec![localhost()];
+        config.modules = vec![module];
+    });
+    let damaged = response("no gzip").replace("ETag", "Content-Encoding: gzip\r\nETag");
+    for turn in 0..MANY {
+        let mut client = setup.proxy.client();
+        let fields = "Connection: close\r\n";
+        client.send(setup.head("GET", &format!("/damaged{turn}"), "1.1", fields));
+        let (_hop, _) = setup.origin.answer(&damaged);
+        let (bytes, _) = client.into_peer().read_to_end();
+        let is_refused = bytes.starts_with(b"HTTP/1.1 502 ");
+        assert!(
+            is_refused || !bytes.ends_with(b"0\r\n\r\n"),
+            "it looks whole"
+        );
+    }
+    let gave_up = Metric::ModuleFailures(ModuleFault::GaveUp);
+    assert_eq!(setup.proxy.count(gave_up), MANY as u64);
+    assert_eq!(breaking(&setup), 0);
+    let mut client = setup.proxy.client();
+    client.send(setup.get("/"));
+    let (_hop, _) = setup.origin.answer(response("as it should be"));
+    assert_eq!(client.read_response().text(), "AS IT SHOULD BE");
+}
+
+#[test]
+fn clients_that_receive_slowly_do_not_open_the_breaker_of_a_service() {
+    let upper = [scripted("upper", &[("response-received", "content upper")])];
+    let server = serve(None, &upper);
+    for policy in [FailurePolicy::Refuse, FailurePolicy::Pass] {
+        let mut module = icap(address(&server), "upper", policy);
+        module.wait = "2s".parse().expect("a span");
+        let places = ("connections_max".to_owned(), ModuleOption::Number(1));
+        module.options.extend([places]);
+        let setup = Setup::forward_with(|config| {
+            config.access.allow_destinations = vec![localhost()];
+            config.modules = vec![module];
+        });
+        let mut stalled = setup.proxy.client();
+        stalled.send(setup.get("/stalled"));
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let content = response(&"x".repeat(64 * 1024 * 1024)).replace("max-age=60", "no-store");
+        std::thread::spawn(move || hop.try_send(content));
+        assert_eq!(stalled.read_head().status(), 200);
+        let others = (0..MANY).map(|turn| {
+            let mut client = setup.proxy.client();
+            client.send(setup.get(&format!("/{turn}")));
+            let (hop, _) = setup.origin.answer(response("as it was"));
+            (client, hop)
+        });
+        for (mut client, _hop) in others.collect::<Vec<_>>() {
+            let found = client.read_response();
+            match policy {
+                FailurePolicy::Refuse => assert_eq!(found.status(), 502),
+                FailurePolicy::Pass => assert_eq!(found.text(), "as it was"),
+            }
+        }
+        let gave_up = Metric::ModuleFailures(ModuleFault::GaveUp);
+        assert_eq!(setup.proxy.count(gave_up), MANY as u64);
+        assert_eq!(breaking(&setup), 0);
+        drop(stalled);
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/"));
+        let (_hop, _) = setup.origin.answer(response("as it should be"));
+        assert_eq!(client.read_response().text(), "AS IT SHOULD BE");
+    }
+}
