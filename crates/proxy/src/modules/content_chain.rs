@@ -5,11 +5,12 @@
 //! meanwhile. What is held, and what decoders take, is charged to the memory of responses that
 //! arrive.
 
+use super::call_time::CallTime;
 use super::message_memory::{MessageMemory, NoMemory};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_codings::{GROWTH_FREE_BYTES, GROWTH_MAX, MemoryGauge};
 use weir_extend::{Host, LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 use weir_net::Deadline;
@@ -352,14 +353,14 @@ impl ContentChain {
         let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
             return Ok(Turn::Idle);
         };
-        let (mut between, begun) = (Vec::new(), Instant::now());
+        let (mut between, begun) = (Vec::new(), CallTime::begin());
         let output = if next.is_some() { &mut between } else { out };
         self.calls += 1;
         let turn = stage.call((output, room), offered, &mut self.memory);
         let turn = turn.map_err(|end| (at, end))?;
         let charged = stage.charge(&mut self.memory);
         charged.map_err(|end| (at, end.into()))?;
-        if begun.elapsed() > stage.limits.deadline && !self.late.contains(&at) {
+        if begun.exceeds(stage.limits.deadline) && !self.late.contains(&at) {
             self.late.push(at);
         }
         if let Some(next) = next {

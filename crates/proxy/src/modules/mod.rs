@@ -8,6 +8,7 @@
 //! content, [`module_content`] is the filter of the stream, and [`message_memory`] what that may
 //! take.
 
+mod call_time;
 pub(crate) mod content_chain;
 pub(crate) mod content_source;
 pub(crate) mod hosts;

@@ -14,6 +14,7 @@ use self::deferral::Deferral;
 use self::head::Changes;
 use self::reached::{Deferred, Reached, UnfinishedHook};
 use self::variant::RequestVariant;
+use super::call_time::CallTime;
 use super::content_source::ContentSource;
 use super::hosts::ModuleHosts;
 use super::loaded::{LoadedModule, LoadedModules};
@@ -23,7 +24,6 @@ use super::threads::call::ThreadExchange;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 use weir_extend::{Answer, Call, Hook, LocalResponse, Piece, Progress, Transform};
 use weir_measure::{Counters, Metric};
 use weir_net::Deadline;
@@ -565,7 +565,7 @@ impl RequestModules {
             Slot::Begun(exchange, _) => exchange,
             Slot::Vacant | Slot::Failed => return Err(ModuleFailure::Crashed),
         };
-        let begun = hooked.is_timed.then(Instant::now);
+        let begun = hooked.is_timed.then(CallTime::begin);
         let answer = match exchange {
             BegunExchange::Here(exchange) => {
                 hooked.counters.inc(Metric::ModuleCalls);
@@ -579,7 +579,7 @@ impl RequestModules {
                 call_thread(exchange, hooked, head)?
             }
         };
-        if begun.is_some_and(|begun| begun.elapsed() > module.deadline) {
+        if begun.is_some_and(|begun| begun.exceeds(module.deadline)) {
             // it cannot be stopped, and has ended: what it answered holds
             let metric = module.note_failure(ModuleFailure::Deadline, hooked.now.tick);
             hooked.counters.inc(metric);
