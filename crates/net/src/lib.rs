@@ -36,9 +36,11 @@ pub mod http;
 mod local_address;
 pub mod next_hops;
 pub mod resolver;
+mod thread_time;
 pub mod tunnel;
 pub mod workers;
 
 pub use deadline::{Deadline, Party};
 pub use descriptors::{raise_descriptor_limit, room_for_a_request};
 pub use local_address::is_local;
+pub use thread_time::thread_time;

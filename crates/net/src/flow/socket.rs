@@ -1,5 +1,4 @@
-//! The socket options and queries that no safe crate offers: the one file here that calls the C
-//! library.
+//! The socket options and queries that no safe crate offers, by the C library.
 #![expect(
     unsafe_code,
     reason = "neither socket2 nor rustix has TCP_INFO, TCP_WINDOW_CLAMP, SO_BUF_LOCK, SO_MEMINFO or SIOCOUTQ"

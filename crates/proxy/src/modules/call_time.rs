@@ -1,7 +1,7 @@
 //! How long a call of a module takes on the thread of a worker.
 
-use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
+use weir_net::thread_time;
 
 /// A call that waits, which it must not, is late after so many times its deadline by the wall
 /// clock. Below that it cannot be told from one whose thread had to wait for a processor.
@@ -32,13 +32,6 @@ impl CallTime {
             && (wall > deadline.saturating_mul(WAITS_MAX)
                 || thread_time().saturating_sub(self.cpu) > deadline)
     }
-}
-
-/// The processor time that this thread has taken.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Duration::from_secs(seconds) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
 #[cfg(test)]
