@@ -54,8 +54,10 @@ enum StoredAction {
 
 #[derive(Debug, clap::Args)]
 struct StoredUrl {
-    /// The URL that it is stored for, such as http://www.example.com/page
-    #[arg(value_name = "URL")]
+    #[arg(
+        value_name = "URL",
+        help = "The URL that it is stored for, such as http://www.example.com/page"
+    )]
     url: String,
 
     /// The mode of the listeners that it is stored for, where there are both
