@@ -207,19 +207,23 @@ fn check(fails: bool, expected: &[&str]) {
     let mut soak = Soak::new(seed, fails);
     let tally = soak.run(requests);
     // a test in which something never happens has not tested it; with few requests that depends on
-    // the seed
-    if number("WEIR_MODULES_SEED").is_none() || requests >= 10 * REQUESTS {
+    // the seed, and what is rare on which of them come at the same time
+    let is_long = requests >= 10 * REQUESTS;
+    if number("WEIR_MODULES_SEED").is_none() || is_long {
         assert!(soak.reloads >= 100, "{} reloads", soak.reloads);
-        for what in expected {
+        for what in expected.iter().filter(|what| is_long || **what != RARE) {
             assert!(tally.contains_key(what), "{what} never happened: {tally:?}");
         }
     }
 }
 
+/// Happens in about five of a thousand requests.
+const RARE: &str = "shared after a change";
+
 const EXPECTED: [&str; 7] = [
     "whole",
     "shared",
-    "shared after a change",
+    RARE,
     "transformed",
     "parts",
     "answered by modules",
