@@ -174,15 +174,7 @@ impl ServedExchange {
                 let has_content = hook == Hook::RequestReceived && head.has_content();
                 let message = Message {
                     request: Some(request_bytes(head)),
-                    response: None,
-                    has_content,
-                    preview: has_content.then_some(0),
-                    allow_204: !has_content,
-                    client: Some(call.client.to_string()),
-                    called: Some(CalledHook {
-                        hook,
-                        mode: call.mode,
-                    }),
+                    ..message_at(hook, call, has_content)
                 };
                 let fields = Fields::clone(&head.fields);
                 self.send(message, &fields)
@@ -244,14 +236,7 @@ impl ServedExchange {
                 let message = Message {
                     request: self.request.clone(),
                     response: Some(response_bytes(head)),
-                    has_content,
-                    preview: has_content.then_some(0),
-                    allow_204: !has_content,
-                    client: Some(call.client.to_string()),
-                    called: Some(CalledHook {
-                        hook,
-                        mode: call.mode,
-                    }),
+                    ..message_at(hook, call, has_content)
                 };
                 let fields = Fields::clone(&head.fields);
                 self.send(message, &fields)
@@ -340,6 +325,23 @@ impl ServedExchange {
 
 /// Has the content pass the process. Where it must not change, the contract that the module has
 /// there keeps it as it is.
+/// A message at a hook of a service that is weir, without its heads. Content is offered by an empty
+/// preview: the service says whether it wants it.
+fn message_at(hook: Hook, call: &Call, has_content: bool) -> Message {
+    Message {
+        request: None,
+        response: None,
+        has_content,
+        preview: has_content.then_some(0),
+        allow_204: !has_content,
+        client: Some(call.client.to_string()),
+        called: Some(CalledHook {
+            hook,
+            mode: call.mode,
+        }),
+    }
+}
+
 fn transform_request(head: &mut RequestHead<'_>, shared: &Shared) {
     let transform = Box::new(IcapTransform(Rc::clone(shared)));
     if head.check_transform().is_err() {
