@@ -47,7 +47,7 @@ struct ModuleRequest<'a> {
 type Output<'a> = (&'a mut Vec<u8>, &'a mut Vec<ServedRequest>);
 
 /// What a request takes along that leaves the fast path, beside its modules.
-struct Leaving {
+struct UnservedRequest {
     request: Request,
     /// As its client sent it, if modules have changed it.
     received: Option<Request>,
@@ -71,9 +71,9 @@ pub(super) fn take(
                 consumed: input.bytes.len(),
             }
         }
-        Err(leaving) => InputResult::Exchange {
+        Err(unserved) => InputResult::Exchange {
             consumed: input.bytes.len(),
-            exchange: this.leave(leaving),
+            exchange: this.leave(unserved),
         },
     }
 }
@@ -126,7 +126,7 @@ impl<'a> ModuleRequest<'a> {
         &mut self,
         (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
         output: Output<'_>,
-    ) -> Result<(), Box<Leaving>> {
+    ) -> Result<(), Box<UnservedRequest>> {
         let is_hooked = self.modules.is_hooked(Hook::RequestReceived);
         let transforms_sent = self.modules.may_transform(Hook::ResponseSent);
         if !is_hooked && !transforms_sent {
@@ -165,7 +165,7 @@ impl<'a> ModuleRequest<'a> {
         (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
         changed: RequestHead<'_>,
         output: Output<'_>,
-    ) -> Result<(), Box<Leaving>> {
+    ) -> Result<(), Box<UnservedRequest>> {
         let has_host = line_named(head.fields, "host").is_some();
         let lines = changed_lines(&changed, has_host);
         let is_logged_as_received = !self.receiver.worker.shared.access_log.is_on()
@@ -196,7 +196,7 @@ impl<'a> ModuleRequest<'a> {
         (head, request): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
         sent: Option<(&ReceivedHead<'_, '_>, &ReceivedRequest<'_>)>,
         (out, served): Output<'_>,
-    ) -> Result<(), Box<Leaving>> {
+    ) -> Result<(), Box<UnservedRequest>> {
         self.log.reach(Phase::Authorise);
         let now = self.called.now;
         let store = &self.receiver.worker.shared.store;
@@ -235,7 +235,7 @@ impl<'a> ModuleRequest<'a> {
                 }
             }
         }
-        Err(Box::new(Leaving {
+        Err(Box::new(UnservedRequest {
             request: Request::new(request, head),
             received: sent.map(|(head, sent)| Request::new(sent, head)),
             decided: (tx, plan, key),
@@ -298,10 +298,10 @@ impl<'a> ModuleRequest<'a> {
         &mut self,
         (head, received): (&ReceivedHead<'_, '_>, &ReceivedRequest<'_>),
         left: UnfinishedHook,
-    ) -> Box<Leaving> {
+    ) -> Box<UnservedRequest> {
         self.modules.leave(Box::new(left));
         let tx = Transaction::new(received.facts, self.called.now);
-        Box::new(Leaving {
+        Box::new(UnservedRequest {
             request: Request::new(received, head),
             received: None,
             decided: (tx, Plan::Judge, Digest::default()),
@@ -311,15 +311,15 @@ impl<'a> ModuleRequest<'a> {
 
     /// It leaves the fast path.
     #[inline(never)]
-    fn leave(self, leaving: Box<Leaving>) -> Box<RequestState> {
+    fn leave(self, unserved: Box<UnservedRequest>) -> Box<RequestState> {
         self.note_time();
         self.log.keep_details(self.input.bytes);
-        let Leaving {
+        let UnservedRequest {
             request,
             received,
             decided,
             variant,
-        } = *leaving;
+        } = *unserved;
         let mut exchange = self.receiver.exchange(request, decided, self.log.take());
         exchange.modules = Some(self.modules);
         exchange.received = received;
