@@ -4,9 +4,9 @@
 //! request, and [`request_modules::reached`] how far that has come; `exchange::module_calls` has
 //! the hooks. [`hosts`] are what modules have of the proxy, [`status`] outlives a configuration,
 //! and [`report`] is what an operator sees. Without modules a request pays for the test of an
-//! empty list. [`threads`] are for modules that do not run on workers. Where a module changes
-//! content, [`module_content`] is the filter of the stream, and [`message_memory`] what that may
-//! take.
+//! empty list. [`call_time`] says whether a call was late; [`threads`] are for modules that do not
+//! run on workers. Where a module changes content, [`module_content`] is the filter of the stream,
+//! and [`message_memory`] what that may take.
 
 mod call_time;
 pub(crate) mod content_chain;
