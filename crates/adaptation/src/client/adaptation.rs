@@ -149,11 +149,6 @@ impl Adaptation {
         std::mem::take(&mut self.reports_want) && self.wants_content
     }
 
-    /// Receives the end of an answer without content, so that the connection can be used again.
-    pub(crate) fn finish(&mut self) {
-        self.drive(&mut Context::from_waker(Waker::noop()));
-    }
-
     /// It is given up: the connection is closed.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
@@ -369,8 +364,10 @@ impl Adaptation {
                     service.note(&answer);
                     *notes = AnswerNotes::read(&answer);
                     *verdict = Some(Verdict::Modified(Box::new(heads), has_content));
-                    // the exchange decides what becomes of the content
-                    return ControlFlow::Break(());
+                    if has_content {
+                        // the exchange decides what becomes of it
+                        return ControlFlow::Break(());
+                    }
                 }
                 ClientEvent::Refused(head) => refused = Some(head.status()),
                 ClientEvent::Content(content) => {

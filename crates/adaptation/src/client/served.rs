@@ -293,12 +293,7 @@ impl ServedExchange {
 
     fn settle(&self, adaptation: &mut Adaptation, adapted: Result<(), Failure>) -> Answer {
         match adapted {
-            Ok(()) => {
-                if matches!(adaptation.verdict(), Some(Verdict::Modified(_, false))) {
-                    adaptation.finish();
-                }
-                Answer::Continue
-            }
+            Ok(()) => Answer::Continue,
             Err(failure) => {
                 let answer = self.fail(&failure);
                 adaptation.fail(failure);

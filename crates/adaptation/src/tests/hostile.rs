@@ -18,8 +18,10 @@ struct Answer {
     bytes: Vec<u8>,
     /// The connection stays open behind it.
     stays_open: bool,
-    /// Messages that each connection is served before: they are used as they were.
+    /// Messages that each connection is served before.
     served: usize,
+    /// What they are answered with: they are used as they were, by default.
+    served_with: Vec<u8>,
 }
 
 /// A server that answers OPTIONS with `options`, and messages as it is told.
@@ -66,11 +68,12 @@ fn serve(mut socket: TcpStream, options: &[u8], answer: &Answer) -> Option<()> {
             socket.write_all(options).ok()?;
         } else if served < answer.served {
             served += 1;
-            // the HTTP head of a GET without content
+            // the heads of a message without content
             read_head(&mut socket)?;
-            socket
-                .write_all(b"ICAP/1.0 204 No\r\nISTag: \"t\"\r\n\r\n")
-                .ok()?;
+            if head.starts_with(b"RESPMOD") {
+                read_head(&mut socket)?;
+            }
+            socket.write_all(&answer.served_with).ok()?;
         } else {
             // one that closes the connection early is no failure of the test
             let _ = socket.write_all(&answer.bytes);
@@ -99,6 +102,7 @@ fn answer(bytes: impl Into<Vec<u8>>) -> Answer {
         bytes: bytes.into(),
         stays_open: false,
         served: 0,
+        served_with: b"ICAP/1.0 204 No\r\nISTag: \"t\"\r\n\r\n".to_vec(),
     }
 }
 
@@ -311,6 +315,33 @@ fn request_on_a_kept_connection_that_closes_without_a_byte_is_repeated_once() {
         assert_eq!(found.start(), "a.example/", "{message}");
         // each connection serves one message, and is closed within the next
         assert_eq!(server.connections.load(Ordering::Relaxed), message);
+    }
+}
+
+#[test]
+fn connection_is_used_again_after_an_answer_that_changes_a_head() {
+    let request = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX-New: 1\r\n\r\n";
+    let response = "HTTP/1.1 304 Not Modified\r\nX-New: 1\r\n\r\n";
+    let of_request = format!("req-hdr=0, null-body={}", request.len());
+    let of_response = format!("res-hdr=0, null-body={}", response.len());
+    let mut without_content = Script::response(b"");
+    without_content.response = Some((304, Vec::new()));
+    for (script, list, head) in [
+        (Script::get("/"), of_request, request),
+        (without_content, of_response, response),
+    ] {
+        let mut changing = answer("");
+        changing.served = 100;
+        changing.served_with = with_list(&list, head).into_bytes();
+        let server = HostileServer::start("", &changing);
+        let client = server.client();
+        on_a_worker(async {
+            for _ in 0..100 {
+                let found = played(&client, &script).await;
+                assert_eq!(found.field("x-new"), Some("1"));
+            }
+        });
+        assert_eq!(server.connections.load(Ordering::Relaxed), 1, "{list}");
     }
 }
 
