@@ -14,6 +14,7 @@
 //! Among a route's next hops requests go round, without those that are ejected after a failed
 //! connect.
 
+mod cache_digest;
 mod health;
 mod host;
 mod scope;
@@ -27,6 +28,10 @@ use core::fmt;
 use health::{Condition, Health};
 use weir_semantics::words;
 
+pub use cache_digest::{
+    ADDITIONS_MAX, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestReader, DigestVersion,
+    DigestWriter, HoldsIt, RESPONSES_MAX,
+};
 pub use health::{EjectionRules, Outcome};
 pub use host::{HostPattern, HostPatternError};
 pub use scope::Scope;

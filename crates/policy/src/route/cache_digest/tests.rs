@@ -1,0 +1,192 @@
+use super::*;
+use crate::{Digest, KeyHasher, Secret};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+fn key(number: u64) -> Digest {
+    let mut hasher = KeyHasher::new(&Secret([3; 16]));
+    hasher.number(number);
+    hasher.finish()
+}
+
+fn writer(epoch: u64, keys: std::ops::Range<u64>) -> DigestWriter {
+    let mut writer = DigestWriter::new(epoch, 1000);
+    keys.for_each(|number| writer.add(key(number)));
+    writer
+}
+
+#[test]
+fn of_what_a_full_digest_does_not_have_at_most_1_5_percent_is_taken_for_held() {
+    const RESPONSES: u64 = 200_000;
+    let mut digest = CacheDigest::with_capacity(RESPONSES);
+    (0..RESPONSES).for_each(|number| digest.insert(key(number)));
+    assert!((0..RESPONSES).all(|number| digest.may_hold(key(number))));
+    let others = RESPONSES..2 * RESPONSES;
+    let taken = others
+        .filter(|number| digest.may_hold(key(*number)))
+        .count();
+    assert!(
+        taken as u64 * 1000 <= RESPONSES * 15,
+        "{taken} of {RESPONSES} are taken for held"
+    );
+}
+
+#[test]
+fn million_responses_have_a_digest_of_1_25_megabytes() {
+    let digest = CacheDigest::with_capacity(1_000_000);
+    assert_eq!(digest.bytes(), 1_250_048);
+    assert!(digest.capacity() >= 1_000_000);
+    let largest = CacheDigest::with_capacity(u64::MAX);
+    assert_eq!(largest.bytes(), DIGEST_BYTES_MAX);
+}
+
+#[test]
+fn reader_without_a_digest_knows_nothing_and_is_sent_the_whole() {
+    let mut reader = DigestReader::default();
+    assert_eq!(reader.holds(key(1)), HoldsIt::Unknown);
+    let writer = writer(7, 0..100);
+    reader.take(&writer.message_for(reader.version())).unwrap();
+    assert_eq!(reader.version(), Some(writer.version()));
+    assert_eq!(reader.holds(key(1)), HoldsIt::Yes);
+    assert_eq!(reader.holds(key(100_001)), HoldsIt::No);
+}
+
+#[test]
+fn reader_of_the_same_epoch_is_sent_what_was_added_since() {
+    let mut writer = writer(7, 0..100);
+    let mut reader = DigestReader::default();
+    reader.take(&writer.message_for(None)).unwrap();
+    writer.add(key(100));
+    writer.add(key(101));
+    let message = writer.message_for(reader.version());
+    assert_eq!(message.len(), 30 + 2 * 16);
+    reader.take(&message).unwrap();
+    assert_eq!(reader.holds(key(101)), HoldsIt::Yes);
+    assert_eq!(reader.version(), Some(writer.version()));
+    let nothing = writer.message_for(reader.version());
+    assert_eq!(nothing.len(), 30);
+    reader.take(&nothing).unwrap();
+}
+
+#[test]
+fn reader_that_lacks_more_than_is_remembered_is_sent_the_whole() {
+    let mut writer = writer(7, 0..0);
+    let begin = writer.version();
+    (0..ADDITIONS_MAX as u64).for_each(|number| writer.add(key(number)));
+    let additions = writer.message_for(Some(begin));
+    assert_eq!(additions.len(), 30 + 16 * ADDITIONS_MAX);
+    writer.add(key(u64::MAX));
+    assert!(writer.message_for(Some(begin)).len() < additions.len());
+}
+
+#[test]
+fn additions_to_another_digest_are_refused_and_change_nothing() {
+    let check = |known: Option<DigestWriter>, from: DigestVersion, expected| {
+        let mut reader = DigestReader::default();
+        if let Some(known) = &known {
+            reader.take(&known.message_for(None)).unwrap();
+        }
+        let before = reader.version();
+        let message = message::write_additions(from, [key(5000)].iter());
+        assert_eq!(reader.take(&message), expected, "{from:?}");
+        if expected.is_err() {
+            assert_eq!(reader.version(), before);
+            assert_ne!(reader.holds(key(5000)), HoldsIt::Yes);
+        }
+    };
+    let from = |epoch, additions| DigestVersion { epoch, additions };
+    check(None, from(7, 0), Err(DigestError::Unconnected));
+    check(
+        Some(writer(7, 0..10)),
+        from(8, 10),
+        Err(DigestError::Unconnected),
+    );
+    check(
+        Some(writer(7, 0..10)),
+        from(7, 11),
+        Err(DigestError::Unconnected),
+    );
+    check(Some(writer(7, 0..10)), from(7, 10), Ok(()));
+    check(Some(writer(7, 0..10)), from(7, 3), Ok(()));
+}
+
+#[test]
+fn digest_is_made_anew_when_a_twentieth_is_gone_or_there_is_no_room() {
+    let mut gone = writer(1, 0..100);
+    assert!(!gone.is_outdated());
+    (0..5).for_each(|_| gone.remove());
+    assert!(!gone.is_outdated());
+    gone.remove();
+    assert!(gone.is_outdated());
+
+    let room = CacheDigest::with_capacity(1000).capacity();
+    assert!(!writer(1, 0..room).is_outdated());
+    assert!(writer(1, 0..room + 1).is_outdated());
+}
+
+#[test]
+fn malformed_message_is_refused_by_what_is_wrong_with_it() {
+    let good = writer(7, 0..10).message_for(None);
+    let check = |change: &dyn Fn(&mut Vec<u8>), expected| {
+        let mut message = good.clone();
+        change(&mut message);
+        let mut reader = DigestReader::default();
+        assert_eq!(reader.take(&message), Err(expected));
+        assert_eq!(reader.version(), None);
+    };
+    let bytes = good.len();
+    check(&|message| message[0] = b'W', DigestError::Magic);
+    check(&|message| message.truncate(7), DigestError::Magic);
+    check(&|message| message[8] = 2, DigestError::Version(2));
+    check(&|message| message[9] = 9, DigestError::Kind(9));
+    check(&|message| message.truncate(20), DigestError::Length(20));
+    check(&|message| message.push(0), DigestError::Length(bytes + 1));
+    check(&|message| message[26] += 1, DigestError::Length(bytes));
+    check(
+        &|message| {
+            message.truncate(30);
+            message[26..30].copy_from_slice(&[0; 4]);
+        },
+        DigestError::Length(0),
+    );
+    check(
+        &|message| {
+            let blocks = DIGEST_BYTES_MAX / 64 + 1;
+            message.truncate(26);
+            message.extend_from_slice(&u32::try_from(blocks).unwrap().to_le_bytes());
+            message.resize(30 + blocks * 64, 0);
+        },
+        DigestError::TooLarge(DIGEST_BYTES_MAX + 64),
+    );
+}
+
+proptest! {
+    /// Against a set: whatever is taken in whichever order, nothing that was added is missing.
+    #[test]
+    fn reader_that_takes_all_messages_misses_nothing_that_was_added(
+        steps in prop::collection::vec((0..500_u64, prop::bool::ANY, prop::bool::ANY), 1..200)
+    ) {
+        let mut writer = DigestWriter::new(1, 1000);
+        let mut reader = DigestReader::default();
+        let mut held = BTreeSet::new();
+        for (number, is_sent, is_new_epoch) in steps {
+            if is_new_epoch && writer.is_outdated() {
+                writer = DigestWriter::new(writer.version().epoch + 1, 1000);
+                held.iter().for_each(|number| writer.add(key(*number)));
+            }
+            if held.insert(number) {
+                writer.add(key(number));
+            } else {
+                held.remove(&number);
+                writer.remove();
+            }
+            if is_sent {
+                reader.take(&writer.message_for(reader.version())).unwrap();
+                prop_assert_eq!(reader.version(), Some(writer.version()));
+                for number in &held {
+                    prop_assert_eq!(reader.holds(key(*number)), HoldsIt::Yes);
+                }
+            }
+        }
+    }
+}
