@@ -31,7 +31,7 @@ pub use caching::cache_control::{
     Directive, Reading, RequestDirective, RequestDirectives, ResponseDirective, ResponseDirectives,
     directives,
 };
-pub use caching::cache_status::{CacheStatus, Fwd};
+pub use caching::cache_status::{CacheStatus, Fwd, is_hit};
 pub use caching::freshen::{MergedFields, StoredValidators, merge};
 pub use caching::freshness::{
     Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,
@@ -48,6 +48,7 @@ pub use fields::hop_by_hop::{
     is_stored,
 };
 pub use fields::known::{Known, identify};
+pub use fields::peer::{NODE_NAME_BYTES_MAX, PEER_FIELD, PeerReport, PeerRequest, is_node_name};
 pub use fields::via::contains_pseudonym;
 pub use method::Method;
 pub use proxy_status::{ProxyError, write_proxy_status};

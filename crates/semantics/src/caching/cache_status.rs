@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::fields::structured::{write_integer, write_token_or_string};
+use crate::fields::structured::{
+    BareItem, parameter_of_last, write_integer, write_token_or_string,
+};
 use crate::words;
 
 words! {
@@ -49,6 +51,18 @@ pub struct CacheStatus<'a> {
     pub ttl: Option<i64>,
     /// More about it, in our own words.
     pub detail: Option<&'a str>,
+}
+
+/// Whether the cache that sent a response had it, by the line of its own `Cache-Status` field: the
+/// last member (RFC 9211 §2). `None` if the line is no List, or has no member.
+#[must_use]
+pub fn is_hit(value: &[u8]) -> Option<bool> {
+    match parameter_of_last(value, b"hit") {
+        Ok(Some(hit)) => Some(hit == BareItem::Boolean(true)),
+        Ok(None) if value.trim_ascii().is_empty() => None,
+        Ok(None) => Some(false),
+        Err(_) => None,
+    }
 }
 
 impl CacheStatus<'_> {
@@ -103,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
     use sfv::{BareItem, List, ListEntry, Parser};
 
-    use super::*;
+    use super::{CacheStatus, Fwd, is_hit};
 
     fn written(status: &CacheStatus<'_>) -> String {
         let mut out = Vec::new();
@@ -165,6 +179,26 @@ mod tests {
         check(&hit, "weir;hit");
     }
 
+    #[test]
+    fn response_is_a_hit_if_the_last_member_says_so() {
+        let check = |value: &str, expected| {
+            assert_eq!(is_hit(value.as_bytes()), expected, "{value}");
+        };
+        check("weir;hit", Some(true));
+        check("origin-cache;fwd=uri-miss, weir;hit;ttl=60", Some(true));
+        check("far;hit, weir;fwd=stale;stored", Some(false));
+        check("weir;hit;hit=?0", Some(false));
+        check("weir;hit=1", Some(false));
+        check("\"my cache\";hit", Some(true));
+        check("(a b);hit", Some(true));
+        check("weir", Some(false));
+        check("", None);
+        check(" ", None);
+        check("weir;hit,", None);
+        check("weir;hit;;", None);
+        check("weir hit", None);
+    }
+
     fn optional_text() -> impl Strategy<Value = Option<String>> {
         prop::option::of(any::<String>())
     }
@@ -187,6 +221,7 @@ mod tests {
                 other => { assert_eq!(other, None); None }
             };
             prop_assert_eq!(flag("hit"), hit.then_some(true));
+            prop_assert_eq!(is_hit(text.as_bytes()), Some(hit));
             prop_assert_eq!(flag("stored"), stored.filter(|_| !hit));
             prop_assert_eq!(flag("collapsed"), collapsed.filter(|_| !hit));
             prop_assert_eq!(item.params.contains_key("fwd"), fwd.is_some() && !hit);

@@ -160,7 +160,7 @@ fn directives<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<ResponseD
 }
 
 /// Sets the directive called `key`, in place of one that came before.
-fn add(said: &mut ResponseDirectives, key: &[u8], item: BareItem) {
+fn add(said: &mut ResponseDirectives, key: &[u8], item: BareItem<'_>) {
     ResponseDirective::named(key).for_each(|directive| said.set(directive, None));
     if item == BareItem::Boolean(false) {
         return;

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use crate::fields::field::is_tchar;
 
-/// A member's value as far as a directive needs it. Of most types only the type matters.
+/// A member's value as far as a field that we read needs it. Of most types only the type matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BareItem {
+pub(crate) enum BareItem<'a> {
     /// An Integer.
     Integer(i64),
     /// A Boolean; also a member without a value.
@@ -16,7 +16,11 @@ pub(crate) enum BareItem {
     Text,
     /// An Inner List.
     List,
-    /// A Decimal, a Token, a Byte Sequence, a Date or a Display String.
+    /// A Token.
+    Token(&'a [u8]),
+    /// A Byte Sequence, in base64 as it was received.
+    Bytes(&'a [u8]),
+    /// A Decimal, a Date or a Display String.
     Other,
 }
 
@@ -27,9 +31,9 @@ pub(crate) struct Malformed;
 /// Reads a Dictionary (RFC 9651 §4.2.2) and hands each member to `visit` in order; of one key that
 /// comes twice the last counts, which is the visitor's to do. What was visited before an error
 /// means nothing.
-pub(crate) fn read_dictionary(
-    value: &[u8],
-    visit: &mut dyn FnMut(&[u8], BareItem),
+pub(crate) fn read_dictionary<'a>(
+    value: &'a [u8],
+    visit: &mut dyn FnMut(&'a [u8], BareItem<'a>),
 ) -> Result<(), Malformed> {
     let mut input = Input(value);
     input.skip(|byte| byte == b' ');
@@ -42,19 +46,31 @@ pub(crate) fn read_dictionary(
         };
         input.parameters()?;
         visit(key, item);
-        input.skip(|byte| matches!(byte, b' ' | b'\t'));
-        if input.0.is_empty() {
-            return Ok(());
-        }
-        if !input.eat(b',') {
-            return Err(Malformed);
-        }
-        input.skip(|byte| matches!(byte, b' ' | b'\t'));
-        if input.0.is_empty() {
-            return Err(Malformed);
-        }
+        input.separator()?;
     }
     Ok(())
+}
+
+/// Reads a List (RFC 9651 §4.2.1) and gives the value that the parameter `name` has at its last
+/// member, if it has one. An Inner List counts as a member, and so do its own parameters.
+pub(crate) fn parameter_of_last<'a>(
+    value: &'a [u8],
+    name: &[u8],
+) -> Result<Option<BareItem<'a>>, Malformed> {
+    let mut input = Input(value);
+    let mut last = None;
+    input.skip(|byte| byte == b' ');
+    while !input.0.is_empty() {
+        input.member()?;
+        last = None;
+        input.visit_parameters(&mut |key, item| {
+            if key == name {
+                last = Some(item);
+            }
+        })?;
+        input.separator()?;
+    }
+    Ok(last)
 }
 
 /// What is still to be read.
@@ -84,6 +100,22 @@ impl<'a> Input<'a> {
         Ok(first)
     }
 
+    /// What stands between two members, of which there must be another then, or nothing.
+    fn separator(&mut self) -> Result<(), Malformed> {
+        self.skip(|byte| matches!(byte, b' ' | b'\t'));
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        if !self.eat(b',') {
+            return Err(Malformed);
+        }
+        self.skip(|byte| matches!(byte, b' ' | b'\t'));
+        if self.0.is_empty() {
+            return Err(Malformed);
+        }
+        Ok(())
+    }
+
     /// RFC 9651 §4.2.3.3.
     fn key(&mut self) -> Result<&'a [u8], Malformed> {
         if !matches!(self.0.first(), Some(b'a'..=b'z' | b'*')) {
@@ -93,7 +125,7 @@ impl<'a> Input<'a> {
     }
 
     /// An Item or an Inner List, without the parameters behind it (RFC 9651 §4.2.1.1).
-    fn member(&mut self) -> Result<BareItem, Malformed> {
+    fn member(&mut self) -> Result<BareItem<'a>, Malformed> {
         if !self.eat(b'(') {
             return self.bare_item();
         }
@@ -110,26 +142,36 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// RFC 9651 §4.2.3.2.
     fn parameters(&mut self) -> Result<(), Malformed> {
+        self.visit_parameters(&mut |_, _| {})
+    }
+
+    /// RFC 9651 §4.2.3.2; of a key that comes twice the last counts.
+    fn visit_parameters(
+        &mut self,
+        visit: &mut dyn FnMut(&'a [u8], BareItem<'a>),
+    ) -> Result<(), Malformed> {
         while self.eat(b';') {
             self.skip(|byte| byte == b' ');
-            self.key()?;
-            if self.eat(b'=') {
-                self.bare_item()?;
-            }
+            let key = self.key()?;
+            let item = if self.eat(b'=') {
+                self.bare_item()?
+            } else {
+                BareItem::Boolean(true)
+            };
+            visit(key, item);
         }
         Ok(())
     }
 
     /// RFC 9651 §4.2.3.1.
-    fn bare_item(&mut self) -> Result<BareItem, Malformed> {
+    fn bare_item(&mut self) -> Result<BareItem<'a>, Malformed> {
         match self.0.first() {
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b'"') => self.string(),
             Some(b'*' | b'A'..=b'Z' | b'a'..=b'z') => {
-                self.skip(|byte| is_tchar(byte) || matches!(byte, b':' | b'/'));
-                Ok(BareItem::Other)
+                let token = self.skip(|byte| is_tchar(byte) || matches!(byte, b':' | b'/'));
+                Ok(BareItem::Token(token))
             }
             Some(b':') => self.byte_sequence(),
             Some(b'?') => self.boolean(),
@@ -140,7 +182,7 @@ impl<'a> Input<'a> {
     }
 
     /// RFC 9651 §4.2.4.
-    fn number(&mut self) -> Result<BareItem, Malformed> {
+    fn number(&mut self) -> Result<BareItem<'a>, Malformed> {
         let is_negative = self.eat(b'-');
         let digits = self.skip(|byte| byte.is_ascii_digit());
         if digits.is_empty() {
@@ -169,7 +211,7 @@ impl<'a> Input<'a> {
     }
 
     /// RFC 9651 §4.2.5.
-    fn string(&mut self) -> Result<BareItem, Malformed> {
+    fn string(&mut self) -> Result<BareItem<'a>, Malformed> {
         self.next()?;
         loop {
             match self.next()? {
@@ -183,18 +225,19 @@ impl<'a> Input<'a> {
 
     /// RFC 9651 §4.2.7. Whether what stands there is padded as it should be does not matter: it
     /// means nothing here, and §4.2.7 leaves that to the parser.
-    fn byte_sequence(&mut self) -> Result<BareItem, Malformed> {
+    fn byte_sequence(&mut self) -> Result<BareItem<'a>, Malformed> {
         self.next()?;
-        self.skip(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+        let base64 =
+            self.skip(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
         if self.eat(b':') {
-            Ok(BareItem::Other)
+            Ok(BareItem::Bytes(base64))
         } else {
             Err(Malformed)
         }
     }
 
     /// RFC 9651 §4.2.8.
-    fn boolean(&mut self) -> Result<BareItem, Malformed> {
+    fn boolean(&mut self) -> Result<BareItem<'a>, Malformed> {
         self.next()?;
         match self.next()? {
             b'0' => Ok(BareItem::Boolean(false)),
@@ -204,7 +247,7 @@ impl<'a> Input<'a> {
     }
 
     /// RFC 9651 §4.2.9.
-    fn date(&mut self) -> Result<BareItem, Malformed> {
+    fn date(&mut self) -> Result<BareItem<'a>, Malformed> {
         self.next()?;
         match self.number()? {
             BareItem::Integer(_) => Ok(BareItem::Other),
@@ -213,7 +256,7 @@ impl<'a> Input<'a> {
     }
 
     /// RFC 9651 §4.2.10.
-    fn display_string(&mut self) -> Result<BareItem, Malformed> {
+    fn display_string(&mut self) -> Result<BareItem<'a>, Malformed> {
         self.next()?;
         if !self.eat(b'"') {
             return Err(Malformed);
@@ -329,12 +372,25 @@ mod tests {
         check("é\n\u{7f}ÿ€", r#""?????""#);
     }
 
+    /// Without the value of a type that the reference implementation decodes.
+    fn type_of(item: BareItem<'_>) -> BareItem<'static> {
+        match item {
+            BareItem::Integer(number) => BareItem::Integer(number),
+            BareItem::Boolean(boolean) => BareItem::Boolean(boolean),
+            BareItem::Text => BareItem::Text,
+            BareItem::List => BareItem::List,
+            BareItem::Token(_) => BareItem::Token(b""),
+            BareItem::Bytes(_) => BareItem::Bytes(b""),
+            BareItem::Other => BareItem::Other,
+        }
+    }
+
     /// The members that our reader and the reference implementation find, the last of each key, in
     /// an order of no meaning.
     fn check_dictionary(value: &str) {
         let mut ours = std::collections::BTreeMap::new();
         let read = read_dictionary(value.as_bytes(), &mut |key, item| {
-            ours.insert(String::from_utf8(key.to_vec()).unwrap(), item);
+            ours.insert(String::from_utf8(key.to_vec()).unwrap(), type_of(item));
         });
         let theirs = sfv::Parser::new(value).parse::<sfv::Dictionary>();
         let theirs = theirs.map(|members| {
@@ -344,6 +400,8 @@ mod tests {
                     sfv::BareItem::Integer(number) => BareItem::Integer(i64::from(*number)),
                     sfv::BareItem::Boolean(boolean) => BareItem::Boolean(*boolean),
                     sfv::BareItem::String(_) => BareItem::Text,
+                    sfv::BareItem::Token(_) => BareItem::Token(b""),
+                    sfv::BareItem::ByteSequence(_) => BareItem::Bytes(b""),
                     _ => BareItem::Other,
                 },
             };

@@ -1,0 +1,251 @@
+//! `Weir-Peer`: what nodes of a cluster tell each other with a request and its response. No RFC has
+//! it, and it never leaves the cluster.
+//!
+//! Its value is a Dictionary (RFC 9651 §3.2). Members that are not known are ignored, so that nodes
+//! of two versions understand each other.
+
+use alloc::vec::Vec;
+
+use crate::fields::field::is_token;
+use crate::fields::structured::{BareItem, read_dictionary, write_decimal};
+
+/// The name of the field.
+pub const PEER_FIELD: &str = "Weir-Peer";
+
+/// The most bytes of a node's name.
+pub const NODE_NAME_BYTES_MAX: usize = 64;
+
+/// Whether `name` may name a node: a letter, then letters, digits, `-`, `_` and `.`, at most
+/// [`NODE_NAME_BYTES_MAX`] bytes.
+#[must_use]
+pub fn is_node_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    name.len() <= NODE_NAME_BYTES_MAX
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
+        && name.bytes().all(is_part)
+}
+
+/// The field on a request of one node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerRequest<'a> {
+    /// The node that asks.
+    pub node: &'a str,
+    /// What the listener is that the client's request came to, as it is configured: responses for
+    /// one kind of listener are not found by another.
+    pub mode: &'a str,
+    /// What shows that the node knows the secret of the cluster, in base64; empty without a secret.
+    pub proof: &'a str,
+}
+
+impl<'a> PeerRequest<'a> {
+    /// Reads a value; `None` if it is no such field or lacks a member.
+    #[must_use]
+    pub fn read(value: &'a [u8]) -> Option<Self> {
+        let (mut node, mut mode, mut proof) = (None, None, Some(""));
+        read_dictionary(value, &mut |key, item| match key {
+            b"node" => node = node_name(item),
+            b"mode" => mode = token(item),
+            b"proof" => {
+                proof = match item {
+                    BareItem::Bytes(base64) => str::from_utf8(base64).ok(),
+                    _ => None,
+                }
+            }
+            _ => {}
+        })
+        .ok()?;
+        Some(Self {
+            node: node?,
+            mode: mode?,
+            proof: proof?,
+        })
+    }
+
+    /// Appends the value. `node` and `mode` must be tokens, `proof` base64.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        debug_assert!(is_node_name(self.node) && is_token(self.mode.as_bytes()));
+        out.extend_from_slice(b"node=");
+        out.extend_from_slice(self.node.as_bytes());
+        out.extend_from_slice(b", mode=");
+        out.extend_from_slice(self.mode.as_bytes());
+        if !self.proof.is_empty() {
+            out.extend_from_slice(b", proof=:");
+            out.extend_from_slice(self.proof.as_bytes());
+            out.push(b':');
+        }
+    }
+}
+
+/// The field on the response to it: how the node that answers is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerReport<'a> {
+    /// The node that answers.
+    pub node: &'a str,
+    /// Its state among the members, a word.
+    pub state: &'a str,
+    /// Its share of the requests, in parts of those of all.
+    pub weight: u32,
+    /// Requests that it has accepted and not answered.
+    pub outstanding: u32,
+    /// Its miss pressure: reads queued at its disk, and fetches that wait for an origin.
+    pub miss_pressure: u32,
+}
+
+impl<'a> PeerReport<'a> {
+    /// Reads a value; `None` if it is no such field or lacks a member.
+    #[must_use]
+    pub fn read(value: &'a [u8]) -> Option<Self> {
+        let (mut node, mut state) = (None, None);
+        let (mut weight, mut outstanding, mut miss_pressure) = (None, None, None);
+        read_dictionary(value, &mut |key, item| match key {
+            b"node" => node = node_name(item),
+            b"state" => state = token(item),
+            b"weight" => weight = number(item),
+            b"outstanding" => outstanding = number(item),
+            b"miss-pressure" => miss_pressure = number(item),
+            _ => {}
+        })
+        .ok()?;
+        Some(Self {
+            node: node?,
+            state: state?,
+            weight: weight?,
+            outstanding: outstanding?,
+            miss_pressure: miss_pressure?,
+        })
+    }
+
+    /// Appends the value. `node` and `state` must be tokens.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        debug_assert!(is_node_name(self.node) && is_token(self.state.as_bytes()));
+        out.extend_from_slice(b"node=");
+        out.extend_from_slice(self.node.as_bytes());
+        out.extend_from_slice(b", state=");
+        out.extend_from_slice(self.state.as_bytes());
+        for (name, number) in [
+            ("weight", self.weight),
+            ("outstanding", self.outstanding),
+            ("miss-pressure", self.miss_pressure),
+        ] {
+            out.extend_from_slice(b", ");
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
+            write_decimal(u64::from(number), out);
+        }
+    }
+}
+
+/// A word: a token without the `:` and `/` that tokens of structured fields may have.
+fn token(item: BareItem<'_>) -> Option<&str> {
+    match item {
+        BareItem::Token(token) if is_token(token) => str::from_utf8(token).ok(),
+        _ => None,
+    }
+}
+
+fn node_name(item: BareItem<'_>) -> Option<&str> {
+    token(item).filter(|name| is_node_name(name))
+}
+
+fn number(item: BareItem<'_>) -> Option<u32> {
+    match item {
+        BareItem::Integer(number) => u32::try_from(number).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn field_of_a_request_is_a_dictionary_with_node_mode_and_proof() {
+        let check = |value: &str, expected| {
+            assert_eq!(PeerRequest::read(value.as_bytes()), expected, "{value}");
+        };
+        let request = PeerRequest {
+            node: "a",
+            mode: "gateway",
+            proof: "YQ==",
+        };
+        check("node=a, mode=gateway, proof=:YQ==:", Some(request));
+        check("mode=gateway,proof=:YQ==:,node=a;x,later=1", Some(request));
+        let open = PeerRequest {
+            proof: "",
+            ..request
+        };
+        check("node=a, mode=gateway", Some(open));
+        check("node=b, node=a, mode=gateway", Some(open));
+        check("node=a", None);
+        check("mode=gateway", None);
+        check("node=\"a\", mode=gateway", None);
+        check("node=a, mode=gateway, proof=YQ==", None);
+        check("node=a, mode=gateway, proof=x", None);
+        check("node=a:1, mode=gateway", None);
+        check("node=a, mode=gate:way", None);
+        check("node=a mode=gateway", None);
+        check("", None);
+    }
+
+    #[test]
+    fn field_of_a_response_lacks_no_member() {
+        let value = "node=b, state=in, weight=100, outstanding=12, miss-pressure=3";
+        let report = PeerReport {
+            node: "b",
+            state: "in",
+            weight: 100,
+            outstanding: 12,
+            miss_pressure: 3,
+        };
+        assert_eq!(PeerReport::read(value.as_bytes()), Some(report));
+        for member in value.split(", ") {
+            let others: Vec<&str> = value.split(", ").filter(|other| *other != member).collect();
+            assert_eq!(PeerReport::read(others.join(", ").as_bytes()), None);
+        }
+        for bad in [
+            "outstanding=-1",
+            "outstanding=4294967296",
+            "outstanding=1.5",
+        ] {
+            let value = value.replace("outstanding=12", bad);
+            assert_eq!(PeerReport::read(value.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn node_name_is_a_letter_and_at_most_63_others() {
+        assert!(is_node_name("a"));
+        assert!(is_node_name("cache-1.example_2"));
+        assert!(is_node_name(&"a".repeat(64)));
+        for name in ["", "1a", "-a", "a b", "a:1", "a/1", "ä", &"a".repeat(65)] {
+            assert!(!is_node_name(name), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn written_fields_are_read_as_they_were(
+            node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}",
+            state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32,
+        ) {
+            let request = PeerRequest { node: &node, mode: &mode, proof: &proof };
+            let mut out = Vec::new();
+            request.write(&mut out);
+            prop_assert_eq!(PeerRequest::read(&out), Some(request));
+            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure };
+            out.clear();
+            report.write(&mut out);
+            prop_assert_eq!(PeerReport::read(&out), Some(report));
+        }
+
+        #[test]
+        fn no_value_makes_the_reader_fail(value in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (PeerRequest::read(&value), PeerReport::read(&value));
+        }
+    }
+}
