@@ -15,9 +15,13 @@
 //! connect.
 
 mod cache_digest;
+mod cluster;
 mod health;
 mod host;
+pub mod policy;
+mod response_time;
 mod scope;
+mod why;
 
 use crate::connections::HopId;
 use crate::now::{Now, Tick};
@@ -30,11 +34,16 @@ use weir_semantics::words;
 
 pub use cache_digest::{
     ADDITIONS_MAX, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestReader, DigestVersion,
-    DigestWriter, HoldsIt, RESPONSES_MAX,
+    DigestWriter, RESPONSES_MAX,
+};
+pub use cluster::{
+    ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,
 };
 pub use health::{EjectionRules, Outcome};
 pub use host::{HostPattern, HostPatternError};
+pub use response_time::PeakMean;
 pub use scope::Scope;
+pub use why::Why;
 
 /// A route as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,22 +69,6 @@ pub struct Choice {
     pub route: RouteId,
     /// Why this one of its hops.
     pub why: Why,
-}
-
-words! {
-    /// Why a next hop was chosen among those of its route.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Why {
-        /// It was its turn.
-        InTurn = "in-turn",
-        /// Those whose turn it was are ejected.
-        OthersEjected = "others-rest",
-        /// Its ejection is over and this request probes it; others avoid it until the outcome is
-        /// known.
-        Probe = "probe",
-        /// All are ejected, and its ejection ends first.
-        AllEjected = "all-resting",
-    }
 }
 
 words! {

@@ -36,5 +36,5 @@ mod writer;
 pub use bloom::{CacheDigest, DIGEST_BYTES_MAX, RESPONSES_MAX};
 pub use error::DigestError;
 pub use message::DigestVersion;
-pub use reader::{DigestReader, HoldsIt};
+pub use reader::DigestReader;
 pub use writer::{ADDITIONS_MAX, DigestWriter};

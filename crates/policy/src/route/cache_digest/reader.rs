@@ -3,18 +3,7 @@
 use crate::Digest;
 use crate::route::cache_digest::message::{self, Message};
 use crate::route::cache_digest::{CacheDigest, DigestError, DigestVersion};
-
-/// Whether a node holds a response, as far as another one knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HoldsIt {
-    /// It does, as far as is known.
-    Yes,
-    /// It did not when it said so last.
-    No,
-    /// Nothing is known.
-    #[default]
-    Unknown,
-}
+use crate::route::cluster::HoldsIt;
 
 /// The digest of another node, by its messages.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::route::HoldsIt;
 use crate::{Digest, KeyHasher, Secret};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

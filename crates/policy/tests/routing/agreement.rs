@@ -1,0 +1,124 @@
+//! What front ends agree on that never talk, and what stays when a node comes or leaves.
+
+use super::random::{Random, Zipf, nodes};
+use std::collections::VecDeque;
+use weir_policy::Tick;
+use weir_policy::route::policy::{Policy, PolicyKind, PolicyRules, RoutedRequest};
+use weir_policy::route::{ClusterView, Load, Node, NodeState, Place, TargetKey};
+
+const NOW: Tick = Tick(0);
+
+fn place(policy: &mut dyn Policy, nodes: &[Node], target: TargetKey) -> Place {
+    let request = RoutedRequest::new(target, 0);
+    let view = ClusterView::new(nodes);
+    policy.choose(NOW, &view, &request).unwrap().place
+}
+
+/// Of 20 000 targets, in parts of 10 000, how many have another node in `after`.
+fn moved(kind: PolicyKind, before: &[Node], after: &[Node]) -> usize {
+    let choose = |nodes: &[Node], target| {
+        let mut policy = kind.build(&PolicyRules::default(), 1);
+        place(&mut *policy, nodes, target)
+    };
+    let targets = (0..20_000).map(|number| TargetKey(Random(number).next()));
+    let moved = targets.filter(|target| choose(before, *target) != choose(after, *target));
+    moved.count() / 2
+}
+
+#[test]
+fn node_more_or_less_moves_its_share_of_targets_and_no_other() {
+    for kind in [
+        PolicyKind::Hash,
+        PolicyKind::BoundedHash,
+        PolicyKind::ReplicatedHash,
+    ] {
+        for count in [1, 2, 3, 8, 16, 64] {
+            let after = nodes(count + 1);
+            let moves = moved(kind, &after[..count], &after);
+            let share = 10_000 / (count + 1);
+            assert!(moves <= share + 200, "{kind} {count}: {moves}");
+            assert!(moves + 200 >= share, "{kind} {count}: {moves}");
+            let mut gone = after.clone();
+            gone[0].state = NodeState::Gone;
+            let moves = moved(kind, &after, &gone);
+            assert!(moves <= share + 200, "{kind} {count}: {moves}");
+        }
+    }
+}
+
+#[test]
+fn order_of_nodes_in_the_view_does_not_matter() {
+    let forwards = nodes(16);
+    let backwards: Vec<Node> = forwards.iter().rev().copied().collect();
+    for kind in [
+        PolicyKind::Hash,
+        PolicyKind::BoundedHash,
+        PolicyKind::ReplicatedHash,
+        PolicyKind::Lard,
+        PolicyKind::LardR,
+        PolicyKind::ExtendedLard,
+    ] {
+        let mut policies = [1, 2].map(|secret| kind.build(&PolicyRules::default(), secret));
+        for number in 0..1000 {
+            let target = TargetKey(Random(number).next());
+            let one = place(&mut *policies[0], &forwards, target);
+            let other = place(&mut *policies[1], &backwards, target);
+            assert_eq!(
+                forwards[one.index()].key,
+                backwards[other.index()].key,
+                "{kind}"
+            );
+        }
+    }
+}
+
+/// Two front ends send requests for the same targets to eight nodes, each seeing its own
+/// outstanding requests alone. Per 1000, how many have the same node at both?
+fn alike(kind: PolicyKind, outstanding: usize) -> usize {
+    struct FrontEnd {
+        policy: Box<dyn Policy>,
+        nodes: Vec<Node>,
+        open: VecDeque<Place>,
+    }
+    let mut random = Random(11);
+    let zipf = Zipf::new(5000);
+    let mut front_ends = [1, 2].map(|secret| FrontEnd {
+        policy: kind.build(&PolicyRules::default(), secret),
+        nodes: nodes(8),
+        open: VecDeque::new(),
+    });
+    let mut alike = 0;
+    for _ in 0..50_000 {
+        let target = zipf.draw(&mut random);
+        let [one, other] = front_ends.each_mut().map(|front_end| {
+            let chosen = place(&mut *front_end.policy, &front_end.nodes, target);
+            let nodes = &mut front_end.nodes;
+            let load = &mut nodes[chosen.index()].load;
+            *load = load.plus(Load::requests(1));
+            front_end.open.push_back(chosen);
+            // requests end in an order of their own at each front end
+            while front_end.open.len() > outstanding {
+                let at = random.below(front_end.open.len());
+                let ended = front_end.open.swap_remove_back(at).unwrap();
+                let load = &mut nodes[ended.index()].load;
+                *load = load.minus(Load::requests(1));
+            }
+            chosen
+        });
+        alike += usize::from(one == other);
+    }
+    alike / 50
+}
+
+#[test]
+fn front_ends_at_half_load_that_never_talk_send_99_percent_alike() {
+    let check = |kind: PolicyKind, outstanding: usize, at_least: usize| {
+        let alike = alike(kind, outstanding);
+        assert!(alike >= at_least, "{kind}: {alike} of 1000");
+    };
+    check(PolicyKind::Hash, 1000, 1000);
+    // half of what the policies call overloaded: 65 of `lard`, 80 of `extended-lard`
+    check(PolicyKind::Lard, 8 * 65 / 2, 990);
+    check(PolicyKind::LardR, 8 * 65 / 2, 990);
+    check(PolicyKind::ExtendedLard, 8 * 80 / 2, 990);
+}
