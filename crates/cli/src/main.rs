@@ -23,7 +23,7 @@ mod trace;
 use flags::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
-    if let Some(exit) = weir_modules::run_helper() {
+    if let Some(exit) = weir_modules::run_helper(weir_net::run_when_idle) {
         return exit;
     }
     let done = Cli::read().and_then(|cli| match cli.command {

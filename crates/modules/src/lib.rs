@@ -11,6 +11,7 @@ mod probe;
 mod rewrite;
 mod transcode;
 
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use weir_extend::ModuleKind;
@@ -32,11 +33,17 @@ pub fn kinds() -> Vec<Arc<dyn ModuleKind>> {
 
 /// What this program does if a module has started it as a process of its own: that process's work,
 /// until the module ends it. `None` if it was started in another way.
+///
+/// `run_when_idle` has the process yield to all others. Where it fails, the process has a low
+/// priority (`nice`), which it also has without.
 #[must_use]
-pub fn run_helper() -> Option<ExitCode> {
+pub fn run_helper(run_when_idle: impl FnOnce() -> io::Result<()>) -> Option<ExitCode> {
     let argument = std::env::args_os().nth(1)?;
-    (argument == transcode::HELPER).then(|| match transcode::serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+    (argument == transcode::HELPER).then(|| {
+        let _refused = run_when_idle();
+        match transcode::serve() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        }
     })
 }

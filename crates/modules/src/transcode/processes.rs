@@ -1,4 +1,5 @@
-//! The processes that convert images: of this program, with the lowest priority.
+//! The processes that convert images: of this program, with the lowest priority. The program has
+//! them run when it is idle, if it can ([`crate::run_helper`]).
 
 use super::collector::Held;
 use super::convert::convert;
@@ -30,7 +31,7 @@ const JOB_TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// The lowest priority: an image is converted when no request needs the processor.
+/// The lowest priority, where the system has nothing below it.
 const NICE: i32 = 19;
 
 /// Runs this program as one of the processes: converts what it is sent on its standard input, which
