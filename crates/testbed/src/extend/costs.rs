@@ -1,7 +1,7 @@
 //! What requests cost, of the runs of a record.
 
 use super::Record;
-use super::transcoder::TranscoderPair;
+use super::transcoder::TranscoderSet;
 use crate::peers::Run;
 use crate::record::markdown::ratio;
 use weir_measure::quantile::Spread;
@@ -31,9 +31,12 @@ pub(super) fn of(
     Spread::of(these.map(number))
 }
 
-/// A number of the pairs of runs of hits that passed every check.
-pub(super) fn of_pairs(record: &Record, number: impl Fn(&TranscoderPair) -> f64) -> Option<Spread> {
-    let pairs = record.figures.transcoder.iter();
-    let sound = pairs.filter(|pair| pair.trouble.is_none());
-    Spread::of(sound.map(number))
+/// A number of the sets of runs of hits that passed every check.
+pub(super) fn of_sets(
+    record: &Record,
+    number: impl Fn(&TranscoderSet) -> Option<f64>,
+) -> Option<Spread> {
+    let sets = record.figures.transcoder.iter();
+    let sound = sets.filter(|set| set.trouble.is_none());
+    Spread::of(sound.filter_map(number))
 }

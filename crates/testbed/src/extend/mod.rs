@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use setup::Setup;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use transcoder::TranscoderPair;
+use transcoder::TranscoderSet;
 use xtask::failure::Failure;
 use xtask::workplace::Workplace;
 
@@ -117,7 +117,7 @@ pub(crate) struct Figures {
     runs: Vec<Run>,
     polymix: Vec<PolyMixRun>,
     read_ahead: Vec<ModuleReadAhead>,
-    transcoder: Vec<TranscoderPair>,
+    transcoder: Vec<TranscoderSet>,
 }
 
 /// Room under the limit of open files.

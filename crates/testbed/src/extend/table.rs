@@ -3,7 +3,7 @@
 use super::cases::{BASELINE, CASES, Case};
 use super::counts::{LARGE_BYTES, SMALL_BYTES};
 use super::cpu::HIT_256K;
-use super::transcoder::{IMAGES_PER_S, TranscoderPair};
+use super::transcoder::{HitTimes, IMAGES_PER_S, TranscoderSet};
 use super::{Record, costs, table5, targets};
 use crate::peers::{FORWARD_1K, HIT_1K, Run};
 use crate::record::markdown::{self, COULD_NOT, TARGETS, bytes, list, row, table};
@@ -102,27 +102,44 @@ fn read_ahead(out: &mut String, record: &Record) {
     table(out, "### Read-ahead", columns, rows);
 }
 
+/// A number of a set of runs, if it has that.
+type OfSet<'a> = &'a dyn Fn(&TranscoderSet) -> Option<f64>;
+
 fn transcoder(out: &mut String, record: &Record) {
-    let number = |of: fn(&TranscoderPair) -> f64, digits| {
-        cell_of(costs::of_pairs(record, of).map(|it| it.median), digits)
+    let number =
+        |of: OfSet<'_>, digits| cell_of(costs::of_sets(record, of).map(|it| it.median), digits);
+    let row_of = |name: String,
+                  times: fn(&TranscoderSet) -> Option<&HitTimes>,
+                  (beside_alone, beside_fetches): (OfSet<'_>, OfSet<'_>)| {
+        row([
+            name,
+            number(&|set| Some(times(set)?.mean_us), 1),
+            number(&|set| Some(times(set)?.p99_us), 0),
+            number(beside_alone, 3),
+            number(beside_fetches, 3),
+        ])
     };
+    let images = format!("beside {IMAGES_PER_S} images a second");
     let rows = [
-        row([
+        row_of(
             "hits alone".to_owned(),
-            number(|pair| pair.alone.mean_us, 1),
-            number(|pair| pair.alone.p99_us, 0),
-            String::new(),
-        ]),
-        row([
-            format!("beside {IMAGES_PER_S} images a second"),
-            number(|pair| pair.beside.mean_us, 1),
-            number(|pair| pair.beside.p99_us, 0),
-            number(TranscoderPair::ratio, 3),
-        ]),
+            |set| Some(&set.alone),
+            (&|_| None, &|_| None),
+        ),
+        row_of(
+            format!("{images} that are fetched and stored"),
+            |set| set.beside_fetches.as_ref(),
+            (&TranscoderSet::fetches_ratio, &|_| None),
+        ),
+        row_of(
+            format!("{images} that are converted, too"),
+            |set| Some(&set.beside),
+            (&|set| Some(set.ratio()), &TranscoderSet::module_ratio),
+        ),
     ];
-    let has_pairs = costs::of_pairs(record, TranscoderPair::ratio).is_some();
-    let rows = rows.into_iter().filter(|_| has_pairs);
-    let columns = "| | hit, us | p99, us | × alone |";
+    let has_sets = !record.figures.transcoder.is_empty();
+    let rows = rows.into_iter().filter(|_| has_sets);
+    let columns = "| | hit, us | p99, us | × alone | × beside fetches |";
     table(out, "### Hits beside the transcoder", columns, rows);
 }
 
@@ -144,9 +161,9 @@ pub(super) fn troubles(record: &Record) -> Vec<String> {
             .transcoder
             .iter()
             .zip(1..)
-            .filter_map(|(pair, number)| {
-                let trouble = pair.trouble.as_ref()?;
-                Some(format!("transcoder, pair {number}: {trouble}"))
+            .filter_map(|(set, number)| {
+                let trouble = set.trouble.as_ref()?;
+                Some(format!("transcoder, set {number}: {trouble}"))
             }),
     );
     troubles

@@ -48,10 +48,38 @@ pub(super) fn jpeg() -> Result<Vec<u8>, Failure> {
     )))
 }
 
+/// What clients get of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// What the origin has.
+    AsFetched,
+    /// What the module has made of it.
+    Converted,
+}
+
+impl Form {
+    /// Where images are that are sent so: the module is for those of one path alone.
+    const fn path(self) -> &'static str {
+        match self {
+            Self::AsFetched => "/as-fetched/",
+            Self::Converted => "/images/",
+        }
+    }
+
+    /// What such images begin with.
+    const fn signature(self) -> &'static [u8] {
+        match self {
+            Self::AsFetched => b"\xff\xd8\xff",
+            Self::Converted => b"RIFF",
+        }
+    }
+}
+
 /// What became of the images of a run.
 #[derive(Debug, Default)]
 pub(super) struct ImagesSent {
-    pub(super) converted: u64,
+    /// Those that came as they should.
+    pub(super) received: u64,
     pub(super) trouble: Option<String>,
 }
 
@@ -60,8 +88,8 @@ pub(super) struct ImagesSent {
 pub(super) struct Images(Vec<JoinHandle<Result<u64, String>>>);
 
 impl Images {
-    /// Sends requests for so many seconds.
-    pub(super) fn send(weir: SocketAddr, run: u32, seconds: u32) -> Self {
+    /// Sends requests for so many seconds, for images of the `run` of this form.
+    pub(super) fn send(weir: SocketAddr, run: (Form, u32), seconds: u32) -> Self {
         let begun = Instant::now();
         let clients = (0..CLIENTS).map(|client| {
             let numbers = (client..IMAGES_PER_S * seconds).step_by(CLIENTS as usize);
@@ -75,7 +103,7 @@ impl Images {
         let mut sent = ImagesSent::default();
         for client in self.0 {
             match client.join() {
-                Ok(Ok(converted)) => sent.converted += converted,
+                Ok(Ok(received)) => sent.received += received,
                 Ok(Err(trouble)) => sent.trouble = Some(trouble),
                 Err(_) => sent.trouble = Some("a client panicked".to_owned()),
             }
@@ -84,31 +112,31 @@ impl Images {
     }
 }
 
-/// Requests images, each when it is due, and says how many came; all of them must be converted.
+/// Requests images, each when it is due, and says how many came; all of them must have the form.
 fn request(
     weir: SocketAddr,
-    run: u32,
+    (form, run): (Form, u32),
     begun: Instant,
     numbers: impl Iterator<Item = u32>,
 ) -> Result<u64, String> {
     let mut stream = get::connect(weir).map_err(|error| error.to_string())?;
-    let mut converted = 0;
+    let mut received = 0;
     for number in numbers {
         let due = begun + Duration::from_secs(1) * number / IMAGES_PER_S;
         thread::sleep(due.saturating_duration_since(Instant::now()));
         let lines = "Host: origin.example\r\nAccept: image/webp\r\n";
-        let target = format!("/images/{run}-{number}.jpg");
+        let target = format!("{}{run}-{number}.jpg", form.path());
         let answer = get::get_with(&mut stream, lines, &target);
         let answer = answer.map_err(|error| format!("{target}: {error}"))?;
-        if answer.status != 200 || !answer.body.starts_with(b"RIFF") {
+        if answer.status != 200 || !answer.body.starts_with(form.signature()) {
             let (status, bytes) = (answer.status, answer.body.len());
             return Err(format!(
-                "{target} has status {status} and {bytes} bytes, and is not converted"
+                "{target} has status {status} and {bytes} bytes, and does not come as it should: {form:?}"
             ));
         }
-        converted += 1;
+        received += 1;
     }
-    Ok(converted)
+    Ok(received)
 }
 
 #[cfg(test)]

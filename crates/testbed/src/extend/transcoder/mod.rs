@@ -1,9 +1,11 @@
-//! Times of hits while images are converted beside them, in turn with times of hits alone.
+//! Times of hits while images are converted beside them, in turn with times of hits alone, and of
+//! hits beside the same images without the module.
 //!
 //! The paper had an image transcoder work beside its load: 25 images of 8 KB a second made a hit 3
 //! ms longer, of 20. Here hits of 1 KiB are sent at a constant rate over one connection, and every
 //! image has a target of its own, so that it is fetched, converted and stored. Weir and the
-//! processes that convert share a core.
+//! processes that convert share a core. Images that are fetched and stored as they are show which
+//! part of the time is that of fetches.
 
 mod images;
 mod origin;
@@ -16,7 +18,7 @@ use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::record::markdown::ratio;
 pub(super) use images::IMAGES_PER_S;
-use images::Images;
+use images::{Form, Images};
 use origin::{HIT, HIT_BYTES, ImageOrigin};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -30,8 +32,8 @@ const LIFE: Duration = Duration::from_secs(3600);
 
 const HITS_PER_S: u32 = 1000;
 
-/// Pairs of runs for each round: each run is short beside what disturbs a machine.
-const PAIRS: u32 = 2;
+/// Sets of runs for each round: each run is short beside what disturbs a machine.
+const SETS: u32 = 2;
 
 /// The module: for images alone, so that hits do not pass it.
 const TABLES: &str = r#"[[module]]
@@ -43,17 +45,20 @@ wait = "30s"
 "#;
 
 /// Times of the hits of a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct HitTimes {
     pub(super) requests: u64,
     pub(super) mean_us: f64,
     pub(super) p99_us: f64,
 }
 
-/// Two runs, one after the other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct TranscoderPair {
+/// Three runs, one after the other.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct TranscoderSet {
     pub(super) alone: HitTimes,
+    /// Beside images that are fetched and stored as they are; absent in older records.
+    #[serde(default)]
+    pub(super) beside_fetches: Option<HitTimes>,
     pub(super) beside: HitTimes,
     /// Images that were converted beside the hits.
     pub(super) converted: u64,
@@ -61,11 +66,31 @@ pub(super) struct TranscoderPair {
     pub(super) trouble: Option<String>,
 }
 
-impl TranscoderPair {
-    /// How many times as long hits take beside images, on average.
+impl TranscoderSet {
+    /// How many times as long hits take beside images that are converted, on average.
     pub(super) fn ratio(&self) -> f64 {
         self.beside.mean_us / self.alone.mean_us
     }
+
+    /// The same beside images that are fetched and stored as they are.
+    pub(super) fn fetches_ratio(&self) -> Option<f64> {
+        let fetches = self.beside_fetches.as_ref()?;
+        Some(fetches.mean_us / self.alone.mean_us)
+    }
+
+    /// How many times as long hits take beside images that are converted as beside images that are
+    /// not.
+    pub(super) fn module_ratio(&self) -> Option<f64> {
+        let fetches = self.beside_fetches.as_ref()?;
+        Some(self.beside.mean_us / fetches.mean_us)
+    }
+}
+
+/// What there is beside the hits of a run.
+#[derive(Clone, Copy, Debug)]
+enum Beside {
+    Nothing,
+    Images(Form),
 }
 
 /// Measures, into the record.
@@ -73,7 +98,7 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
     let (options, cores) = (record.settings.clone(), record.figures.cores);
     let words = setup.words_with(TABLES)?;
     let directory = setup.directory.join("transcoder");
-    let pairs = thread::scope(|scope| {
+    let sets = thread::scope(|scope| {
         let run = || {
             // all but weir and what it starts
             affinity::stay_on(cores.load)?;
@@ -85,48 +110,57 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
                 ..Place::local(LIFE)
             };
             let weir = Server::start(&Contender::WEIR, &directory, &words, &place, HIT)?;
-            let pairs = (0..PAIRS * options.rounds)
-                .map(|pair| measure_pair(pair, weir.address(), &origin, options.seconds));
-            pairs.collect::<Result<Vec<_>, Failure>>()
+            let sets = (0..SETS * options.rounds)
+                .map(|set| measure_set(set, weir.address(), &origin, options.seconds));
+            sets.collect::<Result<Vec<_>, Failure>>()
         };
         let ended = scope.spawn(run).join();
         ended.unwrap_or_else(|_| Err(Failure::Refused("it panicked".to_owned())))
     })?;
-    for pair in &pairs {
-        eprintln!("  {pair:?}");
+    for set in &sets {
+        eprintln!("  {set:?}");
     }
-    record.figures.transcoder = pairs;
+    record.figures.transcoder = sets;
     Ok(())
 }
 
-/// The run alone comes first in every other pair.
-fn measure_pair(
-    pair: u32,
+/// Each run comes first in one of three sets.
+fn measure_set(
+    set: u32,
     weir: SocketAddr,
     origin: &ImageOrigin,
     seconds: u32,
-) -> Result<TranscoderPair, Failure> {
+) -> Result<TranscoderSet, Failure> {
     let fetched = origin.hits();
-    let before = pair
-        .is_multiple_of(2)
-        .then(|| hits(weir, seconds))
-        .transpose()?;
-    let images = Images::send(weir, pair, seconds);
-    let beside = hits(weir, seconds);
-    let sent = images.end();
-    let beside = beside?;
-    let alone = before.map_or_else(|| hits(weir, seconds), Ok)?;
-    let trouble = if origin.hits() == fetched {
-        sent.trouble
-    } else {
-        Some("hits reached the origin".to_owned())
-    };
-    Ok(TranscoderPair {
-        alone,
-        beside,
-        converted: sent.converted,
-        trouble,
-    })
+    let runs = [
+        Beside::Nothing,
+        Beside::Images(Form::AsFetched),
+        Beside::Images(Form::Converted),
+    ];
+    let (later, earlier) = runs.split_at(set as usize % runs.len());
+    let mut measured = TranscoderSet::default();
+    for beside in earlier.iter().chain(later) {
+        let images = match *beside {
+            Beside::Nothing => None,
+            Beside::Images(form) => Some(Images::send(weir, (form, set), seconds)),
+        };
+        let times = hits(weir, seconds);
+        let sent = images.map(Images::end).unwrap_or_default();
+        let times = times?;
+        match beside {
+            Beside::Nothing => measured.alone = times,
+            Beside::Images(Form::AsFetched) => measured.beside_fetches = Some(times),
+            Beside::Images(Form::Converted) => {
+                measured.beside = times;
+                measured.converted = sent.received;
+            }
+        }
+        measured.trouble = measured.trouble.or(sent.trouble);
+    }
+    if origin.hits() != fetched {
+        measured.trouble = Some("hits reached the origin".to_owned());
+    }
+    Ok(measured)
 }
 
 /// Sends hits at their rate, and checks each. A hit that had to wait for the one before it has
