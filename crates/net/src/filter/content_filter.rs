@@ -77,6 +77,12 @@ impl Filtering {
         }
     }
 
+    /// Takes what was put out, and puts `spare`, which is empty, in its place.
+    pub(super) fn replace_out(&mut self, spare: Vec<u8>) -> Vec<u8> {
+        debug_assert!(self.used == 0, "some of it was used");
+        std::mem::replace(&mut self.out, spare)
+    }
+
     /// Whether nothing more will be put out.
     pub(crate) const fn is_whole(&self) -> bool {
         self.is_whole

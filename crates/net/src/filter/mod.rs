@@ -3,8 +3,9 @@
 mod content_filter;
 mod received_filter;
 mod request_filter;
+mod sent_filter;
 
-pub(crate) use content_filter::Filtering;
 pub use content_filter::{ContentFilter, FilterFailed, Filtered};
 pub(crate) use received_filter::ReceivedFilter;
 pub(crate) use request_filter::RequestFilter;
+pub(crate) use sent_filter::SentFilter;

@@ -5,7 +5,7 @@ use super::disconnect::{Disconnect, DisconnectSource};
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleResponse;
 use super::http1::Http1Response;
-use crate::filter::{ContentFilter, Filtering};
+use crate::filter::{ContentFilter, SentFilter};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll, ready};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Sends the response to one request: interim heads, the final head, content, trailers.
 pub struct ResponseSender<'c> {
     kind: Kind<'c>,
-    filtering: Option<Box<Filtering>>,
+    filter: Option<Box<SentFilter>>,
 }
 
 enum Kind<'c> {
@@ -29,7 +29,7 @@ impl<'c> ResponseSender<'c> {
     pub(super) const fn http1(response: Http1Response<'c>) -> Self {
         Self {
             kind: Kind::Http1(response),
-            filtering: None,
+            filter: None,
         }
     }
 
@@ -37,7 +37,7 @@ impl<'c> ResponseSender<'c> {
     pub(super) const fn double(response: DoubleResponse) -> Self {
         Self {
             kind: Kind::Double(response),
-            filtering: None,
+            filter: None,
         }
     }
 
@@ -45,7 +45,7 @@ impl<'c> ResponseSender<'c> {
     /// which is to be told that the length is not known. Bytes that are offered count as accepted
     /// once the filter has taken them; there is no trailer section.
     pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>) {
-        self.filtering = Some(Box::new(Filtering::new(filter)));
+        self.filter = Some(Box::new(SentFilter::new(filter)));
     }
 
     /// Queues the complete head of an interim response (RFC 9110 §15.2), if the client understands
@@ -77,18 +77,18 @@ impl<'c> ResponseSender<'c> {
         content: &[&[u8]],
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
-        match &mut self.filtering {
+        match &mut self.filter {
             None => {
                 of_kind!(Kind of &mut self.kind, response => response.poll_send(cx, content, end))
             }
-            Some(filtering) => self.kind.poll_send_filtered(filtering, cx, content, end),
+            Some(filter) => self.kind.poll_send_filtered(filter, cx, content, end),
         }
     }
 
     /// Whether content can leave by [`Self::poll_send_file`].
     #[must_use]
     pub fn can_send_file(&self) -> bool {
-        if self.filtering.is_some() {
+        if self.filter.is_some() {
             return false;
         }
         match &self.kind {
@@ -161,8 +161,8 @@ impl<'c> ResponseSender<'c> {
     /// Whether something is queued: a head, or framing.
     #[must_use]
     pub fn has_queued(&self) -> bool {
-        let is_filtered = |filtering: &Filtering| !filtering.rest().is_empty();
-        self.filtering.as_deref().is_some_and(is_filtered)
+        let is_filtered = |filter: &SentFilter| !filter.is_empty();
+        self.filter.as_deref().is_some_and(is_filtered)
             || of_kind!(Kind of &self.kind, response => response.has_queued())
     }
 
@@ -184,7 +184,7 @@ impl<'c> ResponseSender<'c> {
     pub fn retract(&mut self) -> bool {
         let is_taken_back = of_kind!(Kind of &mut self.kind, response => response.retract());
         if is_taken_back {
-            self.filtering = None;
+            self.filter = None;
         }
         is_taken_back
     }
@@ -223,40 +223,36 @@ impl Kind<'_> {
     /// puts out nothing, the head can be taken back.
     fn poll_send_filtered(
         &mut self,
-        filtering: &mut Filtering,
+        filter: &mut SentFilter,
         cx: &mut Context<'_>,
         content: &[&[u8]],
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            if filtering.rest().is_empty() && !filtering.is_whole() {
-                let mut pieces = content.iter().filter(|piece| !piece.is_empty());
-                let input = match pieces.next() {
-                    Some(piece) => Some(*piece),
-                    None => end.is_none().then_some(&[][..]),
-                };
-                let taken = ready!(filtering.poll_fill(cx, input)).map_err(io::Error::other)?;
+            if !filter.is_whole() {
+                let taken = ready!(filter.poll_fill(cx, content, end.is_some()));
+                let taken = taken.map_err(io::Error::other)?;
                 if taken > 0 {
                     return Poll::Ready(Ok(taken));
                 }
             }
-            if filtering.rest().is_empty() && !filtering.is_whole() {
+            if filter.is_empty() && !filter.is_whole() {
                 while of_kind!(Kind of self, response => response.has_queued()) {
                     ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[], None)))?;
                 }
                 return Poll::Ready(Ok(0));
             }
-            let end = filtering.is_whole().then_some(&[][..]);
-            while !filtering.rest().is_empty()
+            let end = filter.is_whole().then_some(&[][..]);
+            while !filter.is_empty()
                 || end.is_some() && !of_kind!(Kind of self, response => response.is_complete())
             {
-                let rest = filtering.rest();
+                let pieces = filter.pieces();
                 let sent = ready!(
-                    of_kind!(Kind of self, response => response.poll_send(cx, &[rest], end))
+                    of_kind!(Kind of self, response => response.poll_send(cx, &pieces, end))
                 )?;
-                filtering.advance(sent);
+                filter.advance(sent);
             }
-            if filtering.is_whole() {
+            if filter.is_whole() {
                 return Poll::Ready(Ok(content.iter().map(|piece| piece.len()).sum()));
             }
         }

@@ -88,8 +88,8 @@ impl StoredPiece {
         self.response.body.is_in_memory()
     }
 
-    /// Sends what is queued, then the next bytes of the piece, in one call; returns how many bytes
-    /// of the piece were accepted.
+    /// Sends what is queued, then the next bytes of the piece, in one call, and with the last of
+    /// them the end of the content; returns how many bytes of the piece were accepted.
     ///
     /// # Errors
     ///
@@ -178,7 +178,9 @@ impl StoredPiece {
             pieces[count] = bytes;
             count += 1;
         }
-        response.poll_send(cx, &pieces[..count], None)
+        // the end leaves with the last of it, not by a call of its own
+        let end = (at == self.end).then_some(&[][..]);
+        response.poll_send(cx, &pieces[..count], end)
     }
 
     /// The content in memory from `at` up to the end of its block or of the piece.
