@@ -353,14 +353,14 @@ impl ContentChain {
         let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
             return Ok(Turn::Idle);
         };
-        let (mut between, begun) = (Vec::new(), CallTime::begin());
+        let (mut between, begun) = (Vec::new(), CallTime::begin(stage.limits.deadline));
         let output = if next.is_some() { &mut between } else { out };
         self.calls += 1;
         let turn = stage.call((output, room), offered, &mut self.memory);
         let turn = turn.map_err(|end| (at, end))?;
         let charged = stage.charge(&mut self.memory);
         charged.map_err(|end| (at, end.into()))?;
-        if begun.exceeds(stage.limits.deadline) && !self.late.contains(&at) {
+        if begun.is_late() && !self.late.contains(&at) {
             self.late.push(at);
         }
         if let Some(next) = next {

@@ -565,7 +565,7 @@ impl RequestModules {
             Slot::Begun(exchange, _) => exchange,
             Slot::Vacant | Slot::Failed => return Err(ModuleFailure::Crashed),
         };
-        let begun = hooked.is_timed.then(CallTime::begin);
+        let begun = hooked.is_timed.then(|| CallTime::begin(module.deadline));
         let answer = match exchange {
             BegunExchange::Here(exchange) => {
                 hooked.counters.inc(Metric::ModuleCalls);
@@ -579,7 +579,7 @@ impl RequestModules {
                 call_thread(exchange, hooked, head)?
             }
         };
-        if begun.is_some_and(|begun| begun.exceeds(module.deadline)) {
+        if begun.is_some_and(|begun| begun.is_late()) {
             // it cannot be stopped, and has ended: what it answered holds
             let metric = module.note_failure(ModuleFailure::Deadline, hooked.now.tick);
             hooked.counters.inc(metric);
