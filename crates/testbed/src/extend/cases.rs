@@ -167,6 +167,9 @@ impl Case {
 /// What others are compared with.
 pub(super) const BASELINE: &str = "no module";
 
+/// The content of each response passes a module.
+pub(super) const BODY: &str = "native: body + headers";
+
 /// A client that gets what was compressed for the one before it.
 pub(super) const COMPRESSED: &str = "compression, second client";
 
@@ -220,7 +223,7 @@ options.field = "X-Probe"
 "#,
     ),
     weir(
-        "native: body + headers",
+        BODY,
         Way::Native,
         Work::Body,
         r#"[[module]]

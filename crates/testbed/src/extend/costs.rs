@@ -1,6 +1,8 @@
 //! What requests cost, of the runs of a record.
 
 use super::Record;
+use super::cases::BASELINE;
+use super::cpu::HIT_256K;
 use super::transcoder::TranscoderSet;
 use crate::peers::Run;
 use crate::record::markdown::ratio;
@@ -16,6 +18,13 @@ pub(super) fn instructions(record: &Record, case: &str, content_bytes: u64) -> O
 /// CPU time of a request, microseconds.
 pub(super) fn cpu(record: &Record, case: &str, cell: &str) -> Option<Spread> {
     of(record, case, cell, Run::cpu_us_per_request)
+}
+
+/// CPU time of a hit of 256 KiB that would copy its content once, microseconds: without a module,
+/// and a copy. There is no such hit without a module.
+pub(super) fn copying_hit(record: &Record) -> Option<f64> {
+    let copy = Spread::of(record.figures.copies_us.iter().copied())?;
+    Some(cpu(record, BASELINE, HIT_256K)?.median + copy.median)
 }
 
 /// A number of the runs that passed every check.

@@ -2,6 +2,7 @@
 
 use super::Record;
 use super::cases::{Case, Work};
+use super::copy;
 use super::setup::Setup;
 use crate::client::get;
 use crate::origin::Origin;
@@ -70,6 +71,11 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
     }
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
+        let copied = copy::measure(cores.server);
+        if let Some(copy_us) = record.kept(format!("copy, round {round}"), copied) {
+            eprintln!("  a copy of 256 KiB: {copy_us:.1} us");
+            record.figures.copies_us.push(copy_us);
+        }
         for cell in &CELLS {
             for (case, server) in &servers {
                 if !takes_part_in(case, cell) {

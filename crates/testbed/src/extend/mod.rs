@@ -8,6 +8,7 @@
 //! the way of the content; *transcoder* is the time of hits beside images that are converted.
 
 mod cases;
+mod copy;
 mod costs;
 mod counts;
 mod cpu;
@@ -115,6 +116,9 @@ pub(crate) struct Figures {
     cores: Cores,
     counts: Vec<Count>,
     runs: Vec<Run>,
+    /// Copies of 256 KiB, microseconds each; empty in older records.
+    #[serde(default)]
+    copies_us: Vec<f64>,
     polymix: Vec<PolyMixRun>,
     read_ahead: Vec<ModuleReadAhead>,
     transcoder: Vec<TranscoderSet>,

@@ -41,6 +41,9 @@ fn forwards(out: &mut String, record: &Record) {
     cost_table(out, record, title, FORWARD_1K, None);
 }
 
+/// The row of a hit that copies its content: the sum of two measured times.
+const COPYING: &str = "no module, and a copy of the content: the sum";
+
 fn large(out: &mut String, record: &Record) {
     let title = "### A hit of 256 KiB";
     cost_table(out, record, title, HIT_256K, Some(LARGE_BYTES));
@@ -68,6 +71,21 @@ fn cost_table(out: &mut String, record: &Record, title: &str, cell: &str, counte
             cell_of(p99.map(|p99| p99.median), 0),
         ]))
     });
+    let copying = (cell == HIT_256K)
+        .then(|| costs::copying_hit(record))
+        .flatten();
+    let rows = rows.chain(copying.map(|cpu| {
+        let base_cpu = costs::cpu(record, BASELINE, cell);
+        row([
+            COPYING.to_owned(),
+            String::new(),
+            String::new(),
+            cell_of(Some(cpu), 2),
+            String::new(),
+            beside(Some(cpu), base_cpu.map(|base| base.median)),
+            String::new(),
+        ])
+    }));
     let columns =
         "| | instructions | × no module | CPU, us | least - most | × no module | p99, us |";
     table(out, title, columns, rows);
