@@ -1,24 +1,36 @@
 //! A connection between the two sides of ICAP: TCP, or a socket in the file system.
 
 use rustix::net::{RecvFlags, sockopt};
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream as IdleUnix;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime;
 
-/// A connection in use, on the runtime of its thread.
+/// A connection, on the runtime of the thread that uses it.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-/// A connection that no runtime looks after.
+/// A connection that is not in use. It stays with the runtime that used it last: taking it from
+/// there costs two system calls, and a turn of the runtime until it is known to be writable.
 #[derive(Debug)]
-pub(crate) enum IdleSocket {
-    Tcp(std::net::TcpStream),
-    Unix(IdleUnix),
+pub(crate) struct IdleSocket {
+    socket: Socket,
+    runtime: runtime::Id,
+}
+
+/// Bytes that are received at once.
+const READ_BYTES_MAX: usize = 16 * 1024;
+
+thread_local! {
+    /// What is received is put here first: an idle connection has no buffer of its own.
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES_MAX]);
 }
 
 /// What the kernel holds of a connection in each direction, bytes; it counts its own bookkeeping in
@@ -39,28 +51,29 @@ impl Socket {
         Ok(Self::Tcp(socket))
     }
 
-    /// Receives into `into`, which is not empty; 0: the peer has closed.
-    pub(crate) fn poll_read(
-        &self,
+    /// Receives at most 16 KiB, and appends them to `into`; 0: the peer has closed. After fewer it
+    /// is known that there is nothing more, and the next call asks the kernel only once there is.
+    pub(crate) fn poll_receive(
+        &mut self,
         cx: &mut Context<'_>,
-        into: &mut [u8],
+        into: &mut Vec<u8>,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            let read = match self {
-                Self::Tcp(socket) => {
-                    ready!(socket.poll_read_ready(cx))?;
-                    socket.try_read(into)
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut read = ReadBuf::new(scratch);
+            loop {
+                let polled = match self {
+                    Self::Tcp(socket) => Pin::new(socket).poll_read(cx, &mut read),
+                    Self::Unix(socket) => Pin::new(socket).poll_read(cx, &mut read),
+                };
+                match ready!(polled) {
+                    Err(error) if is_transient(&error) => {}
+                    Err(error) => return Poll::Ready(Err(error)),
+                    Ok(()) => break,
                 }
-                Self::Unix(socket) => {
-                    ready!(socket.poll_read_ready(cx))?;
-                    socket.try_read(into)
-                }
-            };
-            match read {
-                Err(error) if is_transient(&error) => {}
-                read => return Poll::Ready(read),
             }
-        }
+            into.extend_from_slice(read.filled());
+            Poll::Ready(Ok(read.filled().len()))
+        })
     }
 
     /// Sends the beginning of `bytes`.
@@ -83,11 +96,19 @@ impl Socket {
         }
     }
 
-    /// Takes it from the runtime of this thread.
-    pub(crate) fn idle(self) -> io::Result<IdleSocket> {
+    /// It is not in use any more, on the runtime of this thread.
+    pub(crate) fn idle(self) -> IdleSocket {
+        IdleSocket {
+            socket: self,
+            runtime: runtime::Handle::current().id(),
+        }
+    }
+
+    /// Gives it to the runtime of this thread, from that of another.
+    fn moved(self) -> io::Result<Self> {
         match self {
-            Self::Tcp(socket) => socket.into_std().map(IdleSocket::Tcp),
-            Self::Unix(socket) => socket.into_std().map(IdleSocket::Unix),
+            Self::Tcp(socket) => TcpStream::from_std(socket.into_std()?).map(Self::Tcp),
+            Self::Unix(socket) => UnixStream::from_std(socket.into_std()?).map(Self::Unix),
         }
     }
 }
@@ -100,20 +121,25 @@ impl IdleSocket {
         matches!(peeked, Err(error) if error == rustix::io::Errno::AGAIN)
     }
 
+    /// The runtime that it is with.
+    pub(crate) const fn runtime(&self) -> runtime::Id {
+        self.runtime
+    }
+
     /// Gives it to the runtime of this thread.
     pub(crate) fn used(self) -> io::Result<Socket> {
-        match self {
-            Self::Tcp(socket) => TcpStream::from_std(socket).map(Socket::Tcp),
-            Self::Unix(socket) => UnixStream::from_std(socket).map(Socket::Unix),
+        match runtime::Handle::current().id() == self.runtime {
+            true => Ok(self.socket),
+            false => self.socket.moved(),
         }
     }
 }
 
 impl AsFd for IdleSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(socket) => socket.as_fd(),
-            Self::Unix(socket) => socket.as_fd(),
+        match &self.socket {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
         }
     }
 }

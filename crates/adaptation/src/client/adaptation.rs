@@ -26,6 +26,10 @@ pub(crate) const RESPONSE_BYTES_MAX: usize = weir_extend::RESPONSE_CONTENT_BYTES
 /// each.
 const OFFER_BYTES_MIN: usize = 16 * 1024;
 
+/// The exchange is polled so often before content that is there already is handed over. Sent with
+/// the head it costs no system call of its own, and the server is woken once.
+const HELD_POLLS: u8 = 2;
+
 /// A message, as it is sent.
 #[derive(Debug)]
 pub(crate) struct Message {
@@ -63,6 +67,8 @@ pub(crate) struct Adaptation {
     service: Arc<Service>,
     message: Message,
     stage: Stage,
+    /// How often nothing is sent yet, as content may be handed over that can be sent with the head.
+    held_polls: u8,
     verdict: Option<Verdict>,
     failure: Option<Failure>,
     /// What the process of a module says beside the verdict.
@@ -102,13 +108,27 @@ enum Stage {
 impl Adaptation {
     /// Of `message`, by `service`.
     pub(crate) fn new(service: Arc<Service>, message: Message) -> Self {
-        let connecting = Arc::clone(service.connections()).check_out(false);
+        let held_polls = match message.has_content && message.called.is_none() {
+            true => HELD_POLLS,
+            false => 0,
+        };
+        let (stage, failure) = match service.connections().try_check_out() {
+            Some(lease) => match begin(&service, &message, lease) {
+                Ok(conversation) => (Stage::Talking(Box::new(conversation)), None),
+                Err(failure) => (Stage::Over, Some(failure)),
+            },
+            None => {
+                let connecting = Arc::clone(service.connections()).check_out(false);
+                (Stage::Connecting(Box::pin(connecting)), None)
+            }
+        };
         Self {
             service,
             message,
-            stage: Stage::Connecting(Box::pin(connecting)),
+            stage,
+            held_polls,
             verdict: None,
-            failure: None,
+            failure,
             notes: AnswerNotes::default(),
             wants_content: false,
             reports_want: false,
@@ -332,10 +352,12 @@ impl Adaptation {
         if let Stage::Connecting(connecting) = &mut self.stage {
             match connecting.as_mut().poll(cx) {
                 Poll::Pending => return,
-                Poll::Ready(lease) => match lease.and_then(|lease| self.begin(lease)) {
-                    Ok(conversation) => self.stage = Stage::Talking(Box::new(conversation)),
-                    Err(failure) => return self.fail(failure),
-                },
+                Poll::Ready(lease) => {
+                    match lease.and_then(|it| begin(&self.service, &self.message, it)) {
+                        Ok(conversation) => self.stage = Stage::Talking(Box::new(conversation)),
+                        Err(failure) => return self.fail(failure),
+                    }
+                }
             }
         }
         let Stage::Talking(conversation) = &mut self.stage else {
@@ -344,6 +366,13 @@ impl Adaptation {
         if self.out.len() >= self.out_bytes_max {
             return;
         }
+        let has_offered = self.offered > 0 || self.has_taken || self.is_finished;
+        if self.held_polls > 0 && !has_offered {
+            self.held_polls -= 1;
+            cx.waker().wake_by_ref();
+            return;
+        }
+        self.held_polls = 0;
         let mut refused = None;
         let (service, out, out_bytes_max) = (&self.service, &mut self.out, self.out_bytes_max);
         let (verdict, notes) = (&mut self.verdict, &mut self.notes);
@@ -426,41 +455,41 @@ impl Adaptation {
             waker.wake_by_ref();
         }
     }
+}
 
-    fn begin(&self, lease: Lease) -> Result<Conversation, Failure> {
-        let message = &self.message;
-        let subject = match (&message.response, &message.request) {
-            (Some(head), request) => Subject::Response {
-                request: request.as_deref(),
-                head,
-            },
-            (None, Some(head)) => Subject::Request(head),
-            (None, None) => return Err(Failure::Adapted("nothing of no message")),
-        };
-        let mut fields = Vec::new();
-        if let Some(client) = &message.client {
-            fields.push(FieldLine::new("X-Client-IP", client.as_bytes()));
-        }
-        let mut service = self.service.uri();
-        if let Some(called) = &message.called {
-            let mode = caller::word_of(called.mode);
-            fields.push(FieldLine::new(CALLER, mode.as_bytes()));
-            service = self.service.uri_at(called.hook);
-        }
-        let request = AdaptRequest {
-            service,
-            fields: &fields,
-            subject,
-            has_content: message.has_content,
-            preview: message.preview,
-            allow_204: message.allow_204,
-        };
-        let transaction = Transaction::adapt(&request, self.service.limits());
-        let mut transaction = transaction.map_err(Failure::Request)?;
-        if message.called.is_some() {
-            // the proxy hands over content once the module wants it
-            transaction.content_follows();
-        }
-        Ok(Conversation::new(lease, transaction))
+/// Begins the conversation about `message` on a connection.
+fn begin(service: &Service, message: &Message, lease: Lease) -> Result<Conversation, Failure> {
+    let subject = match (&message.response, &message.request) {
+        (Some(head), request) => Subject::Response {
+            request: request.as_deref(),
+            head,
+        },
+        (None, Some(head)) => Subject::Request(head),
+        (None, None) => return Err(Failure::Adapted("nothing of no message")),
+    };
+    let mut fields = Vec::new();
+    if let Some(client) = &message.client {
+        fields.push(FieldLine::new("X-Client-IP", client.as_bytes()));
     }
+    let mut uri = service.uri();
+    if let Some(called) = &message.called {
+        let mode = caller::word_of(called.mode);
+        fields.push(FieldLine::new(CALLER, mode.as_bytes()));
+        uri = service.uri_at(called.hook);
+    }
+    let request = AdaptRequest {
+        service: uri,
+        fields: &fields,
+        subject,
+        has_content: message.has_content,
+        preview: message.preview,
+        allow_204: message.allow_204,
+    };
+    let transaction = Transaction::adapt(&request, service.limits());
+    let mut transaction = transaction.map_err(Failure::Request)?;
+    if message.called.is_some() {
+        // the proxy hands over content once the module wants it
+        transaction.content_follows();
+    }
+    Ok(Conversation::new(lease, transaction))
 }

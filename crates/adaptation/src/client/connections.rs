@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use weir_net::clock::Clock;
@@ -24,9 +25,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
-
-/// There is one server.
-const HOP: HopId = HopId(0);
 
 /// The connections to one server.
 #[derive(Debug)]
@@ -45,7 +43,11 @@ struct State {
     places: usize,
     /// Places that are in use and gone once they are free.
     surplus: usize,
+    /// By the runtimes that they are with, each of which is a hop: one of its own costs a worker
+    /// less.
     idle: IdleConnections,
+    /// The runtimes that have idle connections, or had some: at most one more than connections.
+    runtimes: Vec<runtime::Id>,
     sockets: HashMap<ConnectionId, (IdleSocket, Tick)>,
     /// Connections that fell idle so far.
     next: u32,
@@ -86,6 +88,7 @@ impl Connections {
                 places,
                 surplus: 0,
                 idle: IdleConnections::new(limits),
+                runtimes: Vec::new(),
                 sockets: HashMap::new(),
                 next: 0,
             }),
@@ -142,6 +145,35 @@ impl Connections {
             // the server has closed one that was idle, so the others are of little use, too
             self.close_idle();
         }
+        let place = match self.reuse(place) {
+            Ok(lease) => return Ok(lease),
+            Err(place) => place,
+        };
+        let socket = self.connect().await;
+        Ok(Lease {
+            socket: socket.map_err(|error| Failure::Connect(error.kind()))?,
+            opened: self.clock.tick(),
+            was_idle: false,
+            place,
+        })
+    }
+
+    /// Takes an idle connection, if there are one and a place at once: most messages find both.
+    pub(crate) fn try_check_out(self: &Arc<Self>) -> Option<Lease> {
+        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        let place = Place {
+            permit: Some(permit),
+            of: Arc::clone(self),
+        };
+        self.reuse(place).ok()
+    }
+
+    /// Takes an idle connection for this place.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    fn reuse(&self, place: Place) -> Result<Lease, Place> {
         while let Some((socket, opened)) = self.take_idle() {
             if socket.is_quiet()
                 && let Ok(socket) = socket.used()
@@ -154,19 +186,23 @@ impl Connections {
                 });
             }
         }
-        let socket = self.connect().await;
-        Ok(Lease {
-            socket: socket.map_err(|error| Failure::Connect(error.kind()))?,
-            opened: self.clock.tick(),
-            was_idle: false,
-            place,
-        })
+        Err(place)
     }
 
+    /// The newest one of this runtime, or else one of another.
     fn take_idle(&self) -> Option<(IdleSocket, Tick)> {
-        let (now, mut expired) = (self.clock.now(), Vec::new());
+        let (now, runtime) = (self.clock.now(), runtime::Handle::current().id());
+        let mut expired = Vec::new();
         let mut state = self.state();
-        let found = state.idle.check_out(now, HOP, &mut expired);
+        let own = state.runtimes.iter().position(|it| *it == runtime);
+        let others = (0..state.runtimes.len()).filter(|it| Some(*it) != own);
+        let mut found = None;
+        for at in own.into_iter().chain(others) {
+            found = state.idle.check_out(now, hop(at), &mut expired);
+            if found.is_some() {
+                break;
+            }
+        }
         for connection in expired {
             state.sockets.remove(&connection);
         }
@@ -218,6 +254,29 @@ impl Connections {
     }
 }
 
+/// The hop that the runtime at this place of the list is.
+fn hop(at: usize) -> HopId {
+    HopId(u32::try_from(at).unwrap_or(u32::MAX))
+}
+
+impl State {
+    /// The hop that a runtime is. A new one takes the place of one without idle connections.
+    fn hop_of(&mut self, runtime: runtime::Id) -> HopId {
+        let known = self.runtimes.iter().position(|it| *it == runtime);
+        let at = known.unwrap_or_else(|| {
+            let mut places = 0..self.runtimes.len();
+            let free = places.find(|at| self.idle.idle(hop(*at)) == 0);
+            let at = free.unwrap_or(self.runtimes.len());
+            match self.runtimes.get_mut(at) {
+                Some(place) => *place = runtime,
+                None => self.runtimes.push(runtime),
+            }
+            at
+        });
+        hop(at)
+    }
+}
+
 /// The first addresses of a host.
 async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse() {
@@ -229,8 +288,8 @@ async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 
 impl Lease {
     /// The connection.
-    pub(crate) const fn socket(&self) -> &Socket {
-        &self.socket
+    pub(crate) const fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
     }
 
     /// Whether it was idle before.
@@ -246,14 +305,13 @@ impl Lease {
             place,
             ..
         } = self;
-        let Ok(socket) = socket.idle() else {
-            return;
-        };
+        let socket = socket.idle();
         let now = place.of.clock.now();
         let mut state = place.of.state();
+        let hop = state.hop_of(socket.runtime());
         let connection = ConnectionId(state.next);
         state.next = state.next.wrapping_add(1);
-        let checked = state.idle.check_in(now, HOP, connection, opened);
+        let checked = state.idle.check_in(now, hop, connection, opened);
         match checked {
             CheckIn::Kept => drop(state.sockets.insert(connection, (socket, opened))),
             CheckIn::KeptFor { close, .. } => {
@@ -339,6 +397,46 @@ mod tests {
         assert!(!failure.is_of_service());
         drop(lease);
         assert!(!connections.is_full());
+    }
+
+    #[test]
+    fn worker_takes_its_own_idle_connection_and_that_of_another_before_it_opens_one() {
+        let listener = listener();
+        let connections = connections(&listener, 10);
+        let runtime = || {
+            let mut builder = runtime::Builder::new_current_thread();
+            builder.enable_all().build().expect("a runtime")
+        };
+        let port = |lease: &Lease| match &lease.socket {
+            Socket::Tcp(socket) => socket.local_addr().expect("it is open").port(),
+            Socket::Unix(_) => 0,
+        };
+        let (first, second) = (runtime(), runtime());
+        let open = || Arc::clone(&connections).check_out(false);
+        let own = first.block_on(async { open().await.expect("it is opened") });
+        let (port_own, port_other) = second.block_on(async {
+            let other = open().await.expect("it is opened");
+            let ports = (port(&own), port(&other));
+            other.check_in();
+            ports
+        });
+        first.block_on(async {
+            own.check_in();
+            let leases = [open().await.unwrap(), open().await.unwrap()];
+            assert_eq!(leases.each_ref().map(port), [port_own, port_other]);
+            assert!(connections.try_check_out().is_none());
+            leases.into_iter().for_each(Lease::check_in);
+        });
+        // the runtimes of idle connections are known, and no others
+        drop((first, second));
+        for _ in 0..10 {
+            runtime().block_on(async {
+                let lease = connections.try_check_out().expect("it is idle");
+                assert!(lease.was_idle());
+                lease.check_in();
+            });
+        }
+        assert!(connections.state().runtimes.len() <= 3);
     }
 
     #[tokio::test]

@@ -6,16 +6,13 @@ use std::ops::ControlFlow;
 use std::task::{Context, Poll};
 use weir_icap::{ClientEvent, Transaction};
 
-/// Bytes that are received at once.
-const READ_BYTES_MAX: usize = 16 * 1024;
-
 /// One request and its answer.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     lease: Lease,
     /// What is said.
     pub(crate) transaction: Transaction,
-    /// Received and not read yet: at most [`READ_BYTES_MAX`].
+    /// Received and not read yet: at most what is received at once.
     input: Vec<u8>,
     /// A byte of the answer has come.
     is_answered: bool,
@@ -105,18 +102,12 @@ impl Conversation {
     }
 
     fn receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        let begin = self.input.len();
-        self.input.resize(begin + READ_BYTES_MAX, 0);
-        let read = self.lease.socket().poll_read(cx, &mut self.input[begin..]);
-        let count = match &read {
-            Poll::Ready(Ok(count)) => *count,
-            _ => 0,
-        };
-        self.input.truncate(begin + count);
-        self.is_answered |= count > 0;
-        match read {
+        match self.lease.socket().poll_receive(cx, &mut self.input) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(1..)) => Poll::Ready(Ok(())),
+            Poll::Ready(Ok(1..)) => {
+                self.is_answered = true;
+                Poll::Ready(Ok(()))
+            }
             Poll::Ready(Ok(0) | Err(_)) => match self.transaction.at_eof() {
                 Ok(()) => Poll::Ready(Ok(())),
                 Err(weir_icap::ClientError::Incomplete) => Poll::Ready(Err(Failure::Closed)),

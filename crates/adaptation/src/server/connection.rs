@@ -39,9 +39,6 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes that are received and not read, or written and not sent.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that are received at once.
-const READ_BYTES_MAX: usize = 16 * 1024;
-
 /// One connection.
 pub(super) struct Connection {
     worker: Rc<WorkerContext>,
@@ -221,19 +218,12 @@ impl Connection {
                 }
             }
         }
-        if !self.has_closed && self.input.len() < BUFFER_BYTES_MAX {
-            let begin = self.input.len();
-            self.input.resize(begin + READ_BYTES_MAX, 0);
-            let read = self.socket.poll_read(cx, &mut self.input[begin..]);
-            let count = match &read {
-                Poll::Ready(Ok(count)) => *count,
-                _ => 0,
-            };
-            self.input.truncate(begin + count);
-            if let Poll::Ready(read) = read {
-                self.has_closed = read? == 0;
-                has_moved = true;
-            }
+        if !self.has_closed
+            && self.input.len() < BUFFER_BYTES_MAX
+            && let Poll::Ready(read) = self.socket.poll_receive(cx, &mut self.input)
+        {
+            self.has_closed = read? == 0;
+            has_moved = true;
         }
         match has_moved {
             true => Poll::Ready(Ok(())),

@@ -1,16 +1,18 @@
 //! Servers that answer what no server should, or nothing.
 
 use super::pair::client;
-use super::play::{Played, Script, on_a_worker, play, played};
+use super::play::{Played, Script, host, on_a_worker, play, played};
 use crate::server::ListenAddress;
+use std::future::poll_fn;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 use tokio::time::timeout;
-use weir_extend::Module;
+use weir_extend::{Call, Fields, ListenerMode, Module, Piece, RequestHead, ResponseHead};
 
 /// What a server does once it has the head of a message.
 #[derive(Clone)]
@@ -343,6 +345,80 @@ fn connection_is_used_again_after_an_answer_that_changes_a_head() {
         });
         assert_eq!(server.connections.load(Ordering::Relaxed), 1, "{list}");
     }
+}
+
+/// A second write would cost a system call here, and another turn of the server.
+#[test]
+fn content_that_is_there_is_sent_with_its_head() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = ListenAddress::Tcp(listener.local_addr().expect("an address"));
+    let server = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client");
+        read_head(&mut socket).expect("OPTIONS");
+        let options = "ICAP/1.0 200 OK\r\nMethods: RESPMOD\r\nISTag: \"t\"\r\n";
+        let written = write!(socket, "{options}{OPTIONS_204}\r\n");
+        written.expect("it is open");
+        socket
+    });
+    let client = client(&address, &[]);
+    on_a_worker(async {
+        let call = Call {
+            client: Ipv4Addr::LOCALHOST.into(),
+            mode: ListenerMode::Forward,
+            now_ms: 0,
+        };
+        let fields = Fields::received([("Content-Length", &b"4"[..])]);
+        let mut head = ResponseHead::new(200, fields);
+        let mut exchange = client.begin(&host());
+        let mut request = RequestHead::new("GET", "a.example", "/", Fields::default());
+        exchange.request_sent(&mut request, &call);
+        let answer = exchange.response_received(&mut head, &call);
+        assert_eq!(answer, weir_extend::Answer::Defer);
+        poll_fn(|cx| exchange.poll_deferred(cx)).await;
+        let mut socket = server.join().expect("it has answered OPTIONS");
+        socket.set_nonblocking(true).expect("a socket");
+        let answer = exchange.response_received(&mut head, &call);
+        assert_eq!(answer, weir_extend::Answer::Defer);
+        let (_, mut transform) = head.take_transform().expect("content is to pass");
+        let polled = poll_fn(|cx| Poll::Ready(exchange.poll_deferred(cx))).await;
+        assert!(polled.is_pending());
+        let nothing = socket.read(&mut [0; 1]).expect_err("nothing was sent");
+        assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);
+        let mut out = Vec::new();
+        transform.transform(&mut Piece::new(b"text", true, &mut out, 100));
+        let mut received = [0; 4096];
+        let count = socket.read(&mut received).expect("it was sent");
+        let received = String::from_utf8_lossy(&received[..count]);
+        assert!(received.starts_with("RESPMOD "), "{received}");
+        assert!(
+            received.ends_with("\r\n4\r\ntext\r\n0\r\n\r\n"),
+            "{received}"
+        );
+    });
+}
+
+/// A service may decide by the head alone, while the content does not come.
+#[test]
+fn head_is_sent_although_no_content_comes() {
+    let block = "HTTP/1.1 403 Forbidden\r\n\r\n";
+    let list = format!("res-hdr=0, null-body={}", block.len());
+    let server = HostileServer::start("", &answer(with_list(&list, block)));
+    let client = server.client();
+    on_a_worker(async {
+        let call = Call {
+            client: Ipv4Addr::LOCALHOST.into(),
+            mode: ListenerMode::Forward,
+            now_ms: 0,
+        };
+        let mut head = ResponseHead::new(200, Fields::default());
+        let mut exchange = client.begin(&host());
+        let mut request = RequestHead::new("GET", "a.example", "/", Fields::default());
+        exchange.request_sent(&mut request, &call);
+        while exchange.response_received(&mut head, &call) == weir_extend::Answer::Defer {
+            poll_fn(|cx| exchange.poll_deferred(cx)).await;
+        }
+        assert_eq!(head.status(), 403);
+    });
 }
 
 #[test]
