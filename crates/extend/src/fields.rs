@@ -339,6 +339,7 @@ const fn is_reserved(known: Known) -> bool {
                 | Known::Expect
                 | Known::Host
                 | Known::MaxForwards
+                | Known::ProxyStatus
                 | Known::Trailer
                 | Known::Via
         )
@@ -418,6 +419,7 @@ mod tests {
             "Expect",
             "Max-Forwards",
             "CDN-Loop",
+            "Proxy-Status",
             "Content_Length",
             "transfer_encoding",
         ] {

@@ -298,6 +298,21 @@ fn message_at_a_silent_server_waits_until_it_is_given_up() {
     let client = server.client();
     on_a_worker(async {
         for script in [Script::response(b"text"), Script::post(b"text")] {
+/// They say of the proxy what is not so.
+#[test]
+fn answer_to_a_request_is_without_the_fields_that_no_module_writes() {
+    let head = "HTTP/1.1 403 Forbidden\r\nProxy-Status: weir; error=dns_error\r\nVia: 1.1 x\r\n\
+                Cache-Status: weir; hit\r\nX-Own: 1\r\n\r\n";
+    let list = format!("res-hdr=0, null-body={}", head.len());
+    let server = HostileServer::start("", &answer(with_list(&list, head)));
+    let found = play(&server.client(), &Script::get("/"));
+    assert_eq!(found.start(), "responded 403");
+    assert_eq!(found.field("x-own"), Some("1"));
+    for name in ["proxy-status", "via", "cache-status"] {
+        assert_eq!(found.field(name), None, "{name}");
+    }
+}
+
             let moment = Duration::from_millis(50);
             assert!(timeout(moment, played(&client, &script)).await.is_err());
         }
