@@ -1,23 +1,24 @@
 //! `weir check`: is this config good, and what does it mean?
 
 use crate::effective;
-use crate::messages::{Failure, give};
+use crate::messages::{Failure, give, tell};
 use crate::serve::flags::CheckFlags;
 use crate::serve::flags::ServeFlags;
 use weir_proxy::Unusable;
 use weir_proxy::config::{AdminAddress, ByteSize, Config, TokenFile};
 
 /// Reads and validates the file, tries the directories and files that it names, and prints `ok` and
-/// a summary on stdout.
+/// a summary on stdout; on stderr what modules say of services that they cannot reach.
 ///
 /// # Errors
 ///
 /// What is wrong with the file (exit 2), or with what it names (exit 3), as a start would find it.
 pub(crate) fn check(flags: &CheckFlags) -> Result<(), Failure> {
-    let config = effective::load_for_this_machine(&ServeFlags {
+    let (config, warnings) = effective::load_with_warnings(&ServeFlags {
         config: Some(flags.config.clone()),
         ..ServeFlags::default()
     })?;
+    warnings.iter().for_each(tell);
     let unusable = weir_proxy::try_places(&config);
     if !unusable.is_empty() {
         return Err(cannot_use(flags, &unusable));

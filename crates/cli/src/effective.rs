@@ -38,6 +38,22 @@ pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failur
     })
 }
 
+/// The same, and what its modules say is wrong outside of it, a line each.
+///
+/// # Errors
+///
+/// As of [`load_for_this_machine`].
+pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<String>), Failure> {
+    let mut warnings = Vec::new();
+    let config = load_checked(flags, |config| {
+        config.validate()?;
+        weir_proxy::check_machine(config)?;
+        warnings = weir_proxy::module_warnings(config, &crate::serve::kinds::kinds())?;
+        Ok(())
+    })?;
+    Ok((config, warnings))
+}
+
 /// Refuses what no machine could run, modules that cannot be loaded among it.
 fn validate(config: &Config) -> Result<(), Invalid> {
     config.validate()?;

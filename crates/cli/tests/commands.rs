@@ -184,6 +184,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("check-bad", "check unknown-key.toml"),
     ("check-missing", "check not-there.toml"),
     ("check-nothing", "check"),
+    ("check-service-away", "check module-service-away.toml"),
     ("print-default", "serve --print-config"),
     (
         "print-flags",

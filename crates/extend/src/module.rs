@@ -112,6 +112,13 @@ pub trait Module: Send + Sync {
         Vec::new()
     }
 
+    /// What is wrong outside of the configuration, with what to do, such as a server that does not
+    /// answer. It may block for up to five seconds, on a thread that serves no requests: an
+    /// operator has a configuration checked. The configuration is not refused for that.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What it counts by itself, for the metrics of the proxy. At most 256 are shown.
     fn metrics(&self) -> Vec<ModuleMetric> {
         Vec::new()

@@ -31,7 +31,7 @@ mod worker;
 pub use hooks::{Hook, HookFuture, Hooks};
 pub use log::access_log::log_fields;
 pub use log::record;
-pub use modules::loaded::{ModuleKinds, TableModule, check_modules, load_modules};
+pub use modules::loaded::{ModuleKinds, TableModule, check_modules, load_modules, module_warnings};
 pub use modules::report::{ModuleReport, ModuleState};
 pub use server::control::Control;
 pub use server::disk_tier::{DiskTier, default_disk_path};

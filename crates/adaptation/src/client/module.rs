@@ -104,7 +104,21 @@ impl Module for IcapModule {
     }
 
     fn tick(&self, host: &Rc<dyn Host>) -> Option<Pending<()>> {
-        self.service.tick(&**host)
+        let refreshing = self.service.tick(&**host)?;
+        let (service, host) = (Arc::clone(&self.service), Rc::clone(host));
+        Some(Box::pin(async move {
+            if let Some((level, line)) = service.report(&refreshing.await) {
+                host.log(level, &line);
+            }
+        }))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        match Arc::clone(&self.service).refresh_blocking() {
+            Ok(Ok(())) => Vec::new(),
+            Ok(Err(failure)) => vec![self.service.complaint(&failure)],
+            Err(error) => vec![format!("cannot try the service: {error}")],
+        }
     }
 
     fn notes(&self) -> Vec<String> {

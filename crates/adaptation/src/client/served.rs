@@ -93,7 +93,9 @@ impl Module for ServedModule {
     }
 
     fn tick(&self, host: &Rc<dyn Host>) -> Option<Pending<()>> {
-        self.service.tick(&**host)
+        let refreshing = self.service.tick(&**host)?;
+        // the supervisor of the process says why it is not there
+        Some(Box::pin(async move { drop(refreshing.await) }))
     }
 
     fn notes(&self) -> Vec<String> {

@@ -4,12 +4,15 @@ use super::connections::{Connections, Lease};
 use super::conversation::Conversation;
 use super::failure::Failure;
 use std::future::poll_fn;
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use weir_extend::{Hook, Host, Pending};
+use weir_extend::{Hook, Host, LogLevel, Pending};
 use weir_icap::{AnswerHead, ClientEvent, Limits, ServiceOptions, ServiceUri, Transaction};
 use weir_net::clock::Clock;
 
@@ -43,6 +46,8 @@ struct Knowledge {
     istag: String,
     /// An answer had another tag than that to OPTIONS.
     is_outdated: bool,
+    /// The operator was told that it does not answer.
+    is_reported: bool,
 }
 
 impl Service {
@@ -135,7 +140,7 @@ impl Service {
 
     /// Closes connections that were idle for too long, and returns what requests OPTIONS anew if
     /// they are due. One worker does that for all.
-    pub(crate) fn tick(self: &Arc<Self>, host: &dyn Host) -> Option<Pending<()>> {
+    pub(crate) fn tick(self: &Arc<Self>, host: &dyn Host) -> Option<Pending<Result<(), Failure>>> {
         if host.worker() != 0 {
             return None;
         }
@@ -143,9 +148,52 @@ impl Service {
         if !self.is_due() {
             return None;
         }
-        let service = Arc::clone(self);
-        // a message that needs it says why it fails
-        Some(Box::pin(async move { drop(service.refresh(true).await) }))
+        Some(Box::pin(Arc::clone(self).refresh(true)))
+    }
+
+    /// What an operator is to be told of a request of OPTIONS: that the service does not answer,
+    /// once, and that it does again.
+    pub(crate) fn report(&self, refreshed: &Result<(), Failure>) -> Option<(LogLevel, String)> {
+        let is_reported = &mut self.knowledge().is_reported;
+        match refreshed {
+            Ok(()) if *is_reported => {
+                *is_reported = false;
+                Some((
+                    LogLevel::Info,
+                    format!("{} answers again", self.uri.as_str()),
+                ))
+            }
+            Err(failure) if failure.is_of_service() && !*is_reported => {
+                *is_reported = true;
+                Some((LogLevel::Warning, self.complaint(failure)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the service, and what to do.
+    pub(crate) fn complaint(&self, failure: &Failure) -> String {
+        format!(
+            "{} at {}: {failure}; start the ICAP server there, or correct `options.service`: until \
+             it answers, messages fail by `on_failure`",
+            self.uri.as_str(),
+            self.connections.address()
+        )
+    }
+
+    /// Has OPTIONS sent, and blocks until they are answered, or have failed.
+    ///
+    /// # Errors
+    ///
+    /// There is no thread, or no runtime, to send them on.
+    pub(crate) fn refresh_blocking(self: Arc<Self>) -> io::Result<Result<(), Failure>> {
+        // this thread may have a runtime, in which nothing can be waited for
+        let refreshing = thread::Builder::new().spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            Ok(runtime.block_on(self.refresh(true)))
+        })?;
+        let joined = refreshing.join();
+        joined.unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")))
     }
 
     fn elapsed(&self) -> Duration {

@@ -9,10 +9,7 @@ use crate::client::connections::Connections;
 use crate::client::served::{Abilities, ServedModule};
 use crate::client::service::Service;
 use std::fmt::Display;
-use std::io;
 use std::sync::Arc;
-use std::thread;
-use tokio::runtime::Builder;
 use weir_extend::{Hook, Hooks, LoadError, Module, ModuleKind, ModuleSettings, Options};
 use weir_icap::ServiceUri;
 use weir_net::clock::Clock;
@@ -95,15 +92,7 @@ fn service(settings: &ModuleSettings, address: Address) -> Result<Arc<Service>, 
     let connections = Connections::new(address, clock.clone(), CONNECTIONS_MAX, settings.wait);
     let service = Service::new(uri, connections, CONNECTIONS_MAX, clock).with_hooks();
     let service = Arc::new(service);
-    let refreshed = Arc::clone(&service);
-    // this thread may have a runtime, in which nothing can be waited for
-    let refreshing = thread::spawn(move || -> io::Result<_> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(runtime.block_on(refreshed.refresh(true)))
-    });
-    let refreshed = refreshing
-        .join()
-        .map_err(|_| cannot_start("a thread has panicked"))?;
+    let refreshed = Arc::clone(&service).refresh_blocking();
     refreshed.map_err(cannot_start)?.map_err(cannot_start)?;
     Ok(service)
 }
@@ -119,6 +108,7 @@ fn cannot_start(reason: impl Display) -> LoadError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
     use std::path::Path;
     use std::process::Command;
 

@@ -3,16 +3,21 @@
 use super::pair::client;
 use super::play::{Played, Script, host, on_a_worker, play, played};
 use crate::server::ListenAddress;
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 use tokio::time::timeout;
-use weir_extend::{Call, Fields, ListenerMode, Module, Piece, RequestHead, ResponseHead};
+use weir_extend::{
+    Call, FetchError, Fields, Host, ListenerMode, LogLevel, Module, OwnRequest, OwnResponse,
+    Pending, Piece, RequestHead, ResponseHead,
+};
 
 /// What a server does once it has the head of a message.
 #[derive(Clone)]
@@ -38,6 +43,10 @@ const OPTIONS_204: &str = "Allow: 204\r\nPreview: 0\r\n";
 impl HostileServer {
     fn start(options: &str, answer: &Answer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::at(listener, options, answer)
+    }
+
+    fn at(listener: TcpListener, options: &str, answer: &Answer) -> Self {
         let address = listener.local_addr().expect("an address");
         let connections = Arc::new(AtomicU64::new(0));
         let (counted, answer) = (Arc::clone(&connections), answer.clone());
@@ -289,7 +298,7 @@ fn answer_to_a_request_is_collected_up_to_a_limit() {
     assert_eq!(found, Played::Failed(false));
 }
 
-/// The proxy gives it up after `wait`: what is dropped leaves no connection.
+/// One that sends back another content, or less or more of it, has changed it.
 #[test]
 fn message_at_a_silent_server_waits_until_it_is_given_up() {
     let mut silent = answer("");
@@ -336,6 +345,80 @@ fn request_on_a_kept_connection_that_closes_without_a_byte_is_repeated_once() {
 }
 
 #[test]
+/// An operator learns of it at the start, and not from the first clients.
+#[test]
+fn service_that_cannot_be_reached_is_complained_of_once_with_its_address_and_what_to_do() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let client = client(&ListenAddress::Tcp(address), &[]);
+    let host = Rc::new(NotingHost::default());
+    on_a_worker(async {
+        let host: Rc<dyn Host> = Rc::clone(&host) as _;
+        for _ in 0..3 {
+            client.tick(&host).expect("OPTIONS are due").await;
+        }
+    });
+    let mut lines = host.lines.take();
+    let warning = lines.pop().expect("a line");
+    assert!(lines.is_empty(), "{lines:?}");
+    for part in [
+        &*format!("icap://{address}/test"),
+        "cannot connect",
+        "connection refused",
+        "correct `options.service`",
+    ] {
+        assert!(warning.contains(part), "{part}: {warning}");
+    }
+    assert_eq!(client.warnings(), [warning]);
+    let server = HostileServer::at(
+        TcpListener::bind(address).expect("the port"),
+        "",
+        &answer(""),
+    );
+    on_a_worker(async {
+        let host: Rc<dyn Host> = Rc::clone(&host) as _;
+        client.tick(&host).expect("OPTIONS are due").await;
+    });
+    let expected = format!("icap://{address}/test answers again");
+    assert_eq!(host.lines.take(), [expected]);
+    assert!(client.warnings().is_empty());
+    assert_eq!(server.address, ListenAddress::Tcp(address));
+}
+
+/// Notes what is written.
+#[derive(Default)]
+struct NotingHost {
+    lines: RefCell<Vec<String>>,
+}
+
+impl Host for NotingHost {
+    fn worker(&self) -> usize {
+        0
+    }
+
+    fn wall_ms(&self) -> u64 {
+        0
+    }
+
+    fn log(&self, _: LogLevel, line: &str) {
+        self.lines.borrow_mut().push(line.to_owned());
+    }
+
+    fn fetch(&self, _: OwnRequest) -> Pending<Result<OwnResponse, FetchError>> {
+        Box::pin(std::future::ready(Err(FetchError::Unreachable)))
+    }
+}
+
+/// The proxy gives it up after `wait`: what is dropped leaves no connection.
+#[test]
+fn message_at_a_silent_server_waits_until_it_is_given_up() {
+    let mut silent = answer("");
+    silent.stays_open = true;
+    let server = HostileServer::start("", &silent);
+    let client = server.client();
+    on_a_worker(async {
+        for script in [Script::response(b"text"), Script::post(b"text")] {
 fn connection_is_used_again_after_an_answer_that_changes_a_head() {
     let request = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX-New: 1\r\n\r\n";
     let response = "HTTP/1.1 304 Not Modified\r\nX-New: 1\r\n\r\n";

@@ -35,6 +35,24 @@ pub fn check_modules(config: &Config, kinds: &[Arc<dyn ModuleKind>]) -> Result<(
     LoadedModules::load(config, kinds).map(drop)
 }
 
+/// Refuses a configuration as [`check_modules`] does, and has each of its modules say what is wrong
+/// outside of it: what to tell the operator, a line each. A module may take five seconds for that.
+///
+/// # Errors
+///
+/// As [`check_modules`].
+pub fn module_warnings(
+    config: &Config,
+    kinds: &[Arc<dyn ModuleKind>],
+) -> Result<Vec<String>, Invalid> {
+    let loaded = LoadedModules::load(config, kinds)?;
+    let warnings = loaded.modules.iter().flat_map(|loaded| {
+        let warnings = loaded.module.warnings().into_iter();
+        warnings.map(|warning| format!("module `{}`: warning: {warning}", loaded.name))
+    });
+    Ok(warnings.collect())
+}
+
 /// A `[[module]]` table, and the module that was made of it.
 pub struct TableModule {
     /// The table.
