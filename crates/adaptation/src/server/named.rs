@@ -11,8 +11,9 @@ use weir_icap::{IsTag, Method, OptionsAnswer, RequestHead};
 /// that from answers, too.
 const OPTIONS_TTL: Duration = Duration::from_secs(60);
 
-/// The preview that is asked for where a module may change content: most short content is whole
-/// in it.
+/// The preview that is asked for: most short content is whole in it. A module that changes a head
+/// alone gets it, too: the content goes back behind that, and an empty preview would cost another
+/// turn.
 const PREVIEW_BYTES: u32 = 4096;
 
 /// The hooks of a request, in order.
@@ -93,12 +94,11 @@ impl NamedModule {
         write: impl FnOnce(&OptionsAnswer<'_>) -> T,
     ) -> T {
         let service = format!("weir/{} {}", env!("CARGO_PKG_VERSION"), self.kind);
-        let content = self.module.may_transform();
         write(&OptionsAnswer {
             methods: &self.methods(),
             service: &service,
             service_id: Some(&self.name),
-            preview_bytes: Some(if content { PREVIEW_BYTES } else { 0 }),
+            preview_bytes: Some(PREVIEW_BYTES),
             max_connections: u32::try_from(connections_max).ok(),
             ttl: Some(OPTIONS_TTL),
             allows_204: true,
