@@ -1,9 +1,11 @@
 //! What a service makes of one message, as it is polled by the exchange and the transform of the
 //! module.
 //!
-//! Content that the service may still have us use as it was is not taken: the proxy keeps it, and
-//! hands it over again with more. So the proxy counts what is held, and a request on a connection
-//! that turns out to be closed can be repeated.
+//! Content that may still have to be used as it was is not taken: the proxy keeps it, and hands it
+//! over again with more. So the proxy counts what is held, a request on a connection that turns out
+//! to be closed can be repeated, and the message can pass without the service if that fails before
+//! content has come back. Content that must not be changed is kept until the service has sent it
+//! back, and compared with that.
 
 use super::connections::Lease;
 use super::conversation::Conversation;
@@ -40,6 +42,10 @@ pub(crate) struct Message {
     pub(crate) has_content: bool,
     pub(crate) preview: Option<u32>,
     pub(crate) allow_204: bool,
+    /// Bytes of content that are kept until it comes back, at most.
+    pub(crate) keep_bytes: usize,
+    /// The content must come back as it was.
+    pub(crate) is_inspected: bool,
     /// The address of the client, for the service.
     pub(crate) client: Option<String>,
     /// What else the process of a module is told, if the service is one.
@@ -81,6 +87,12 @@ pub(crate) struct Adaptation {
     offered: usize,
     /// Content was taken, so that the request cannot be repeated.
     has_taken: bool,
+    /// What was offered is kept until content comes back.
+    keeps: bool,
+    /// The same, until it has come back itself: it is compared.
+    compares: bool,
+    /// Content of the answer has come, or its end.
+    has_begun: bool,
     /// The end of the content was offered.
     is_finished: bool,
     /// There is content, or its end, that the service has no room for.
@@ -91,6 +103,8 @@ pub(crate) struct Adaptation {
     out_bytes_max: usize,
     /// All of the answer is there.
     is_whole: bool,
+    /// The exchange goes on with what the service made of the head.
+    is_decided: bool,
     /// The last one that waited.
     waker: Option<Waker>,
     /// The exchange, or the transform, was woken as it can go on, and did not yet.
@@ -112,6 +126,8 @@ impl Adaptation {
             true => HELD_POLLS,
             false => 0,
         };
+        let keeps = message.has_content && message.called.is_none();
+        let compares = keeps && message.is_inspected;
         let (stage, failure) = match service.connections().try_check_out() {
             Some(lease) => match begin(&service, &message, lease) {
                 Ok(conversation) => (Stage::Talking(Box::new(conversation)), None),
@@ -134,11 +150,15 @@ impl Adaptation {
             reports_want: false,
             offered: 0,
             has_taken: false,
+            keeps,
+            compares,
+            has_begun: false,
             is_finished: false,
             has_more: false,
             out: Vec::new(),
             out_bytes_max: PIECE_BYTES_MAX,
             is_whole: false,
+            is_decided: false,
             waker: None,
             is_woken: false,
         }
@@ -169,6 +189,11 @@ impl Adaptation {
         std::mem::take(&mut self.reports_want) && self.wants_content
     }
 
+    /// The exchange goes on with the verdict: what fails from here on fails the content.
+    pub(crate) const fn decide(&mut self) {
+        self.is_decided = true;
+    }
+
     /// It is given up: the connection is closed.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
@@ -177,7 +202,15 @@ impl Adaptation {
 
     /// All content of the answer is to be collected, as it answers the request.
     pub(crate) fn collect(&mut self) {
+        (self.keeps, self.compares) = (false, false);
         self.out_bytes_max = RESPONSE_BYTES_MAX + 1;
+    }
+
+    /// Whether content that must not be changed can be compared with what comes back: the message
+    /// keeps its content, and all that was offered is kept.
+    pub(crate) fn can_compare(&self) -> bool {
+        let has_content = matches!(self.verdict, Some(Verdict::Modified(_, true)));
+        has_content == self.message.has_content && (self.compares || !has_content)
     }
 
     /// The whole content of the answer, once it is there.
@@ -232,17 +265,30 @@ impl Adaptation {
         let is_collecting = self.is_collecting();
         let is_collected = self.is_whole || self.out.len() > RESPONSE_BYTES_MAX;
         self.failure.is_some()
-            || (self.verdict.is_some() && (!is_collecting || is_collected))
+            || (self.verdict.is_some() && !is_collecting && !self.awaits_begin())
+            || (self.verdict.is_some() && is_collecting && is_collected)
             || (self.reports_want && self.wants_content)
     }
 
     fn is_content_ready(&self) -> bool {
-        self.failure.is_some()
+        // before the head is decided on there is no room for content
+        let can_put = self.is_whole || (!self.out.is_empty() && !self.is_collecting());
+        (self.is_decided && (self.failure.is_some() || can_put))
             || self.is_unmodified()
-            || self.is_whole
-            || (!self.out.is_empty() && !self.is_collecting())
             || self.has_room()
-            || (self.offered > 0 && !self.may_be_unmodified())
+            || (self.offered > 0 && !self.must_keep())
+    }
+
+    /// Whether the head waits for the content that follows it: a service that fails in between can
+    /// still be left out.
+    fn awaits_begin(&self) -> bool {
+        let has_content = matches!(self.verdict, Some(Verdict::Modified(_, true)));
+        has_content && self.keeps && !self.has_begun
+    }
+
+    /// Whether what was offered may still have to be used as it was, or is to be compared.
+    fn must_keep(&self) -> bool {
+        self.may_be_unmodified() || self.compares || (self.keeps && !self.has_begun)
     }
 
     const fn is_collecting(&self) -> bool {
@@ -277,16 +323,16 @@ impl Adaptation {
     pub(crate) fn transform(&mut self, piece: &mut Piece<'_>) -> Progress {
         self.is_woken = false;
         let before = (piece.taken(), piece.room());
-        let had_verdict = self.verdict.is_some();
+        let was_ready = self.is_head_ready();
         self.offer(piece);
         let waker = self.waker.clone().unwrap_or_else(|| Waker::noop().clone());
         self.drive(&mut Context::from_waker(&waker));
-        if had_verdict != self.verdict.is_some() || self.failure.is_some() {
+        if was_ready != self.is_head_ready() {
             // the exchange waits for it
             waker.wake_by_ref();
         }
-        if let Some(failure) = &self.failure {
-            return failure.progress();
+        if self.failure.is_some() {
+            return self.failure_progress();
         }
         if self.is_unmodified() {
             piece.pass(usize::MAX);
@@ -296,23 +342,43 @@ impl Adaptation {
             };
         }
         self.offer(piece);
+        if self.compares
+            && self.verdict.is_some()
+            && let Err(failure) = self.compare(piece)
+        {
+            self.fail(failure);
+            waker.wake_by_ref();
+            return self.failure_progress();
+        }
         // the exchange decides before content comes out
         if self.is_collecting() && self.is_whole {
             return Progress::Done;
         }
-        if self.verdict.is_some() && !self.is_collecting() {
+        if self.verdict.is_some() && !self.is_collecting() && !self.compares {
             let count = piece.put(&self.out);
             self.out.drain(..count);
         }
-        if self.is_whole && self.out.is_empty() && self.verdict.is_some() {
+        let is_compared = !self.compares || (piece.is_last() && piece.input().is_empty());
+        if is_compared && self.is_whole && self.out.is_empty() && self.verdict.is_some() {
             return Progress::Done;
         }
         let has_moved = before != (piece.taken(), piece.room());
-        let awaits_content = !self.has_more && !piece.is_last();
+        // beyond what may be kept, something has to come back first
+        let is_full = self.compares && piece.input().len() > self.message.keep_bytes;
+        let awaits_content = !self.has_more && !piece.is_last() && !is_full;
         if has_moved || (awaits_content && self.out.is_empty()) {
             Progress::Continue
         } else {
             Progress::Defer
+        }
+    }
+
+    /// What the transform answers for a failure. While the head is not decided on, the exchange
+    /// answers for it: the message may still go on without the service.
+    fn failure_progress(&self) -> Progress {
+        match &self.failure {
+            Some(failure) if self.is_decided => failure.progress(),
+            _ => Progress::Defer,
         }
     }
 
@@ -332,16 +398,35 @@ impl Adaptation {
                 transaction.finish_content();
                 self.is_finished = true;
             }
-        } else if matches!(self.stage, Stage::Over) {
+        } else if matches!(self.stage, Stage::Over) && !self.compares {
             // the answer is over: the rest is of no use
             self.offered = piece.input().len();
             self.has_more = false;
         }
-        if !self.may_be_unmodified() {
+        if self.verdict.is_none() && piece.input().len() > self.message.keep_bytes {
+            (self.keeps, self.compares) = (false, false);
+        }
+        if !self.must_keep() {
             self.has_taken |= self.offered > 0;
             piece.take(self.offered);
             self.offered = 0;
         }
+    }
+
+    /// Puts out the content that has come back, if it is the same.
+    fn compare(&mut self, piece: &mut Piece<'_>) -> Result<(), Failure> {
+        let input = piece.input();
+        let count = input.len().min(self.out.len());
+        let is_longer = self.out.len() > count && piece.is_last();
+        let is_shorter = self.is_whole && input.len() > self.out.len();
+        if is_longer || is_shorter || input[..count] != self.out[..count] {
+            return Err(Failure::Unchangeable);
+        }
+        let count = piece.pass(count);
+        self.out.drain(..count);
+        self.offered = self.offered.saturating_sub(count);
+        self.has_taken |= count > 0;
+        Ok(())
     }
 
     /// Connects, sends and receives as far as it goes.
@@ -416,6 +501,7 @@ impl Adaptation {
             (Poll::Ready(Ok(())), None) => self.ended(),
             (Poll::Pending, None) => {}
         }
+        self.has_begun |= self.is_whole || !self.out.is_empty();
     }
 
     /// The answer may be over.

@@ -285,6 +285,8 @@ impl IcapExchange {
             has_content: head.has_content(),
             preview: sending.preview,
             allow_204: sending.allow_204,
+            keep_bytes: self.settings.hold_bytes,
+            is_inspected,
             client: self.client(call),
             called: None,
         };
@@ -324,6 +326,8 @@ impl IcapExchange {
             has_content,
             preview: sending.preview,
             allow_204: sending.allow_204,
+            keep_bytes: self.settings.hold_bytes,
+            is_inspected,
             client: self.client(call),
             called: None,
         };
@@ -371,7 +375,7 @@ impl IcapExchange {
                 }
                 if *has_content && !head.has_content() {
                     Err(Failure::Adapted("content of a request that has none"))
-                } else if sent.is_inspected {
+                } else if sent.is_inspected && !adaptation.can_compare() {
                     Err(Failure::Unchangeable)
                 } else {
                     adapt_request(head, &sent.fields, heads)
@@ -408,7 +412,10 @@ impl IcapExchange {
                     self.state = State::Responding(Rc::clone(shared), heads.clone());
                     return Answer::Defer;
                 }
-                Err(Failure::Unchangeable)
+                match adaptation.can_compare() {
+                    true => adapt_response(head, &sent.fields, &heads),
+                    false => Err(Failure::Unchangeable),
+                }
             }
             Some(Verdict::Modified(heads, _)) => adapt_response(head, &sent.fields, heads),
         };
@@ -417,7 +424,10 @@ impl IcapExchange {
 
     fn settle(&self, adaptation: &mut Adaptation, adapted: Result<(), Failure>) -> Answer {
         match adapted {
-            Ok(()) => Answer::Continue,
+            Ok(()) => {
+                adaptation.decide();
+                Answer::Continue
+            }
             Err(failure) => {
                 let answer = self.fail(&failure);
                 adaptation.fail(failure);

@@ -295,7 +295,10 @@ impl ServedExchange {
 
     fn settle(&self, adaptation: &mut Adaptation, adapted: Result<(), Failure>) -> Answer {
         match adapted {
-            Ok(()) => Answer::Continue,
+            Ok(()) => {
+                adaptation.decide();
+                Answer::Continue
+            }
             Err(failure) => {
                 let answer = self.fail(&failure);
                 adaptation.fail(failure);
@@ -331,6 +334,8 @@ fn message_at(hook: Hook, call: &Call, has_content: bool) -> Message {
         has_content,
         preview: has_content.then_some(0),
         allow_204: !has_content,
+        keep_bytes: 0,
+        is_inspected: false,
         client: Some(call.client.to_string()),
         called: Some(CalledHook {
             hook,

@@ -300,13 +300,36 @@ fn answer_to_a_request_is_collected_up_to_a_limit() {
 
 /// One that sends back another content, or less or more of it, has changed it.
 #[test]
-fn message_at_a_silent_server_waits_until_it_is_given_up() {
-    let mut silent = answer("");
-    silent.stays_open = true;
-    let server = HostileServer::start("", &silent);
-    let client = server.client();
-    on_a_worker(async {
-        for script in [Script::response(b"text"), Script::post(b"text")] {
+fn content_that_must_not_be_changed_fails_at_the_first_byte_that_differs() {
+    let head = "HTTP/1.1 200 OK\r\n\r\n";
+    let list = format!("res-hdr=0, res-body={}", head.len());
+    let script = Script::response(b"text").with("Cache-Control", "no-transform");
+    for (content, is_begun) in [
+        ("4\r\ntext\r\n0\r\n\r\n", None),
+        ("1\r\nt\r\n3\r\next\r\n0\r\n\r\n", None),
+        ("4\r\nTEXT\r\n0\r\n\r\n", Some(false)),
+        ("0\r\n\r\n", Some(false)),
+        ("3\r\ntex\r\n0\r\n\r\n", Some(false)),
+        ("5\r\ntext!\r\n0\r\n\r\n", Some(false)),
+    ] {
+        let bytes = with_list(&list, &format!("{head}{content}"));
+        let server = HostileServer::start("", &answer(bytes));
+        let found = play(&server.client(), &script);
+        match is_begun {
+            None => assert_eq!(found.content(), b"text"),
+            Some(is_begun) => assert_eq!(found, Played::Failed(is_begun), "{content}"),
+        }
+    }
+    let bytes = with_list(&list, &format!("{head}2\r\nte\r\n"));
+    let server = HostileServer::start("", &answer(bytes));
+    let found = play(&server.client(), &script);
+    assert!(matches!(found, Played::Failed(_)), "{found:?}");
+    // a service that only says that it is the same
+    let list = format!("res-hdr=0, null-body={}", head.len());
+    let server = HostileServer::start("", &answer(with_list(&list, head)));
+    assert_eq!(play(&server.client(), &script), Played::Failed(false));
+}
+
 /// They say of the proxy what is not so.
 #[test]
 fn answer_to_a_request_is_without_the_fields_that_no_module_writes() {
@@ -322,29 +345,6 @@ fn answer_to_a_request_is_without_the_fields_that_no_module_writes() {
     }
 }
 
-            let moment = Duration::from_millis(50);
-            assert!(timeout(moment, played(&client, &script)).await.is_err());
-        }
-    });
-    // the OPTIONS connection served the first message
-    assert_eq!(server.connections.load(Ordering::Relaxed), 2);
-}
-
-#[test]
-fn request_on_a_kept_connection_that_closes_without_a_byte_is_repeated_once() {
-    let mut once = answer("");
-    once.served = 1;
-    let server = HostileServer::start(OPTIONS_204, &once);
-    let client = server.client();
-    for message in 1..=4 {
-        let found = play(&client, &Script::get("/"));
-        assert_eq!(found.start(), "a.example/", "{message}");
-        // each connection serves one message, and is closed within the next
-        assert_eq!(server.connections.load(Ordering::Relaxed), message);
-    }
-}
-
-#[test]
 /// An operator learns of it at the start, and not from the first clients.
 #[test]
 fn service_that_cannot_be_reached_is_complained_of_once_with_its_address_and_what_to_do() {
@@ -419,6 +419,29 @@ fn message_at_a_silent_server_waits_until_it_is_given_up() {
     let client = server.client();
     on_a_worker(async {
         for script in [Script::response(b"text"), Script::post(b"text")] {
+            let moment = Duration::from_millis(50);
+            assert!(timeout(moment, played(&client, &script)).await.is_err());
+        }
+    });
+    // the OPTIONS connection served the first message
+    assert_eq!(server.connections.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn request_on_a_kept_connection_that_closes_without_a_byte_is_repeated_once() {
+    let mut once = answer("");
+    once.served = 1;
+    let server = HostileServer::start(OPTIONS_204, &once);
+    let client = server.client();
+    for message in 1..=4 {
+        let found = play(&client, &Script::get("/"));
+        assert_eq!(found.start(), "a.example/", "{message}");
+        // each connection serves one message, and is closed within the next
+        assert_eq!(server.connections.load(Ordering::Relaxed), message);
+    }
+}
+
+#[test]
 fn connection_is_used_again_after_an_answer_that_changes_a_head() {
     let request = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX-New: 1\r\n\r\n";
     let response = "HTTP/1.1 304 Not Modified\r\nX-New: 1\r\n\r\n";

@@ -92,7 +92,8 @@ impl Exchange for Player {
             Does::Block if head.path_and_query().contains("block") => return refusal(),
             Does::Upper => {
                 head.fields.set("X-Upper", b"yes").expect("a field");
-                head.transform(Box::new(Upper)).expect("it is permitted");
+                // where it is not permitted it passes as it is
+                let _ = head.transform(Box::new(Upper));
             }
             Does::Scan => head.inspect(Box::new(Scan)),
             Does::Panics => panic!("as the test has it"),

@@ -200,31 +200,33 @@ impl ContentChain {
         self.stages.last().is_some_and(|stage| stage.has_moved)
     }
 
-    /// Hands `input` to the modules, of which the last has no room to put something. How many bytes
-    /// of it were taken.
+    /// Hands `input` to the modules, of which the last has no room to put something. Adds the bytes
+    /// of it that they were given to `taken`.
     ///
     /// # Errors
     ///
-    /// As [`Self::poll`].
+    /// As [`Self::poll`]. Without its last module, if that has not moved, the chain can go on.
     pub(crate) fn poll_feed(
         &mut self,
         cx: &mut Context<'_>,
         input: Option<&[u8]>,
-    ) -> Result<usize, (usize, StageEnd)> {
-        let (mut taken, mut out) = (0, Vec::new());
+        taken: &mut usize,
+    ) -> Result<(), (usize, StageEnd)> {
+        let mut out = Vec::new();
         loop {
             if self.turn(cx, &mut out, Room::None)? == Turn::Moved {
                 continue;
             }
             let Some(first) = self.stages.first_mut() else {
-                return Ok(taken);
+                return Ok(());
             };
-            let rest = &input.unwrap_or_default()[taken..];
+            let rest = &input.unwrap_or_default()[*taken..];
             let count = rest.len().min(first.room());
-            taken += count;
             let given = first.give(&rest[..count], input.is_none(), &mut self.memory);
-            if !given.map_err(|end| (0, end.into()))? {
-                return Ok(taken);
+            let is_given = given.map_err(|end| (0, end.into()))?;
+            *taken += count;
+            if !is_given {
+                return Ok(());
             }
         }
     }

@@ -44,7 +44,10 @@ impl Transform for Failing {
 /// Why no more content is handed to modules that decide on a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FeedEnd {
-    /// A module has answered, or failed.
+    /// The module that decides has failed. What it was handed is still there, if it has not touched
+    /// it.
+    Failed(ModuleFailure),
+    /// A module has answered, or another one has failed.
     Answered,
     /// The source has ended.
     Source,
@@ -155,14 +158,18 @@ impl ModuleContent {
             [] if self.fed.is_last => None,
             bytes => Some(bytes),
         };
-        let taken = self.chain.poll_feed(cx, input);
+        let mut taken = 0;
+        let fed = self.chain.poll_feed(cx, input, &mut taken);
         self.count();
-        let taken = taken.map_err(|(at, end)| {
-            self.report(at, end);
-            FeedEnd::Answered
-        })?;
         self.fed.bytes.drain(..taken);
         source.consumed(taken);
+        fed.map_err(|(at, end)| match end {
+            StageEnd::Failed(failure) if at + 1 == self.ids.len() => FeedEnd::Failed(failure),
+            end => {
+                self.report(at, end);
+                FeedEnd::Answered
+            }
+        })?;
         if taken > 0 {
             return Ok(Feed::Moved);
         }

@@ -105,6 +105,15 @@ impl From<ModuleFailure> for CallEnd {
     }
 }
 
+impl From<FeedEnd> for CallEnd {
+    fn from(end: FeedEnd) -> Self {
+        match end {
+            FeedEnd::Failed(failure) => Self::Failed(failure),
+            end => Self::Feed(end),
+        }
+    }
+}
+
 /// Passes content as it came: in the place of a module that has failed without having touched it.
 struct Same;
 
@@ -435,7 +444,9 @@ impl RequestModules {
         self.content = None;
         match end {
             FeedEnd::Source => HookResult::SourceEnded,
-            FeedEnd::Answered => self.take_answer().map_or(HookResult::Continue, Into::into),
+            FeedEnd::Answered | FeedEnd::Failed(_) => {
+                self.take_answer().map_or(HookResult::Continue, Into::into)
+            }
         }
     }
 

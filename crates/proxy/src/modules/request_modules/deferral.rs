@@ -35,7 +35,7 @@ impl Deferral<'_> {
                 (Some(content), Some(source)) => content.poll_feed(cx, &mut **source),
                 _ => Ok(Feed::Modules),
             };
-            match fed.map_err(CallEnd::Feed)? {
+            match fed.map_err(CallEnd::from)? {
                 Feed::Moved => self.wait.set(self.limit),
                 Feed::Source => {
                     self.wait.set(self.limit);

@@ -6,7 +6,8 @@ mod c_icap_process;
 
 use self::c_icap_process::{CIcap, free_address};
 use crate::support::{self, RawClient, Setup, localhost, scripted};
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use weir_adaptation::server::{IcapServer, LineLog, ListenAddress, NamedModule, ServerSettings};
 use weir_measure::{Metric, ModuleFault};
@@ -196,6 +197,82 @@ fn request_goes_on_without_a_service_that_is_away_if_it_may() {
         let failed = Metric::ModuleFailures(ModuleFault::Unavailable);
         assert_eq!(setup.proxy.count(failed), 1);
     });
+}
+
+/// A service that takes a response and answers with its head; then it closes, or says nothing more.
+fn without_content(closes: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let head = "HTTP/1.1 200 OK\r\nX-Adapted: yes\r\n\r\n";
+                let answers = [
+                    "ICAP/1.0 200 OK\r\nMethods: RESPMOD\r\nISTag: \"t\"\r\n\r\n".to_owned(),
+                    format!(
+                        "ICAP/1.0 200 OK\r\nISTag: \"t\"\r\n\
+                         Encapsulated: res-hdr=0, res-body={}\r\n\r\n{head}",
+                        head.len()
+                    ),
+                ];
+                let mut received = Vec::new();
+                let mut byte = [0];
+                while socket.read_exact(&mut byte).is_ok() {
+                    received.push(byte[0]);
+                    let is_options = received.starts_with(b"OPTIONS");
+                    let end: &[u8] = if is_options {
+                        b"\r\n\r\n"
+                    } else {
+                        b"\r\n0\r\n\r\n"
+                    };
+                    if !received.ends_with(end) {
+                        continue;
+                    }
+                    received.clear();
+                    let answer = &answers[usize::from(!is_options)];
+                    let written = socket.write_all(answer.as_bytes());
+                    if written.is_err() || (closes && !is_options) {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn service_that_fails_behind_its_head_is_left_out_where_it_may_be() {
+    for closes in [true, false] {
+        for policy in [FailurePolicy::Pass, FailurePolicy::Refuse] {
+            let mut module = icap(without_content(closes), "half", policy);
+            module.wait = "1s".parse().expect("a span");
+            let setup = Setup::forward_with(|config| {
+                config.access.allow_destinations = vec![localhost()];
+                config.modules = vec![module];
+            });
+            for length in ["Content-Length: 100000\r\n", "Connection: close\r\n"] {
+                let content = "as it was ".repeat(10_000);
+                let mut client = setup.proxy.client();
+                client.send(setup.get("/"));
+                let (hop, _) = setup.origin.answer("");
+                let head = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\n{length}\r\n");
+                hop.sending(head + &content).join().expect("it sends");
+                let found = client.read_response();
+                match policy {
+                    FailurePolicy::Pass => {
+                        assert!(
+                            found.text() == content,
+                            "{closes}, {length}: {:?}",
+                            found.head
+                        );
+                        assert_eq!(found.head.field("x-adapted"), None);
+                    }
+                    FailurePolicy::Refuse => assert_eq!(found.status(), 502),
+                }
+            }
+        }
+    }
 }
 
 /// As many failures of a service as these would open its breaker.
