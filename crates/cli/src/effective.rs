@@ -6,7 +6,7 @@ use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
 use weir_proxy::check_modules;
-use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathPrefix, Route};
+use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, Route};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
 ///
@@ -83,10 +83,8 @@ fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
     }
     if !flags.origin.is_empty() {
         config.routes = vec![Route {
-            host: None,
-            path: PathPrefix::default(),
             next_hops: flags.origin.clone(),
-            read_ahead: None,
+            ..Route::default()
         }];
     }
     if let Some(address) = &flags.admin {

@@ -312,6 +312,45 @@ labels! {
         Tunnel = "tunnel",
     }
 
+    /// Why a next hop was chosen among those of its route: the words and meanings of
+    /// `weir_policy::route::Why`.
+    RouteChoice {
+        /// It was its turn.
+        InTurn = "in-turn",
+        /// Those that come before it are ejected, draining or gone.
+        OthersEjected = "others-rest",
+        /// Its ejection is over and this request probes it; others avoid it until the outcome is
+        /// known.
+        Probe = "probe",
+        /// All are ejected, and its ejection ends first.
+        AllEjected = "all-resting",
+        /// It has the least outstanding requests for its weight.
+        LeastLoad = "least-load",
+        /// Of two at random, it has the less outstanding requests times response time.
+        BetterOfTwo = "better-of-two",
+        /// It is the first in the rendezvous order of the target.
+        FirstInOrder = "first-in-order",
+        /// Those before it in the rendezvous order have their share of requests.
+        NextInOrder = "next-in-order",
+        /// It is the least loaded of those that share a target of high rate.
+        Replica = "replica",
+        /// The target is mapped to it.
+        Mapped = "mapped",
+        /// The target was mapped to no node: the first in rendezvous order that is not overloaded.
+        NotMapped = "not-mapped",
+        /// The target was moved to it from an overloaded node.
+        Moved = "moved",
+        /// It was added to the nodes of the target, which are overloaded.
+        Replicated = "replicated",
+        /// The node of the connection serves it, since few reads wait at its disk.
+        DiskIdle = "disk-idle",
+        /// The node of the connection serves it and keeps no copy: reads wait at its disk, and it
+        /// costs no less elsewhere.
+        DiskBusy = "disk-busy",
+        /// Fetched laterally: it costs less there than at the node of the connection.
+        Lateral = "lateral",
+    }
+
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one
     /// of the driver's own.
     WaitReason {

@@ -6,8 +6,8 @@
 
 use crate::label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, ModuleFault,
-    ModuleRequestEnd, NotStored, OpenReason, ReloadOutcome, RequestPhase, Reuse, StatusClass,
-    Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    ModuleRequestEnd, NotStored, OpenReason, ReloadOutcome, RequestPhase, Reuse, RouteChoice,
+    StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -268,6 +268,8 @@ table! {
     ConnectionCacheUnusable, Counter, "weir_connection_cache_unusable_total", "connections";
     /// Next-hop connections idle now.
     ConnectionCacheIdle, Gauge, "weir_connection_cache_idle", "connections";
+    /// Choices of a next hop among those of a route, by the reason.
+    RouteChoices(reason: RouteChoice), Counter, "weir_route_choices_total", "choices";
     /// Requests sent to next hops, repetitions and validations in the background included, tunnels
     /// not, by how each came to its connection.
     NextHopRequests(connection: Supply), Counter, "weir_next_hop_requests_total", "requests";

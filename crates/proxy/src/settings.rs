@@ -1,10 +1,11 @@
 //! The configuration as the workers use it: parsed, compiled, immutable. A reload replaces all of
 //! it.
 
-use crate::config::{self, Cidr, Config, Mode, NextHopUrl};
+use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
 use crate::hooks::Hooks;
 use crate::modules::loaded::LoadedModules;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_net::next_hops::ConnectionRules;
@@ -13,7 +14,7 @@ use weir_policy::Rules;
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
-use weir_policy::route::{EjectionRules, RouteId, RouteSpec, Routes};
+use weir_policy::route::{AGREED, EjectionRules, NodeKey, RouteHop, RouteId, RouteSpec, Routes};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
@@ -68,7 +69,7 @@ impl Settings {
     /// Compiles a valid configuration; `instance` distinguishes this process from others of the
     /// same name.
     pub(crate) fn new(config: Config, instance: &str) -> Self {
-        let (routes, hops) = compile_routes(&config);
+        let (routes, hops) = compile_routes(&config, RandomState::new().hash_one(0_u8));
         let access = &config.access;
         Self {
             rules: compile_rules(&config),
@@ -243,29 +244,33 @@ fn compile_targeted(cache: &config::Cache) -> [Arc<TargetedFields>; 2] {
     ]
 }
 
-fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
+fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
     let mut hops: Vec<HopKey> = Vec::new();
     let mut numbers: BTreeMap<&NextHopUrl, HopId> = BTreeMap::new();
     let mut specs = Vec::new();
     for route in &config.routes {
-        let of_route = route.next_hops.iter().map(|url| {
-            *numbers.entry(url).or_insert_with(|| {
+        let of_route = route.next_hops.iter().zip(balancing::weights(route));
+        let of_route = of_route.map(|(url, weight)| RouteHop {
+            hop: *numbers.entry(url).or_insert_with(|| {
                 hops.push(HopKey {
                     host: url.host.as_str().into(),
                     port: url.port,
                 });
                 HopId(u32::try_from(hops.len() - 1).unwrap_or(u32::MAX))
-            })
+            }),
+            key: NodeKey::of(&AGREED, &format!("{}:{}", url.host, url.port)),
+            weight,
         });
         let of_route = of_route.collect();
         specs.push(RouteSpec {
             host: route.host.as_ref().map(config::HostPattern::pattern),
             path_prefix: route.path.as_str().to_owned(),
             hops: of_route,
+            balancing: balancing::compile(route),
         });
     }
     // validated before: what the configuration accepts the table accepts
-    let routes = Routes::new(specs, EjectionRules::default())
+    let routes = Routes::new(specs, EjectionRules::default(), seed)
         .expect("a validated configuration has valid routes");
     (routes, hops)
 }
@@ -304,10 +309,10 @@ mod tests {
     #[test]
     fn request_has_the_read_ahead_limit_of_its_route() {
         let route = |path: &str, read_ahead: Option<&str>| config::Route {
-            host: None,
             path: path.parse().unwrap(),
             next_hops: vec!["http://a".parse().unwrap()],
             read_ahead: read_ahead.map(|text| text.parse().unwrap()),
+            ..config::Route::default()
         };
         let mut config = Config {
             routes: vec![

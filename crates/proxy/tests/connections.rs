@@ -5,6 +5,8 @@ mod support;
 
 #[path = "connections/background.rs"]
 mod background;
+#[path = "connections/balancing.rs"]
+mod balancing;
 #[path = "connections/disconnect.rs"]
 mod disconnect;
 #[path = "connections/limit.rs"]

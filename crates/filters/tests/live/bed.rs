@@ -12,7 +12,7 @@ use weir_measure::Metric;
 use weir_proxy::clock::Clock;
 use weir_proxy::config::{
     AdminAddress, Cidr, Config, Listener, LogTarget, Mode, Module as ModuleTable, ModuleOption,
-    PathPrefix, Route,
+    Route,
 };
 use weir_proxy::{Hooks, ModuleReport, Options, Proxy};
 
@@ -67,14 +67,12 @@ impl Bed {
                 mode: Mode::Gateway,
             }],
             routes: vec![Route {
-                host: None,
-                path: PathPrefix::default(),
                 next_hops: vec![
                     format!("http://{}", origin.address())
                         .parse()
                         .expect("a URL"),
                 ],
-                read_ahead: None,
+                ..Route::default()
             }],
             modules,
             ..config

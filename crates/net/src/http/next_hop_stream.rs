@@ -9,6 +9,7 @@ use super::response_receiver::{self, ResponseReceiver};
 use crate::filter::ReceivedFilter;
 use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, obtain};
 use crate::workers::Worker;
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -20,6 +21,8 @@ pub struct NextHopStream {
     kind: Kind,
     /// What the content of the response passes.
     filter: Option<Box<ReceivedFilter>>,
+    /// Dropped when it ends.
+    held: Option<Box<dyn Any>>,
 }
 
 enum Kind {
@@ -57,7 +60,17 @@ impl NextHopStream {
     }
 
     const fn of(kind: Kind) -> Self {
-        Self { kind, filter: None }
+        Self {
+            kind,
+            filter: None,
+            held: None,
+        }
+    }
+
+    /// Keeps `value` until it ends, wherever it is then: for a caller that counts what its next hop
+    /// has to do.
+    pub fn hold(&mut self, value: Box<dyn Any>) {
+        self.held = Some(value);
     }
 
     /// What is known of its connection.

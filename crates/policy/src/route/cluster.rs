@@ -4,6 +4,7 @@
 //! the simulator from its own nodes. A policy that needs more than the driver knows reads
 //! [`HoldsIt::Unknown`], a miss pressure of 0, and no response time.
 
+use crate::digest::{KeyHasher, Secret};
 use core::num::{NonZeroU16, NonZeroU32};
 use weir_semantics::words;
 
@@ -11,7 +12,7 @@ use weir_semantics::words;
 pub const NODES_MAX: usize = 1024;
 
 /// A node's place in the view. A node keeps its place for as long as it is in the view; before
-/// another node gets the place, [`Policy::forget`](super::Policy::forget) is called for it.
+/// another node gets the place, [`Policy::forget`](super::policy::Policy::forget) is called for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u16);
 
@@ -32,9 +33,31 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeKey(pub u64);
 
+impl NodeKey {
+    /// Of a node with this name, for front ends that share `secret`.
+    #[must_use]
+    pub fn of(secret: &Secret, name: &str) -> Self {
+        let mut hasher = KeyHasher::new(secret);
+        hasher.part(name.as_bytes());
+        Self(hasher.finish().0)
+    }
+}
+
 /// A hash of a target, equal on all front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TargetKey(pub u64);
+
+impl TargetKey {
+    /// Of the target with this host, in lower case, and this path with its query, for front ends
+    /// that share `secret`. Clients that know the secret can choose targets of one node.
+    #[must_use]
+    pub fn of(secret: &Secret, host: &str, path: &str) -> Self {
+        let mut hasher = KeyHasher::new(secret);
+        hasher.part(host.as_bytes());
+        hasher.part(path.as_bytes());
+        Self(hasher.finish().0)
+    }
+}
 
 /// A node's share of the requests, relative to the weights of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

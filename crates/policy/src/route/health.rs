@@ -1,4 +1,6 @@
-//! Which next hops are ejected: passive health checks, by the outcome of the connects of requests.
+//! How next hops are: which are ejected, how many requests they have, how soon they respond.
+//!
+//! Passive health checks, by the outcome of the connects of requests.
 //!
 //! A failed connect ejects a next hop for a time. After that time one request probes it, and the
 //! others avoid it until the outcome is known: a next hop where connects time out then costs one
@@ -8,7 +10,9 @@
 
 use crate::connections::HopId;
 use crate::now::{Now, Tick};
-use alloc::collections::BTreeMap;
+use crate::route::cluster::Load;
+use crate::route::response_time::PeakMean;
+use alloc::vec::Vec;
 
 /// How long a next hop is ejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +60,19 @@ pub(super) enum Condition {
 #[derive(Debug)]
 pub(super) struct Health {
     rules: EjectionRules,
-    /// Every hop of every route, so that the size is that of the configuration; `None`: well.
-    hops: BTreeMap<HopId, Option<Failing>>,
+    /// Every hop of every route by its number, so that the size is that of the configuration.
+    hops: Vec<HopState>,
+}
+
+/// What is known of a next hop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HopState {
+    hop: HopId,
+    /// `None`: well.
+    failing: Option<Failing>,
+    /// Requests that were sent there and have not ended.
+    pub(super) load: Load,
+    pub(super) response_time: PeakMean,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,46 +86,83 @@ struct Failing {
 
 impl Health {
     pub(super) fn new(rules: EjectionRules, hops: impl Iterator<Item = HopId>) -> Self {
-        Self {
-            rules,
-            hops: hops.map(|hop| (hop, None)).collect(),
-        }
+        let mut hops: Vec<HopState> = hops.map(HopState::new).collect();
+        hops.sort_by_key(|state| state.hop);
+        hops.dedup_by_key(|state| state.hop);
+        Self { rules, hops }
     }
 
-    /// Takes over the condition of those that `before` has too.
+    /// Takes over the state of those that `before` has too.
     pub(super) fn keep(&mut self, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
-        for (hop, condition) in &mut self.hops {
-            let same = known(*hop).and_then(|hop| before.hops.get(&hop));
-            *condition = same.copied().unwrap_or(*condition);
+        for state in &mut self.hops {
+            let same = known(state.hop).and_then(|hop| before.index_of(hop));
+            if let Some(same) = same {
+                let hop = state.hop;
+                *state = HopState {
+                    hop,
+                    ..before.hops[same]
+                };
+            }
         }
     }
 
-    pub(super) fn condition(&self, now: Now, hop: HopId) -> Condition {
-        match self.hops.get(&hop).copied().flatten() {
-            None => Condition::Healthy,
-            Some(failing) if failing.until > now.tick => Condition::Ejected {
-                until: failing.until,
-            },
-            Some(_) => Condition::Probing,
-        }
+    /// Where a hop is, for [`Health::at`].
+    pub(super) fn index_of(&self, hop: HopId) -> Option<usize> {
+        self.hops.binary_search_by_key(&hop, |state| state.hop).ok()
     }
 
-    /// A request was sent to try `hop`.
-    pub(super) fn begin_probe(&mut self, now: Now, hop: HopId) {
-        if let Some(Some(failing)) = self.hops.get_mut(&hop) {
+    pub(super) fn at(&self, index: usize) -> &HopState {
+        &self.hops[index]
+    }
+
+    /// A hop of any route.
+    pub(super) fn of(&mut self, hop: HopId) -> Option<&mut HopState> {
+        let index = self.index_of(hop)?;
+        Some(&mut self.hops[index])
+    }
+
+    /// A request was sent to try the hop at `index`.
+    pub(super) fn begin_probe(&mut self, now: Now, index: usize) {
+        if let Some(failing) = &mut self.hops[index].failing {
             failing.until = now.tick.plus_ms(self.rules.ejection_ms);
             failing.is_probed = true;
         }
     }
 
     pub(super) fn report(&mut self, now: Now, hop: HopId, outcome: Outcome) {
-        let Some(condition) = self.hops.get_mut(&hop) else {
+        let rules = self.rules;
+        let Some(state) = self.of(hop) else {
             return;
         };
-        *condition = match outcome {
+        state.failing = match outcome {
             Outcome::Connected => None,
-            Outcome::ConnectFailed => Some(self.rules.after_failure(now, *condition)),
+            Outcome::ConnectFailed => Some(rules.after_failure(now, state.failing)),
         };
+    }
+}
+
+impl HopState {
+    const fn new(hop: HopId) -> Self {
+        Self {
+            hop,
+            failing: None,
+            load: Load::NONE,
+            response_time: PeakMean::NONE,
+        }
+    }
+
+    pub(super) const fn hop(&self) -> HopId {
+        self.hop
+    }
+
+    pub(super) fn condition(&self, now: Now) -> Condition {
+        match self.failing {
+            None => Condition::Healthy,
+            Some(failing) if failing.until > now.tick => Condition::Ejected {
+                until: failing.until,
+            },
+            Some(_) => Condition::Probing,
+        }
     }
 }
 

@@ -11,12 +11,14 @@
 //! compared as they were received: neither percent-encoding nor `..` is resolved, as the next hop
 //! may read them otherwise than we would; a route chooses a next hop and protects nothing.
 //!
-//! Among a route's next hops requests go round, without those that are ejected after a failed
-//! connect.
+//! Among a route's next hops its policy chooses ([`policy`]), without those that are ejected after
+//! a failed connect. It sees what this process knows: the requests that it sent and their response
+//! times.
 
 mod cache_digest;
 mod cluster;
 mod health;
+mod hop_choice;
 mod host;
 pub mod policy;
 mod response_time;
@@ -24,12 +26,14 @@ mod scope;
 mod why;
 
 use crate::connections::HopId;
-use crate::now::{Now, Tick};
+use crate::digest::Secret;
+use crate::now::Now;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use health::{Condition, Health};
+use health::Health;
+use hop_choice::HopChoice;
 use weir_semantics::words;
 
 pub use cache_digest::{
@@ -40,6 +44,7 @@ pub use cluster::{
     ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,
 };
 pub use health::{EjectionRules, Outcome};
+pub use hop_choice::{Balancing, Candidate, RouteHop};
 pub use host::{HostPattern, HostPatternError};
 pub use response_time::PeakMean;
 pub use scope::Scope;
@@ -52,8 +57,10 @@ pub struct RouteSpec {
     pub host: Option<HostPattern>,
     /// What the path begins with: `/` and what follows.
     pub path_prefix: String,
-    /// The next hops that share its requests; at least one.
-    pub hops: Vec<HopId>,
+    /// The next hops that share its requests; at least one, each once.
+    pub hops: Vec<RouteHop>,
+    /// How they share them.
+    pub balancing: Balancing,
 }
 
 /// A route: its place among the specs the routes were built from.
@@ -69,6 +76,10 @@ pub struct Choice {
     pub route: RouteId,
     /// Why this one of its hops.
     pub why: Why,
+    /// Whether [`Routes::begin`] and [`Routes::end`] are to be called: a policy counts requests.
+    pub is_counted: bool,
+    /// Whether [`Routes::responded`] is to be called: the policy uses response times.
+    pub is_timed: bool,
 }
 
 words! {
@@ -100,6 +111,10 @@ pub enum RouteError {
     PathPrefix(RouteId),
     /// There is no next hop.
     NoHops(RouteId),
+    /// A next hop is named twice.
+    HopTwice(RouteId),
+    /// There are more than [`NODES_MAX`] next hops.
+    TooManyHops(RouteId),
     /// A route before has the same host and path prefix.
     Duplicate(RouteId),
     /// There are more than 2^32 routes.
@@ -116,6 +131,10 @@ impl fmt::Display for RouteError {
                 )
             }
             Self::NoHops(RouteId(id)) => write!(f, "route {id}: at least one next hop is needed"),
+            Self::HopTwice(RouteId(id)) => write!(f, "route {id}: a next hop is named twice"),
+            Self::TooManyHops(RouteId(id)) => {
+                write!(f, "route {id}: more than {NODES_MAX} next hops")
+            }
             Self::Duplicate(RouteId(id)) => {
                 write!(
                     f,
@@ -139,6 +158,10 @@ pub struct Routes {
     suffix: BTreeMap<String, ByPath>,
     any: ByPath,
     health: Health,
+    /// Whether any route's policy counts requests: next hops are shared by routes.
+    is_counted: bool,
+    /// Of random numbers for choices.
+    random: SplitMix,
 }
 
 /// The routes of one host pattern, the longest prefix first.
@@ -147,20 +170,26 @@ type ByPath = Vec<RouteId>;
 #[derive(Debug)]
 struct Route {
     path_prefix: String,
-    hops: Vec<HopId>,
-    /// The hop whose turn it is: an index into `hops`.
-    turn: usize,
+    hops: HopChoice,
 }
 
+/// Under which targets and next hops are hashed. Not a secret: front ends of one cluster agree
+/// without having one in common. So a client can choose targets of one next hop, as it can with any
+/// consistent hash of a URL; `bounded-hash` bounds what that next hop gets.
+pub const AGREED: Secret = Secret(*b"weir route hash ");
+
 impl Routes {
-    /// Routes over `specs`, whose next hops are ejected by `rules`.
+    /// Routes over `specs`, whose next hops are ejected by `rules`. `seed` is random and of this
+    /// process alone.
     ///
     /// # Errors
     /// The first spec that cannot be a route.
-    pub fn new(specs: Vec<RouteSpec>, rules: EjectionRules) -> Result<Self, RouteError> {
-        let hops = specs.iter().flat_map(|spec| spec.hops.iter().copied());
+    pub fn new(specs: Vec<RouteSpec>, rules: EjectionRules, seed: u64) -> Result<Self, RouteError> {
+        let hops = specs.iter().flat_map(|spec| &spec.hops);
         let mut routes = Self {
-            health: Health::new(rules, hops),
+            health: Health::new(rules, hops.map(|hop| hop.hop)),
+            is_counted: specs.iter().any(|spec| spec.balancing.policy.uses_load()),
+            random: SplitMix(seed),
             routes: Vec::with_capacity(specs.len()),
             exact: BTreeMap::new(),
             suffix: BTreeMap::new(),
@@ -182,18 +211,59 @@ impl Routes {
     /// [`NoRoute`] if no route is for it.
     pub fn choose(&mut self, now: Now, host: &str, path: &str) -> Result<Choice, NoRoute> {
         let id = self.find(host, path)?;
-        let route = &mut self.routes[id.0 as usize];
-        let (turn, why) = route.whose_turn(now, &self.health);
-        let hop = route.hops[turn];
-        route.turn = (turn + 1) % route.hops.len();
+        let random = self.random.next();
+        let target = || TargetKey::of(&AGREED, &host::canonical(host), path);
+        let hops = &mut self.routes[id.0 as usize].hops;
+        let (index, why) = hops.choose(now, &self.health, random, target);
+        let is_timed = hops.is_timed();
         if why == Why::Probe {
-            self.health.begin_probe(now, hop);
+            self.health.begin_probe(now, index);
         }
         Ok(Choice {
-            hop,
+            hop: self.health.at(index).hop(),
             route: id,
             why,
+            is_counted: self.is_counted,
+            is_timed,
         })
+    }
+
+    /// The next hops of the route for a target, with what the target would cost there. Nothing
+    /// changes by it.
+    ///
+    /// # Errors
+    /// [`NoRoute`] if no route is for it.
+    pub fn candidates(
+        &mut self,
+        now: Now,
+        host: &str,
+        path: &str,
+    ) -> Result<(RouteId, Vec<Candidate>), NoRoute> {
+        let id = self.find(host, path)?;
+        let target = TargetKey::of(&AGREED, &host::canonical(host), path);
+        let hops = &mut self.routes[id.0 as usize].hops;
+        Ok((id, hops.candidates(now, &self.health, target)))
+    }
+
+    /// A request is sent to `hop`: it is outstanding until [`Routes::end`].
+    pub fn begin(&mut self, hop: HopId) {
+        if let Some(state) = self.health.of(hop) {
+            state.load = state.load.plus(Load::requests(1));
+        }
+    }
+
+    /// A request to `hop` has ended.
+    pub fn end(&mut self, hop: HopId) {
+        if let Some(state) = self.health.of(hop) {
+            state.load = state.load.minus(Load::requests(1));
+        }
+    }
+
+    /// `hop` began to respond, `us` microseconds after the request was sent.
+    pub fn responded(&mut self, now: Now, hop: HopId, us: u64) {
+        if let Some(state) = self.health.of(hop) {
+            state.response_time.note_us(now.tick, us);
+        }
     }
 
     /// What came of connecting to `hop`. Only connects count: an answer of 500 is an answer.
@@ -239,9 +309,9 @@ impl Routes {
         if !path_prefix.starts_with('/') || path_prefix.contains(['?', '#']) {
             return Err(RouteError::PathPrefix(id));
         }
-        if spec.hops.is_empty() {
-            return Err(RouteError::NoHops(id));
-        }
+        check_hops(id, &spec.hops)?;
+        let secret = self.random.next();
+        let hops = HopChoice::new(&spec.hops, spec.balancing, &self.health, secret);
         let by_path = match spec.host {
             Some(HostPattern::Exact(host)) => self
                 .exact
@@ -259,31 +329,35 @@ impl Routes {
         }
         let place = by_path.partition_point(|other| prefix_of(other).len() >= path_prefix.len());
         by_path.insert(place, id);
-        self.routes.push(Route {
-            path_prefix,
-            hops: spec.hops,
-            turn: 0,
-        });
+        self.routes.push(Route { path_prefix, hops });
         Ok(())
     }
 }
 
-impl Route {
-    /// The first in turn that is not ejected; if all are, the one whose ejection ends first.
-    fn whose_turn(&self, now: Now, health: &Health) -> (usize, Why) {
-        let mut first_back = (self.turn, Tick(u64::MAX));
-        for passed in 0..self.hops.len() {
-            let place = (self.turn + passed) % self.hops.len();
-            match health.condition(now, self.hops[place]) {
-                Condition::Healthy if passed == 0 => return (place, Why::InTurn),
-                Condition::Healthy => return (place, Why::OthersEjected),
-                Condition::Probing => return (place, Why::Probe),
-                Condition::Ejected { until } if until < first_back.1 => first_back = (place, until),
-                Condition::Ejected { .. } => {}
-            }
-        }
-        (first_back.0, Why::AllEjected)
+/// `SplitMix64`.
+#[derive(Debug)]
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        policy::mix(self.0)
     }
+}
+
+fn check_hops(id: RouteId, hops: &[RouteHop]) -> Result<(), RouteError> {
+    let mut sorted: Vec<HopId> = hops.iter().map(|hop| hop.hop).collect();
+    sorted.sort_unstable();
+    if sorted.is_empty() {
+        return Err(RouteError::NoHops(id));
+    }
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(RouteError::HopTwice(id));
+    }
+    if sorted.len() > NODES_MAX {
+        return Err(RouteError::TooManyHops(id));
+    }
+    Ok(())
 }
 
 /// Whether `path` (without query) is `prefix` or lies below it.

@@ -19,6 +19,12 @@ impl PeakMean {
     /// the time to 1/e; this is its half-life.
     pub const HALF_LIFE_MS: u64 = 6_931;
 
+    /// None, before the first response.
+    pub(super) const NONE: Self = Self {
+        us: None,
+        at: Tick(0),
+    };
+
     /// A response began `us` microseconds after its request was sent.
     pub fn note_us(&mut self, now: Tick, us: u64) {
         let us = u32::try_from(us).unwrap_or(u32::MAX).max(1);

@@ -1,4 +1,7 @@
+use super::health::Condition;
+use super::policy::PolicyKind;
 use super::*;
+use crate::now::Tick;
 use alloc::string::ToString;
 use weir_semantics::Timestamp;
 
@@ -19,13 +22,27 @@ fn spec(target: &str, hops: &[HopId]) -> RouteSpec {
     RouteSpec {
         host: (!host.is_empty()).then(|| host.parse().unwrap()),
         path_prefix: path.to_string(),
-        hops: hops.to_vec(),
+        hops: hops.iter().map(|hop| route_hop(*hop)).collect(),
+        balancing: Balancing::default(),
     }
+}
+
+fn route_hop(hop: HopId) -> RouteHop {
+    RouteHop {
+        hop,
+        key: NodeKey::of(&AGREED, &hop.0.to_string()),
+        weight: Weight::ONE,
+    }
+}
+
+fn condition(routes: &Routes, now: Now, hop: HopId) -> Condition {
+    let index = routes.health.index_of(hop).unwrap();
+    routes.health.at(index).condition(now)
 }
 
 fn routes(targets: &[&str]) -> Result<Routes, RouteError> {
     let specs = targets.iter().map(|target| spec(target, &[A])).collect();
-    Routes::new(specs, EjectionRules::default())
+    Routes::new(specs, EjectionRules::default(), 1)
 }
 
 #[test]
@@ -102,12 +119,14 @@ fn route_spec_that_can_never_serve_is_refused() {
         ..spec("/", &[A])
     };
     let empty = spec("/", &[]);
+    let twice = spec("/", &[A, B, A]);
     for (spec, expected) in [
         (relative, RouteError::PathPrefix(RouteId(0))),
         (empty, RouteError::NoHops(RouteId(0))),
+        (twice, RouteError::HopTwice(RouteId(0))),
     ] {
         assert_eq!(
-            Routes::new(vec![spec], EjectionRules::default()).map(|_| ()),
+            Routes::new(vec![spec], EjectionRules::default(), 1).map(|_| ()),
             Err(expected)
         );
     }
@@ -116,7 +135,7 @@ fn route_spec_that_can_never_serve_is_refused() {
 
 /// One route over `hops`.
 fn over(hops: &[HopId]) -> Routes {
-    Routes::new(vec![spec("/", hops)], EjectionRules::default()).unwrap()
+    Routes::new(vec![spec("/", hops)], EjectionRules::default(), 1).unwrap()
 }
 
 fn choose(routes: &mut Routes, ms: u64) -> (HopId, Why) {
@@ -161,11 +180,11 @@ fn rest_doubles_up_to_its_maximum_and_resets_on_success() {
     routes.report(at(now), A, Outcome::ConnectFailed);
     for ejection_ms in [10_000, 20_000, 40_000, 60_000, 60_000] {
         choose(&mut routes, now + ejection_ms - 1);
-        let ejected = routes.health.condition(at(now + ejection_ms - 1), A);
+        let ejected = condition(&routes, at(now + ejection_ms - 1), A);
         assert_ne!(ejected, Condition::Probing, "{ejection_ms}");
         now += ejection_ms;
         assert_eq!(
-            routes.health.condition(at(now), A),
+            condition(&routes, at(now), A),
             Condition::Probing,
             "{ejection_ms}"
         );
@@ -175,10 +194,7 @@ fn rest_doubles_up_to_its_maximum_and_resets_on_success() {
     // A good connect forgets it all.
     routes.report(at(now), A, Outcome::Connected);
     routes.report(at(now), A, Outcome::ConnectFailed);
-    assert_eq!(
-        routes.health.condition(at(now + 10_000), A),
-        Condition::Probing
-    );
+    assert_eq!(condition(&routes, at(now + 10_000), A), Condition::Probing);
 }
 
 #[test]
@@ -188,7 +204,7 @@ fn concurrent_failures_do_not_double_the_ejection() {
         routes.report(at(ms), A, Outcome::ConnectFailed);
     }
     let until = |until| Condition::Ejected { until: Tick(until) };
-    assert_eq!(routes.health.condition(at(100), A), until(10_099));
+    assert_eq!(condition(&routes, at(100), A), until(10_099));
 }
 
 #[test]
@@ -210,7 +226,7 @@ fn if_all_hops_are_ejected_the_one_that_ends_first_is_tried() {
 #[test]
 fn ejected_hop_is_ejected_in_every_route() {
     let specs = vec![spec("a.org/", &[A, B]), spec("b.org/", &[A, C])];
-    let mut routes = Routes::new(specs, EjectionRules::default()).unwrap();
+    let mut routes = Routes::new(specs, EjectionRules::default(), 1).unwrap();
     routes.report(at(0), A, Outcome::ConnectFailed);
     assert_eq!(
         routes.choose(at(1), "a.org", "/").map(|choice| choice.hop),
@@ -237,7 +253,7 @@ fn rest_of_zero_never_excludes_a_hop() {
         ejection_ms: 0,
         ejection_max_ms: 0,
     };
-    let mut routes = Routes::new(vec![spec("/", &[A, B])], rules).unwrap();
+    let mut routes = Routes::new(vec![spec("/", &[A, B])], rules, 1).unwrap();
     routes.report(at(5), A, Outcome::ConnectFailed);
     assert_eq!(choose(&mut routes, 5).0, A);
     assert_eq!(choose(&mut routes, 5).0, B);
@@ -245,7 +261,7 @@ fn rest_of_zero_never_excludes_a_hop() {
 
 #[test]
 fn ejected_hop_stays_ejected_when_routes_are_replaced() {
-    let mut before = Routes::new(vec![spec("/", &[A, B])], EjectionRules::default()).unwrap();
+    let mut before = Routes::new(vec![spec("/", &[A, B])], EjectionRules::default(), 1).unwrap();
     before.report(at(0), A, Outcome::ConnectFailed);
     // the same next hops by other numbers, and one that is new
     let renumbered = |hop| match hop {
@@ -253,7 +269,7 @@ fn ejected_hop_stays_ejected_when_routes_are_replaced() {
         A => Some(B),
         _ => None,
     };
-    let mut after = Routes::new(vec![spec("/", &[A, B, C])], EjectionRules::default()).unwrap();
+    let mut after = Routes::new(vec![spec("/", &[A, B, C])], EjectionRules::default(), 1).unwrap();
     after.keep_health(&before, renumbered);
     for _ in 0..6 {
         let choice = after.choose(at(1), "a", "/").unwrap();
@@ -311,4 +327,89 @@ fn scope_covers_the_targets_that_a_route_with_its_host_and_path_is_for() {
         }
     }
     assert!(covered > 100, "{covered}");
+}
+
+/// One route over three next hops.
+fn balanced(policy: PolicyKind) -> Routes {
+    let spec = RouteSpec {
+        balancing: Balancing {
+            policy,
+            ..Balancing::default()
+        },
+        ..spec("/", &[A, B, C])
+    };
+    Routes::new(vec![spec], EjectionRules::default(), 1).unwrap()
+}
+
+#[test]
+fn outstanding_requests_of_a_hop_count_until_they_end() {
+    let mut routes = balanced(PolicyKind::Least);
+    for hop in [A, A, B] {
+        routes.begin(hop);
+    }
+    assert_eq!(choose(&mut routes, 0), (C, Why::LeastLoad));
+    routes.begin(C);
+    routes.end(B);
+    assert_eq!(choose(&mut routes, 0), (B, Why::LeastLoad));
+    // more ends than begins leave none
+    for _ in 0..3 {
+        routes.end(A);
+    }
+    routes.begin(B);
+    assert_eq!(choose(&mut routes, 0), (A, Why::LeastLoad));
+}
+
+#[test]
+fn target_returns_to_its_hop_by_a_probe_after_an_ejection() {
+    let mut routes = balanced(PolicyKind::Hash);
+    let (first, why) = choose(&mut routes, 0);
+    assert_eq!(why, Why::FirstInOrder);
+    routes.report(at(0), first, Outcome::ConnectFailed);
+    let (next, why) = choose(&mut routes, 1);
+    assert_eq!(why, Why::OthersEjected);
+    assert_ne!(next, first);
+    assert_eq!(choose(&mut routes, 10_000), (first, Why::Probe));
+    assert_eq!(choose(&mut routes, 10_001), (next, Why::OthersEjected));
+    routes.report(at(10_002), first, Outcome::Connected);
+    assert_eq!(choose(&mut routes, 10_003), (first, Why::FirstInOrder));
+}
+
+#[test]
+fn slow_hop_is_left_to_faster_ones() {
+    let mut routes = balanced(PolicyKind::TwoChoices);
+    for (hop, us) in [(A, 900_000), (B, 1000), (C, 1000)] {
+        routes.responded(at(0), hop, us);
+    }
+    for ms in 0..100 {
+        assert_ne!(choose(&mut routes, ms).0, A);
+    }
+}
+
+#[test]
+fn host_in_any_case_has_the_same_hop() {
+    let mut routes = balanced(PolicyKind::Hash);
+    for number in 0..50 {
+        let path = std::format!("/{number}");
+        let mut hop = |host: &str| routes.choose(at(0), host, &path).unwrap().hop;
+        assert_eq!(hop("Example.ORG."), hop("example.org"));
+    }
+}
+
+#[test]
+fn candidates_of_a_target_have_their_costs_and_take_no_turn() {
+    let mut routes = balanced(PolicyKind::BoundedHash);
+    let (first, _) = choose(&mut routes, 0);
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    let (_, candidates) = routes.candidates(at(1), "example.org", "/").unwrap();
+    assert_eq!(candidates.len(), 3);
+    assert_eq!(candidates[0].node.state, NodeState::Gone);
+    assert_eq!(candidates[0].costs.total().units(), None);
+    let least = candidates.iter().min_by_key(|it| it.costs.total()).unwrap();
+    assert!(least.hop == first || first == A);
+    assert!(routes.candidates(at(1), "example.org", "*").is_ok());
+    let mut in_turn = over(&[A, B]);
+    for _ in 0..3 {
+        in_turn.candidates(at(0), "a", "/").unwrap();
+    }
+    assert_eq!(choose(&mut in_turn, 0).0, A);
 }

@@ -31,6 +31,7 @@ pub use limits::Limits;
 pub use listener::{Listener, Mode};
 pub use log::{Log, LogFormat, LogTarget};
 pub use module::Module;
+pub(crate) use route::balancing;
 pub use route::{HostPattern, PathPrefix, Route};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;

@@ -1,5 +1,7 @@
 //! Which next hops a gateway forwards to, by host and path prefix.
 
+pub(crate) mod balancing;
+
 use crate::config::listener::Listener;
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
@@ -8,14 +10,16 @@ use crate::config::values::address::AdminAddress;
 use crate::config::values::host::Host;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::read_ahead::ReadAhead;
+use crate::config::values::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use weir_policy::route::policy::PolicyKind;
 
 /// One `[[route]]` table. Which of several routes a request takes is decided in
 /// `weir_policy::route`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Hosts it is for; absent for any.
@@ -24,8 +28,29 @@ pub struct Route {
     /// Path prefix it is for.
     #[serde(default)]
     pub path: PathPrefix,
-    /// Where to forward, in turn; at least one.
+    /// Where to forward; at least one, each once.
     pub next_hops: Vec<NextHopUrl>,
+    /// How the next hops share the requests.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: PolicyKind,
+    /// The share of each next hop; empty: all have 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u16>,
+    /// The most requests of a next hop, in per cent of the mean; absent for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_factor_pct: Option<u16>,
+    /// Below so many requests a next hop is idle; absent for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_low: Option<u32>,
+    /// Above so many requests a next hop is overloaded; absent for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_high: Option<u32>,
+    /// How long a target keeps several next hops; absent for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica_time: Option<Span>,
+    /// How many targets are remembered; absent for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets_max: Option<u32>,
     /// How far a fetch may run ahead; absent for `fetch.read_ahead`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<ReadAhead>,
@@ -33,7 +58,7 @@ pub struct Route {
 
 impl Route {
     pub(super) fn settings() -> Vec<Setting> {
-        vec![
+        let mut settings = vec![
             Setting::new::<HostPattern>(
                 "route[].host",
                 &[
@@ -51,7 +76,7 @@ impl Route {
             .by_default(&PathPrefix::default()),
             Setting::new::<Vec<NextHopUrl>>(
                 "route[].next_hops",
-                &["Where to forward, in turn; one that refuses a connection rests for a while."],
+                &["Where to forward, by `policy`; one that refuses a connection rests for a while."],
             ),
             Setting::new::<ReadAhead>(
                 "route[].read_ahead",
@@ -60,7 +85,9 @@ impl Route {
                     "without it, `fetch.read_ahead`. A next hop on the same machine may want `unbounded`, a thin link little.",
                 ],
             ),
-        ]
+        ];
+        settings.extend(balancing::settings());
+        settings
     }
 }
 
@@ -199,6 +226,7 @@ pub(super) fn check(
                 "put the next hops of both into one route",
             ));
         }
+        balancing::check(index, route)?;
         if let Some(read_ahead) = route.read_ahead {
             read_ahead.check(&format!("route[{index}].read_ahead"))?;
         }
@@ -220,6 +248,10 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+fn is_default(policy: &PolicyKind) -> bool {
+    *policy == PolicyKind::default()
 }
 
 fn describe(route: &Route) -> String {

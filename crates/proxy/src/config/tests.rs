@@ -22,7 +22,7 @@ fn route(host: Option<&str>, path: &str, next_hops: &[&str]) -> Route {
         host: host.map(|host| host.parse().unwrap()),
         path: path.parse().unwrap(),
         next_hops: next_hops.iter().map(|hop| hop.parse().unwrap()).collect(),
-        read_ahead: None,
+        ..Route::default()
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
 use crate::worker::core::Worker;
+use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::ConnectFailure;
@@ -34,16 +35,19 @@ impl Attempts {
     /// The failure of the last one that was tried.
     pub(crate) async fn connect(
         &mut self,
-        exchange: &RequestState,
+        exchange: &mut RequestState,
         worker: &Worker,
     ) -> Result<NextHopStream, ConnectFailure> {
-        let rules = &exchange.settings.connections;
+        let rules = &Arc::clone(&exchange.settings).connections;
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
             let destination = &self.next_hop.destination;
             let opened = NextHopStream::open(worker.net(), rules, destination, self.is_retry).await;
             let failure = match opened {
-                Ok(hop) => return Ok(hop),
+                Ok(mut hop) => {
+                    exchange.response_timer = self.next_hop.connected(&mut hop);
+                    return Ok(hop);
+                }
                 Err(failure) => failure,
             };
             let lack = match failure.error {

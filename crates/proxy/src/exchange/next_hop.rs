@@ -1,28 +1,42 @@
 //! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a
 //! gateway.
 
+pub(crate) mod route_request;
+
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
-use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
+use weir_measure::Metric;
+use weir_net::http::NextHopStream;
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::Outcome;
+use weir_policy::route::{Choice, Outcome};
 use weir_semantics::ProxyError;
 
+use route_request::{Outstanding, ResponseTimer, RouteHop};
+
 /// A next hop for one request.
-#[derive(Clone)]
 pub(crate) struct NextHop {
     /// Where to connect.
     pub(crate) destination: Destination,
-    /// The route's number for it; `None` for an origin that the request names.
-    route_hop: Option<HopId>,
+    /// What the route has of it; `None` for an origin that the request names.
+    of_route: Option<OfRoute>,
+}
+
+/// A next hop that a route has chosen.
+struct OfRoute {
+    number: HopId,
+    hop: RouteHop,
+    /// The request, until it has a stream.
+    outstanding: Option<Outstanding>,
+    is_counted: bool,
+    is_timed: bool,
 }
 
 impl NextHop {
@@ -56,7 +70,7 @@ impl NextHop {
         }
         Ok(Self {
             destination,
-            route_hop: None,
+            of_route: None,
         })
     }
 
@@ -65,21 +79,19 @@ impl NextHop {
         let path = exchange.request.path_and_query();
         let host = exchange.request.host;
         let path = if path == "*" { "/" } else { path };
-        let choice = settings
+        let mut routes = settings
             .routes
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .choose(worker.now(), host.as_str(), path);
+            .unwrap_or_else(PoisonError::into_inner);
+        let choice = routes.choose(worker.now(), host.as_str(), path);
+        if let Ok(choice) = &choice
+            && choice.is_counted
+        {
+            routes.begin(choice.hop);
+        }
+        drop(routes);
         match choice {
-            Ok(choice) => Ok(Self {
-                destination: Destination {
-                    hop: settings.hops[choice.hop.0 as usize].clone(),
-                    guarded: false,
-                    read_ahead: settings.read_ahead_of(Some(choice.route)),
-                    observer: Some(RouteHealth::of(settings, worker, choice.hop)),
-                },
-                route_hop: Some(choice.hop),
-            }),
+            Ok(choice) => Ok(Self::chosen(settings, worker, choice)),
             Err(none) => Err(Answer::open(
                 404,
                 AnswerReason::new(
@@ -90,63 +102,63 @@ impl NextHop {
         }
     }
 
+    fn chosen(settings: &Arc<Settings>, worker: &Worker, choice: Choice) -> Self {
+        let reason = route_request::label(choice.why);
+        worker.counters().inc(Metric::RouteChoices(reason));
+        let hop = RouteHop::new(settings, worker, choice.hop);
+        let outstanding = choice.is_counted.then(|| Outstanding::counted(hop.clone()));
+        Self {
+            destination: Destination {
+                hop: hop.key().clone(),
+                guarded: false,
+                read_ahead: settings.read_ahead_of(Some(choice.route)),
+                observer: Some(Rc::new(RouteHealth(hop.clone()))),
+            },
+            of_route: Some(OfRoute {
+                number: choice.hop,
+                hop,
+                outstanding,
+                is_counted: choice.is_counted,
+                is_timed: choice.is_timed,
+            }),
+        }
+    }
+
     /// The number of its next hop in the routes; `None` for an origin that the request names.
     pub(crate) fn route_hop(&self) -> Option<HopId> {
-        self.route_hop
+        self.of_route.as_ref().map(|route| route.number)
+    }
+
+    /// The request has a stream to it. Returns what measures its response time, if that counts.
+    pub(crate) fn connected(&mut self, stream: &mut NextHopStream) -> Option<ResponseTimer> {
+        let route = self.of_route.as_mut()?;
+        if route.is_counted {
+            let repeated = || Outstanding::begin(route.hop.clone());
+            let outstanding = route.outstanding.take().unwrap_or_else(repeated);
+            stream.hold(Box::new(outstanding));
+        }
+        route
+            .is_timed
+            .then(|| ResponseTimer::start(route.hop.clone()))
     }
 
     /// The next hop that the routes choose now, with its number.
     pub(crate) fn another(exchange: &RequestState, worker: &Worker) -> Option<(HopId, Self)> {
         let another = Self::of_route(exchange, worker).ok()?;
-        Some((another.route_hop?, another))
+        Some((another.route_hop()?, another))
     }
 }
 
 /// Reports to the routes whether their next hops accept connections.
-struct RouteHealth {
-    /// The settings that the request began with.
-    settings: Arc<Settings>,
-    current: Arc<ArcSwap<Settings>>,
-    /// The number of the next hop in `settings`.
-    hop: HopId,
-}
-
-impl RouteHealth {
-    /// An observer for next hop number `hop` of `settings`.
-    pub(crate) fn of(
-        settings: &Arc<Settings>,
-        worker: &Worker,
-        hop: HopId,
-    ) -> Rc<dyn ConnectObserver> {
-        Rc::new(Self {
-            settings: Arc::clone(settings),
-            current: Arc::clone(&worker.shared.settings),
-            hop,
-        })
-    }
-}
+struct RouteHealth(RouteHop);
 
 impl ConnectObserver for RouteHealth {
-    fn connect_ended(&self, now: Now, hop: &HopKey, outcome: ConnectOutcome) {
+    fn connect_ended(&self, now: Now, _hop: &HopKey, outcome: ConnectOutcome) {
         let outcome = match outcome {
             ConnectOutcome::Connected => Outcome::Connected,
             ConnectOutcome::Failed => Outcome::ConnectFailed,
         };
-        let tell = |settings: &Settings, hop| {
-            let mut routes = settings
-                .routes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            routes.report(now, hop, outcome);
-        };
-        tell(&self.settings, self.hop);
-        // the settings were reloaded while it connected: the requests that choose now use those
-        let current = self.current.load_full();
-        if !Arc::ptr_eq(&current, &self.settings)
-            && let Some(hop) = current.hop_id(hop)
-        {
-            tell(&current, hop);
-        }
+        self.0.tell(|routes, hop| routes.report(now, hop, outcome));
     }
 }
 
@@ -163,7 +175,11 @@ pub(crate) fn keep_ready(worker: &Worker) {
             guarded: false,
             // several routes may lead there; a transfer sets its own
             read_ahead: settings.read_ahead_of(None),
-            observer: Some(RouteHealth::of(&settings, worker, HopId(number))),
+            observer: Some(Rc::new(RouteHealth(RouteHop::new(
+                &settings,
+                worker,
+                HopId(number),
+            )))),
         };
         next_hops::keep_ready(worker.net(), &settings.connections, &destination);
     }

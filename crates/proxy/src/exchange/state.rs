@@ -2,6 +2,7 @@
 //! for it.
 
 use crate::cache::chosen::ChosenResponse;
+use crate::exchange::next_hop::route_request::ResponseTimer;
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
 use crate::hooks::Hooks;
@@ -98,6 +99,8 @@ pub(crate) struct RequestState {
     pub(crate) modules: Option<Box<RequestModules>>,
     /// The request as its client sent it, if modules have changed it.
     pub(crate) received: Option<Request>,
+    /// Measures when the next hop responds, if the policy of its route uses that.
+    pub(crate) response_timer: Option<ResponseTimer>,
     /// Which variant of stored responses it gets, if modules change them before they are stored.
     pub(crate) variant: Option<Variant>,
 }
@@ -131,6 +134,7 @@ impl RequestState {
             disk_variants: None,
             modules: None,
             received: None,
+            response_timer: None,
             variant: None,
         }
     }

@@ -204,10 +204,9 @@ fn reload_naming_the_proxy_as_its_own_next_hop_is_refused_entirely() {
     let refused = proxy.try_reload(|config| {
         config.access.allow_destinations = vec![localhost()];
         config.routes.push(Route {
-            host: None,
             path: "/back".parse::<PathPrefix>().expect("a path"),
             next_hops: vec![format!("http://127.0.0.1:{port}").parse().expect("a URL")],
-            read_ahead: None,
+            ..Route::default()
         });
     });
     let refused = refused.expect_err("it leads back");

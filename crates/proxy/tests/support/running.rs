@@ -338,10 +338,8 @@ impl Drop for Running {
 fn route_to(origin: SocketAddr, config: &mut Config) {
     config.listeners[0].mode = Mode::Gateway;
     config.routes = vec![Route {
-        host: None,
-        path: PathPrefix::default(),
         next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
-        read_ahead: None,
+        ..Route::default()
     }];
 }
 

@@ -7,7 +7,7 @@ use weir_disk::files::SystemFiles;
 use weir_measure::{Metric, WaitReason};
 use weir_policy::Phases;
 use weir_proxy::clock::{Clock, ManualClock};
-use weir_proxy::config::{self, AdminAddress, Config, Listener, LogTarget, Mode, Route};
+use weir_proxy::config::{AdminAddress, Config, Listener, LogTarget, Mode, Route};
 use weir_proxy::{Options, Proxy};
 use weir_semantics::Timestamp;
 use weir_vectors::{Profile, Runner, START_S, Vector};
@@ -124,10 +124,8 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
         Runner::Gateway | Runner::Policy | Runner::Simulator => {
             config.listeners[0].mode = Mode::Gateway;
             config.routes = vec![Route {
-                host: None,
-                path: config::PathPrefix::default(),
                 next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
-                read_ahead: None,
+                ..Route::default()
             }];
         }
     }

@@ -31,6 +31,7 @@ pub use in_turn::InTurn;
 pub use lard::{Lard, LoadLimits};
 pub use lard_r::{LardR, ReplicaMs};
 pub use least::Least;
+pub(super) use rendezvous::mix;
 pub use replicated_hash::ReplicatedHash;
 pub use table::MappedMax;
 pub use two_choices::TwoChoices;
@@ -90,6 +91,24 @@ impl PolicyRules {
 }
 
 impl PolicyKind {
+    /// Whether a choice depends on the target.
+    #[must_use]
+    pub const fn uses_target(self) -> bool {
+        !matches!(self, Self::InTurn | Self::Least | Self::TwoChoices)
+    }
+
+    /// Whether a choice depends on outstanding requests.
+    #[must_use]
+    pub const fn uses_load(self) -> bool {
+        !matches!(self, Self::InTurn | Self::Hash)
+    }
+
+    /// Whether a choice depends on response times.
+    #[must_use]
+    pub const fn uses_response_time(self) -> bool {
+        matches!(self, Self::TwoChoices)
+    }
+
     /// A policy of this kind. `secret` is random and of this process alone: it keeps clients from
     /// choosing targets that share a place in a table.
     #[must_use]

@@ -71,7 +71,7 @@ impl PartialEq for Distance {
 impl Eq for Distance {}
 
 /// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014; Stafford's variant 13).
-pub(super) const fn mix(value: u64) -> u64 {
+pub(in crate::route) const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)

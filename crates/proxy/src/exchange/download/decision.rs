@@ -70,6 +70,9 @@ impl Download<'_, '_> {
             buffered: received.buffered,
         };
         exchange.log.answered(received.is_persistent);
+        if let Some(timer) = exchange.response_timer.take() {
+            timer.stop(now);
+        }
         if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
             && missing.is_for_one()
         {

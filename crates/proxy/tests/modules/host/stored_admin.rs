@@ -143,10 +143,8 @@ fn call_about_one_of_two_modes_says_which() {
         gateway.mode = weir_proxy::config::Mode::Gateway;
         config.listeners.push(gateway);
         config.routes = vec![weir_proxy::config::Route {
-            host: None,
-            path: Default::default(),
             next_hops: vec!["http://127.0.0.1:1".parse().expect("a URL")],
-            read_ahead: None,
+            ..weir_proxy::config::Route::default()
         }];
     });
     check(

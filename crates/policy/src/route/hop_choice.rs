@@ -1,0 +1,151 @@
+//! The next hops of one route, and the choice among them by its policy.
+
+use crate::connections::HopId;
+use crate::now::{Now, Tick};
+use crate::route::cluster::{ClusterView, Node, NodeKey, NodeState, Place, TargetKey, Weight};
+use crate::route::health::{Condition, Health};
+use crate::route::policy::{Costs, Policy, PolicyKind, PolicyRules, RoutedRequest};
+use crate::route::why::Why;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// A next hop of a route as configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteHop {
+    /// Its number.
+    pub hop: HopId,
+    /// A hash of its name, by which targets are shared among next hops: equal in all processes that
+    /// are to agree.
+    pub key: NodeKey,
+    /// Its share.
+    pub weight: Weight,
+}
+
+/// How the next hops of a route are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balancing {
+    /// The policy.
+    pub policy: PolicyKind,
+    /// Its constants.
+    pub rules: PolicyRules,
+}
+
+/// A next hop of a route, and what a request for some target would cost there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number.
+    pub hop: HopId,
+    /// How it is now.
+    pub node: Node,
+    /// The costs, in the units of the route's policy.
+    pub costs: Costs,
+}
+
+/// The next hops of a route with what was chosen among them before.
+#[derive(Debug)]
+pub(super) struct HopChoice {
+    /// Their places among all hops.
+    indexes: Vec<usize>,
+    /// The same as nodes; what changes is written for each choice.
+    nodes: Vec<Node>,
+    kind: PolicyKind,
+    policy: Box<dyn Policy>,
+}
+
+impl HopChoice {
+    pub(super) fn new(hops: &[RouteHop], how: Balancing, health: &Health, secret: u64) -> Self {
+        let known = hops
+            .iter()
+            .filter_map(|hop| Some((health.index_of(hop.hop)?, *hop)));
+        let (indexes, nodes) = known
+            .map(|(index, hop)| {
+                let node = Node {
+                    weight: hop.weight,
+                    ..Node::new(hop.key)
+                };
+                (index, node)
+            })
+            .unzip();
+        Self {
+            indexes,
+            nodes,
+            kind: how.policy,
+            policy: how.policy.build(&how.rules, secret),
+        }
+    }
+
+    /// The place of the chosen hop among all hops. `target` is called if the policy needs it.
+    pub(super) fn choose(
+        &mut self,
+        now: Now,
+        health: &Health,
+        random: u64,
+        target: impl FnOnce() -> TargetKey,
+    ) -> (usize, Why) {
+        self.see(now, health);
+        let target = if self.kind.uses_target() {
+            target()
+        } else {
+            TargetKey(random)
+        };
+        let request = RoutedRequest::new(target, random);
+        let view = ClusterView::new(&self.nodes);
+        let Some(choice) = self.policy.choose(now.tick, &view, &request) else {
+            return (self.first_back(now, health), Why::AllEjected);
+        };
+        let index = self.indexes[choice.place.index()];
+        match health.at(index).condition(now) {
+            Condition::Probing => (index, Why::Probe),
+            _ => (index, choice.why),
+        }
+    }
+
+    /// Whether response times are used.
+    pub(super) const fn is_timed(&self) -> bool {
+        self.kind.uses_response_time()
+    }
+
+    /// Brings the nodes up to date.
+    fn see(&mut self, now: Now, health: &Health) {
+        for (node, index) in self.nodes.iter_mut().zip(&self.indexes) {
+            let hop = health.at(*index);
+            node.state = match hop.condition(now) {
+                Condition::Healthy | Condition::Probing => NodeState::In,
+                Condition::Ejected { .. } => NodeState::Gone,
+            };
+            node.load = hop.load;
+            if self.kind.uses_response_time() {
+                node.response_time_us = hop.response_time.us(now.tick);
+            }
+        }
+    }
+
+    /// The hop whose ejection ends first.
+    fn first_back(&self, now: Now, health: &Health) -> usize {
+        let until = |index: usize| match health.at(index).condition(now) {
+            Condition::Ejected { until } => until,
+            _ => Tick(0),
+        };
+        let first = self.indexes.iter().copied().min_by_key(|it| until(*it));
+        first.unwrap_or_default()
+    }
+
+    /// Every next hop with what a choice for the target would see of it.
+    pub(super) fn candidates(
+        &mut self,
+        now: Now,
+        health: &Health,
+        target: TargetKey,
+    ) -> Vec<Candidate> {
+        self.see(now, health);
+        let view = ClusterView::new(&self.nodes);
+        let request = RoutedRequest::new(target, 0);
+        let nodes = self.nodes.iter().zip(&self.indexes).enumerate();
+        let candidates = nodes.map(|(place, (node, index))| Candidate {
+            hop: health.at(*index).hop(),
+            node: *node,
+            costs: self.policy.costs(&view, &request, Place::at(place)),
+        });
+        candidates.collect()
+    }
+}

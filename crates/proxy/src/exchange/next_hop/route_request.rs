@@ -1,0 +1,133 @@
+//! A request to a next hop of a route, as the route's policy counts it.
+
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use arc_swap::ArcSwap;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+use weir_measure::RouteChoice;
+use weir_net::next_hops::HopKey;
+use weir_policy::Now;
+use weir_policy::connections::HopId;
+use weir_policy::route::{Routes, Why};
+
+/// A next hop in the settings that a request began with, and in those that are in force.
+#[derive(Clone)]
+pub(crate) struct RouteHop {
+    settings: Arc<Settings>,
+    current: Arc<ArcSwap<Settings>>,
+    /// The number of the next hop in `settings`.
+    hop: HopId,
+}
+
+impl RouteHop {
+    /// Next hop number `hop` of `settings`.
+    pub(crate) fn new(settings: &Arc<Settings>, worker: &Worker, hop: HopId) -> Self {
+        Self {
+            settings: Arc::clone(settings),
+            current: Arc::clone(&worker.shared.settings),
+            hop,
+        }
+    }
+
+    /// The next hop.
+    pub(crate) fn key(&self) -> &HopKey {
+        &self.settings.hops[self.hop.0 as usize]
+    }
+
+    /// Calls `tell` with the routes of both.
+    pub(crate) fn tell(&self, mut tell: impl FnMut(&mut Routes, HopId)) {
+        let mut tell_one = |settings: &Settings, hop| {
+            let routes = settings.routes.lock();
+            tell(&mut routes.unwrap_or_else(PoisonError::into_inner), hop);
+        };
+        tell_one(&self.settings, self.hop);
+        // the settings were reloaded meanwhile: the requests that choose now use those
+        let current = self.current.load_full();
+        if !Arc::ptr_eq(&current, &self.settings)
+            && let Some(hop) = current.hop_id(self.key())
+        {
+            tell_one(&current, hop);
+        }
+    }
+}
+
+/// An outstanding request; it ends when this is dropped. A reload takes over how many there are, so
+/// that ends are told to the new routes, too.
+pub(crate) struct Outstanding(RouteHop);
+
+impl Outstanding {
+    /// A request to `hop`, which the routes that chose it have counted.
+    pub(crate) const fn counted(hop: RouteHop) -> Self {
+        Self(hop)
+    }
+
+    /// One more request to the same next hop.
+    pub(crate) fn begin(hop: RouteHop) -> Self {
+        hop.tell(Routes::begin);
+        Self(hop)
+    }
+}
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        self.0.tell(Routes::end);
+    }
+}
+
+/// When a request was sent to a next hop whose response time counts.
+pub(crate) struct ResponseTimer {
+    hop: RouteHop,
+    sent: Instant,
+}
+
+impl ResponseTimer {
+    /// From now on.
+    pub(crate) fn start(hop: RouteHop) -> Self {
+        Self {
+            hop,
+            sent: Instant::now(),
+        }
+    }
+
+    /// The response has begun.
+    pub(crate) fn stop(self, now: Now) {
+        let us = u64::try_from(self.sent.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.hop.tell(|routes, hop| routes.responded(now, hop, us));
+    }
+}
+
+/// The reason's place among the counters.
+pub(crate) const fn label(why: Why) -> RouteChoice {
+    match why {
+        Why::InTurn => RouteChoice::InTurn,
+        Why::OthersEjected => RouteChoice::OthersEjected,
+        Why::Probe => RouteChoice::Probe,
+        Why::AllEjected => RouteChoice::AllEjected,
+        Why::LeastLoad => RouteChoice::LeastLoad,
+        Why::BetterOfTwo => RouteChoice::BetterOfTwo,
+        Why::FirstInOrder => RouteChoice::FirstInOrder,
+        Why::NextInOrder => RouteChoice::NextInOrder,
+        Why::Replica => RouteChoice::Replica,
+        Why::Mapped => RouteChoice::Mapped,
+        Why::NotMapped => RouteChoice::NotMapped,
+        Why::Moved => RouteChoice::Moved,
+        Why::Replicated => RouteChoice::Replicated,
+        Why::DiskIdle => RouteChoice::DiskIdle,
+        Why::DiskBusy => RouteChoice::DiskBusy,
+        Why::Lateral => RouteChoice::Lateral,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_measure::Label;
+
+    #[test]
+    fn route_choice_label_equals_the_policy_word() {
+        for why in Why::ALL {
+            assert_eq!(label(why).word(), why.as_str());
+        }
+    }
+}
