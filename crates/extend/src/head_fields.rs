@@ -232,12 +232,10 @@ impl<'s> Iterator for FieldIter<'s> {
 impl<'s> FieldIter<'s> {
     /// The value of the next line with this name. Other names are not read as text.
     fn next_named(&mut self, name: &str) -> Option<&'s [u8]> {
-        if let Some(Lines::Section(left)) = &mut self.0 {
-            while let Some((found, value)) = next_line(left) {
-                if found.eq_ignore_ascii_case(name.as_bytes()) {
-                    return Some(value);
-                }
-            }
+        if let Some(Lines::Section(left)) = &mut self.0
+            && let Some(value) = next_named_of(left, name.as_bytes())
+        {
+            return Some(value);
         }
         let line = self.find(|line| line.0.eq_ignore_ascii_case(name));
         line.map(|line| line.1)
@@ -249,6 +247,27 @@ fn next_of_section<'s>(left: &mut &'s [u8]) -> Option<(&'s str, &'s [u8])> {
         let (name, value) = next_line(left)?;
         if let Ok(name) = str::from_utf8(name) {
             return Some((name, value));
+        }
+    }
+}
+
+/// The value of the next line of a section with this name. Where other names end is not looked
+/// for: modules ask for several names at each hit.
+fn next_named_of<'s>(left: &mut &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
+    loop {
+        let end = memchr(b'\n', left)?;
+        let (line, rest) = left.split_at(end + 1);
+        *left = rest;
+        let (found, behind) = line.split_at_checked(name.len()).unwrap_or((line, b""));
+        if let [b':', value @ ..] = behind
+            && found.eq_ignore_ascii_case(name)
+            && !name.contains(&b':')
+        {
+            return Some(value.trim_ascii());
+        }
+        if line.len() <= 2 && line.trim_ascii_end().is_empty() {
+            *left = &[];
+            return None;
         }
     }
 }
@@ -301,7 +320,17 @@ mod tests {
             assert_eq!(fields.iter().collect::<Vec<_>>(), expected);
             assert_eq!(fields.get("x-ONE"), Some(&b"1: 2"[..]));
             assert_eq!(fields.all("X-ONE").count(), 2);
-            assert_eq!(fields.get("missing"), None);
+            for missing in [
+                "missing",
+                "x",
+                "X-One: 1",
+                "X-One:",
+                "Host: a\r\nX-One",
+                "no",
+                "",
+            ] {
+                assert_eq!(fields.get(missing), None, "{missing:?}");
+            }
             assert!(!fields.is_changed());
             let owned = fields.into_owned();
             assert_eq!(owned.iter().collect::<Vec<_>>(), expected);
