@@ -15,10 +15,22 @@ pub(crate) struct RequestVariant {
     /// be called, and give a tag, before the request is judged for the target that it is for.
     states: Vec<Option<ModuleState>>,
     tags: Vec<Option<String>>,
+    /// The variant that was found last: most requests get the same as the one before them.
+    last: Option<FoundVariant>,
+}
+
+/// A variant, and all that it was made of under one configuration.
+struct FoundVariant {
+    modules: ModuleSet,
+    failed: ModuleSet,
+    states: Vec<Option<ModuleState>>,
+    tags: Vec<Option<String>>,
+    keeps_content: bool,
+    variant: Option<Variant>,
 }
 
 /// A module as it was before it began with the request.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum ModuleState {
     Named(String),
     /// It did not come to a name.
@@ -39,6 +51,7 @@ impl RequestVariant {
             modules: ModuleSet::NONE,
             states: Vec::new(),
             tags: Vec::new(),
+            last: None,
         };
         variant.retarget(loaded, called);
         variant
@@ -102,15 +115,46 @@ impl RequestVariant {
         if self.modules.is_empty() {
             return None;
         }
-        let mut hasher = VariantHasher::new(secret);
-        for id in (0..loaded.len()).filter_map(ModuleId::new) {
-            let Some(module) = loaded.get(id).filter(|_| self.modules.contains(id)) else {
-                continue;
-            };
+        let mut failed = ModuleSet::NONE;
+        for (id, module) in members(loaded, self.modules) {
             self.note_state(id, module);
+            if has_failed(id) {
+                failed = failed.with(id);
+            }
+        }
+        if let Some(last) = &self.last
+            && (last.modules, last.failed) == (self.modules, failed)
+            && last.keeps_content == keeps_content
+            && last.states == self.states
+            && last.tags == self.tags
+        {
+            return last.variant;
+        }
+        let variant = self.make(loaded, secret, failed, keeps_content);
+        self.last = Some(FoundVariant {
+            modules: self.modules,
+            failed,
+            states: self.states.clone(),
+            tags: self.tags.clone(),
+            keeps_content,
+            variant,
+        });
+        variant
+    }
+
+    /// Makes it of what is known of the modules.
+    fn make(
+        &self,
+        loaded: &LoadedModules,
+        secret: &Secret,
+        failed: ModuleSet,
+        keeps_content: bool,
+    ) -> Option<Variant> {
+        let mut hasher = VariantHasher::new(secret);
+        for (id, module) in members(loaded, self.modules) {
             let state = self.states.get(id.index()).and_then(Option::as_ref);
             match state {
-                Some(ModuleState::Named(state)) if !has_failed(id) => {
+                Some(ModuleState::Named(state)) if !failed.contains(id) => {
                     let tag = self.tags.get(id.index()).and_then(Option::as_deref);
                     hasher.module(module.configuration, state, tag);
                 }
@@ -122,6 +166,16 @@ impl RequestVariant {
         }
         hasher.finish()
     }
+}
+
+/// The modules of a set, in their order.
+fn members(
+    loaded: &LoadedModules,
+    set: ModuleSet,
+) -> impl Iterator<Item = (ModuleId, &LoadedModule)> {
+    let ids = (0..loaded.len()).filter_map(ModuleId::new);
+    let ids = ids.filter(move |id| set.contains(*id));
+    ids.filter_map(|id| Some((id, loaded.get(id)?)))
 }
 
 fn state_of(module: &LoadedModule) -> ModuleState {

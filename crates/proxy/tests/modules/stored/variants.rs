@@ -181,6 +181,12 @@ fn request_gets_what_was_stored_for_its_tag() {
             assert_eq!(ask(&proxy, "/", fields), (is_hit, expected.clone()));
         }
     }
+    // on one connection too, whichever the request before had
+    let mut client = proxy.client();
+    for at in [0, 0, 1, 1, 0, 2, 2, 1, 0] {
+        let response = client.ask(head("GET", "/", tags[at]));
+        assert_eq!((response.is_hit(), &response.text()), (true, &expected[at]));
+    }
     let mut seen = tags.map(|fields| tag_of(&get(&proxy, "/", fields)));
     seen.sort();
     assert!(seen.windows(2).all(|two| two[0] != two[1]), "{seen:?}");
