@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use weir_codings::{GROWTH_FREE_BYTES, GROWTH_MAX, MemoryGauge};
+use weir_codings::{MemoryGauge, is_excessive};
 use weir_extend::{Host, LocalResponse, PIECE_BYTES_MAX, Piece, Progress, Transform};
 use weir_net::Deadline;
 use weir_net::filter::Filtered;
@@ -515,8 +515,7 @@ impl Stage {
             }
         }
         self.put_bytes += put as u64;
-        let grown = self.put_bytes.saturating_sub(GROWTH_FREE_BYTES);
-        if grown > self.given_bytes.saturating_mul(GROWTH_MAX) {
+        if is_excessive(self.given_bytes, self.put_bytes) {
             return Err(ModuleFailure::BadAnswer.into());
         }
         let has_moved = taken > 0 || put > 0;
