@@ -123,14 +123,17 @@ impl Rules {
         level.map_or(0, |(_, level)| *level)
     }
 
-    /// Whether a response with this head is one that may be compressed, or was.
+    /// Whether a response with this head is one that may be compressed, or was, or is about one. A
+    /// part varies as the whole does (RFC 9110 §15.3.7), and an answer that does not show what it
+    /// is about may be about such a response.
     fn varies(&self, head: &ResponseHead<'_>) -> bool {
-        if head.status() == 304 {
-            return true;
+        let is_long_enough = || length_of_whole(head).is_none_or(|it| it >= self.bytes_min);
+        if matches!(head.status(), 304 | 412 | 416) {
+            return is_long_enough();
         }
         let media_type = head.fields.get("content-type");
         media_type.is_some_and(|it| media_types::has(&self.types, it))
-            && (is_coded(head) || length(head).is_none_or(|length| length >= self.bytes_min))
+            && (is_coded(head) || is_long_enough())
     }
 
     /// Has the content pass an encoder. Content that must not or need not be coded passes as it is.
@@ -165,6 +168,20 @@ fn is_coded(head: &ResponseHead<'_>) -> bool {
 fn length(head: &ResponseHead<'_>) -> Option<u64> {
     let length = head.fields.get("content-length")?;
     str::from_utf8(length).ok()?.parse().ok()
+}
+
+/// The length of the representation that a response is, or is a part of, where it is known.
+fn length_of_whole(head: &ResponseHead<'_>) -> Option<u64> {
+    match head.status() {
+        206 | 416 => {
+            let range = head.fields.get("content-range")?;
+            let (_, complete) = str::from_utf8(range).ok()?.rsplit_once('/')?;
+            complete.trim_ascii().parse().ok()
+        }
+        // the length of their own content, which is about something else
+        304 | 412 => None,
+        _ => length(head),
+    }
 }
 
 struct Compressor(Arc<Rules>);

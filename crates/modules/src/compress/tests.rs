@@ -175,6 +175,25 @@ fn caches_behind_are_told_by_which_field_the_response_varies() {
             assert_eq!(vary, expected, "{lines:?}");
         }
     }
+    // a part has the Vary of the whole (RFC 9110 §15.3.7); some answers do not show what they are
+    // about
+    let part = |range| [PAGE, ("Content-Length", "10"), ("Content-Range", range)];
+    for (status, lines, is_named) in [
+        (206, &part("bytes 0-9/10000")[..], true),
+        (206, &part("bytes 0-9/*"), true),
+        (206, &part("bytes 0-9/1023"), false),
+        (206, &[("Content-Type", "image/png")], false),
+        (416, &[("Content-Range", "bytes */10000")], true),
+        (416, &[("Content-Range", "bytes */1023")], false),
+        (412, &[], true),
+        (304, &[], true),
+    ] {
+        let (mut exchange, _) = request("GET", "/", &[]);
+        let mut head = ResponseHead::new(status, fields(lines));
+        assert_eq!(exchange.response_sent(&mut head, &CALL), Answer::Continue);
+        let vary = head.fields.get("vary");
+        assert_eq!(vary.is_some(), is_named, "{status} {lines:?}");
+    }
     let (mut exchange, _) = request("GET", "/a.zip", &[ACCEPT]);
     let mut head = ResponseHead::new(200, fields(&[PAGE]));
     exchange.response_sent(&mut head, &CALL);

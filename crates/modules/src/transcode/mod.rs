@@ -284,7 +284,9 @@ impl Exchange for TranscodeExchange {
     /// added here, not to what is stored, as that is chosen by the variant.
     fn response_sent(&mut self, head: &mut ResponseHead<'_>, _: &Call) -> Answer {
         let is_webp = head.fields.get("content-type") == Some(b"image/webp");
-        if !(is_webp || self.shared.is_image(head) || head.status() == 304) || names_accept(head) {
+        // such an answer does not show what it is about
+        let is_bare = matches!(head.status(), 304 | 412 | 416);
+        if !(is_webp || self.shared.is_image(head) || is_bare) || names_accept(head) {
             return Answer::Continue;
         }
         match head.fields.add("Vary", b"Accept") {

@@ -203,14 +203,23 @@ fn response_that_is_no_candidate_is_left_as_it_is() {
 #[test]
 fn caches_behind_are_told_that_images_vary_by_accept() {
     let module = load(&[], test_program).expect("a module");
-    for (lines, expected) in [
-        (&[JPEG][..], &["Accept"][..]),
-        (&[("Content-Type", "image/webp")], &["Accept"]),
-        (&[JPEG, ("Vary", "accept, Cookie")], &["accept, Cookie"]),
-        (&[("Content-Type", "text/html")], &[]),
+    for (status, lines, expected) in [
+        (200, &[JPEG][..], &["Accept"][..]),
+        (200, &[("Content-Type", "image/webp")], &["Accept"]),
+        (
+            200,
+            &[JPEG, ("Vary", "accept, Cookie")],
+            &["accept, Cookie"],
+        ),
+        (200, &[("Content-Type", "text/html")], &[]),
+        (206, &[JPEG, ("Content-Range", "bytes 0-9/99")], &["Accept"]),
+        // what they are of is not in them
+        (304, &[], &["Accept"]),
+        (412, &[], &["Accept"]),
+        (416, &[("Content-Range", "bytes */99")], &["Accept"]),
     ] {
         let (mut exchange, _) = begin(&module, &[]);
-        let mut head = ResponseHead::new(200, fields(lines));
+        let mut head = ResponseHead::new(status, fields(lines));
         assert_eq!(exchange.response_sent(&mut head, &CALL), Answer::Continue);
         let vary: Vec<_> = head.fields.all("vary").collect();
         let expected: Vec<_> = expected.iter().map(|it| it.as_bytes()).collect();
