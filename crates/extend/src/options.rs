@@ -66,7 +66,28 @@ impl OptionValue {
             Self::Table(_) => "a table",
         }
     }
+
+    /// A size in bytes: a number of bytes, or a string with a unit, such as `"64MiB"`, as the
+    /// settings of the proxy have it. `None` if it is none.
+    #[must_use]
+    pub fn size_bytes(&self) -> Option<u64> {
+        let text = match self {
+            Self::Number(bytes) => return u64::try_from(*bytes).ok(),
+            Self::Text(text) => text,
+            _ => return None,
+        };
+        let (number, shift) = SIZE_UNITS
+            .into_iter()
+            .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))?;
+        let number = number.trim_end_matches(' ');
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+        let number: u64 = number.parse().ok().filter(|_| is_number)?;
+        number.checked_mul(1 << shift)
+    }
 }
+
+/// The units of sizes, and how many bits each shifts. The last one is a part of the others.
+const SIZE_UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
 
 /// Why a module is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,6 +206,33 @@ mod tests {
         let error = options.finish(&["a", "c"]).expect_err("`b` is left");
         assert_eq!(error.to_string(), "b: there is no such option; use a, c");
         assert_eq!(Options::default().finish(&[]), Ok(()));
+    }
+
+    #[test]
+    fn size_is_a_number_of_bytes_or_a_number_with_a_binary_unit() {
+        let size = |text: &str| OptionValue::Text(text.to_owned()).size_bytes();
+        for (text, expected) in [
+            ("0B", Some(0)),
+            ("1KiB", Some(1 << 10)),
+            ("64MiB", Some(64 << 20)),
+            ("2GiB", Some(2 << 30)),
+            ("17179869183GiB", Some(17_179_869_183 << 30)),
+            ("17179869184GiB", None),
+            ("99999999999999999999B", None),
+            ("64 MiB", Some(64 << 20)),
+            ("64MB", None),
+            ("64", None),
+            ("MiB", None),
+            ("+1MiB", None),
+            ("-1MiB", None),
+            (" 1MiB", None),
+            ("", None),
+        ] {
+            assert_eq!(size(text), expected, "{text}");
+        }
+        assert_eq!(OptionValue::Number(7).size_bytes(), Some(7));
+        assert_eq!(OptionValue::Number(-7).size_bytes(), None);
+        assert_eq!(OptionValue::Flag(true).size_bytes(), None);
     }
 
     #[test]

@@ -239,23 +239,11 @@ fn memory(options: &mut Options) -> Result<usize, LoadError> {
     let wrong = |what: String| LoadError::new("memory", what, hint);
     let bytes = match options.take("memory") {
         None => Some(MEMORY_BYTES_DEFAULT),
-        Some(OptionValue::Number(bytes)) => u64::try_from(bytes).ok(),
-        Some(OptionValue::Text(text)) => size(&text),
-        Some(_) => None,
+        Some(value) => value.size_bytes(),
     };
     let bytes = bytes.filter(|bytes| (64 << 10..=MEMORY_BYTES_MAX).contains(bytes));
     let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| wrong("it is no size in the range".to_owned()))
-}
-
-/// A size with its unit, bytes.
-fn size(text: &str) -> Option<u64> {
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
-    let (number, shift) = units
-        .into_iter()
-        .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))?;
-    let number: u64 = number.trim_end().parse().ok()?;
-    number.checked_mul(1 << shift)
 }
 
 fn upstreams(options: &mut Options) -> Result<BTreeMap<Vec<u8>, String>, LoadError> {

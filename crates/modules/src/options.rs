@@ -95,6 +95,46 @@ pub(crate) fn number_in(
     })
 }
 
+/// A size of `range` in bytes, both ends included: a number, or a string with a unit, such as
+/// `"64MiB"`. `default` if the option is absent.
+pub(crate) fn size_in(
+    options: &mut Options,
+    name: &str,
+    default: u32,
+    range: (u32, u32),
+) -> Result<u32, LoadError> {
+    let Some(value) = options.take(name) else {
+        return Ok(default);
+    };
+    let expected = "a size, such as \"64KiB\" or \"4MiB\"";
+    let bytes = match (&value, value.size_bytes()) {
+        (_, Some(bytes)) => bytes,
+        (OptionValue::Text(text), None) => {
+            let what = format!("`{text}` is no size");
+            return Err(LoadError::new(name, what, format!("write {expected}")));
+        }
+        (OptionValue::Number(number), None) => {
+            let what = format!("{number} is out of range");
+            return Err(LoadError::new(name, what, in_bytes(range)));
+        }
+        (other, None) => return Err(wrong_form(name, expected, other)),
+    };
+    u32::try_from(bytes)
+        .ok()
+        .filter(|bytes| (range.0..=range.1).contains(bytes))
+        .ok_or_else(|| {
+            let found = match &value {
+                OptionValue::Text(text) => text.clone(),
+                _ => bytes.to_string(),
+            };
+            LoadError::new(name, format!("{found} is out of range"), in_bytes(range))
+        })
+}
+
+fn in_bytes((least, most): (u32, u32)) -> String {
+    format!("use {least} to {most} bytes")
+}
+
 /// `true` or `false`; `None` if the option is absent.
 pub(crate) fn flag(options: &mut Options, name: &str) -> Result<Option<bool>, LoadError> {
     match options.take(name) {
@@ -123,4 +163,47 @@ pub(crate) fn one_of(
 fn wrong_form(name: &str, expected: &str, found: &OptionValue) -> LoadError {
     let what = format!("expected {expected}, found {}", found.form());
     LoadError::new(name, what, format!("write {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn size_has_a_unit_or_is_a_number_of_bytes_and_is_within_its_range() {
+        let read = |value: OptionValue| {
+            let mut options = Options::new(BTreeMap::from([("memory".to_owned(), value)]));
+            size_in(&mut options, "memory", 5, (1, 1 << 30)).map_err(|error| error.to_string())
+        };
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        assert_eq!(read(text("64MiB")), Ok(64 << 20));
+        assert_eq!(read(OptionValue::Number(7)), Ok(7));
+        assert_eq!(size_in(&mut Options::default(), "memory", 5, (1, 9)), Ok(5));
+        for (value, expected) in [
+            (
+                text("64MB"),
+                "memory: `64MB` is no size; write a size, such as \"64KiB\" or \"4MiB\"",
+            ),
+            (
+                text("2GiB"),
+                "memory: 2GiB is out of range; use 1 to 1073741824 bytes",
+            ),
+            (
+                OptionValue::Number(-7),
+                "memory: -7 is out of range; use 1 to 1073741824 bytes",
+            ),
+            (
+                OptionValue::Number(0),
+                "memory: 0 is out of range; use 1 to 1073741824 bytes",
+            ),
+            (
+                OptionValue::Flag(true),
+                "memory: expected a size, such as \"64KiB\" or \"4MiB\", found true or false; \
+                 write a size, such as \"64KiB\" or \"4MiB\"",
+            ),
+        ] {
+            assert_eq!(read(value), Err(expected.to_owned()));
+        }
+    }
 }

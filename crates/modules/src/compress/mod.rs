@@ -16,7 +16,7 @@ mod accepted;
 mod encoder;
 mod media_types;
 
-use crate::options::{chosen, number_in, texts};
+use crate::options::{chosen, number_in, size_in, texts};
 use accepted::Coding;
 use encoder::{Encoding, Stream};
 use media_types::MediaType;
@@ -80,8 +80,8 @@ impl ModuleKind for Compress {
                 (Coding::Gzip, number("level_gzip", LEVEL_GZIP, LEVELS_GZIP)?),
                 (Coding::Zstd, number("level_zstd", LEVEL_ZSTD, LEVELS_ZSTD)?),
             ],
-            bytes_min: number("bytes_min", BYTES_MIN, (0, 1 << 30))?.into(),
             streams_max: number("streams_max", STREAMS_MAX, (1, 65_536))? as usize,
+            bytes_min: size_in(&mut options, "bytes_min", BYTES_MIN, (0, 1 << 30))?.into(),
             types,
             streams: Arc::default(),
         };

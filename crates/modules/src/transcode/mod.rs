@@ -19,7 +19,7 @@ mod processes;
 
 pub(crate) use processes::{HELPER, serve};
 
-use crate::options::{chosen, number_in, one_of};
+use crate::options::{chosen, number_in, one_of, size_in};
 use collector::{Collected, Collector, Held, Memory, Replacement, Stage};
 use job::{IMAGE_BYTES_MAX, Work};
 use processes::{Conversion, Launch, Processes};
@@ -97,16 +97,17 @@ impl ModuleKind for Transcode {
             "format that is converted",
         )?;
         let mut number = |name, default, range| number_in(&mut options, name, default, range);
-        let image_bytes_max = i64::try_from(IMAGE_BYTES_MAX).unwrap_or(i64::MAX);
         let quality = number("quality", QUALITY, (1, 100))?;
         let work = Work {
             quality: u8::try_from(quality).unwrap_or(u8::MAX),
             width_max: number("width_max", 0, (0, 16_383))?,
             pixels_max: number("pixels_max", PIXELS_MAX, (1, 1_000_000_000))?.into(),
         };
-        let bytes_max = number("bytes_max", BYTES_MAX, (1, image_bytes_max))? as usize;
-        let memory = number("memory", MEMORY, (1, 1 << 30))? as usize;
         let processes = number("processes", 1, (1, 16))? as usize;
+        let image_bytes_max = u32::try_from(IMAGE_BYTES_MAX).unwrap_or(u32::MAX);
+        let mut size = |name, default, most| size_in(&mut options, name, default, (1, most));
+        let bytes_max = size("bytes_max", BYTES_MAX, image_bytes_max)? as usize;
+        let memory = size("memory", MEMORY, 1 << 30)? as usize;
         let refuses_larger = one_of(&mut options, "larger", ["pass", "refuse"])?;
         options.finish(&OPTIONS)?;
         let tag = match work.width_max {
