@@ -7,7 +7,8 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use weir_wasm::{LoadError, MODULE_BYTES_MAX, Module, ModuleOptions};
+use weir_extend::LoadError;
+use weir_wasm::{LoadError as WasmError, MODULE_BYTES_MAX, Module, ModuleOptions};
 
 /// Compiled files that are kept, the last used. A large one (a WAF with its rules) takes some 50
 /// MiB.
@@ -48,16 +49,19 @@ static KEPT: Mutex<VecDeque<Compiled>> = Mutex::new(VecDeque::new());
 ///
 /// # Errors
 ///
-/// What is wrong with the file.
-pub(crate) fn load(path: &Path, options: ModuleOptions) -> Result<Compiled, String> {
-    let bytes = read(path)?;
+/// What is wrong with the file, or with the option `strict` for it.
+pub(crate) fn load(path: &Path, options: ModuleOptions) -> Result<Compiled, LoadError> {
+    let bytes = read(path).map_err(|what| {
+        let hint = "give the path of a `.wasm` file that the proxy may read";
+        LoadError::new("file", what, hint)
+    })?;
     let digest = Digest::of(&bytes);
     if let Some(kept) = kept(digest, options) {
         return Ok(kept);
     }
     let compile =
-        || -> Result<Module, LoadError> { Module::compile(&clock::engine()?, &bytes, options) };
-    let module = compile().map_err(|error| error.to_string())?;
+        || -> Result<Module, WasmError> { Module::compile(&clock::engine()?, &bytes, options) };
+    let module = compile().map_err(|error| refusal(path, &error))?;
     let compiled = Compiled {
         digest,
         module,
@@ -67,6 +71,30 @@ pub(crate) fn load(path: &Path, options: ModuleOptions) -> Result<Compiled, Stri
     all.truncate(KEPT_MAX - 1);
     all.push_front(compiled.clone());
     Ok(compiled)
+}
+
+/// Why a file is refused, with the option that has to be changed and what to do.
+pub(crate) fn refusal(path: &Path, error: &WasmError) -> LoadError {
+    let what = format!("cannot use `{}`: {error}", path.display());
+    let (option, hint) = match error {
+        WasmError::Unimplemented(_) => (
+            "strict",
+            "leave out `strict`: SDKs import all calls, used or not, and `weir modules` names those \
+             that do nothing here and counts their use; or build the filter without these imports",
+        ),
+        WasmError::NotWasm { .. } => (
+            "file",
+            "give the `.wasm` file that the compiler of the filter has written, not its source, an \
+             archive or an image of it",
+        ),
+        WasmError::Component => (
+            "file",
+            "build the filter for the target `wasm32-wasip1` with an SDK of proxy-wasm, not as a \
+             component",
+        ),
+        _ => ("file", "use a proxy-wasm filter for ABI 0.2.0 or 0.2.1"),
+    };
+    LoadError::new(option, what, hint)
 }
 
 fn kept(digest: Digest, options: ModuleOptions) -> Option<Compiled> {
@@ -104,8 +132,40 @@ mod tests {
         let error = load(Path::new("/no/such/file.wasm"), ModuleOptions::default());
         let error = error.expect_err("there is no file");
         assert!(
-            error.starts_with("cannot read `/no/such/file.wasm`:"),
+            error.what.starts_with("cannot read `/no/such/file.wasm`:"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn file_of_another_form_is_refused_with_what_it_begins_with() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("filter.wasm");
+        for (content, expected) in [
+            (
+                &b"package main\nimport"[..],
+                "it begins with \"package \", and not with",
+            ),
+            (b"\x1f\x8b\x08\0", "it begins with \"\\x1f\\x8b\\x08\\x00\""),
+            (b"", "it is empty"),
+            (b"\0asm\x0d\0\x01\0", "it is a WebAssembly component"),
+        ] {
+            std::fs::write(&path, content).expect("a file");
+            let error = load(&path, ModuleOptions::default()).expect_err("it is no module");
+            assert_eq!(error.option, "file");
+            assert!(error.what.contains(expected), "{error}");
+            assert!(error.what.contains("filter.wasm"), "{error}");
+            assert!(!error.hint.is_empty());
+        }
+    }
+
+    #[test]
+    fn strict_option_is_blamed_for_calls_that_are_not_implemented() {
+        let names: Vec<String> = (0..49).map(|at| format!("env.f{at}")).collect();
+        let error = refusal(Path::new("a.wasm"), &WasmError::Unimplemented(names));
+        assert_eq!(error.option, "strict");
+        assert!(error.what.contains(": env.f0, env.f1, "), "{error}");
+        assert!(error.what.ends_with("env.f47 and 1 more"), "{error}");
+        assert!(error.hint.starts_with("leave out `strict`"), "{error}");
     }
 }

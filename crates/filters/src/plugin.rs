@@ -47,19 +47,13 @@ impl Plugin {
         options: &FilterOptions,
         settings: &ModuleSettings,
     ) -> Result<Self, LoadError> {
-        let wrong = |what: String| {
-            let hint = "use a proxy-wasm filter for ABI 0.2.0 or 0.2.1";
-            LoadError::new("file", what, hint)
-        };
         let strict = ModuleOptions {
             strict: options.strict,
         };
-        let path = options.file.display();
-        let compiled = compiled::load(&options.file, strict)
-            .map_err(|error| wrong(format!("cannot use `{path}`: {error}")))?;
+        let compiled = compiled::load(&options.file, strict)?;
         let module = compiled.module;
-        let template = Template::new(&module)
-            .map_err(|error| wrong(format!("cannot use `{path}`: {error}")))?;
+        let template = Template::new(&module);
+        let template = template.map_err(|error| compiled::refusal(&options.file, &error))?;
         let setup = Arc::new(Setup::new(settings.hold_bytes, options));
         Ok(Self {
             request_body: options.request_body && module.has_callback("proxy_on_request_body"),

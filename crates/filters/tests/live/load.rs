@@ -11,25 +11,23 @@ fn origin() -> Origin {
 }
 
 #[track_caller]
-fn check_refused(text: &str, options: &[(&str, ModuleOption)], parts: &[&str]) {
+fn check_refused(text: &str, (option, options): (&str, &[(&str, ModuleOption)]), parts: &[&str]) {
     let file = TextFilter::of(text);
     let error = Bed::try_before(origin(), vec![file.table(options)], 1);
     let error = error.err().expect("it is refused");
     let path = file.file.display().to_string();
-    for part in [&path as &str, "module[0].options.file"]
-        .iter()
-        .chain(parts)
-    {
+    let option = format!("module[0].options.{option}");
+    for part in [&*path, &option].iter().chain(parts) {
         assert!(error.contains(part), "`{error}` does not say `{part}`");
     }
 }
 
 #[test]
 fn file_that_is_no_filter_refuses_the_configuration_with_file_and_reason() {
-    check_refused("(module)", &[], &["proxy_abi_version"]);
+    check_refused("(module)", ("file", &[]), &["proxy_abi_version"]);
     let other =
         "(module (memory (export \"memory\") 1) (func (export \"proxy_abi_version_0_1_0\")))";
-    check_refused(other, &[], &["proxy_abi_version_0_1_0"]);
+    check_refused(other, ("file", &[]), &["proxy_abi_version_0_1_0"]);
     let missing = filter(Path::new("/no/such/filter.wasm"), &[]);
     let error = Bed::try_before(origin(), vec![missing], 1);
     let error = error.err().expect("it is refused");
@@ -46,21 +44,21 @@ fn filter_that_does_not_start_refuses_the_configuration_with_what_it_said() {
     ));
     check_refused(
         &refusing,
-        &[],
+        ("file", &[]),
         &["proxy_on_configure", "it said: bad option"],
     );
     let looping = module("(func (export \"_start\") (loop $l (br $l)))");
     let deadline = [("start_deadline", ModuleOption::Number(20))];
-    check_refused(&looping, &deadline, &["_start", "deadline"]);
+    check_refused(&looping, ("file", &deadline), &["_start", "deadline"]);
     let trapping = module("(func (export \"_start\") unreachable)");
-    check_refused(&trapping, &[], &["_start", "unreachable"]);
+    check_refused(&trapping, ("file", &[]), &["_start", "unreachable"]);
     let large = module("(memory 1)").replace("(memory 1)", "");
     let memory = [("memory", text("64KiB"))];
     let large = large.replace(
         "(memory (export \"memory\") 1)",
         "(memory (export \"memory\") 2)",
     );
-    check_refused(&large, &memory, &["memory"]);
+    check_refused(&large, ("file", &memory), &["memory"]);
 }
 
 #[test]
@@ -72,7 +70,7 @@ fn strict_filter_with_a_call_that_does_nothing_here_is_refused_and_another_names
     );
     check_refused(
         &text,
-        &[("strict", ModuleOption::Flag(true))],
+        ("strict", &[("strict", ModuleOption::Flag(true))]),
         &["proxy_register_shared_queue"],
     );
     let file = TextFilter::of(&text);

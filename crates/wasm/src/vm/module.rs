@@ -10,6 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::{ExternType, FuncType, ValType};
 
+/// Bytes that a message shows of a file that is no module.
+const START_SHOWN_BYTES: usize = 8;
+
+/// Calls that are not implemented of which a message has the names: all of the ABI, and few others.
+const NAMES_SHOWN_MAX: usize = 48;
+
 /// The compiler, and the clock of all instances that are made by it. Its clones are the same
 /// engine.
 #[derive(Clone)]
@@ -124,6 +130,7 @@ impl Module {
         if bytes.len() > MODULE_BYTES_MAX {
             return Err(LoadError::TooLarge { bytes: bytes.len() });
         }
+        check_magic(bytes)?;
         let compiled = wasmtime::Module::from_binary(&engine.0, bytes);
         let compiled = compiled.map_err(|error| LoadError::Compile(chain(&error)))?;
         let abi_version = abi_version(&compiled)?;
@@ -158,6 +165,27 @@ impl Module {
     #[must_use]
     pub fn unimplemented_imports(&self) -> &[Arc<UnimplementedImport>] {
         &self.unimplemented
+    }
+}
+
+/// What a module begins with: the magic number and the version of the binary format.
+const MAGIC: [u8; 8] = *b"\0asm\x01\0\0\0";
+
+/// What a component begins with: the same magic number, and another version and layer.
+const COMPONENT_MAGIC: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+
+/// The compiler would say of other files which byte it does not understand, and nothing of what
+/// they are.
+fn check_magic(bytes: &[u8]) -> Result<(), LoadError> {
+    match bytes.get(..MAGIC.len()) {
+        Some(start) if start == MAGIC => Ok(()),
+        Some(start) if start == COMPONENT_MAGIC => Err(LoadError::Component),
+        _ => {
+            let shown = &bytes[..bytes.len().min(START_SHOWN_BYTES)];
+            Err(LoadError::NotWasm {
+                start: shown.escape_ascii().to_string(),
+            })
+        }
     }
 }
 
@@ -294,6 +322,13 @@ pub enum LoadError {
         /// Its size, bytes.
         bytes: usize,
     },
+    /// It does not begin as a module of WebAssembly does.
+    NotWasm {
+        /// The first bytes, in visible ASCII; empty if there are none.
+        start: String,
+    },
+    /// It is a component, which has another interface than a module.
+    Component,
     /// It is not a valid module; the text says why.
     Compile(String),
     /// It is written for no version of the ABI that the host has.
@@ -329,6 +364,14 @@ impl fmt::Display for LoadError {
                     "the module has {bytes} bytes, at most {MODULE_BYTES_MAX}"
                 )
             }
+            Self::NotWasm { start } if start.is_empty() => {
+                f.write_str("it is not a WebAssembly module: it is empty")
+            }
+            Self::NotWasm { start } => write!(
+                f,
+                "it is not a WebAssembly module: it begins with \"{start}\", and not with \"\\0asm\""
+            ),
+            Self::Component => f.write_str("it is a WebAssembly component, and not a module"),
             Self::Compile(why) => write!(f, "cannot compile the module: {why}"),
             Self::AbiVersion { markers } if markers.is_empty() => f.write_str(
                 "the module exports no `proxy_abi_version_…`: it is not a proxy-wasm filter, or \
@@ -347,11 +390,18 @@ impl fmt::Display for LoadError {
             } => write!(f, "{what} has the type {found}, expected {expected}"),
             Self::Import(name) => write!(f, "import `{name}` is not a function"),
             Self::TooManyImports => write!(f, "the module has more than {IMPORTS_MAX} imports"),
-            Self::Unimplemented(names) => write!(
-                f,
-                "the module imports calls that are not implemented: {}",
-                names.join(", ")
-            ),
+            Self::Unimplemented(names) => {
+                let shown = &names[..names.len().min(NAMES_SHOWN_MAX)];
+                let shown = shown.join(", ");
+                write!(
+                    f,
+                    "the module imports calls that are not implemented: {shown}"
+                )?;
+                match names.len().saturating_sub(NAMES_SHOWN_MAX) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
         }
     }
 }

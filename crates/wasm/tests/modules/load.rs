@@ -68,8 +68,19 @@ fn import_that_is_not_a_function_is_refused() {
 #[test]
 fn bytes_that_are_no_module_are_refused() {
     let engine = Engine::new().unwrap();
-    let error = Module::compile(&engine, b"\0asm\x01\0\0", ModuleOptions::default());
-    assert!(matches!(error, Err(LoadError::Compile(_))));
+    let refusal = |bytes: &[u8]| {
+        let refused = Module::compile(&engine, bytes, ModuleOptions::default());
+        refused.expect_err("it is no module")
+    };
+    assert!(matches!(
+        refusal(b"\0asm\x01\0\0\0\xff"),
+        LoadError::Compile(_)
+    ));
+    assert_eq!(refusal(b"\0asm\x0d\0\x01\0"), LoadError::Component);
+    for (bytes, start) in [(&b""[..], ""), (b"<html>\n<head>", "<html>\\n<")] {
+        let start = start.to_owned();
+        assert_eq!(refusal(bytes), LoadError::NotWasm { start });
+    }
 }
 
 /// A module that imports every call that is not implemented.
