@@ -19,6 +19,7 @@ mod places;
 mod purge;
 mod socket;
 mod stored;
+mod table;
 #[cfg(test)]
 mod tests;
 mod token;

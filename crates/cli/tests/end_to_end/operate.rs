@@ -203,7 +203,7 @@ fn module_is_added_by_a_reload_and_disabled_and_enabled_by_its_name() {
     with_module(&proxy, "mark", "headers", options);
     expect(&weir(proxy.folder(), &["reload"]), 0, &["config reloaded"]);
     assert_eq!(sent(), "mark");
-    let listed = ["mark  headers  */   enabled  refuse      0         response-sent\n"];
+    let listed = ["mark  headers  */   worker  enabled  refuse      0         response-sent\n"];
     expect(&weir(proxy.folder(), &["modules"]), 0, &listed);
     expect(
         &weir(proxy.folder(), &["modules", "disable", "mark"]),

@@ -64,6 +64,12 @@ impl Breaker {
         }
     }
 
+    /// Its rules.
+    #[must_use]
+    pub const fn rules(&self) -> BreakerRules {
+        self.rules
+    }
+
     /// Whether a request that begins now may call the module. A trial of which nothing was heard
     /// for as long as a breaker is open is given up, and another request is the trial.
     pub fn permit(&mut self, now: Tick) -> Permit {

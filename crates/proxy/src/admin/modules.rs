@@ -1,5 +1,6 @@
 //! The modules of the configuration in force: as a table, or as JSON.
 
+use super::table::aligned;
 use crate::modules::report::{ModuleReport, push_visible};
 use std::fmt::Write as _;
 
@@ -15,6 +16,7 @@ pub(super) fn table(modules: &[ModuleReport]) -> String {
         "name",
         "kind",
         "for",
+        "run",
         "state",
         "on failure",
         "failures",
@@ -26,24 +28,15 @@ pub(super) fn table(modules: &[ModuleReport]) -> String {
             module.name.clone(),
             module.kind.clone(),
             format!("{}{}", module.host.as_deref().unwrap_or("*"), module.path),
+            module.run.as_str().to_owned(),
             module.state.as_str().to_owned(),
             module.on_failure.as_str().to_owned(),
             module.failures.to_string(),
             module.hooks.join(", "),
         ]
     });
-    let rows: Vec<[String; 7]> = std::iter::once(titles).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            let _infallible = write!(line, "{cell:<width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let rows: Vec<[String; 8]> = std::iter::once(titles).chain(rows).collect();
+    let mut text = aligned(&rows);
     for module in modules {
         for note in &module.notes {
             let _infallible = write!(text, "{}: ", module.name);
@@ -92,7 +85,7 @@ impl ModuleAction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::FailurePolicy;
+    use crate::config::{ExecutionModel, FailurePolicy};
     use crate::modules::report::ModuleState;
 
     #[test]
@@ -102,6 +95,7 @@ mod tests {
             kind: "icap".into(),
             host: None,
             path: "/".into(),
+            run: ExecutionModel::Threads,
             state: ModuleState::Enabled,
             on_failure: FailurePolicy::Refuse,
             may_store: false,
@@ -112,6 +106,7 @@ mod tests {
         };
         let table = table(&[report]);
         let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[1].contains("*/   threads  enabled"), "{}", lines[1]);
         assert_eq!(lines[2], "m: a\\u{1b}[2J\\nother: b");
         assert!(lines[3].ends_with("x...") && lines[3].len() < NOTE_BYTES_MAX + 16);
         assert_eq!(lines.len(), 4);

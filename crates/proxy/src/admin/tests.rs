@@ -81,6 +81,7 @@ impl Control for Fake {
             kind: "headers".into(),
             host: None,
             path: "/a".into(),
+            run: crate::config::ExecutionModel::Worker,
             state: if disabled.contains(&"ads".to_owned()) {
                 ModuleState::Disabled
             } else {
@@ -281,8 +282,8 @@ fn module_is_listed_disabled_and_enabled_by_its_name() {
     check(
         "GET /modules HTTP/1.1",
         200,
-        "\r\n\r\nname  kind     for  state    on failure  failures  hooks\n\
-         ads   headers  */a  enabled  refuse      3         request-sent, done\n\
+        "\r\n\r\nname  kind     for  run     state    on failure  failures  hooks\n\
+         ads   headers  */a  worker  enabled  refuse      3         request-sent, done\n\
          ads: the list has 2 rules\n",
     );
     check("POST /modules/ads/disable HTTP/1.1", 401, "token");
@@ -290,7 +291,7 @@ fn module_is_listed_disabled_and_enabled_by_its_name() {
     check(
         "GET /modules?format=json HTTP/1.1",
         200,
-        "\"state\": \"enabled\"",
+        "\"run\": \"worker\",\n    \"state\": \"enabled\"",
     );
     check(
         &format!("POST /modules/ads/disable HTTP/1.1\n{key}"),

@@ -1,4 +1,4 @@
-//! Lines of modules on their way to the operator.
+//! Lines of modules, and about them, on their way to the operator.
 
 use super::access_log::Say;
 use std::fmt;
@@ -9,8 +9,8 @@ use std::thread;
 /// Lines that may wait to be written; further ones are dropped.
 const LINES_MAX: usize = 256;
 
-/// Where modules write lines. A thread writes them, begun with the first: a worker does not wait
-/// for a terminal or a pipe.
+/// Where modules write lines, and what is said of them. A thread writes them, begun with the first:
+/// a worker does not wait for a terminal or a pipe.
 pub(crate) struct ModuleLog {
     say: Say,
     queue: OnceLock<Option<SyncSender<String>>>,

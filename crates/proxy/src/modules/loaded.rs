@@ -1,9 +1,11 @@
 //! The modules of a configuration.
 
+use super::breaker_lines;
 use super::report::{ModuleReport, ModuleState, hook_names};
 use super::status::ModuleStatus;
 use super::threads::pool::ThreadPool;
 use crate::config::{self, Config, ExecutionModel, FailurePolicy, Invalid};
+use crate::log::module_log::ModuleLog;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -115,7 +117,10 @@ pub(crate) struct LoadedModule {
     scope: Scope,
     /// Shared with the module of the same name in former configurations.
     status: Arc<ModuleStatus>,
+    /// Where the operator reads of it; none if nothing is served by it.
+    log: Option<Arc<ModuleLog>>,
     pub(crate) module: Arc<dyn Module>,
+    run: ExecutionModel,
     pub(crate) on_failure: FailurePolicy,
     /// Where it is called, if that is not the worker.
     pub(crate) threads: Option<Arc<ThreadPool>>,
@@ -152,8 +157,20 @@ impl LoadedModule {
     /// A request that was permitted has ended without a failure of it.
     pub(crate) fn note_success(&self, permit: Permit) {
         let mut breaker = self.breaker();
-        if breaker.succeeded(permit) {
+        let closes = breaker.succeeded(permit);
+        if closes {
             self.is_closed.store(true, Ordering::Relaxed);
+        }
+        drop(breaker);
+        if closes {
+            self.say(|| breaker_lines::closed(&self.name));
+        }
+    }
+
+    /// Tells the operator, unless too many lines wait.
+    fn say(&self, line: impl FnOnce() -> String) {
+        if let Some(log) = &self.log {
+            log.write(line());
         }
     }
 
@@ -188,12 +205,24 @@ impl LoadedModule {
             ModuleFailure::BreakerOpen | ModuleFailure::GaveUp | ModuleFailure::NoMemory
         );
         if !is_of_message {
-            let mut breaker = self.breaker();
-            if breaker.failed(tick) {
-                self.is_closed.store(false, Ordering::Relaxed);
-            }
+            self.tell_breaker(failure, tick);
         }
         Metric::ModuleFailures(fault)
+    }
+
+    fn tell_breaker(&self, failure: ModuleFailure, tick: Tick) {
+        let mut breaker = self.breaker();
+        let (is_trial, rules) = (breaker.is_open(), breaker.rules());
+        let opens = breaker.failed(tick);
+        if opens {
+            self.is_closed.store(false, Ordering::Relaxed);
+        }
+        drop(breaker);
+        if opens {
+            let rules = (rules, self.on_failure);
+            let failures = self.status.failures();
+            self.say(|| breaker_lines::opened(&self.name, (failure, is_trial), rules, failures));
+        }
     }
 
     fn metrics(&self) -> BTreeMap<String, u64> {
@@ -215,6 +244,7 @@ impl LoadedModule {
                 (false, true) => ModuleState::BreakerOpen,
                 (false, false) => ModuleState::Enabled,
             },
+            run: self.run,
             on_failure: self.on_failure,
             may_store: self.may_store,
             hooks: hook_names(|hook| hooks.contains(hook)),
@@ -237,6 +267,21 @@ fn options_of(table: &config::Module) -> (BTreeMap<String, OptionValue>, Digest)
     let named = named.chain([(":hold", &hold)]);
     let configuration = configuration_digest(PROGRAM, &table.kind, named);
     (options, configuration)
+}
+
+/// Refuses threads for a module that cannot run there.
+fn check_threads(index: usize, table: &config::Module, module: &dyn Module) -> Result<(), Invalid> {
+    if table.run != ExecutionModel::Threads || !module.decides_by_content() {
+        return Ok(());
+    }
+    Err(Invalid::new(
+        format!("module[{index}].run"),
+        format!(
+            "a module of kind `{}` decides by content, which is not handed to threads",
+            table.kind
+        ),
+        "leave `run` out, or write `run = \"process\"`",
+    ))
 }
 
 impl LoadedModules {
@@ -298,16 +343,7 @@ impl LoadedModules {
                 let key = format!("module[{index}].options{option}");
                 Invalid::new(key, error.what, error.hint)
             })?;
-            if table.run == ExecutionModel::Threads && module.decides_by_content() {
-                return Err(Invalid::new(
-                    format!("module[{index}].run"),
-                    format!(
-                        "a module of kind `{}` decides by content, which is not handed to threads",
-                        table.kind
-                    ),
-                    "leave `run` out, or write `run = \"process\"`",
-                ));
-            }
+            check_threads(index, table, &*module)?;
             loaded.note_abilities(id, &*module);
             let deadline = table.deadline.as_duration();
             let deadline_us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
@@ -333,7 +369,9 @@ impl LoadedModules {
                     table.path.as_str(),
                 ),
                 status: Arc::default(),
+                log: None,
                 module,
+                run: table.run,
                 on_failure: table.on_failure,
                 deadline: table.deadline.as_duration(),
                 wait: table.wait.as_duration(),
@@ -359,6 +397,14 @@ impl LoadedModules {
             if let Some(former) = former.find(|former| former.name == module.name) {
                 module.status = Arc::clone(&former.status);
             }
+        }
+        self
+    }
+
+    /// The same, whose operator reads `log`.
+    pub(crate) fn logging_to(mut self, log: &Arc<ModuleLog>) -> Self {
+        for module in &mut self.modules {
+            module.log = Some(Arc::clone(log));
         }
         self
     }

@@ -8,6 +8,7 @@
 //! run on workers. Where a module changes content, [`module_content`] is the filter of the stream,
 //! and [`message_memory`] what that may take.
 
+mod breaker_lines;
 mod call_time;
 pub(crate) mod content_chain;
 pub(crate) mod content_source;

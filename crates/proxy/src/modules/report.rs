@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_extend::Hook;
-use weir_policy::extension::FailurePolicy;
+use weir_policy::extension::{ExecutionModel, FailurePolicy};
 
 /// A module of the configuration in force. The names are those of the JSON form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -16,6 +16,8 @@ pub struct ModuleReport {
     pub host: Option<String>,
     /// What the path of these requests begins with.
     pub path: String,
+    /// Where it is called.
+    pub run: ExecutionModel,
     /// Whether it is called for new requests.
     pub state: ModuleState,
     /// What becomes of a request for which it fails.

@@ -276,10 +276,11 @@ impl Control {
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
         let before = self.shared.settings.load_full();
+        let modules = modules.continuing(&before.modules);
         let settings = Settings::new(config.clone(), &before.instance);
         let settings = settings
             .with_hooks(before.hooks.clone())
-            .with_modules(modules.continuing(&before.modules));
+            .with_modules(modules.logging_to(&self.shared.module_log));
         settings.keep_health(&before);
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());

@@ -282,6 +282,8 @@ pub(super) fn share(
         hint: Some(invalid.hint),
     })?;
     let settings = Settings::new(config.clone(), &instance());
+    let module_log = Arc::new(ModuleLog::new(Arc::clone(&say)));
+    let modules = modules.logging_to(&module_log);
     let settings = settings.with_hooks(hooks).with_modules(modules);
     let network = Network::new(NetworkSettings {
         workers,
@@ -308,7 +310,7 @@ pub(super) fn share(
     };
     Ok(Shared {
         module_kinds,
-        module_log: ModuleLog::new(Arc::clone(&say)),
+        module_log,
         access_log: open_log(config, say)?,
         own_work: Arc::default(),
         jobs: Jobs::default(),

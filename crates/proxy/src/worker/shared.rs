@@ -29,8 +29,8 @@ pub(crate) struct Shared {
     pub(crate) network: Arc<Network>,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) access_log: AccessLog,
-    /// Where modules write lines.
-    pub(crate) module_log: ModuleLog,
+    /// Where modules write lines, and what is said of them.
+    pub(crate) module_log: Arc<ModuleLog>,
     /// What modules have under way of their own.
     pub(crate) own_work: Arc<OwnWork>,
     /// What other threads have the first worker do.

@@ -133,6 +133,49 @@ fn module_that_fails_five_times_is_not_called_until_its_trial() {
     }
 }
 
+/// One line each: a module that is not called cannot fail.
+#[test]
+fn operator_reads_that_a_breaker_opened_and_closed_once_each() {
+    let config = |config: &mut Config| {
+        with(
+            "request-received",
+            "unavailable-if X-Bad",
+            FailurePolicy::Pass,
+        )(config);
+    };
+    Setup::each_with(config, |setup| {
+        let send = |is_bad: bool| {
+            let mut client = setup.proxy.client();
+            let bad = if is_bad { "X-Bad: 1\r\n" } else { "" };
+            client.send(setup.head("GET", "/", "1.1", bad));
+            let _hop = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+            assert_eq!(client.read_response().status(), 204);
+        };
+        for _ in 0..8 {
+            send(true);
+        }
+        let opened = "module `breaks` failed 5 times within 10 s, the last time by unavailable: it \
+                      is not called for 30 s, and requests continue without it; failures since the \
+                      start: 5";
+        setup.proxy.wait_until_said(opened, 1);
+        setup.proxy.clock.advance_ms(31_000);
+        send(true);
+        send(true);
+        let again = "module `breaks` failed again when it was tried (unavailable): it is not called \
+                     for 30 s, and requests continue without it; failures since the start: 6";
+        setup.proxy.wait_until_said(again, 1);
+        setup.proxy.clock.advance_ms(31_000);
+        for _ in 0..3 {
+            send(false);
+        }
+        let closed = "module `breaks` worked when it was tried: it is called again";
+        setup.proxy.wait_until_said(closed, 1);
+        for line in [opened, again, closed] {
+            assert_eq!(setup.proxy.said(line), 1, "{line}");
+        }
+    });
+}
+
 /// Any client could send such messages, and would take the module from the others.
 #[test]
 fn module_that_gives_up_messages_is_called_for_the_next_ones() {
