@@ -48,8 +48,9 @@ use modules::ModuleAction;
 use places::{Limits, Place};
 use socket::SocketFile;
 
+pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub use socket::AdminSocket;
-pub use stored::{StoredCall, StoredReply};
+pub use stored::{BOTH_MODES, StoredCall, StoredReply};
 pub use token::{Token, TokenError};
 
 /// Bytes of a request body: a URL and a little JSON around it.
@@ -68,7 +69,8 @@ POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
 POST /purge?url=URL        forget the stored responses of a URL; the URL may also be the body
 POST /purge-all            forget all stored responses
-POST /stored/query?url=URL    what is stored for a URL; mode=forward& or mode=gateway& before url= says for which listeners
+POST /stored/query?url=URL    what is stored for a URL; before url= comes field=Name:%20value& for each field of the request, and mode=forward& or mode=gateway& where listeners have both
+POST /stored/list?url=URL     all variants of it that are in memory
 POST /stored/fetch?url=URL    have it stored, without a client
 POST /stored/validate?url=URL have its origin say whether it is valid
 POST /stored/expire?fresh_for=60s&url=URL  it is fresh for so long from now

@@ -4,7 +4,7 @@ use crate::expected_response::ExpectedResponse;
 use crate::in_flight::write_behind::WriteBehind;
 use crate::record::{Line, variant_key};
 use crate::resource::VaryRule;
-use crate::shard::{DiskPlace, LookupResult, Shard, shard_bytes_for};
+use crate::shard::{DiskPlace, LookupResult, Shard, StoredVariant, shard_bytes_for};
 use crate::stored::StoredResponse;
 use std::future::Future;
 use std::pin::Pin;
@@ -139,6 +139,13 @@ impl MemoryStore {
         selecting: &dyn Fn(&VaryRule) -> Digest,
     ) -> LookupResult {
         self.shard(primary).find_variant(primary, selecting)
+    }
+
+    /// All that is stored for a target in memory, each with what it varies on, the oldest first: at
+    /// most [`VARIANTS_MAX`](crate::VARIANTS_MAX). What only the disk has is not among them.
+    #[must_use]
+    pub fn variants(&self, primary: Digest) -> Vec<StoredVariant> {
+        self.shard(primary).stored(primary)
     }
 
     /// Whether the disk may have a response that memory lacks.

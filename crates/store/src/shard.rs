@@ -194,6 +194,20 @@ impl Shard {
         }
     }
 
+    /// All that is stored for a target, each with what it varies on, the oldest first.
+    pub(crate) fn stored(&self, primary: Digest) -> Vec<StoredVariant> {
+        let Some(resource) = self.index.get(&primary) else {
+            return Vec::new();
+        };
+        let slots = resource.slots().into_iter();
+        let stored = slots.filter_map(|slot| {
+            let variant = resource.variant(slot);
+            let vary = variant.map(|variant| (variant.rule.clone(), variant.selecting));
+            Some((vary, self.response(slot)?))
+        });
+        stored.collect()
+    }
+
     fn response(&self, slot: Slot) -> Option<Arc<StoredResponse>> {
         let entry = self.entries.get(slot.index())?.as_ref()?;
         Some(Arc::clone(&entry.response))

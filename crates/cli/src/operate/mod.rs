@@ -14,6 +14,7 @@ mod stored;
 use crate::messages::{Exit, Failure, give};
 use client::{Method, Reply};
 use find::AdminEndpoint;
+use weir_proxy::admin::BOTH_MODES;
 
 pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
@@ -142,6 +143,12 @@ fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
             Some(
                 "is `--token-file` that of this proxy? It reads its own at start and on reload (SIGHUP)",
             ),
+        ),
+        // what the admin interface advises is for those who write its URLs
+        (400, _) if said.starts_with(BOTH_MODES) => failure(
+            Exit::BadUsage,
+            BOTH_MODES.to_owned(),
+            Some("say which, by `--mode forward` or `--mode gateway`"),
         ),
         (400 | 403 | 404 | 409 | 413 | 422, _) => failure(Exit::BadUsage, said.to_owned(), None),
         (status, _) => failure(

@@ -23,11 +23,13 @@ pub(crate) struct StoredFlags {
 #[derive(Debug, clap::Subcommand)]
 enum StoredAction {
     /// Print the status, the lengths, the age, the remaining freshness and the fields
-    Query(StoredUrl),
+    Query(SelectingRequest),
+    /// Print a line for each variant in memory; `*` is the one that the fields select
+    List(SelectingRequest),
     /// Have the response stored, as a GET of a client would; a fresh one stays
-    Fetch(StoredUrl),
+    Fetch(SelectingRequest),
     /// Request it again if it has changed: valid, replaced or dropped
-    Validate(StoredUrl),
+    Validate(SelectingRequest),
     /// Set for how long from now it is fresh, all variants of it
     Expire {
         #[command(flatten)]
@@ -42,14 +44,26 @@ enum StoredAction {
     /// Store the response message in a file: a head as HTTP has it, an empty line, the content
     Inject {
         #[command(flatten)]
-        url: StoredUrl,
+        request: SelectingRequest,
 
         /// The file; `-` for stdin
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
     /// Print the content, at most 16 MiB of it
-    Read(StoredUrl),
+    Read(SelectingRequest),
+}
+
+/// The request whose response is meant.
+#[derive(Debug, clap::Args)]
+struct SelectingRequest {
+    #[command(flatten)]
+    url: StoredUrl,
+
+    /// A field of the request that selects the response, such as "Accept-Encoding: br"; several
+    /// times for several
+    #[arg(long = "field", value_name = "NAME: VALUE")]
+    fields: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,17 +90,30 @@ struct StoredUrl {
 /// or a token that is wrong (exit 2); no proxy, or a next hop that gave no response (exit 3).
 pub(crate) fn stored(flags: &StoredFlags) -> Result<(), Failure> {
     let reply = match &flags.action {
-        StoredAction::Query(url) => call("query", url, "", &[])?,
-        StoredAction::Fetch(url) => call("fetch", url, "", &[])?,
-        StoredAction::Validate(url) => call("validate", url, "", &[])?,
+        StoredAction::Query(request) => request.call("query", &[])?,
+        StoredAction::List(request) => request.call("list", &[])?,
+        StoredAction::Fetch(request) => request.call("fetch", &[])?,
+        StoredAction::Validate(request) => request.call("validate", &[])?,
         StoredAction::Expire { url, fresh_for } => {
             call("expire", url, &format!("fresh_for={fresh_for}&"), &[])?
         }
         StoredAction::Delete(url) => call("delete", url, "", &[])?,
-        StoredAction::Inject { url, file } => call("inject", url, "", &message(file)?)?,
-        StoredAction::Read(url) => return give_bytes(&call("read", url, "", &[])?.content),
+        StoredAction::Inject { request, file } => request.call("inject", &message(file)?)?,
+        StoredAction::Read(request) => return give_bytes(&request.call("read", &[])?.content),
     };
     give(&reply.body)
+}
+
+impl SelectingRequest {
+    fn call(&self, word: &str, body: &[u8]) -> Result<Reply, Failure> {
+        let mut parameters = String::new();
+        for field in &self.fields {
+            parameters.push_str("field=");
+            push_encoded(&mut parameters, field);
+            parameters.push('&');
+        }
+        call(word, &self.url, &parameters, body)
+    }
 }
 
 fn call(word: &str, of: &StoredUrl, parameters: &str, body: &[u8]) -> Result<Reply, Failure> {

@@ -187,6 +187,41 @@ fn stored_response_is_found_changed_injected_and_read_by_commands() {
 }
 
 #[test]
+fn refused_stored_command_says_what_to_do_in_words_of_the_command_line() {
+    let nginx = Nginx::start(LOCATIONS);
+    let next_hop = nginx.url("");
+    let config =
+        Config::gateway(&[next_hop.trim_end_matches('/')]).listener("127.0.0.1:0", "forward");
+    let proxy = Weir::serve(&config);
+    let stored = |words: &[&str]| weir(proxy.folder(), &[&["stored"], words].concat());
+    let url = "http://a.example/";
+    let refused = stored(&["query", url]);
+    expect(
+        &refused,
+        2,
+        &[
+            "there are forward and gateway listeners",
+            "`--mode forward`",
+        ],
+    );
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!said.contains("mode=forward"), "{said}");
+    let chosen = stored(&["query", "--mode", "forward", url]);
+    expect(&chosen, 2, &["no such response is stored"]);
+    let fragment = stored(&["query", "--mode", "forward", "http://a.example/b#c"]);
+    expect(
+        &fragment,
+        2,
+        &["leave out `#c`, so that it is `http://a.example/b`"],
+    );
+    let message = proxy.folder().join("message.http");
+    std::fs::write(&message, "HTTP/1.1 200 OK\nCache-Control: max-age=60\n\nok").expect("a file");
+    let message = message.to_str().expect("a name");
+    let lines = stored(&["inject", "--mode", "forward", url, message]);
+    expect(&lines, 2, &["end with CR LF"]);
+}
+
+#[test]
 fn module_is_added_by_a_reload_and_disabled_and_enabled_by_its_name() {
     let nginx = Nginx::start(LOCATIONS);
     let proxy = Weir::serve(&Config::forward());

@@ -67,6 +67,12 @@ fn from_pairs(pairs: &str) -> Result<String, String> {
     let value = pairs
         .strip_prefix("url=")
         .ok_or_else(|| format!("unexpected `{pairs}`: expected `url=`"))?;
+    let decoded = decode(value)?;
+    String::from_utf8(decoded).map_err(|_error| format!("`{value}` does not decode to UTF-8"))
+}
+
+/// A value of a query, decoded.
+pub(super) fn decode(value: &str) -> Result<Vec<u8>, String> {
     let mut decoded = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
@@ -86,7 +92,7 @@ fn from_pairs(pairs: &str) -> Result<String, String> {
             }
         }
     }
-    String::from_utf8(decoded).map_err(|_error| format!("`{value}` does not decode to UTF-8"))
+    Ok(decoded)
 }
 
 fn hex(digits: &[u8]) -> Option<u8> {
@@ -108,6 +114,14 @@ fn check(url: &str) -> Result<(), String> {
         return Err(format!(
             "`{}` is not an absolute http or https URL",
             url.escape_debug()
+        ));
+    }
+    if let Some((whole, fragment)) = url.split_once('#') {
+        return Err(format!(
+            "`{}` has a fragment, which is for the client alone and never stored: leave out `#{}`, so that it is `{}`",
+            url.escape_debug(),
+            fragment.escape_debug(),
+            whole.escape_debug()
         ));
     }
     if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -178,6 +192,13 @@ mod tests {
         check(Some("url="), None, "", Err("absolute"));
         check(Some("url=/path"), None, "", Err("absolute"));
         check(Some("url=ftp://a/"), None, "", Err("absolute"));
+        check(Some("url=http://a/b%23c"), None, "", Err("leave out `#c`"));
+        check(
+            None,
+            None,
+            "http://a/b#c",
+            Err("so that it is `http://a/b`"),
+        );
         check(Some("url=http://a/%0d%0a"), None, "", Err("cannot"));
         check(Some("url=http://a/caf\u{e9}"), None, "", Err("cannot"));
         check(None, JSON, "{", Err("not JSON"));

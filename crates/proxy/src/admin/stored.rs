@@ -1,8 +1,12 @@
 //! Stored responses on the admin interface: found, fetched, validated, expired, deleted, injected
 //! and read.
 
+mod variants;
+
 use super::{Control, purge, text};
 use crate::config::Span;
+use crate::host::stored::listing::StoredVariants;
+use crate::host::stored::target::may_select;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
@@ -20,16 +24,28 @@ use weir_wire::{HeadLimits, LineBuffer, Progress, parse_response_leniently};
 /// Injected and read content that is held at once, by as many requests; further ones get 503.
 const CONTENTS_MAX: usize = 2;
 
+/// Fields of the request that selects a stored response.
+const FIELDS_MAX: usize = 32;
+
+/// Most bytes of a field of that request, its name included.
+const FIELD_BYTES_MAX: usize = 2 << 10;
+
 /// Most bytes of the head of an injected message.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
 static CONTENTS: Semaphore = Semaphore::const_new(CONTENTS_MAX);
+
+/// Why a call needs the mode of the listeners: there are both.
+pub const BOTH_MODES: &str =
+    "there are forward and gateway listeners, and each mode has its own stored responses";
 
 /// What an operator does with a stored response.
 #[derive(Debug)]
 pub enum StoredCall {
     /// What is stored?
     Query(StoredTarget),
+    /// Which variants are stored?
+    List(StoredTarget),
     /// Has it stored, without a client.
     Fetch(StoredTarget),
     /// Has its origin say whether it is valid.
@@ -49,6 +65,8 @@ pub enum StoredCall {
 pub enum StoredReply {
     /// This is stored.
     Info(StoredInfo),
+    /// These are stored.
+    Variants(StoredVariants),
     /// It was validated.
     Validation(Validation),
     /// It is fresh for so long.
@@ -64,6 +82,7 @@ impl StoredCall {
     pub fn target_mut(&mut self) -> &mut StoredTarget {
         match self {
             Self::Query(target)
+            | Self::List(target)
             | Self::Fetch(target)
             | Self::Validate(target)
             | Self::Expire(target, _)
@@ -79,6 +98,7 @@ impl StoredCall {
 struct Parameters {
     mode: Option<ListenerMode>,
     fresh_for: Option<Duration>,
+    fields: Fields,
     url: String,
 }
 
@@ -101,9 +121,10 @@ impl Parameters {
                         .map_err(|error| format!("fresh_for: {error}"))?;
                     parameters.fresh_for = Some(time.as_duration());
                 }
+                Some(("field", field)) => parameters.add_field(field)?,
                 _ => {
                     return Err(format!(
-                        "unexpected `{first}`: use mode, fresh_for, and url last"
+                        "unexpected `{first}`: use mode, fresh_for, field, and url last"
                     ));
                 }
             }
@@ -114,6 +135,34 @@ impl Parameters {
         }
         parameters.url = purge::url(Some(rest), None, b"")?;
         Ok(parameters)
+    }
+
+    /// Adds a field line in its encoded form, `Name:%20value`.
+    fn add_field(&mut self, encoded: &str) -> Result<(), String> {
+        let line = purge::decode(encoded)?;
+        let shown = String::from_utf8_lossy(&line);
+        let shown = shown.escape_debug();
+        if line.len() > FIELD_BYTES_MAX {
+            return Err(format!("a field has more than {FIELD_BYTES_MAX} bytes"));
+        }
+        if self.fields.iter().count() >= FIELDS_MAX {
+            return Err(format!("there are more than {FIELDS_MAX} fields"));
+        }
+        let mut parts = line.splitn(2, |byte| *byte == b':');
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next());
+        let name = str::from_utf8(name).unwrap_or_default();
+        let Some(value) = value else {
+            return Err(format!(
+                "`{shown}` is no field: write a name, a colon and a value, such as `Accept-Encoding: br`"
+            ));
+        };
+        if !may_select(name) {
+            return Err(format!(
+                "`{name}` selects no stored response: fields with credentials, conditions and ranges are refused"
+            ));
+        }
+        let added = self.fields.add(name, value.trim_ascii());
+        added.map_err(|error| format!("`{shown}` is no field that can be named: {error}"))
     }
 }
 
@@ -157,9 +206,16 @@ async fn call_of(
 ) -> Result<StoredCall, Box<Response>> {
     let bad = |why: &str| Box::new(text(StatusCode::BAD_REQUEST, format!("{why}\n")));
     // which listeners are meant is for the proxy to say
-    let target = StoredTarget::new(ListenerMode::Forward, parameters.url);
+    let mut target = StoredTarget::new(ListenerMode::Forward, parameters.url);
+    target.fields = parameters.fields;
+    if matches!(word, "expire" | "delete") && target.fields != Fields::default() {
+        return Err(bad(
+            "expire and delete are about all variants of the URL: leave out the fields",
+        ));
+    }
     Ok(match word {
         "query" => StoredCall::Query(target),
+        "list" => StoredCall::List(target),
         "fetch" => StoredCall::Fetch(target),
         "validate" => StoredCall::Validate(target),
         "expire" => match parameters.fresh_for {
@@ -181,7 +237,7 @@ async fn call_of(
         _ => {
             return Err(Box::new(text(
                 StatusCode::NOT_FOUND,
-                "no such endpoint; after /stored/ comes query, fetch, validate, expire, delete, inject or read\n"
+                "no such endpoint; after /stored/ comes query, list, fetch, validate, expire, delete, inject or read\n"
                     .into(),
             )));
         }
@@ -204,8 +260,17 @@ fn read_message(target: StoredTarget, message: &[u8]) -> Result<(InjectedHead, V
     else {
         return Err("the body is no response message: its head does not end".into());
     };
+    if repairs.lines {
+        return Err(
+            "the head of the response message is not as HTTP has it: each of its lines and the empty line behind them end with CR LF, and no name has a space behind it; `sed '1,/^$/s/$/\\r/' FILE` puts CR before each LF of a head"
+                .into(),
+        );
+    }
     if repairs.any() {
-        return Err("the head of the response message is malformed".into());
+        return Err(
+            "the head of the response message says in several ways how long its content is: leave out its Content-Length"
+                .into(),
+        );
     }
     let content = &message[consumed..];
     let is = |name: &str, known: &str| name.eq_ignore_ascii_case(known);
@@ -234,6 +299,7 @@ fn read_message(target: StoredTarget, message: &[u8]) -> Result<(InjectedHead, V
 fn answer(reply: StoredReply) -> Response {
     let said = match reply {
         StoredReply::Info(info) => describe(&info),
+        StoredReply::Variants(stored) => variants::table(&stored),
         StoredReply::Validation(Validation::Valid) => "valid\n".into(),
         StoredReply::Validation(Validation::Replaced) => "replaced\n".into(),
         StoredReply::Validation(Validation::Dropped) => "dropped\n".into(),
@@ -292,6 +358,7 @@ mod tests {
         let known = Parameters {
             mode: Some(ListenerMode::Gateway),
             fresh_for: Some(Duration::from_secs(60)),
+            fields: Fields::default(),
             url: "http://a/?b&c".into(),
         };
         assert_eq!(
@@ -310,6 +377,39 @@ mod tests {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert!(Parameters::read(None).is_err());
+    }
+
+    #[test]
+    fn fields_of_the_request_are_named_one_by_one_within_bounds() {
+        let read = |query: &str| Parameters::read(Some(&format!("{query}&url=http://a/")));
+        let parameters =
+            read("field=Accept-Encoding:%20br&mode=forward&field=A:b%26c").expect("fields");
+        let lines: Vec<_> = parameters.fields.iter().collect();
+        assert_eq!(lines, [("Accept-Encoding", &b"br"[..]), ("A", b"b&c")]);
+        for (wrong, expected) in [
+            (
+                "field=Accept",
+                "`Accept` is no field: write a name, a colon",
+            ),
+            ("field=:x", "no field that can be named"),
+            ("field=A%20b:x", "no field that can be named"),
+            ("field=A:b%0d%0aC:d", "no field that can be named"),
+            ("field=Host:b", "the proxy writes this field itself"),
+            ("field=A:%f", "`%`"),
+            ("field=cookie:%20a=b", "`cookie` selects no stored response"),
+            ("field=Authorization:x", "fields with credentials"),
+            ("field=If-None-Match:x", "conditions"),
+            ("field=Range:x", "ranges are refused"),
+        ] {
+            let why = read(wrong).expect_err(wrong);
+            assert!(why.contains(expected), "{why}");
+        }
+        let many = |count| vec!["field=A:b"; count].join("&");
+        assert!(read(&many(FIELDS_MAX)).is_ok());
+        assert!(read(&many(FIELDS_MAX + 1)).is_err());
+        let long = |bytes| format!("field=A:{}", "x".repeat(bytes - 2));
+        assert!(read(&long(FIELD_BYTES_MAX)).is_ok());
+        assert!(read(&long(FIELD_BYTES_MAX + 1)).is_err());
     }
 
     #[test]

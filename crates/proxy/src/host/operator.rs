@@ -27,6 +27,7 @@ pub(crate) fn begin(
 async fn run(calls: &StoredCalls, call: StoredCall) -> Result<StoredReply, StoredError> {
     Ok(match call {
         StoredCall::Query(target) => StoredReply::Info(calls.query(target).await?),
+        StoredCall::List(target) => StoredReply::Variants(calls.list(target).await?),
         StoredCall::Fetch(target) => StoredReply::Info(calls.fetch(target).await?),
         StoredCall::Validate(target) => StoredReply::Validation(calls.validate(target).await?),
         StoredCall::Expire(target, fresh_for) => {

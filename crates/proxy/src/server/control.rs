@@ -1,6 +1,6 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
-use crate::admin::{self, PurgeFailure, StoredCall, StoredReply, Token};
+use crate::admin::{self, BOTH_MODES, PurgeFailure, StoredCall, StoredReply, Token};
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::config::{self, AdminAddress, Config, Mode};
 use crate::host::operator;
@@ -392,9 +392,9 @@ impl Control {
         let mut modes = state.open.iter().map(|open| open.configured.mode);
         let first = modes.next().unwrap_or(Mode::Forward);
         if modes.any(|mode| mode != first) {
-            return Err(
-                "for which listeners? put mode=forward& or mode=gateway& before url=".into(),
-            );
+            return Err(format!(
+                "{BOTH_MODES}: put mode=forward& or mode=gateway& before url="
+            ));
         }
         Ok(match first {
             Mode::Forward => ListenerMode::Forward,

@@ -107,13 +107,7 @@ impl Shard {
     /// any more.
     pub(crate) fn begin_anew(&mut self, primary: Digest) -> Vec<StoredVariant> {
         self.outdate_in_flight(primary, Forgotten::Target);
-        let slots = self.index.get(&primary).map(Resource::slots);
-        let stored = slots.unwrap_or_default().into_iter().filter_map(|slot| {
-            let variant = self.index.get(&primary)?.variant(slot);
-            let vary = variant.map(|variant| (variant.rule.clone(), variant.selecting));
-            Some((vary, self.response(slot)?))
-        });
-        let stored = stored.collect();
+        let stored = self.stored(primary);
         if let Some(Resource::Varying(varying)) = self.index.get_mut(&primary) {
             varying.line = Some(Line::begin());
         }

@@ -86,7 +86,7 @@ impl StoredCalls {
     }
 
     /// Does `work` in a task of its own.
-    fn call<T: 'static, F>(
+    pub(super) fn call<T: 'static, F>(
         &self,
         work: impl FnOnce(CallContext) -> F,
     ) -> Pending<Result<T, StoredError>>

@@ -85,9 +85,23 @@ pub(super) fn exchange(
 fn selecting(fields: &Fields) -> Option<Fields> {
     let mut checked = end_to_end(fields)?;
     for (name, _) in fields.iter() {
-        match identify(name) {
-            Some(
-                Known::Authorization
+        if !may_select(name) {
+            return None;
+        }
+        if let Some(Known::CacheControl | Known::Pragma) = identify(name) {
+            checked.remove(name).ok()?;
+        }
+    }
+    Some(checked)
+}
+
+/// Whether a field may be one of a request that selects a stored response: it has no credentials,
+/// and is neither a condition nor a range.
+pub(crate) fn may_select(name: &str) -> bool {
+    !matches!(
+        identify(name),
+        Some(
+            Known::Authorization
                 | Known::ProxyAuthorization
                 | Known::Cookie
                 | Known::IfMatch
@@ -95,13 +109,7 @@ fn selecting(fields: &Fields) -> Option<Fields> {
                 | Known::IfModifiedSince
                 | Known::IfUnmodifiedSince
                 | Known::IfRange
-                | Known::Range,
-            ) => return None,
-            Some(Known::CacheControl | Known::Pragma) => {
-                checked.remove(name).ok()?;
-            }
-            _ => {}
-        }
-    }
-    Some(checked)
+                | Known::Range
+        )
+    )
 }

@@ -1,6 +1,8 @@
 //! Stored responses on the admin interface of a proxy.
 
-use crate::support::{PATIENCE, RawClient, Response, Running, ScriptedOrigin, asking, localhost};
+use crate::support::{
+    PATIENCE, RawClient, Response, Running, ScriptedOrigin, asking, localhost, scripted,
+};
 use std::time::Instant;
 use weir_proxy::config::{AdminAddress, Config};
 
@@ -136,6 +138,73 @@ fn call_that_is_not_understood_changes_nothing() {
     );
 }
 
+/// A next hop whose responses vary on a field, and modules by another one.
+#[test]
+fn operator_finds_a_variant_by_its_fields_and_sees_all_of_them() {
+    let origin = ScriptedOrigin::new().answering(|head, _| {
+        let language = head.field("accept-language").unwrap_or("none");
+        format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nVary: Accept-Language\r\n\
+             Content-Language: {language}\r\nContent-Length: {}\r\n\r\n{language}",
+            language.len()
+        )
+        .into()
+    });
+    let tagged = [
+        ("request-received", "variant X-Tag"),
+        ("response-received", "content tag"),
+    ];
+    for actions in [&tagged[..], &[]] {
+        let proxy = proxy(|config| {
+            if !actions.is_empty() {
+                config.modules = vec![scripted("a", actions)];
+            }
+        });
+        let url = format!("url=http://{}/", origin.address());
+        check(&proxy, &format!("list?{url}"), 404, "no such response");
+        for language in ["de", "en"] {
+            let fields = format!("field=X-Tag:%20a&field=Accept-Language:%20{language}&");
+            check(&proxy, &format!("fetch?{fields}{url}"), 200, "status 200");
+        }
+        let tag = if actions.is_empty() { "" } else { "[a]" };
+        for language in ["de", "en"] {
+            let fields = format!("field=X-Tag:a&field=accept-language:{language}&");
+            let read = post(&proxy, &format!("read?{fields}{url}"), b"");
+            assert_eq!(read.text(), format!("{tag}{language}"));
+            let listed = post(&proxy, &format!("list?{fields}{url}"), b"").text();
+            let rows: Vec<Vec<&str>> = listed
+                .lines()
+                .map(|line| line.split_whitespace().collect())
+                .collect();
+            assert_eq!(rows.len(), 3, "{listed}");
+            for row in &rows[1..] {
+                let is_it = row.last() == Some(&language);
+                assert_eq!(row[0] == "*", is_it, "{listed}");
+                assert!(row.contains(&"accept-language"), "{listed}");
+                assert_eq!(row.contains(&"modules,"), !actions.is_empty(), "{listed}");
+                assert!(row.contains(&"200") && row.contains(&"60"), "{listed}");
+            }
+        }
+        // without these fields nothing is selected, and all are listed
+        check(&proxy, &format!("query?{url}"), 404, "no such response");
+        let listed = post(&proxy, &format!("list?{url}"), b"").text();
+        assert!(
+            listed.lines().count() == 3 && !listed.contains('*'),
+            "{listed}"
+        );
+        check(
+            &proxy,
+            &format!("delete?field=A:b&{url}"),
+            400,
+            "all variants",
+        );
+        check(&proxy, &format!("delete?{url}"), 200, "deleted 2");
+        check(&proxy, &format!("list?{url}"), 404, "no such response");
+        let secret = format!("query?field=Cookie:%20a=b&{url}");
+        check(&proxy, &secret, 400, "`Cookie` selects no stored response");
+    }
+}
+
 #[test]
 fn call_about_one_of_two_modes_says_which() {
     let proxy = proxy(|config| {
@@ -151,7 +220,8 @@ fn call_about_one_of_two_modes_says_which() {
         &proxy,
         "query?url=http://a.example/",
         400,
-        "for which listeners?",
+        "there are forward and gateway listeners, and each mode has its own stored responses: put \
+         mode=forward& or mode=gateway& before url=",
     );
     let message = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\ncontent";
     let injected = post(&proxy, "inject?mode=gateway&url=http://a.example/", message);
