@@ -138,7 +138,10 @@ const PARAMETERS: [(&str, &str); 7] = [
         "ttl",
         "Freshness that is left, seconds; negative for a stale response.",
     ),
-    ("stored", "The response was stored."),
+    (
+        "stored",
+        "The response is being stored. The head is sent before the content: if that is cut, by the next hop or by a module, nothing or only a part is stored, and the client sees the cut. The access log says at the end whether it was stored.",
+    ),
     (
         "collapsed",
         "The request waited for the response to another request, and was answered by it.",

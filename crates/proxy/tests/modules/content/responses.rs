@@ -352,3 +352,42 @@ fn response_with_framing_in_doubt_is_refused_whatever_modules_would_make_of_it()
         }
     }
 }
+
+/// The head is sent before the content, as without modules: `stored` says what the cache is about
+/// to do (RFC 9211 section 2.6), and the client sees that the response is cut.
+#[test]
+fn response_that_is_cut_was_announced_as_stored_and_is_not() {
+    // the module gives up behind 100,000 bytes, the next hop behind 50,000
+    for actions in [&[("response-received", "content cut")][..], &[]] {
+        Setup::each_with(with(actions), |setup| {
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            let whole = response(&long(), true);
+            let (first, rest) = whole.split_at(50_000);
+            hop.send(first);
+            let head = client.read_head();
+            assert!(head.cache_status().contains("stored"), "{head:?}");
+            let sent = match actions {
+                [] => {
+                    drop(hop);
+                    None
+                }
+                _ => Some(hop.sending(rest)),
+            };
+            let (bytes, _) = client.read_to_end();
+            assert!(!bytes.ends_with(b"0\r\n\r\n"), "it looks whole");
+            drop(sent);
+            setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+            setup.proxy.wait_for(Metric::RequestsInFlight, 0);
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let _hop = setup
+                .origin
+                .answer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+            let again = client.read_response();
+            assert_eq!((again.status(), again.is_hit()), (404, false));
+        });
+    }
+}
