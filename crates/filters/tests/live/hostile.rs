@@ -337,3 +337,87 @@ fn option_that_is_wrong_names_itself() {
     let error = error.err().expect("it is refused");
     assert!(error.contains("module[0].options.memory"), "{error}");
 }
+
+/// What a filter does to Cache-Control of responses: it removes that, or puts its own in its place;
+/// it puts "X" in the place of all content, too.
+fn without_cache_control(replacement: &str) -> TextFilter {
+    let action = match replacement.len() {
+        0 => "(drop (call $proxy_remove_header_map_value (i32.const 2)
+            (i32.const 100) (i32.const 13)))"
+            .to_owned(),
+        length => format!(
+            "(drop (call $proxy_replace_header_map_value (i32.const 2)
+                (i32.const 100) (i32.const 13) (i32.const 120) (i32.const {length})))"
+        ),
+    };
+    let body = "(drop (call $proxy_set_buffer_bytes (i32.const 1) (i32.const 0)
+        (i32.const 100000) (i32.const 120) (i32.const 1))) (i32.const 0)";
+    TextFilter::of(&module(&format!(
+        "{}{}{}{}",
+        data(100, "cache-control"),
+        data(
+            120,
+            if replacement.is_empty() {
+                "X"
+            } else {
+                replacement
+            }
+        ),
+        callback(
+            "proxy_on_response_headers",
+            &format!("{action} (i32.const 0)")
+        ),
+        callback("proxy_on_response_body", body),
+    )))
+}
+
+#[test]
+fn filter_that_removes_no_transform_does_not_take_it_back() {
+    for is_stored in [false, true] {
+        let file = without_cache_control("");
+        let origin =
+            Origin::new(|_| response("Cache-Control: no-transform, max-age=60\r\n", "content"));
+        let bed = Bed::before(
+            origin,
+            vec![file.table(&[("stored", ModuleOption::Flag(is_stored))])],
+        );
+        for _ in 0..2 {
+            let got = bed.get("/");
+            assert_eq!(got.text(), "content", "stored = {is_stored}");
+            if is_stored {
+                // for later modules, and for caches behind this one
+                assert_eq!(got.field("cache-control").as_deref(), Some("no-transform"));
+            }
+        }
+    }
+}
+
+#[test]
+fn filter_that_replaces_cache_control_has_nothing_stored_that_may_not_be() {
+    for (received, may_store, fetches) in [
+        ("private, max-age=60", false, 2),
+        ("no-store", false, 2),
+        // what the rules would store, as long as another would have it
+        ("max-age=60", false, 2),
+        ("private, max-age=60", true, 1),
+    ] {
+        let file = without_cache_control("public, max-age=600");
+        let origin =
+            Origin::new(move |_| response(&format!("Cache-Control: {received}\r\n"), "content"));
+        let mut table = file.table(&[("stored", ModuleOption::Flag(true))]);
+        table.may_store = may_store;
+        let bed = Bed::before(origin, vec![table]);
+        for _ in 0..2 {
+            let got = bed.get("/");
+            let sent = got.field("cache-control");
+            assert_eq!(sent.as_deref(), Some("public, max-age=600"), "{received}");
+            let status = got.field("cache-status").expect("a field");
+            assert_eq!(
+                status.contains(";hit") || status.contains("stored"),
+                may_store,
+                "{status}"
+            );
+        }
+        assert_eq!(bed.origin.seen().len(), fetches, "{received}");
+    }
+}
