@@ -1,8 +1,9 @@
 //! Modules that break, or take too long.
 
-use crate::support::{IS_THREADED, Setup, scripted, span};
+use crate::support::{IS_THREADED, Running, Setup, asking, scripted, span};
+use std::net::UdpSocket;
 use weir_measure::{Metric, ModuleFault};
-use weir_proxy::config::{Config, FailurePolicy};
+use weir_proxy::config::{Config, DnsServer, FailurePolicy};
 
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
 
@@ -223,4 +224,47 @@ fn failure_at_the_end_of_an_exchange_changes_nothing_for_its_client() {
         let crashed = Metric::ModuleFailures(ModuleFault::Crashed);
         setup.proxy.wait_for_at_least(crashed, 1);
     });
+}
+
+/// Of the request of a client, and of a module's own.
+#[test]
+fn dead_name_server_ends_requests_and_the_streams_of_their_modules() {
+    let server = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = server.local_addr().expect("it is bound");
+    let proxy = Running::forward_with(|config| {
+        config.dns.servers = vec![DnsServer(address)];
+        config.limits.dns = span("300ms");
+        let hooks = [HOOKS[0], HOOKS[1], HOOKS[2], HOOKS[3], "done"];
+        let actions = hooks.map(|hook| (hook, "fail-if X-Nothing"));
+        config.modules = vec![scripted("watches", &actions), asking("asks", &[])];
+    });
+    let get =
+        |fields: &str| format!("GET http://dead.test/ HTTP/1.1\r\nHost: dead.test\r\n{fields}\r\n");
+    let used_bytes = proxy.count(Metric::StoreUsedBytes);
+    for calls in 1..=2 {
+        let refused = proxy.client().ask(get(""));
+        assert_eq!(refused.status(), 504);
+        let reason = refused.head.field("proxy-status").expect("a reason");
+        assert!(reason.contains("dns_timeout"), "{reason}");
+        proxy.wait_for(Metric::RequestsInFlight, 0);
+        let seen = proxy.count(Metric::ModuleCalls);
+        assert!(seen >= 2 * calls, "{seen}");
+    }
+    let asked = "X-Do: fetch http://dead.test/\r\nX-Timeout-Ms: 10000\r\n";
+    let answered = proxy.client().ask(get(asked));
+    // its own time limit is longer
+    assert_eq!(answered.text(), "Unreachable");
+    proxy.wait_for(Metric::RequestsInFlight, 0);
+    proxy.wait_for(Metric::DnsInFlight, 0);
+    proxy.wait_for(Metric::StoreUsedBytes, used_bytes);
+    // it is nothing that a module has done
+    for fault in [
+        ModuleFault::Deadline,
+        ModuleFault::Crashed,
+        ModuleFault::BadAnswer,
+        ModuleFault::Unavailable,
+        ModuleFault::NoMemory,
+    ] {
+        assert_eq!(proxy.count(Metric::ModuleFailures(fault)), 0);
+    }
 }

@@ -5,6 +5,7 @@ use super::{TAGGED, content, with};
 use crate::support::{Answering, Running, ScriptedOrigin};
 use std::path::Path;
 use std::sync::Arc;
+use weir_disk::files::simulated::{Fault, Plan, SimulatedFiles};
 use weir_disk::files::{Files, SystemFiles};
 use weir_measure::Metric;
 use weir_proxy::config::{ByteSize, Config, Directory};
@@ -24,12 +25,26 @@ fn origin() -> Answering {
 
 /// A process with the store in `folder`.
 fn start(origin: &Answering, folder: &Path, change: impl Fn(&mut Config)) -> Running {
+    start_on(
+        &(Arc::new(SystemFiles) as Arc<dyn Files>),
+        origin,
+        folder,
+        change,
+    )
+}
+
+/// The same on a machine with these files.
+fn start_on(
+    files: &Arc<dyn Files>,
+    origin: &Answering,
+    folder: &Path,
+    change: impl Fn(&mut Config),
+) -> Running {
     let directory = Directory {
         path: folder.join("store"),
         size: Some(ByteSize::from_bytes(64 << 20)),
     };
-    let files: Arc<dyn Files> = Arc::new(SystemFiles);
-    let running = Running::gateway_on(origin.address(), &files, 0, |config| {
+    let running = Running::gateway_on(origin.address(), files, 0, |config| {
         config.disk.enabled = true;
         config.disk.directories = vec![directory];
         change(config);
@@ -92,5 +107,42 @@ fn purged_response_of_a_former_configuration_does_not_come_back_with_it() {
         for tag in ["a", "b"] {
             assert!(!ask(&proxy, path, tag).0, "{tag}");
         }
+    }
+}
+
+#[test]
+fn changed_responses_are_whole_while_the_disk_is_full() {
+    let both = [
+        ("response-received", "content upper"),
+        ("response-sent", "content twice"),
+    ];
+    for actions in [&both[..1], &both[1..], &both] {
+        let (origin, machine) = (origin(), SimulatedFiles::new(1));
+        let files: Arc<dyn Files> = Arc::new(machine.clone());
+        let proxy = start_on(&files, &origin, Path::new("/"), with(actions));
+        machine.plan(Plan {
+            nth: Some((0, Fault::NoSpace)),
+            lasting: true,
+            ..Plan::default()
+        });
+        for path in ["/short", "/long"] {
+            let mut expected = content(path);
+            if actions.contains(&both[0]) {
+                expected = expected.to_uppercase();
+            }
+            if actions.contains(&both[1]) {
+                expected = expected.chars().flat_map(|one| [one; 2]).collect();
+            }
+            // from the next hop, and from memory
+            for _ in 0..3 {
+                assert!(ask(&proxy, path, "a").1 == expected, "{path} {actions:?}");
+            }
+        }
+        proxy.wait_for(Metric::RequestsInFlight, 0);
+        proxy.wait_for(Metric::FetchesUnderWay, 0);
+        proxy.wait_for(Metric::DiskQueuedBytes, 0);
+        assert!(proxy.count(Metric::DiskErrors) > 0);
+        machine.plan(Plan::default());
+        stop(proxy);
     }
 }
