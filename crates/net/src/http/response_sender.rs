@@ -15,6 +15,8 @@ use std::time::Duration;
 pub struct ResponseSender<'c> {
     kind: Kind<'c>,
     filter: Option<Box<SentFilter>>,
+    /// Field lines of the connection, each with CRLF, for the final head.
+    hop_lines: Option<Box<[u8]>>,
 }
 
 enum Kind<'c> {
@@ -30,6 +32,7 @@ impl<'c> ResponseSender<'c> {
         Self {
             kind: Kind::Http1(response),
             filter: None,
+            hop_lines: None,
         }
     }
 
@@ -38,6 +41,7 @@ impl<'c> ResponseSender<'c> {
         Self {
             kind: Kind::Double(response),
             filter: None,
+            hop_lines: None,
         }
     }
 
@@ -48,6 +52,12 @@ impl<'c> ResponseSender<'c> {
         self.filter = Some(Box::new(SentFilter::new(filter)));
     }
 
+    /// Has the final head end with `lines`, each with CRLF: fields for the client at the other end
+    /// of this connection alone.
+    pub fn set_hop_lines(&mut self, lines: Box<[u8]>) {
+        self.hop_lines = Some(lines);
+    }
+
     /// Queues the complete head of an interim response (RFC 9110 §15.2), if the client understands
     /// them.
     pub fn push_interim(&mut self, head: &[u8]) {
@@ -56,7 +66,10 @@ impl<'c> ResponseSender<'c> {
 
     /// Queues the final head: `head` is a status line and end-to-end fields, each with CRLF. The
     /// head as it is sent, complete: with the fields of the connection where it has some.
-    pub fn begin(&mut self, head: Vec<u8>, content: ContentForm) -> &[u8] {
+    pub fn begin(&mut self, mut head: Vec<u8>, content: ContentForm) -> &[u8] {
+        if let Some(lines) = &self.hop_lines {
+            head.extend_from_slice(lines);
+        }
         of_kind!(Kind of &mut self.kind, response => response.begin(head, content))
     }
 

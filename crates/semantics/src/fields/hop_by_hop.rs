@@ -6,6 +6,7 @@ use crate::fields::known::{Known, identify};
 
 /// Is this field for one connection, so that it is neither forwarded nor stored (RFC 9110 §7.6.1)?
 /// The intermediary writes its own where one is needed. `Trailer` is not among them since RFC 9110.
+/// `Weir-Peer` is: no client's reaches another node of a cluster, and none leaves it.
 #[must_use]
 pub const fn is_hop_by_hop(known: Known) -> bool {
     matches!(
@@ -17,6 +18,7 @@ pub const fn is_hop_by_hop(known: Known) -> bool {
             | Known::Te
             | Known::TransferEncoding
             | Known::Upgrade
+            | Known::WeirPeer
     )
 }
 
@@ -205,6 +207,7 @@ mod tests {
                 Known::Te,
                 Known::TransferEncoding,
                 Known::Upgrade,
+                Known::WeirPeer,
             ]
         );
         assert!(is_freshened(Known::ContentType) && !is_freshened(Known::ContentLength));

@@ -96,6 +96,7 @@ known_fields! {
     Vary = "Vary",
     Via = "Via",
     Warning = "Warning",
+    WeirPeer = "Weir-Peer",
     WwwAuthenticate = "WWW-Authenticate",
     XForwardedFor = "X-Forwarded-For",
     XForwardedHost = "X-Forwarded-Host",
@@ -194,9 +195,9 @@ const fn slot(name: &[u8]) -> Option<usize> {
     let ([first, ..], [.., last]) = (name, name) else {
         return None;
     };
-    let sum = name.len().wrapping_mul(235)
-        + (*first | 0x20) as usize * 60
-        + (*last | 0x20) as usize * 155;
+    let sum = name.len().wrapping_mul(227)
+        + (*first | 0x20) as usize * 21
+        + (*last | 0x20) as usize * 243;
     Some(sum % INDEX_LENGTH)
 }
 

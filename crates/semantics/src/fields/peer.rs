@@ -1,5 +1,5 @@
 //! `Weir-Peer`: what nodes of a cluster tell each other with a request and its response. No RFC has
-//! it, and it never leaves the cluster.
+//! it. It is for one connection, as hop-by-hop fields are, so that it never leaves the cluster.
 //!
 //! Its value is a Dictionary (RFC 9651 §3.2). Members that are not known are ignored, so that nodes
 //! of two versions understand each other.
