@@ -64,6 +64,13 @@ fn summary(config: &Config) -> String {
             format!("  admin on {address}, token in {}\n", path.display())
         }
     });
+    if let Some(node) = &config.cluster.node {
+        lines.push_str(&format!(
+            "  node {node} of {}, {}\n",
+            config.cluster.members.len(),
+            config.cluster.policy
+        ));
+    }
     if !config.routes.is_empty() {
         let hops: usize = config
             .routes

@@ -143,7 +143,10 @@ fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
 /// what they are.
 fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>>, Failure> {
     let with_mode = |addresses: &[SocketAddr], mode: Mode| {
-        let listener = |&address: &SocketAddr| Listener { address, mode };
+        let listener = |&address: &SocketAddr| Listener {
+            address,
+            mode: mode.into(),
+        };
         Some(addresses.iter().map(listener).collect())
     };
     let gateways = count(config, Mode::Gateway);
@@ -178,7 +181,9 @@ const GATEWAY_ADDRESS_DEFAULT: SocketAddr = SocketAddr::V4(std::net::SocketAddrV
 
 fn count(config: &Config, mode: Mode) -> usize {
     let listeners = config.listeners.iter();
-    listeners.filter(|listener| listener.mode == mode).count()
+    listeners
+        .filter(|listener| listener.mode == mode.into())
+        .count()
 }
 
 /// A smaller memory with an unstated largest response is no contradiction: the default gives way.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::files::SystemFiles;
 use weir_proxy::clock::Clock;
-use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener, Mode};
+use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener, ListenerKind};
 use weir_proxy::{DiskTier, Hooks, Options, Proxy, Stopped};
 
 /// Starts the proxy and returns when it has drained; or prints the effective config.
@@ -207,7 +207,8 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     if let Some(recorded) = &started.recorded {
         lines.push_str(&format!("  record   {recorded}\n"));
     }
-    if let Some(listener) = started.listeners.first() {
+    let mut listeners = started.listeners.iter();
+    if let Some(listener) = listeners.find(|listener| listener.mode != ListenerKind::Peer) {
         lines.push_str(&format!("  try      {}\n", curl_line(config, listener)));
     }
     if let Some(problem) = &started.disk.problem {
@@ -233,11 +234,11 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
 fn curl_line(config: &Config, listener: &Listener) -> String {
     let address = reachable(listener.address);
     match (listener.mode, config.routes.first()) {
-        (Mode::Forward, _) => {
+        (ListenerKind::Forward, _) => {
             format!("curl -sD- -o /dev/null -x http://{address} http://example.com/")
         }
-        (Mode::Gateway, None) => format!("curl -sD- -o /dev/null http://{address}/"),
-        (Mode::Gateway, Some(route)) => {
+        (ListenerKind::Gateway, None) => format!("curl -sD- -o /dev/null http://{address}/"),
+        (ListenerKind::Gateway, Some(route)) => {
             let host = match &route.host {
                 None => String::new(),
                 Some(host) => format!("-H 'Host: {}' ", host.to_string().replace('*', "www")),
@@ -247,6 +248,8 @@ fn curl_line(config: &Config, listener: &Listener) -> String {
                 route.path
             )
         }
+        // it is for members alone
+        (ListenerKind::Peer, _) => String::new(),
     }
 }
 

@@ -304,6 +304,15 @@ table! {
     /// Requests answered 504 because the next hop stayed silent.
     NextHopTimeouts, Counter, "weir_next_hop_timeouts_total", "requests";
 
+    // --- other nodes of the cluster --------------------------------------------------------------
+    /// Requests sent to other nodes of the cluster.
+    PeerRequests, Counter, "weir_peer_requests_total", "requests";
+    /// Nodes that did not answer a request as a member of the cluster does, or not in time: the
+    /// next node was asked, or the origin.
+    PeersFailed, Counter, "weir_peer_failures_total", "requests";
+    /// Requests at peer listeners that were refused: not of a member, or none that members send.
+    PeersRefused, Counter, "weir_peer_refusals_total", "requests";
+
     // --- fetches ---------------------------------------------------------------------------------
     /// Fetches under way: transfers from a next hop into a response that may be stored.
     FetchesUnderWay, Gauge, "weir_fetches_under_way", "fetches";

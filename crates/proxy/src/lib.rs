@@ -15,10 +15,10 @@
 pub mod admin;
 mod cache;
 mod client;
+mod cluster;
 pub mod config;
 mod exchange;
 mod fetch;
-mod hooks;
 mod host;
 mod log;
 mod modules;
@@ -28,7 +28,6 @@ mod server;
 mod settings;
 mod worker;
 
-pub use hooks::{Hook, HookFuture, Hooks};
 pub use log::access_log::log_fields;
 pub use log::record;
 pub use modules::loaded::{ModuleKinds, TableModule, check_modules, load_modules, module_warnings};
@@ -41,5 +40,6 @@ pub use server::machine::{
 pub use server::on_disk;
 pub use server::run::{Describe, Options, Proxy, Reload, StartError};
 pub use server::signals::{Stopped, run_until_signalled};
+pub use settings::hooks::{Hook, HookFuture, Hooks};
 pub use weir_net::clock;
 pub use weir_net::raise_descriptor_limit;

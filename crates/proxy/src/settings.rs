@@ -1,9 +1,12 @@
 //! The configuration as the workers use it: parsed, compiled, immutable. A reload replaces all of
 //! it.
 
+pub(crate) mod hooks;
+
+use crate::cluster::Cluster;
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
-use crate::hooks::Hooks;
 use crate::modules::loaded::LoadedModules;
+use hooks::Hooks;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -33,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) hooks: Hooks,
     /// What an operator has put into the way of requests and responses.
     pub(crate) modules: Arc<LoadedModules>,
+    /// The cluster that this node is a member of, if there is one.
+    pub(crate) cluster: Option<Arc<Cluster>>,
     /// Whether a hook or a module may be called for requests.
     pub(crate) is_extended: bool,
     /// Limits of the heads and trailers of requests.
@@ -75,6 +80,7 @@ impl Settings {
             rules: compile_rules(&config),
             hooks: Hooks::default(),
             modules: Arc::default(),
+            cluster: None,
             is_extended: false,
             heads: HeadLimits {
                 bytes_max: config.limits.head_bytes.as_usize(),
@@ -125,6 +131,17 @@ impl Settings {
             modules: Arc::new(modules),
             ..self
         }
+    }
+
+    /// The same with the cluster of its configuration, which goes on from `before`.
+    pub(crate) fn with_cluster(self, cluster: Option<Cluster>, before: Option<&Cluster>) -> Self {
+        let cluster = cluster.map(|mut cluster| {
+            if let Some(before) = before {
+                cluster.keep_state(before);
+            }
+            Arc::new(cluster)
+        });
+        Self { cluster, ..self }
     }
 
     /// Takes over from `before` which next hops rest.

@@ -62,7 +62,7 @@ impl Conditions {
             workers: 1,
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-                mode: Mode::Forward,
+                mode: Mode::Forward.into(),
             }],
             ..Config::default()
         };

@@ -64,7 +64,7 @@ impl Bed {
         let mut config = Config {
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-                mode: Mode::Gateway,
+                mode: Mode::Gateway.into(),
             }],
             routes: vec![Route {
                 next_hops: vec![

@@ -24,6 +24,9 @@ words! {
         } = "too-large-for-small-queue",
         /// All 2^32 - 1 slots are in use, and the bytes would still have allowed one more.
         NoSlot = "no-slot",
+        /// Another node of the cluster keeps it, and it is not requested so often that a copy here
+        /// would pay.
+        OnPeer = "on-peer",
         /// Its entry was removed meanwhile: evicted, purged or replaced.
         NotResident = "not-resident",
         /// The entries that would have to be evicted are being read: evicting them would give no
@@ -61,6 +64,7 @@ impl fmt::Display for Refusal {
                 "{size_bytes} bytes are more than the {size_max_bytes} of the small queue"
             ),
             Self::NoSlot => f.write_str("all slots are in use"),
+            Self::OnPeer => f.write_str("another node of the cluster keeps it"),
             Self::NotResident => f.write_str("the entry is no longer resident"),
             Self::AllInUse { size_bytes } => write!(
                 f,

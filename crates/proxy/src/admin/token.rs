@@ -67,8 +67,8 @@ impl fmt::Display for TokenError {
 impl std::error::Error for TokenError {}
 
 impl TokenError {
-    /// What to do, where its text does not say.
-    pub(crate) fn hint(&self) -> Option<String> {
+    /// What to do, where its text does not say. `setting` names the file.
+    pub(crate) fn hint(&self, setting: &str) -> Option<String> {
         match self {
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Some(
                 "make the token file: `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
@@ -78,9 +78,7 @@ impl TokenError {
                 "run this as the user that is to run the proxy, who must own the token file"
                     .to_owned(),
             ),
-            Self::Io(_) | Self::NoFile => {
-                Some("name an ordinary file with `admin.token_file`".to_owned())
-            }
+            Self::Io(_) | Self::NoFile => Some(format!("name an ordinary file with `{setting}`")),
             Self::Open(_) | Self::Short(_) | Self::Long | Self::Text => None,
         }
     }

@@ -149,6 +149,9 @@ impl ClientConnection {
             deadline: &mut self.deadline,
             next_hops: &self.next_hops,
         });
+        if let Some(line) = exchange.peer_report() {
+            stream.response.set_hop_lines(line);
+        }
         let alive = run::run(&mut stream, exchange).await;
         // what the client still sends must not bring about a reset that overtakes the response
         self.closing = stream.response.is_complete() && !stream.is_persistent();

@@ -10,7 +10,7 @@ use crate::cache::variants::{self, Choice};
 use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::{Plan, RequestState};
-use crate::log::client::{ClientFacts, RequestClient};
+use crate::log::client::{ClientFacts, ForPeers, RequestClient};
 use crate::log::report;
 use crate::log::request_log::{ContentSource, LogReaders, RequestLog};
 use crate::log::served::ServedRequest;
@@ -116,7 +116,8 @@ impl Receiver<'_> {
             settings: self.settings,
             mode: listener.mode,
             default: &listener.default,
-            client_allowed: self.settings.allows_client(listener.mode, peer),
+            client_allowed: listener.peers == ForPeers::Member
+                || self.settings.allows_client(listener.mode, peer),
         };
         ReceivedRequest::judge(head, &rules)
     }
@@ -151,22 +152,49 @@ pub(crate) fn take(
             };
         }
     };
+    let received = (&head, consumed, started);
+    if receiver.client.listener.peers == ForPeers::No {
+        return take_head(receiver, received, Input { bytes: input, at }, out, served);
+    }
+    match receiver.worker.peers.receiver(receiver, &head) {
+        Ok(member) => take_head(&member, received, Input { bytes: input, at }, out, served),
+        Err(answer) => {
+            let asked = Some((&head, at..at + consumed));
+            let log = receiver.log(started, consumed);
+            served.push(refuse(receiver, asked, &answer, log, out));
+            InputResult::Answered { consumed }
+        }
+    }
+}
+
+/// Takes the request whose head is at the front of the input. Part of the way of every hit: inlined
+/// where the listener is for clients.
+#[inline]
+fn take_head(
+    receiver: &Receiver<'_>,
+    (head, consumed, started): (&RequestHead<'_, '_>, usize, Instant),
+    Input { bytes: input, at }: Input<'_>,
+    out: &mut Vec<u8>,
+    served: &mut Vec<ServedRequest>,
+) -> InputResult {
+    let settings = receiver.settings;
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
-    let request = match receiver.judge(&head) {
+    let is_extended = settings.is_extended && receiver.client.listener.peers == ForPeers::No;
+    let request = match receiver.judge(head) {
         Ok(request) => request,
-        Err(_) if settings.is_extended => {
+        Err(_) if is_extended => {
             log.keep_details(&input[..consumed]);
-            let exchange = leave(receiver, &head, log);
+            let exchange = leave(receiver, head, log);
             return InputResult::Exchange { consumed, exchange };
         }
         Err(answer) => {
-            let asked = Some((&head, at..at + consumed));
+            let asked = Some((head, at..at + consumed));
             served.push(refuse(receiver, asked, &answer, log, out));
             return InputResult::Answered { consumed };
         }
     };
-    if settings.is_extended {
+    if is_extended {
         let target = &request.target;
         let (host, path) = (target.host.as_bytes(), target.path_and_query);
         let called = settings.modules.called(host, path);
@@ -175,13 +203,13 @@ pub(crate) fn take(
                 bytes: &input[..consumed],
                 at,
             };
-            let begun = (&head, &request, &mut log);
+            let begun = (head, &request, &mut log);
             return extended(receiver, input, begun, called, (out, served));
         }
     }
     log.reach(Phase::Authorise);
     let now = receiver.worker.now();
-    let (tx, plan, key) = choose(receiver, &head, &request, now, Choice::PLAIN);
+    let (tx, plan, key) = choose(receiver, head, &request, now, Choice::PLAIN);
     if plan.is_final() {
         log.reach(Phase::Choose);
     }
@@ -192,7 +220,7 @@ pub(crate) fn take(
     } = &plan
         && is_served_at_once(&request, response)
     {
-        let head = (&head, at..at + consumed);
+        let head = (head, at..at + consumed);
         serve(
             receiver,
             head,
@@ -206,7 +234,7 @@ pub(crate) fn take(
         return InputResult::Answered { consumed };
     }
     log.keep_details(&input[..consumed]);
-    let request = Request::new(&request, &head);
+    let request = Request::new(&request, head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
     InputResult::Exchange { consumed, exchange }
 }
@@ -595,6 +623,11 @@ pub(super) fn finish(
     let worker = receiver.worker;
     let is_persistent = request.is_persistent && !worker.shared.is_draining();
     let http11 = request.version == Version::Http11;
+    if receiver.client.listener.peers != ForPeers::No
+        && let Some(cluster) = &receiver.settings.cluster
+    {
+        cluster.write_report(out);
+    }
     write_connection(is_persistent, http11, out);
     write::end_of_head(out);
     let head_end = out.len();

@@ -3,5 +3,6 @@
 pub(crate) mod connection;
 pub(crate) mod fast;
 pub(crate) mod outgoing;
+pub(crate) mod peer_listener;
 pub(crate) mod service;
 mod with_modules;

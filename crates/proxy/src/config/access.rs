@@ -1,6 +1,6 @@
 //! Clients that may use forward listeners, and destinations that these may reach.
 
-use crate::config::listener::{Listener, Mode};
+use crate::config::listener::{Listener, ListenerKind};
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::value::Form;
@@ -64,7 +64,7 @@ pub(super) fn check(access: &Access, listeners: &[Listener]) -> Result<(), Inval
 }
 
 fn check_clients(access: &Access, listeners: &[Listener]) -> Result<(), Invalid> {
-    let forward = |listener: &&Listener| listener.mode == Mode::Forward;
+    let forward = |listener: &&Listener| listener.mode == ListenerKind::Forward;
     if access.clients.is_empty() && listeners.iter().any(|listener| forward(&listener)) {
         return Err(Invalid::new(
             "access.clients",

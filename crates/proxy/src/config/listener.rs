@@ -13,9 +13,9 @@ pub struct Listener {
     /// Address and port to listen on; port 0 takes any free one.
     #[serde(deserialize_with = "super::values::address::deserialize")]
     pub address: SocketAddr,
-    /// Forward proxy or gateway.
+    /// Forward proxy, gateway, or for the other nodes of the cluster.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: ListenerKind,
 }
 
 impl Listener {
@@ -28,14 +28,15 @@ impl Listener {
                     "forward listener on 127.0.0.1:3128: loopback, so that a first try opens nothing to the network.",
                 ],
             ),
-            Setting::new::<Mode>(
+            Setting::new::<ListenerKind>(
                 "listener[].mode",
                 &[
                     "What the listener is to its clients: `forward` takes absolute-form requests and CONNECT to",
-                    "anywhere allowed, `gateway` answers for the next hops of the routes.",
+                    "anywhere allowed, `gateway` answers for the next hops of the routes, `peer` takes requests of the other",
+                    "members of the cluster alone.",
                 ],
             )
-            .by_default(&Mode::default()),
+            .by_default(&ListenerKind::default()),
         ]
     }
 }
@@ -45,13 +46,49 @@ impl Default for Listener {
     fn default() -> Self {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 3128)),
-            mode: Mode::Forward,
+            mode: ListenerKind::Forward,
         }
     }
 }
 
 choice! {
-    /// What a listener is to its clients (RFC 9110 §3.7).
+    /// Whom a listener is for.
+    #[derive(Default)]
+    pub enum ListenerKind {
+        /// Clients that know of the proxy: absolute-form, CONNECT.
+        #[default]
+        Forward = "forward",
+        /// Clients that take it for the origin: origin-form, routes.
+        Gateway = "gateway",
+        /// The other members of the cluster.
+        Peer = "peer",
+    }
+}
+
+impl ListenerKind {
+    /// What it is to its clients; `None` if they are nodes, whose requests say what their clients
+    /// take them for.
+    #[must_use]
+    pub const fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Forward => Some(Mode::Forward),
+            Self::Gateway => Some(Mode::Gateway),
+            Self::Peer => None,
+        }
+    }
+}
+
+impl From<Mode> for ListenerKind {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Forward => Self::Forward,
+            Mode::Gateway => Self::Gateway,
+        }
+    }
+}
+
+choice! {
+    /// What the proxy is to a client (RFC 9110 §3.7).
     #[derive(Default)]
     pub enum Mode {
         /// A proxy the client knows of: absolute-form, CONNECT.

@@ -24,14 +24,16 @@ mod values;
 pub use access::Access;
 pub use admin::Admin;
 pub use cache::{Cache, Pseudonym};
+
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
 pub use fetch::Fetch;
 pub use limits::Limits;
-pub use listener::{Listener, Mode};
+pub use listener::{Listener, ListenerKind, Mode};
 pub use log::{Log, LogFormat, LogTarget};
 pub use module::Module;
 pub(crate) use route::balancing;
+pub use route::cluster::{Cluster, Member};
 pub use route::{HostPattern, PathPrefix, Route};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
@@ -67,6 +69,8 @@ pub struct Config {
     /// What is called on the way of requests and responses, in this order.
     #[serde(rename = "module", skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
+    /// The nodes that share what they store.
+    pub cluster: Cluster,
     /// The operator's interface.
     pub admin: Admin,
     /// What is stored, and how much of it.
@@ -93,6 +97,7 @@ impl Config {
     /// [`Invalid`] with the key, the reason and what to do.
     pub fn validate(&self) -> Result<(), Invalid> {
         setting::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
+        self.cluster.check_ranges()?;
         self.admin.check_ranges()?;
         self.cache.check_ranges()?;
         self.disk.check_ranges()?;
@@ -106,6 +111,7 @@ impl Config {
         admin::check(&self.admin)?;
         route::check(&self.routes, &self.listeners, &self.admin.address)?;
         module::check(&self.modules)?;
+        route::cluster::check(&self.cluster, &self.listeners)?;
         cache::check(&self.cache)?;
         disk::check(&self.disk)?;
         fetch::check(&self.fetch)?;
@@ -114,19 +120,25 @@ impl Config {
         dns::check(&self.dns)
     }
 
+    /// Whether other nodes of a cluster may ask for what they have of gateways.
+    fn has_peers(&self) -> bool {
+        let mut listeners = self.listeners.iter();
+        listeners.any(|listener| listener.mode == ListenerKind::Peer)
+    }
+
     /// A gateway needs routes, and routes need a gateway.
     fn check_modes(&self) -> Result<(), Invalid> {
         let gateway = self
             .listeners
             .iter()
-            .position(|listener| listener.mode == Mode::Gateway);
+            .position(|listener| listener.mode == ListenerKind::Gateway);
         match (gateway, self.routes.is_empty()) {
             (Some(index), true) => Err(Invalid::new(
                 format!("listener[{index}].mode"),
                 "a gateway has no route to forward to",
                 "add a [[route]] table with next_hops, or use mode = \"forward\"",
             )),
-            (None, false) => Err(Invalid::new(
+            (None, false) if !self.has_peers() => Err(Invalid::new(
                 "route",
                 "there are routes and no listener uses them: all are forward listeners",
                 "set mode = \"gateway\" on a listener, or remove the routes",
@@ -144,6 +156,7 @@ impl Default for Config {
             listeners: vec![Listener::default()],
             routes: Vec::new(),
             modules: Vec::new(),
+            cluster: Cluster::default(),
             admin: Admin::default(),
             cache: Cache::default(),
             disk: Disk::default(),
@@ -170,6 +183,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Admin::settings());
     settings.extend(Route::settings());
     settings.extend(Module::settings());
+    settings.extend(Cluster::settings());
     settings.extend(Cache::settings());
     settings.extend(Disk::settings());
     settings.extend(Fetch::settings());

@@ -1,6 +1,7 @@
 //! Which next hops a gateway forwards to, by host and path prefix.
 
 pub(crate) mod balancing;
+pub(in crate::config) mod cluster;
 
 use crate::config::listener::Listener;
 use crate::config::setting::Setting;

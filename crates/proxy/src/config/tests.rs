@@ -13,7 +13,7 @@ fn check(change: impl FnOnce(&mut Config), expected: Option<&str>) {
 fn listener(address: &str, mode: Mode) -> Listener {
     Listener {
         address: address.parse().unwrap(),
-        mode,
+        mode: mode.into(),
     }
 }
 

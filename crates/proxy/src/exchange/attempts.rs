@@ -9,6 +9,7 @@ use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::ConnectFailure;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
+use weir_policy::route::Place;
 use weir_semantics::ProxyError;
 
 /// The attempts to send one request: to the next hops of its route, and once more where that is
@@ -16,6 +17,8 @@ use weir_semantics::ProxyError;
 pub(crate) struct Attempts {
     next_hop: NextHop,
     is_retry: bool,
+    /// Nodes of the cluster that did not answer.
+    failed_peers: Vec<Place>,
 }
 
 impl Attempts {
@@ -24,6 +27,7 @@ impl Attempts {
         Self {
             next_hop,
             is_retry: false,
+            failed_peers: Vec::new(),
         }
     }
 
@@ -46,10 +50,15 @@ impl Attempts {
             let failure = match opened {
                 Ok(mut hop) => {
                     exchange.response_timer = self.next_hop.connected(&mut hop);
+                    exchange.ask(self.next_hop.peer(), &mut hop);
                     return Ok(hop);
                 }
                 Err(failure) => failure,
             };
+            if self.pass_peer(exchange, worker) {
+                attempts = HopAttempts::first(self.next_hop.route_hop());
+                continue;
+            }
             let lack = match failure.error {
                 ProxyError::ConnectionLimitReached => NoConnection::Ours,
                 _ => NoConnection::NextHop,
@@ -59,6 +68,25 @@ impl Attempts {
                 Err(_) => return Err(failure),
             }
         }
+    }
+
+    /// Goes on to the next node, or the origin, after a node did not answer as a member does;
+    /// `false` if it was none that was asked.
+    ///
+    /// What other nodes are asked for is safe to be asked for again, and has no content.
+    pub(crate) fn pass_peer(&mut self, exchange: &RequestState, worker: &Worker) -> bool {
+        let Some(peer) = self.next_hop.peer() else {
+            return false;
+        };
+        peer.failed(worker.now());
+        worker.counters().inc(Metric::PeersFailed);
+        self.failed_peers.push(peer.place());
+        let Ok(next) = NextHop::after(exchange, &self.failed_peers) else {
+            return false;
+        };
+        self.next_hop = next;
+        self.is_retry = false;
+        true
     }
 
     /// Whether the request is sent once more, after `hop` was closed without a byte of an

@@ -129,9 +129,14 @@ async fn ask(
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
                 let repeats = attempts.repeat(exchange, &worker, &hop);
                 drop(hop);
-                if !repeats {
+                if !repeats && !attempts.pass_peer(exchange, &worker) {
                     return fail(stream, exchange, stored, reason).await;
                 }
+            }
+            ResponseOutcome::Failed(HopFailure::Broken(_))
+                if attempts.pass_peer(exchange, &worker) =>
+            {
+                drop(hop);
             }
             _ => match answer(stream, exchange, hop, outcome, stored.take()).await {
                 AnswerResult::Ended => return,
@@ -291,10 +296,13 @@ async fn ask_in_background(
         }
         match talk_in_background(worker, exchange, &mut hop, request, stored).await {
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
-                if !attempts.repeat(exchange, worker, &hop) {
+                if !attempts.repeat(exchange, worker, &hop) && !attempts.pass_peer(exchange, worker)
+                {
                     break BackgroundResult::Failed(reason);
                 }
             }
+            ResponseOutcome::Failed(HopFailure::Broken(_))
+                if attempts.pass_peer(exchange, worker) => {}
             ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
                 break BackgroundResult::Failed(reason);
             }

@@ -1,6 +1,7 @@
 //! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a
 //! gateway.
 
+mod lateral;
 pub(crate) mod route_request;
 
 use crate::config::Mode;
@@ -16,9 +17,10 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{Choice, Outcome};
+use weir_policy::route::{Choice, Outcome, Place};
 use weir_semantics::ProxyError;
 
+pub(crate) use lateral::{LateralFetch, PeerSource};
 use route_request::{Outstanding, ResponseTimer, RouteHop};
 
 /// A next hop for one request.
@@ -27,6 +29,8 @@ pub(crate) struct NextHop {
     pub(crate) destination: Destination,
     /// What the route has of it; `None` for an origin that the request names.
     of_route: Option<OfRoute>,
+    /// The node of the cluster that it is.
+    peer: Option<PeerSource>,
 }
 
 /// A next hop that a route has chosen.
@@ -42,6 +46,32 @@ struct OfRoute {
 impl NextHop {
     /// The next hop of an exchange; the answer to give if there is none.
     pub(crate) fn of(exchange: &RequestState) -> Result<Self, Answer> {
+        Self::after(exchange, &[])
+    }
+
+    /// The same, after the nodes in `failed` did not answer.
+    pub(crate) fn after(exchange: &RequestState, failed: &[Place]) -> Result<Self, Answer> {
+        match PeerSource::of(exchange, failed) {
+            Some(peer) => Ok(Self::of_peer(exchange, peer)),
+            None => Self::of_origin(exchange),
+        }
+    }
+
+    fn of_peer(exchange: &RequestState, peer: PeerSource) -> Self {
+        Self {
+            destination: Destination {
+                hop: peer.hop().clone(),
+                guarded: false,
+                read_ahead: exchange.read_ahead(),
+                observer: None,
+            },
+            of_route: None,
+            peer: Some(peer),
+        }
+    }
+
+    /// The origin itself, or what a route has in its place.
+    fn of_origin(exchange: &RequestState) -> Result<Self, Answer> {
         let worker = &exchange.worker;
         match exchange.request.mode {
             Mode::Forward => Self::of_target(exchange, worker),
@@ -71,6 +101,7 @@ impl NextHop {
         Ok(Self {
             destination,
             of_route: None,
+            peer: None,
         })
     }
 
@@ -121,6 +152,7 @@ impl NextHop {
                 is_counted: choice.is_counted,
                 is_timed: choice.is_timed,
             }),
+            peer: None,
         }
     }
 
@@ -140,6 +172,11 @@ impl NextHop {
         route
             .is_timed
             .then(|| ResponseTimer::start(route.hop.clone()))
+    }
+
+    /// The node that it is.
+    pub(crate) const fn peer(&self) -> Option<&PeerSource> {
+        self.peer.as_ref()
     }
 
     /// The next hop that the routes choose now, with its number.

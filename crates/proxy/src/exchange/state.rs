@@ -2,11 +2,13 @@
 //! for it.
 
 use crate::cache::chosen::ChosenResponse;
+use crate::cluster::Counted;
+use crate::config::Span;
 use crate::exchange::next_hop::route_request::ResponseTimer;
+use crate::exchange::next_hop::{LateralFetch, PeerSource};
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
-use crate::hooks::Hooks;
-use crate::log::client::RequestClient;
+use crate::log::client::{ForPeers, RequestClient};
 use crate::log::request_log::RequestLog;
 use crate::modules::module_answer::ModuleAnswer;
 use crate::modules::module_content::ModuleContent;
@@ -15,10 +17,13 @@ use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::send::heads::ServedForm;
 use crate::settings::Settings;
+use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::LocalResponse;
+use weir_measure::Metric;
+use weir_net::http::NextHopStream;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::{
@@ -95,6 +100,10 @@ pub(crate) struct RequestState {
     pub(crate) expected: Option<ExpectedResponse>,
     /// What the disk has of other variants.
     pub(crate) disk_variants: Option<DiskVariants>,
+    /// The request to another node of the cluster, if one was sent for it last.
+    pub(crate) lateral: Option<LateralFetch>,
+    /// Set while it waits for the head of an origin's response, where other nodes are told.
+    pub(crate) waits: Option<Counted>,
     /// What modules have of it, if there are any.
     pub(crate) modules: Option<Box<RequestModules>>,
     /// The request as its client sent it, if modules have changed it.
@@ -132,6 +141,8 @@ impl RequestState {
             leader: None,
             expected: None,
             disk_variants: None,
+            lateral: None,
+            waits: None,
             modules: None,
             received: None,
             response_timer: None,
@@ -175,6 +186,44 @@ impl RequestState {
         let modules = self.modules.as_ref();
         state.modules = modules.and_then(|modules| modules.again(host, path));
         state
+    }
+
+    /// Whether another node of the cluster keeps what it brings, and this one does not.
+    pub(crate) fn is_left_to_peer(&self) -> bool {
+        self.lateral
+            .as_ref()
+            .is_some_and(|lateral| !lateral.is_kept())
+    }
+
+    /// It is about to be sent on `hop`: to `peer`, or to the origin.
+    pub(crate) fn ask(&mut self, peer: Option<&PeerSource>, hop: &mut NextHopStream) {
+        self.lateral = peer.map(|peer| peer.ask(hop));
+        if self.lateral.is_some() {
+            self.worker.counters().inc(Metric::PeerRequests);
+        }
+        let cluster = self.settings.cluster.as_ref();
+        let to_origin = cluster.filter(|_| self.lateral.is_none());
+        self.waits = to_origin.map(|cluster| cluster.state().wait());
+    }
+
+    /// How long its next hop may be silent before the head of the response.
+    pub(crate) fn head_silence(&self) -> Span {
+        let config = &self.settings.config;
+        match self.lateral {
+            None => config.limits.next_hop_silence,
+            Some(_) => config.cluster.peer_timeout,
+        }
+    }
+
+    /// The field line, with CRLF, of a response to another node.
+    pub(crate) fn peer_report(&self) -> Option<Box<[u8]>> {
+        let cluster = self.settings.cluster.as_ref()?;
+        let is_for_member = self.client.facts().listener.peers == ForPeers::Member;
+        is_for_member.then(|| {
+            let mut line = Vec::with_capacity(128);
+            cluster.write_report(&mut line);
+            line.into_boxed_slice()
+        })
     }
 
     /// Whether it fills a missing range of an in-flight response.

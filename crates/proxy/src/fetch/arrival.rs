@@ -15,6 +15,7 @@ use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_net::http::{BufferedContent, ContentForm};
+use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, InFlightRules};
 use weir_policy::{Serving, StoredFacts};
 use weir_semantics::{ContentRange, line_named};
@@ -139,7 +140,12 @@ fn new(
         complete_length,
         facts,
     );
-    let reservation = Ok(storable.begin(worker, exchange, expected(response.body))?);
+    let reservation = match storable.begin(worker, exchange, expected(response.body)) {
+        Some(reservation) => Ok(reservation),
+        // those that wait for it share the one fetch nevertheless
+        None if exchange.is_left_to_peer() => Err(Refusal::OnPeer),
+        None => return None,
+    };
     let vary = storable.vary.clone();
     let params = InFlightParams {
         key: exchange.key,

@@ -114,6 +114,7 @@ pub(crate) fn room(
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
     // without it, the request may be older than a purge
     let reservation = match exchange.expected.take() {
+        Some(_) if exchange.is_left_to_peer() => Err(Refusal::OnPeer),
         Some(expected) => expected
             .varying(vary)
             .begin(beside_content + rule_bytes, content_bytes),

@@ -12,6 +12,19 @@ pub(crate) struct ListenerFacts {
     pub(crate) mode: Mode,
     /// Authority for HTTP/1.0 requests without Host.
     pub(crate) default: Authority,
+    /// Whether its clients are other nodes of the cluster.
+    pub(crate) peers: ForPeers,
+}
+
+/// Whether the clients of a listener are other nodes of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForPeers {
+    /// They are not.
+    No,
+    /// They are to be, and each request says for which mode it is.
+    Listener,
+    /// They are: it is a request of a member for this mode.
+    Member,
 }
 
 /// The client of one request.

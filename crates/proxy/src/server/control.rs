@@ -2,15 +2,15 @@
 
 use crate::admin::{self, BOTH_MODES, PurgeFailure, StoredCall, StoredReply, Token};
 use crate::cache::invalidate::DURABLE_WAIT;
-use crate::config::{self, AdminAddress, Config, Mode};
+use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
-use crate::log::client::ListenerFacts;
+use crate::log::client::{ForPeers, ListenerFacts};
 use crate::modules::loaded::LoadedModules;
 use crate::modules::report::ModuleReport;
 use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
-use crate::server::run::{Describe, Reload, StartError, clients_max, read_token};
+use crate::server::run::{Describe, Reload, StartError, clients_max, read_cluster, read_token};
 use crate::server::until_restart;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -243,8 +243,12 @@ impl Control {
         let default = Authority::parse(&sockets.address().to_string())
             .map_err(|error| failed(io::Error::other(error.to_string())))?;
         let role = ListenerFacts {
-            mode: wanted.mode,
+            mode: wanted.mode.mode().unwrap_or_default(),
             default,
+            peers: match wanted.mode {
+                ListenerKind::Peer => ForPeers::Listener,
+                ListenerKind::Forward | ListenerKind::Gateway => ForPeers::No,
+            },
         };
         Ok((sockets, role))
     }
@@ -271,6 +275,7 @@ impl Control {
     fn put_in_force(&self, config: Config) -> Result<String, String> {
         let token = self.next_token(&config)?;
         let (config, notes) = until_restart::keep(&self.state().config, config);
+        let cluster = read_cluster(&config).map_err(|error| error.to_string())?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         self.open_listeners(&config)
@@ -280,7 +285,8 @@ impl Control {
         let settings = Settings::new(config.clone(), &before.instance);
         let settings = settings
             .with_hooks(before.hooks.clone())
-            .with_modules(modules.logging_to(&self.shared.module_log));
+            .with_modules(modules.logging_to(&self.shared.module_log))
+            .with_cluster(cluster, before.cluster.as_deref());
         settings.keep_health(&before);
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
@@ -389,7 +395,10 @@ impl Control {
     /// The mode of all listeners.
     fn only_mode(&self) -> Result<ListenerMode, String> {
         let state = self.state();
-        let mut modes = state.open.iter().map(|open| open.configured.mode);
+        let mut modes = state
+            .open
+            .iter()
+            .filter_map(|open| open.configured.mode.mode());
         let first = modes.next().unwrap_or(Mode::Forward);
         if modes.any(|mode| mode != first) {
             return Err(format!(

@@ -4,10 +4,10 @@ use super::multiplexed_tests::{Connection, WIDE, check};
 use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::config::Module as ModuleTable;
 use crate::exchange::state::Plan;
-use crate::hooks::{Hook, HookFuture, Hooks};
 use crate::log::client::ClientFacts;
 use crate::modules::loaded::LoadedModules;
 use crate::settings::Settings;
+use crate::settings::hooks::{Hook, HookFuture, Hooks};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{

@@ -2,7 +2,7 @@
 //! names can be used.
 
 use crate::admin::Token;
-use crate::config::{Config, Invalid};
+use crate::config::{Config, Invalid, TokenFile};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
 use crate::server::run::worker_count;
@@ -287,16 +287,25 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
             ),
         });
     }
-    if let Some(path) = config.admin.token_file.path() {
-        let what = format!("the admin token in `{}`", path.display());
-        let tried = Token::read(path).map(drop);
-        all.extend(tried.err().map(|cause| Unusable {
-            hint: cause.hint(),
-            what,
-            cause: io::Error::other(cause),
-        }));
-    }
+    let (token, secret) = (&config.admin.token_file, &config.cluster.secret_file);
+    all.extend(unreadable("the admin token", token, "admin.token_file"));
+    all.extend(unreadable(
+        "the cluster's secret",
+        secret,
+        "cluster.secret_file",
+    ));
     all
+}
+
+/// Why the token in `file`, if it is one, cannot be used; `setting` names it.
+fn unreadable(what: &str, file: &TokenFile, setting: &str) -> Option<Unusable> {
+    let path = file.path()?;
+    let cause = Token::read(path).err()?;
+    Some(Unusable {
+        hint: cause.hint(setting),
+        what: format!("{what} in `{}`", path.display()),
+        cause: io::Error::other(cause),
+    })
 }
 
 /// Makes a file in the directory, which is made for that if it has to be.
@@ -336,7 +345,7 @@ fn try_log(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Directory, LogTarget, TokenFile};
+    use crate::config::{Directory, LogTarget};
 
     #[test]
     fn memory_beyond_the_machine_is_refused() {

@@ -7,7 +7,7 @@ use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
 use crate::host::module_host;
-use crate::log::client::{ClientFacts, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::server::run::share;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -204,6 +204,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
     let facts = ListenerFacts {
         mode: Mode::Forward,
         default: Authority::parse("127.0.0.1:1").expect("an authority"),
+        peers: ForPeers::No,
     };
     let sockets = Sockets::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1, false);
     let sockets = sockets.expect("a port");

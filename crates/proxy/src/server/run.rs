@@ -1,8 +1,8 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
+use crate::cluster::Cluster;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
-use crate::hooks::Hooks;
 use crate::host::{module_host, timers};
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
@@ -12,6 +12,7 @@ use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::settings::Settings;
+use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::jobs::Jobs;
@@ -284,7 +285,10 @@ pub(super) fn share(
     let settings = Settings::new(config.clone(), &instance());
     let module_log = Arc::new(ModuleLog::new(Arc::clone(&say)));
     let modules = modules.logging_to(&module_log);
-    let settings = settings.with_hooks(hooks).with_modules(modules);
+    let settings = settings
+        .with_hooks(hooks)
+        .with_modules(modules)
+        .with_cluster(read_cluster(config)?, None);
     let network = Network::new(NetworkSettings {
         workers,
         clock,
@@ -339,6 +343,20 @@ pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> 
         what: format!("use the admin token in `{}`", path.display()),
         cause: io::Error::other(error),
     })
+}
+
+/// The cluster, if the configuration has one, with the secret in the file that it names.
+pub(crate) fn read_cluster(config: &Config) -> Result<Option<Cluster>, StartError> {
+    let path = config.cluster.secret_file.path();
+    let secret = path.map(|path| {
+        Token::read(path).map_err(|error| StartError {
+            hint: None,
+            what: format!("use the secret of the cluster in `{}`", path.display()),
+            cause: io::Error::other(error),
+        })
+    });
+    let secret = secret.transpose()?;
+    Ok(Cluster::new(config, secret.as_ref().map(Token::as_str)))
 }
 
 /// Threads that serve: as configured, or one a core.

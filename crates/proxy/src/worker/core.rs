@@ -1,6 +1,7 @@
 //! One worker of the proxy: what the network has for its thread, and the memory and settings of its
 //! requests.
 
+use crate::client::peer_listener::PeerListener;
 use crate::log::report::LogSinks;
 use crate::log::served::ServedRequest;
 use crate::modules::hosts::{MakeHost, ModuleHosts};
@@ -30,6 +31,8 @@ pub(crate) struct Worker {
     pub(crate) served: RefCell<Vec<ServedRequest>>,
     /// Seconds since it began.
     pub(crate) ticks: Cell<u32>,
+    /// What requests of other nodes of the cluster are received as.
+    pub(crate) peers: PeerListener,
     /// What modules have of this worker.
     pub(crate) hosts: ModuleHosts,
     /// What modules had of the last request that was answered at once.
@@ -52,6 +55,7 @@ impl Worker {
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
             served: RefCell::default(),
             ticks: Cell::new(0),
+            peers: PeerListener::new(),
             spare_modules: Cell::default(),
             settings: RefCell::new(settings),
         })

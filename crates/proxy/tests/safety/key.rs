@@ -166,7 +166,7 @@ fn gateway_and_forward_proxy_do_not_share_stored_responses() {
         config.access.allow_destinations = vec![crate::support::localhost()];
         config.listeners.push(Listener {
             address: "127.0.0.1:0".parse().expect("an address"),
-            mode: Mode::Forward,
+            mode: Mode::Forward.into(),
         });
     });
     let host = outside.address();

@@ -135,7 +135,7 @@ fn listener_opened_by_a_reload_is_refused_as_destination_until_closed() {
     proxy.reload(|config| {
         config.listeners.push(Listener {
             address: SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), 0)),
-            mode: Mode::Forward,
+            mode: Mode::Forward.into(),
         });
     });
     let added = proxy.listener(1);

@@ -100,7 +100,7 @@ impl Running {
             workers: 1,
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-                mode: Mode::Forward,
+                mode: Mode::Forward.into(),
             }],
             ..Config::default()
         };
@@ -336,7 +336,7 @@ impl Drop for Running {
 }
 
 fn route_to(origin: SocketAddr, config: &mut Config) {
-    config.listeners[0].mode = Mode::Gateway;
+    config.listeners[0].mode = Mode::Gateway.into();
     config.routes = vec![Route {
         next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
         ..Route::default()

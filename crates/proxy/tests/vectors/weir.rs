@@ -105,7 +105,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
         workers: 1,
         listeners: vec![Listener {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            mode: Mode::Forward,
+            mode: Mode::Forward.into(),
         }],
         ..Config::default()
     };
@@ -122,7 +122,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             config.access.allow_destinations = vec![loopback];
         }
         Runner::Gateway | Runner::Policy | Runner::Simulator => {
-            config.listeners[0].mode = Mode::Gateway;
+            config.listeners[0].mode = Mode::Gateway.into();
             config.routes = vec![Route {
                 next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
                 ..Route::default()

@@ -57,6 +57,14 @@ impl Download<'_, '_> {
         } = &mut self.parties;
         let body = received.length.map_err(|error| broken(&error))?;
         let now = worker.now();
+        exchange.waits = None;
+        if let Some(lateral) = &exchange.lateral
+            && !lateral.take_report(now, head.fields)
+        {
+            return Err(broken(
+                &"it is no member of the cluster, or refuses this one",
+            ));
+        }
         let settings = Arc::clone(&exchange.settings);
         let targeted = settings.targeted(exchange.request.mode);
         let facts = ResponseFacts {

@@ -29,13 +29,7 @@ impl Download<'_, '_> {
     /// Reads until a whole head is there, and decides on it.
     pub(super) async fn next_head(&mut self) -> Result<Step, HopFailure> {
         let heads = self.parties.exchange.settings.response_heads;
-        let silence = self
-            .parties
-            .exchange
-            .settings
-            .config
-            .limits
-            .next_hop_silence;
+        let silence = self.parties.exchange.head_silence();
         self.parties.deadline.set(silence.as_duration());
         loop {
             if self.parties.from_hop.is_worth_reading(&heads) {
@@ -166,7 +160,8 @@ impl Download<'_, '_> {
                 // while request content is sent, its own limits hold; the response is due from its
                 // end on
                 if self.parties.sending.get().is_under_way() {
-                    self.parties.deadline.set(self.silence);
+                    let silence = self.parties.exchange.head_silence();
+                    self.parties.deadline.set(silence.as_duration());
                 }
                 self.parties
                     .deadline

@@ -23,7 +23,6 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use weir_net::Deadline;
 use weir_net::http::{Disconnect, FormerHead, ReceivedBytes, ResponseReceiver, ResponseSender};
 use weir_policy::fetch::AbortPolicy;
@@ -44,11 +43,9 @@ pub(crate) struct Parties<'a, 'c> {
 /// Receives the response.
 pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
     let config = &parties.exchange.settings.config;
-    let limits = &config.limits;
     let half_closed = config.fetch.half_closed.as_duration();
     let mut download = Download {
         interim: 0,
-        silence: limits.next_hop_silence.as_duration(),
         disconnect: parties
             .to_client
             .as_ref()
@@ -91,8 +88,6 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
 struct Download<'a, 'c> {
     parties: Parties<'a, 'c>,
     interim: u32,
-    /// How long the next hop may say nothing.
-    silence: Duration,
     disconnect: Option<Disconnect<'c>>,
     /// What the response invalidates: it is passed on once that is durable.
     purges: Vec<Purge>,

@@ -29,7 +29,14 @@ pub(crate) fn request_head(
     let validators = stored.filter(|_| forwarding.validate);
     let request = &exchange.request;
     let (method, path) = (request.method_token(), request.path_and_query());
-    write::request_line(&mut out, method, path, Version::Http11);
+    match &exchange.lateral {
+        None => write::request_line(&mut out, method, path, Version::Http11),
+        Some(lateral) => {
+            let target = request.target_uri();
+            write::request_line(&mut out, method, &target, Version::Http11);
+            out.extend_from_slice(lateral.request_line(request.mode));
+        }
+    }
     let own = validators.is_some()
         || exchange.background
         || exchange.missing.is_some()

@@ -6,7 +6,7 @@ use crate::client::fast::{self, Receiver};
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
-use crate::log::client::{ClientFacts, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
@@ -58,6 +58,7 @@ pub(super) fn exchange(
             ListenerMode::Gateway => Mode::Gateway,
         },
         default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
+        peers: ForPeers::No,
     });
     let receiver = Receiver {
         worker: &context.worker,

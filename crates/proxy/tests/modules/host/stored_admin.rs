@@ -209,7 +209,7 @@ fn operator_finds_a_variant_by_its_fields_and_sees_all_of_them() {
 fn call_about_one_of_two_modes_says_which() {
     let proxy = proxy(|config| {
         let mut gateway = config.listeners[0].clone();
-        gateway.mode = weir_proxy::config::Mode::Gateway;
+        gateway.mode = weir_proxy::config::ListenerKind::Gateway;
         config.listeners.push(gateway);
         config.routes = vec![weir_proxy::config::Route {
             next_hops: vec!["http://127.0.0.1:1".parse().expect("a URL")],

@@ -1,0 +1,134 @@
+//! The listener for the other members.
+
+use crate::client::fast::Receiver;
+use crate::cluster::Cluster;
+use crate::config::Mode;
+use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
+use crate::request::answer::{Answer, AnswerReason};
+use crate::settings::Settings;
+use std::rc::Rc;
+use weir_measure::Metric;
+use weir_semantics::Scheme;
+use weir_semantics::{
+    Authority, Method, PEER_FIELD, PeerRequest, ProxyError, canonical_target, lines_named,
+};
+use weir_wire::{BodyLength, RequestHead, Version, request_body};
+
+/// The two listeners that a peer listener stands for: a node's request says which of them its
+/// client came to.
+#[derive(Clone, Debug)]
+pub(crate) struct PeerListener {
+    of_modes: [Rc<ListenerFacts>; 2],
+}
+
+impl PeerListener {
+    /// For one worker.
+    pub(crate) fn new() -> Self {
+        // requests of members are in absolute form
+        let default = Authority::parse("localhost").expect("a host");
+        let of_modes = [Mode::Forward, Mode::Gateway].map(|mode| {
+            Rc::new(ListenerFacts {
+                mode,
+                default,
+                peers: ForPeers::Member,
+            })
+        });
+        Self { of_modes }
+    }
+
+    /// The receiver of a request at a peer listener: as of a listener of the mode that it is for.
+    ///
+    /// # Errors
+    ///
+    /// The answer to what is not a request of a member, or none that a member sends.
+    #[cold]
+    pub(crate) fn receiver<'a>(
+        &'a self,
+        receiver: &Receiver<'a>,
+        head: &RequestHead<'_, '_>,
+    ) -> Result<Receiver<'a>, Answer> {
+        let listener = self.accept(receiver.settings, head);
+        let listener = listener.inspect_err(|_| {
+            receiver.worker.counters().inc(Metric::PeersRefused);
+        })?;
+        let client = ClientFacts {
+            listener,
+            ..receiver.client
+        };
+        Ok(Receiver {
+            client,
+            ..*receiver
+        })
+    }
+
+    fn accept(
+        &self,
+        settings: &Settings,
+        head: &RequestHead<'_, '_>,
+    ) -> Result<&Rc<ListenerFacts>, Answer> {
+        let Some(cluster) = &settings.cluster else {
+            return Err(stranger());
+        };
+        let facts = self.facts(cluster, head).ok_or_else(stranger)?;
+        let method = Method::parse(head.method);
+        let body = request_body(head.version, head.fields);
+        let is_plain = matches!(method, Method::Get | Method::Head)
+            && matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)));
+        if !is_plain {
+            return Err(refused(
+                405,
+                "members ask each other for what may be stored: by GET or HEAD, without content",
+            ));
+        }
+        if !settings.modules.is_empty() && calls_module(settings, facts, head) {
+            return Err(refused(
+                421,
+                "a module of this node is called for the target: the node whose client asks is to ask the origin",
+            ));
+        }
+        Ok(facts)
+    }
+
+    fn facts(&self, cluster: &Cluster, head: &RequestHead<'_, '_>) -> Option<&Rc<ListenerFacts>> {
+        let mut lines = lines_named(head.fields, PEER_FIELD);
+        let (Some(line), None) = (lines.next(), lines.next()) else {
+            return None;
+        };
+        let request = PeerRequest::read(line)?;
+        let is_member = cluster.knows(request.node, request.proof);
+        let mode = match request.mode {
+            "forward" => 0,
+            "gateway" => 1,
+            _ => return None,
+        };
+        is_member.then(|| &self.of_modes[mode])
+    }
+}
+
+fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'_, '_>) -> bool {
+    let target = canonical_target(
+        Method::parse(head.method),
+        head.target,
+        head.fields,
+        head.version == Version::Http11,
+        &facts.default,
+        Scheme::Http,
+    );
+    target.is_ok_and(|(target, _)| {
+        let called = settings
+            .modules
+            .called(target.host.as_bytes(), target.path_and_query);
+        !called.is_empty()
+    })
+}
+
+fn stranger() -> Answer {
+    refused(403, "this listener is for the members of a cluster")
+}
+
+fn refused(status: u16, text: &str) -> Answer {
+    Answer::closing(
+        status,
+        AnswerReason::new(ProxyError::HttpRequestDenied, text),
+    )
+}

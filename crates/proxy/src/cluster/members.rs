@@ -1,0 +1,183 @@
+//! Who is in the cluster, from the configuration.
+
+use crate::cluster::proof::{ClusterSecret, Proof};
+use crate::cluster::state::{ClusterState, Owner};
+use crate::config;
+use crate::config::{Config, Mode};
+use std::sync::Arc;
+use weir_net::next_hops::HopKey;
+use weir_policy::route::policy::PolicyKind;
+use weir_policy::route::{NodeKey, Place, TargetKey, Weight};
+use weir_policy::{KeyHasher, Now, Secret};
+use weir_semantics::{PEER_FIELD, PeerReport, PeerRequest};
+
+/// The cluster as a configuration has it, with what is known of its nodes.
+pub(crate) struct Cluster {
+    /// This node.
+    own: Place,
+    /// All nodes, by place: in the order of their names, which is the same on every node.
+    members: Vec<Member>,
+    state: Arc<ClusterState>,
+    target_secret: Secret,
+
+    policy: PolicyKind,
+}
+
+/// One node.
+#[derive(PartialEq, Eq)]
+struct Member {
+    name: Box<str>,
+    hop: HopKey,
+    weight: Weight,
+    /// What it sends to this node.
+    proof: Proof,
+    /// The line that requests to it have, for each mode.
+    request_lines: [Box<[u8]>; 2],
+}
+
+impl Cluster {
+    /// The cluster of a valid configuration; `None` if it has none. `secret` is what
+    /// `cluster.secret_file` holds.
+    pub(crate) fn new(config: &Config, secret: Option<&str>) -> Option<Self> {
+        let cluster = &config.cluster;
+        let node = cluster.node.as_deref()?;
+        let secret = ClusterSecret(secret);
+        let mut members: Vec<&config::Member> = cluster.members.iter().collect();
+        members.sort_by(|one, other| one.name.cmp(&other.name));
+        let own = members.iter().position(|member| member.name == node)?;
+        let members: Vec<Member> = members
+            .into_iter()
+            .map(|member| Member::new(member, node, &secret))
+            .collect();
+        let nodes = members.iter().map(Member::node);
+        Some(Self {
+            own: Place(u16::try_from(own).ok()?),
+            state: Arc::new(ClusterState::new(nodes, cluster.policy)),
+            members,
+            target_secret: secret.target_key(),
+            policy: cluster.policy,
+        })
+    }
+
+    /// Takes over what `before` knows of the nodes, if they are the same.
+    pub(crate) fn keep_state(&mut self, before: &Self) {
+        let is_same = self.members == before.members
+            && self.own == before.own
+            && self.policy == before.policy;
+        if is_same {
+            self.state = Arc::clone(&before.state);
+        }
+    }
+
+    /// The key under which targets are hashed, the same on every node.
+    pub(crate) const fn target_secret(&self) -> &Secret {
+        &self.target_secret
+    }
+
+    /// The node that keeps `target`, of those that are not in `failed`, and are not this node.
+    pub(crate) fn other_owner(
+        &self,
+        now: Now,
+        target: TargetKey,
+        failed: &[Place],
+    ) -> Option<Owner> {
+        let owner = self.state.owner(now, self.own, target, failed)?;
+        (owner.place != self.own).then_some(owner)
+    }
+
+    /// The node that a request of `node` with this proof is of, if it is another member.
+    pub(crate) fn knows(&self, node: &str, proof: &str) -> bool {
+        let place = self.place_of(node).filter(|place| *place != self.own);
+        place.is_some_and(|place| self.member(place).proof.is(proof))
+    }
+
+    /// Its peer listener.
+    pub(crate) fn hop(&self, place: Place) -> &HopKey {
+        &self.member(place).hop
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self, place: Place) -> &str {
+        &self.member(place).name
+    }
+
+    /// The node of that name.
+    fn place_of(&self, name: &str) -> Option<Place> {
+        let place = self
+            .members
+            .binary_search_by(|member| (*member.name).cmp(name));
+        place
+            .ok()
+            .and_then(|place| u16::try_from(place).ok())
+            .map(Place)
+    }
+
+    /// The node at `place`.
+    fn member(&self, place: Place) -> &Member {
+        &self.members[place.index()]
+    }
+
+    /// The field line of a request to `place` for a client of a listener of `mode`, with CRLF.
+    pub(crate) fn request_line(&self, place: Place, mode: Mode) -> &[u8] {
+        &self.member(place).request_lines[usize::from(mode == Mode::Gateway)]
+    }
+
+    /// Appends the field line of a response of this node to another one.
+    pub(crate) fn write_report(&self, out: &mut Vec<u8>) {
+        let own = self.member(self.own);
+        let (outstanding, miss_pressure) = self.state.own_load();
+        let report = PeerReport {
+            node: &own.name,
+            state: "in",
+            weight: u32::from(own.weight.get()),
+            outstanding,
+            miss_pressure,
+        };
+        out.extend_from_slice(PEER_FIELD.as_bytes());
+        out.extend_from_slice(b": ");
+        report.write(out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// The state of its nodes.
+    pub(crate) fn state(&self) -> &Arc<ClusterState> {
+        &self.state
+    }
+}
+
+impl Member {
+    fn new(member: &config::Member, own: &str, secret: &ClusterSecret<'_>) -> Self {
+        let sent = secret.proof(own, &member.name);
+        let line = |mode: Mode| {
+            let mut line = format!("{PEER_FIELD}: ").into_bytes();
+            let request = PeerRequest {
+                node: own,
+                mode: mode.as_str(),
+                proof: sent.as_str(),
+            };
+            request.write(&mut line);
+            line.extend_from_slice(b"\r\n");
+            line.into_boxed_slice()
+        };
+        Self {
+            name: member.name.as_str().into(),
+            hop: HopKey {
+                host: member.url.host.as_str().into(),
+                port: member.url.port,
+            },
+            weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
+            proof: secret.proof(&member.name, own),
+            request_lines: [line(Mode::Forward), line(Mode::Gateway)],
+        }
+    }
+
+    /// As policies see it: its key is a hash of its name, the same on every node.
+    fn node(&self) -> weir_policy::route::Node {
+        let mut hasher = KeyHasher::new(&Secret([0; 16]));
+        hasher.part(self.name.as_bytes());
+        weir_policy::route::Node {
+            weight: self.weight,
+            ..weir_policy::route::Node::new(NodeKey(hasher.finish().0))
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The cluster that this node is a member of: which node keeps a target, requests to the others,
+//! and requests of theirs.
+//!
+//! Extended LARD's back-end forwarding (Aron, Druschel, Zwaenepoel: Efficient Support for P-HTTP in
+//! Cluster-Based Web Servers. USENIX 1999) without a front end: every node takes clients, and
+//! fetches what another node keeps *laterally*, over connections that stay open. A lateral fetch is
+//! a fetch like any other, but for its next hop and one field. It is one hop, never two: what
+//! arrives at a peer listener is answered from here or from the origin.
+
+mod members;
+mod proof;
+mod state;
+
+pub(crate) use members::Cluster;
+pub(crate) use state::Counted;

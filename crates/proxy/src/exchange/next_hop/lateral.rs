@@ -1,0 +1,129 @@
+//! Where a request that no stored response answers is sent: to the node that keeps its target, or
+//! to the origin.
+
+use crate::cluster::Cluster;
+use crate::exchange::state::RequestState;
+use crate::log::client::ForPeers;
+use crate::request::judge::key_of;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_net::http::NextHopStream;
+use weir_net::next_hops::HopKey;
+use weir_policy::Handling;
+use weir_policy::Now;
+use weir_policy::route::{Place, TargetKey};
+use weir_semantics::{FieldLine, Fwd, PEER_FIELD, PeerReport, Scheme, Target, is_hit, lines_named};
+
+/// Nodes that are asked one after the other, before the origin is.
+const PEERS_MAX: usize = 2;
+
+/// Another node as the next hop of a request.
+#[derive(Clone)]
+pub(crate) struct PeerSource {
+    cluster: Arc<Cluster>,
+    place: Place,
+    target: TargetKey,
+    /// This node keeps what comes, too.
+    is_copied: bool,
+}
+
+impl PeerSource {
+    /// The node to ask for an exchange, of those that are not in `failed`; `None`: the origin.
+    ///
+    /// What no cache may answer is not for another node: it would only be a second hop. A request
+    /// of another node is never sent on to a third.
+    pub(crate) fn of(exchange: &RequestState, failed: &[Place]) -> Option<Self> {
+        let cluster = exchange.settings.cluster.as_ref()?;
+        let is_own_client = exchange.client.facts().listener.peers == ForPeers::No;
+        let is_cacheable = matches!(
+            exchange.tx.verdict().handling,
+            Handling::Forward(
+                Fwd::UriMiss | Fwd::VaryMiss | Fwd::Miss | Fwd::Request | Fwd::Stale | Fwd::Partial
+            )
+        );
+        // modules of both nodes would see it
+        let may_ask = is_own_client && is_cacheable && exchange.modules.is_none();
+        if !may_ask || failed.len() >= PEERS_MAX {
+            return None;
+        }
+        let request = &exchange.request;
+        let target = Target {
+            scheme: Scheme::Http,
+            host: request.host,
+            port: request.port,
+            path_and_query: request.path_and_query(),
+        };
+        let target = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
+        let owner = cluster.other_owner(exchange.worker.now(), target, failed)?;
+        Some(Self {
+            cluster: Arc::clone(cluster),
+            place: owner.place,
+            target,
+            is_copied: owner.is_copied,
+        })
+    }
+
+    /// Where to connect.
+    pub(crate) fn hop(&self) -> &HopKey {
+        self.cluster.hop(self.place)
+    }
+
+    /// Which node it is.
+    pub(crate) const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// It did not answer as a member does.
+    pub(crate) fn failed(&self, now: Now) {
+        self.cluster.state().failed(now, self.place);
+    }
+
+    /// A request is about to be sent to it on `hop`, and is outstanding until that is dropped.
+    pub(crate) fn ask(&self, hop: &mut NextHopStream) -> LateralFetch {
+        hop.hold(Box::new(self.cluster.state().ask(self.place)));
+        LateralFetch {
+            began: Instant::now(),
+            source: self.clone(),
+        }
+    }
+}
+
+/// A request to another node.
+pub(crate) struct LateralFetch {
+    source: PeerSource,
+    began: Instant,
+}
+
+impl LateralFetch {
+    /// Whether this node keeps what comes: else it is sent to those that wait for it, and the other
+    /// node alone keeps it.
+    pub(crate) const fn is_kept(&self) -> bool {
+        self.source.is_copied
+    }
+
+    /// The field line of its request, with CRLF.
+    pub(crate) fn request_line(&self, mode: crate::config::Mode) -> &[u8] {
+        self.source.cluster.request_line(self.source.place, mode)
+    }
+
+    /// Takes what the node says of itself from the head of its response; `false` if the head is not
+    /// that of a member, which refused the request, or is none.
+    pub(crate) fn take_report(&self, now: Now, fields: &[FieldLine<'_>]) -> bool {
+        let mut lines = lines_named(fields, PEER_FIELD);
+        let (Some(line), None) = (lines.next(), lines.next()) else {
+            return false;
+        };
+        let cluster = &self.source.cluster;
+        let name = cluster.name(self.source.place);
+        let Some(report) = PeerReport::read(line).filter(|report| report.node == name) else {
+            return false;
+        };
+        let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
+        let us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let of_target = (self.source.target, hit);
+        cluster
+            .state()
+            .answered(now, self.source.place, us, &report, of_target);
+        true
+    }
+}

@@ -1,0 +1,15 @@
+//! Nodes that share what they store: which of them is asked, what it may be asked, and what becomes
+//! of its answer.
+//!
+//! The nodes are proxies in this process; the origin counts what reaches it.
+
+mod support;
+
+#[path = "cluster/failures.rs"]
+mod failures;
+#[path = "cluster/lateral.rs"]
+mod lateral;
+#[path = "cluster/nodes.rs"]
+mod nodes;
+#[path = "cluster/strangers.rs"]
+mod strangers;

@@ -1,0 +1,101 @@
+//! A cluster of gateways before one origin.
+
+use crate::support::{Answering, RawClient, Running, ScriptedOrigin};
+use crate::support::{Head, Response};
+use std::net::{Ipv4Addr, SocketAddr};
+use weir_proxy::config::{Config, Listener, ListenerKind, Member};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Three nodes, and what they store.
+pub(crate) struct Nodes {
+    pub(crate) nodes: Vec<Running>,
+    pub(crate) origin: Answering,
+}
+
+/// A response that may be stored, whose content is its path.
+pub(crate) fn fresh(head: &Head, _: &[u8]) -> Vec<u8> {
+    let path = head.start_line().split(' ').nth(1).expect("a target");
+    format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n{path}",
+        path.len()
+    )
+    .into_bytes()
+}
+
+impl Nodes {
+    /// Nodes before an origin that answers everything with `answer`.
+    pub(crate) fn start(answer: impl Fn(&Head, &[u8]) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let origin = ScriptedOrigin::new().answering(answer);
+        let nodes = NAMES.iter().map(|name| start_node(name, origin.address()));
+        let nodes: Vec<Running> = nodes.collect();
+        let members: Vec<Member> = NAMES
+            .iter()
+            .zip(&nodes)
+            .map(|(name, node)| member(name, node.listener(1)))
+            .collect();
+        for node in &nodes {
+            node.reload(|config| config.cluster.members.clone_from(&members));
+        }
+        Self { nodes, origin }
+    }
+
+    /// What node number `at` answers to a GET.
+    pub(crate) fn get(&self, at: usize, path: &str) -> Response {
+        self.nodes[at].client().ask(get(path))
+    }
+
+    /// A path whose target node number `at` keeps, and which was requested at that node alone.
+    pub(crate) fn path_of(&self, at: usize) -> String {
+        let mut paths = (0..).map(|number| format!("/of/{at}/{number}"));
+        paths
+            .find(|path| {
+                // the node that keeps it stores it; any other one leaves it to that
+                let response = self.get(at, path);
+                let status = response.head.all("cache-status").join(", ");
+                !status.contains("on-peer")
+            })
+            .expect("one of three paths or so")
+    }
+
+    /// How often the origin was asked for `path`.
+    pub(crate) fn asked(&self, path: &str) -> usize {
+        let line = format!("GET {path} HTTP/1.1");
+        let seen = self.origin.seen();
+        seen.iter().filter(|head| head.start_line() == line).count()
+    }
+}
+
+fn start_node(name: &str, origin: SocketAddr) -> Running {
+    Running::gateway_with(origin, |config: &mut Config| {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        config.listeners.push(Listener {
+            address,
+            mode: ListenerKind::Peer,
+        });
+        config.cluster.node = Some(name.to_owned());
+        // the ports of the others are known once they listen
+        config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
+    })
+}
+
+/// A member of equal weight.
+pub(crate) fn member(name: &str, peer_listener: SocketAddr) -> Member {
+    Member {
+        name: name.to_owned(),
+        url: format!("http://{peer_listener}").parse().expect("a URL"),
+        weight: 100,
+    }
+}
+
+/// A GET for a gateway.
+pub(crate) fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n\r\n")
+}
+
+/// What `client` of a peer listener gets for a GET with these field lines.
+pub(crate) fn ask_as_peer(listener: SocketAddr, path: &str, fields: &str) -> Response {
+    RawClient::connect(listener).ask(format!(
+        "GET http://a.example{path} HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"
+    ))
+}

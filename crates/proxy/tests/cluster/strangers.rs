@@ -1,0 +1,56 @@
+//! What a peer listener refuses.
+
+use crate::nodes::{Nodes, ask_as_peer, fresh};
+use crate::support::RawClient;
+use weir_measure::Metric;
+
+const MEMBER: &str = "Weir-Peer: node=a, mode=gateway\r\n";
+
+#[test]
+fn request_without_the_field_of_a_member_is_refused_with_403() {
+    let cluster = Nodes::start(fresh);
+    let peers = cluster.nodes[1].listener(1);
+    let own = "Weir-Peer: node=b, mode=gateway\r\n";
+    let refused = [
+        "",
+        own,
+        "Weir-Peer: node=z, mode=gateway\r\n",
+        "Weir-Peer: node=a, mode=peer\r\n",
+        "Weir-Peer: node=a\r\n",
+        "Weir-Peer: node=a, mode=gateway, proof=:YQ==:\r\n",
+        &MEMBER.repeat(2),
+    ];
+    for fields in refused {
+        let response = ask_as_peer(peers, "/x", fields);
+        assert_eq!(response.status(), 403, "{fields}");
+        assert!(!response.head.has("weir-peer"));
+    }
+    assert_eq!(cluster.nodes[1].count(Metric::PeersRefused), 7);
+    assert_eq!(cluster.asked("/x"), 0);
+}
+
+#[test]
+fn member_may_ask_by_get_and_head_without_content_alone() {
+    let cluster = Nodes::start(fresh);
+    let peers = cluster.nodes[1].listener(1);
+    let check = |request: &str, expected: u16| {
+        let head = request.replacen("\r\n", &format!("\r\nHost: a.example\r\n{MEMBER}"), 1);
+        let response = RawClient::connect(peers).ask(head);
+        assert_eq!(response.status(), expected, "{request}");
+    };
+    check("GET http://a.example/y HTTP/1.1\r\n\r\n", 200);
+    check(
+        "POST http://a.example/y HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        405,
+    );
+    check(
+        "PUT http://a.example/y HTTP/1.1\r\nContent-Length: 1\r\n\r\nx",
+        405,
+    );
+    check(
+        "GET http://a.example/y HTTP/1.1\r\nContent-Length: 1\r\n\r\nx",
+        405,
+    );
+    check("DELETE http://a.example/y HTTP/1.1\r\n\r\n", 405);
+    check("CONNECT a.example:443 HTTP/1.1\r\n\r\n", 405);
+}
