@@ -2,7 +2,9 @@
 //!
 //! The specification's section *Types*.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::num::NonZeroU32;
 
 /// Declares an enumeration whose variants have the numbers of the specification.
@@ -157,6 +159,33 @@ impl ContextId {
 impl fmt::Display for ContextId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// What belongs to contexts. Its room is kept for the next ones.
+pub type ContextMap<T> = HashMap<ContextId, T, BuildHasherDefault<ContextHasher>>;
+
+/// The hash of the number of a context. The numbers are the host's own and follow one another, so
+/// that any spread of them will do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContextHasher(u64);
+
+impl Hasher for ContextHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        // the golden ratio in 64 bits: the high bits differ as the low ones do
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
     }
 }
 

@@ -21,6 +21,26 @@ pub trait Host: 'static {
     /// The same to change them, or `None` if they cannot be changed now.
     fn map_mut(&mut self, context: ContextId, map: HttpMap) -> Option<&mut Pairs>;
 
+    /// How many fields a map has; none if the stream does not have it now.
+    fn map_len(&mut self, context: ContextId, map: HttpMap) -> usize {
+        self.map(context, map).map_or(0, Pairs::len)
+    }
+
+    /// Adds a field at the end of a map.
+    ///
+    /// # Errors
+    /// The status for the module: the map cannot be changed now, or has no room.
+    fn add_field(
+        &mut self,
+        context: ContextId,
+        map: HttpMap,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), Status> {
+        let pairs = self.map_mut(context, map).ok_or(Status::BadArgument)?;
+        pairs.add(name, value).map_err(|_| Status::BadArgument)
+    }
+
     /// The content of a message that is in reach of the module, or `None` if there is none now.
     fn body(&mut self, context: ContextId, side: Side) -> Option<&[u8]>;
 

@@ -35,7 +35,10 @@ mod shared_data;
 #[cfg(feature = "vm")]
 mod vm;
 
-pub use abi::{AbiVersion, Action, ContextId, HttpMap, LogLevel, MetricKind, Side, Status};
+pub use abi::{
+    AbiVersion, Action, ContextHasher, ContextId, ContextMap, HttpMap, LogLevel, MetricKind, Side,
+    Status,
+};
 pub use calls::{CallKind, Support, SupportedCall, supported_calls};
 pub use host::{Host, HttpCall, HttpCallId, HttpCallResponse, LocalResponse};
 pub use limits::{

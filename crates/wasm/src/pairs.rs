@@ -114,7 +114,7 @@ impl Pairs {
     }
 
     /// Names and values in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         let parts = |place: &Place| (place.name(&self.bytes), place.value(&self.bytes));
         self.places.iter().map(parts)
     }
@@ -153,6 +153,23 @@ impl Pairs {
         let place = self.write(name, value);
         self.pairs_bytes += place.len() + PAIR_EXTRA_BYTES;
         self.places.push(place);
+        Ok(())
+    }
+
+    /// As [`add`](Self::add), with a value that consists of two parts.
+    ///
+    /// # Errors
+    /// The limits of a map; it is unchanged then.
+    pub fn add_joined(&mut self, name: &[u8], value: [&[u8]; 2]) -> Result<(), PairsError> {
+        let [first, second] = value;
+        let taken = self.pairs_bytes.saturating_add(second.len());
+        self.check_room(taken, name, first)?;
+        self.add(name, first)?;
+        self.bytes.extend_from_slice(second);
+        if let Some(place) = self.places.last_mut() {
+            place.value_len += second.len();
+        }
+        self.pairs_bytes += second.len();
         Ok(())
     }
 
@@ -251,22 +268,37 @@ impl Pairs {
     /// The serialised form.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.encoded_len());
-        if self.is_empty() {
-            return bytes;
-        }
-        bytes.extend(length(self.places.len()));
-        for (name, value) in self.iter() {
-            bytes.extend(length(name.len()));
-            bytes.extend(length(value.len()));
-        }
-        for (name, value) in self.iter() {
-            bytes.extend(name);
-            bytes.push(0);
-            bytes.extend(value);
-            bytes.push(0);
-        }
+        let mut bytes = vec![0; self.encoded_len()];
+        let written = self.encode_into(&mut bytes);
+        debug_assert!(written.is_some(), "the size is that of the form");
         bytes
+    }
+
+    /// Writes the serialised form into a place of its size; `None` if the place has another one.
+    pub(crate) fn encode_into(&self, place: &mut [u8]) -> Option<()> {
+        if place.len() != self.encoded_len() {
+            return None;
+        }
+        if self.is_empty() {
+            return Some(());
+        }
+        let (count, rest) = place.split_first_chunk_mut()?;
+        *count = length(self.places.len());
+        let (lengths, mut text) = rest.split_at_mut_checked(8 * self.places.len())?;
+        for (place, lengths) in self.places.iter().zip(lengths.chunks_exact_mut(8)) {
+            lengths[..4].copy_from_slice(&length(place.name_len));
+            lengths[4..].copy_from_slice(&length(place.value_len));
+        }
+        for (name, value) in self.iter() {
+            for part in [name, value] {
+                let (place, rest) = text.split_at_mut_checked(part.len() + 1)?;
+                let (end, place) = place.split_last_mut()?;
+                place.copy_from_slice(part);
+                *end = 0;
+                text = rest;
+            }
+        }
+        Some(())
     }
 
     /// Reads the serialised form.

@@ -1,4 +1,28 @@
 use super::*;
+
+#[test]
+fn value_of_two_parts_is_one_value_and_keeps_the_limits() {
+    let mut pairs = Pairs::of([("a", "1")]).unwrap();
+    pairs.add_joined(b"b", [b"host", b":80"]).unwrap();
+    assert_eq!(pairs, Pairs::of([("a", "1"), ("b", "host:80")]).unwrap());
+    assert_eq!(Pairs::decode(&pairs.encode()), Ok(pairs.clone()));
+    let half = vec![b'x'; PAIRS_BYTES_MAX / 2];
+    let before = pairs.clone();
+    assert!(pairs.add_joined(b"c", [&half, &half]).is_err());
+    assert_eq!(pairs, before);
+}
+
+#[test]
+fn form_is_written_only_into_a_place_of_its_size() {
+    let pairs = Pairs::of([("a", "1"), ("", "")]).unwrap();
+    for len in [0, pairs.encoded_len() - 1, pairs.encoded_len() + 1] {
+        assert_eq!(pairs.encode_into(&mut vec![0; len]), None);
+    }
+    let mut place = vec![0xff; pairs.encoded_len()];
+    assert_eq!(pairs.encode_into(&mut place), Some(()));
+    assert_eq!(place, pairs.encode());
+    assert_eq!(Pairs::new().encode_into(&mut []), Some(()));
+}
 use proptest::prelude::*;
 
 /// `{"a": "1", "b": "22"}`, as the Rust SDK writes it.

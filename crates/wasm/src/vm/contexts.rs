@@ -1,12 +1,11 @@
 //! The contexts of an instance: which exist, which messages pause, which wait for `proxy_done`.
 
-use crate::abi::{Action, ContextId, Side};
-use std::collections::BTreeMap;
+use crate::abi::{Action, ContextId, ContextMap, Side};
 
 /// The plugin context and the stream contexts.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
-    streams: BTreeMap<ContextId, Stream>,
+    streams: ContextMap<Stream>,
     /// The number of the stream that was created last.
     last: u32,
     plugin_is_pending: bool,

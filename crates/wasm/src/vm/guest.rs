@@ -113,14 +113,12 @@ impl<'a, 'b, H: Host> Guest<'a, 'b, H> {
     }
 
     fn allocate(&mut self, len: u32) -> Result<u32, Refusal> {
-        let allocate = self
-            .state()
-            .allocate
-            .clone()
-            .ok_or(Status::InternalFailure)?;
+        let allocate = self.state().allocate.take();
+        let allocate = allocate.ok_or(Status::InternalFailure)?;
         self.state().is_allocating = true;
         let place = allocate.call(&mut *self.caller, len);
-        self.state().is_allocating = false;
+        let state = self.state();
+        (state.is_allocating, state.allocate) = (false, Some(allocate));
         match place.map_err(Refusal::Trap)? {
             0 => Err(Status::InvalidMemoryAccess.into()),
             place => Ok(place),

@@ -6,9 +6,7 @@ use super::settings::InstanceSettings;
 use super::state::State;
 use crate::abi::{Action, ContextId, HttpMap, Side};
 use crate::host::{Host, HttpCallId, HttpCallResponse};
-use crate::pairs::Pairs;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::{InstancePre, Store, WasmParams, WasmResults};
 
@@ -16,8 +14,7 @@ use wasmtime::{InstancePre, Store, WasmParams, WasmResults};
 /// returns or its deadline has passed, however many callbacks the call has.
 pub struct Instance<H: Host> {
     store: Store<State<H>>,
-    /// Shared, so that a call can use one while it changes the store.
-    callbacks: Arc<Callbacks>,
+    callbacks: Box<Callbacks>,
     ended: Option<EndReason>,
 }
 
@@ -63,11 +60,11 @@ impl<H: Host> Instance<H> {
                 },
             }
         })?;
-        let callbacks = Arc::new(Callbacks::find(&mut store, &instance));
+        let mut callbacks = Box::new(Callbacks::find(&mut store, &instance));
         let memory = instance.get_memory(&mut store, "memory");
         let state = store.data_mut();
         state.memory = memory;
-        state.allocate = callbacks.allocate.clone();
+        state.allocate = callbacks.allocate.take().map(Box::new);
         let mut this = Self {
             store,
             callbacks,
@@ -79,14 +76,13 @@ impl<H: Host> Instance<H> {
     }
 
     fn initialise(&mut self) -> Result<(), StartError> {
-        let callbacks = Arc::clone(&self.callbacks);
-        if callbacks.initialize.is_some() {
-            let result = self.start_step(None, &callbacks.initialize, ());
+        if self.callbacks.initialize.is_some() {
+            let result = self.start_step(None, |all| &all.initialize, ());
             during("_initialize", result)?;
-            let main = self.start_step(None, &callbacks.main, (0, 0));
+            let main = self.start_step(None, |all| &all.main, (0, 0));
             during("main", main)?;
         } else {
-            let start = self.start_step(None, &callbacks.start, ());
+            let start = self.start_step(None, |all| &all.start, ());
             during("_start", start)?;
         }
         Ok(())
@@ -97,26 +93,19 @@ impl<H: Host> Instance<H> {
         let settings = &self.store.data().settings;
         let vm_size = number(settings.vm_configuration.len());
         let plugin_size = number(settings.plugin_configuration.len());
-        let callbacks = Arc::clone(&self.callbacks);
-        let result = self.start_step(plugin, &callbacks.context_create, (PLUGIN, 0));
+        let result = self.start_step(plugin, |all| &all.context_create, (PLUGIN, 0));
         during("proxy_on_context_create", result)?;
-        for (step, callback, size) in [
-            ("proxy_on_vm_start", &callbacks.vm_start, vm_size),
-            ("proxy_on_configure", &callbacks.configure, plugin_size),
-        ] {
-            let result = self.start_step(plugin, callback, (PLUGIN, size));
-            if during(step, result)? == Some(0) {
-                return Err(StartError::Refused { step });
-            }
-        }
-        Ok(())
+        let started = self.start_step(plugin, |all| &all.vm_start, (PLUGIN, vm_size));
+        accepted("proxy_on_vm_start", started)?;
+        let configured = self.start_step(plugin, |all| &all.configure, (PLUGIN, plugin_size));
+        accepted("proxy_on_configure", configured)
     }
 
     /// A callback of the start, which has a deadline of its own.
     fn start_step<P: WasmParams, R: WasmResults>(
         &mut self,
         id: Option<ContextId>,
-        callback: &Callback<P, R>,
+        callback: impl Fn(&Callbacks) -> &Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
         let deadline = self.store.data().settings.limits.start_deadline_ticks;
@@ -176,8 +165,7 @@ impl<H: Host> Instance<H> {
         let streams_max = state.settings.limits.streams_max;
         let id = state.contexts.create(streams_max);
         let id = id.ok_or(CallError::TooManyStreams { streams_max })?;
-        let callbacks = Arc::clone(&self.callbacks);
-        self.call(id, &callbacks.context_create, (id.number(), PLUGIN))?;
+        self.call(id, |all| &all.context_create, (id.number(), PLUGIN))?;
         Ok(id)
     }
 
@@ -192,9 +180,7 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::RequestHeaders);
         let arguments = (stream.number(), count, end_of_stream.into());
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.request_headers;
-        self.message(stream, Side::Request, callback, arguments)
+        self.message(stream, Side::Request, |all| &all.request_headers, arguments)
     }
 
     /// Content of a request is there: what the host's `body` gives.
@@ -208,9 +194,7 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let size = self.body_size(stream, Side::Request);
         let arguments = (stream.number(), size, end_of_stream.into());
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.request_body;
-        self.message(stream, Side::Request, callback, arguments)
+        self.message(stream, Side::Request, |all| &all.request_body, arguments)
     }
 
     /// The trailer section of a request is there.
@@ -219,9 +203,12 @@ impl<H: Host> Instance<H> {
     /// [`CallError`].
     pub fn request_trailers(&mut self, stream: ContextId) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::RequestTrailers);
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.request_trailers;
-        self.message(stream, Side::Request, callback, (stream.number(), count))
+        self.message(
+            stream,
+            Side::Request,
+            |all| &all.request_trailers,
+            (stream.number(), count),
+        )
     }
 
     /// The header section of a response is there.
@@ -235,9 +222,12 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::ResponseHeaders);
         let arguments = (stream.number(), count, end_of_stream.into());
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.response_headers;
-        self.message(stream, Side::Response, callback, arguments)
+        self.message(
+            stream,
+            Side::Response,
+            |all| &all.response_headers,
+            arguments,
+        )
     }
 
     /// Content of a response is there: what the host's `body` gives.
@@ -251,9 +241,7 @@ impl<H: Host> Instance<H> {
     ) -> Result<Action, CallError> {
         let size = self.body_size(stream, Side::Response);
         let arguments = (stream.number(), size, end_of_stream.into());
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.response_body;
-        self.message(stream, Side::Response, callback, arguments)
+        self.message(stream, Side::Response, |all| &all.response_body, arguments)
     }
 
     /// The trailer section of a response is there.
@@ -262,9 +250,12 @@ impl<H: Host> Instance<H> {
     /// [`CallError`].
     pub fn response_trailers(&mut self, stream: ContextId) -> Result<Action, CallError> {
         let count = self.count(stream, HttpMap::ResponseTrailers);
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.response_trailers;
-        self.message(stream, Side::Response, callback, (stream.number(), count))
+        self.message(
+            stream,
+            Side::Response,
+            |all| &all.response_trailers,
+            (stream.number(), count),
+        )
     }
 
     /// An HTTP call has its response; a default one if it failed.
@@ -288,10 +279,8 @@ impl<H: Host> Instance<H> {
         ];
         let [fields, body, trailers] = sizes.map(number);
         state.http_call_response = Some(response);
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.http_call_response;
         let arguments = (PLUGIN, call.number(), fields, body, trailers);
-        let result = self.call(ContextId::PLUGIN, callback, arguments);
+        let result = self.call(ContextId::PLUGIN, |all| &all.http_call_response, arguments);
         self.store.data_mut().http_call_response = None;
         result.map(|_| ())
     }
@@ -301,9 +290,7 @@ impl<H: Host> Instance<H> {
     /// # Errors
     /// [`CallError`].
     pub fn tick(&mut self) -> Result<(), CallError> {
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.tick;
-        self.call(ContextId::PLUGIN, callback, PLUGIN)?;
+        self.call(ContextId::PLUGIN, |all| &all.tick, PLUGIN)?;
         Ok(())
     }
 
@@ -314,9 +301,11 @@ impl<H: Host> Instance<H> {
     pub fn foreign_function(&mut self, function: u32, arguments: Vec<u8>) -> Result<(), CallError> {
         let size = number(arguments.len());
         self.store.data_mut().foreign_arguments = Some(arguments);
-        let callbacks = Arc::clone(&self.callbacks);
-        let callback = &callbacks.foreign_function;
-        let result = self.call(ContextId::PLUGIN, callback, (PLUGIN, function, size));
+        let result = self.call(
+            ContextId::PLUGIN,
+            |all| &all.foreign_function,
+            (PLUGIN, function, size),
+        );
         self.store.data_mut().foreign_arguments = None;
         result.map(|_| ())
     }
@@ -353,9 +342,8 @@ impl<H: Host> Instance<H> {
         if self.store.data_mut().contexts.is_pending(id) {
             return Ok(Finish::Pending);
         }
-        let callbacks = Arc::clone(&self.callbacks);
         // an absent callback has nothing left to do
-        let is_done = self.call(id, &callbacks.done, id.number())?;
+        let is_done = self.call(id, |all| &all.done, id.number())?;
         if is_done == Some(0) {
             self.store.data_mut().contexts.set_pending(id);
             return Ok(Finish::Pending);
@@ -366,9 +354,8 @@ impl<H: Host> Instance<H> {
 
     /// The last callbacks of a context, within the deadline of the call that it is deleted in.
     fn delete(&mut self, id: ContextId) -> Result<(), CallError> {
-        let callbacks = Arc::clone(&self.callbacks);
-        self.run(Some(id), &callbacks.log, id.number())?;
-        self.run(Some(id), &callbacks.delete, id.number())?;
+        self.run(Some(id), |all| &all.log, id.number())?;
+        self.run(Some(id), |all| &all.delete, id.number())?;
         let state = self.store.data_mut();
         state.contexts.remove(id);
         state.host.finished(id);
@@ -382,13 +369,12 @@ impl<H: Host> Instance<H> {
         &mut self,
         id: ContextId,
         side: Side,
-        callback: &Callback<P, u32>,
+        callback: impl Fn(&Callbacks) -> &Callback<P, u32>,
         arguments: P,
     ) -> Result<Action, CallError> {
-        self.check_stream(id)?;
-        if let Some(stream) = self.store.data_mut().contexts.stream(id) {
-            stream.begin(side);
-        }
+        self.check()?;
+        let stream = self.store.data_mut().contexts.stream(id);
+        stream.ok_or(CallError::UnknownContext(id))?.begin(side);
         let action = self.call(id, callback, arguments)?.unwrap_or(0);
         // as in other hosts, an unknown action pauses: the content was not released
         let action = Action::from_number(action).unwrap_or(Action::Pause);
@@ -400,7 +386,7 @@ impl<H: Host> Instance<H> {
     fn call<P: WasmParams, R: WasmResults>(
         &mut self,
         id: ContextId,
-        callback: &Callback<P, R>,
+        callback: impl Fn(&Callbacks) -> &Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
         self.arm();
@@ -414,11 +400,11 @@ impl<H: Host> Instance<H> {
     fn run<P: WasmParams, R: WasmResults>(
         &mut self,
         id: Option<ContextId>,
-        callback: &Callback<P, R>,
+        callback: impl Fn(&Callbacks) -> &Callback<P, R>,
         arguments: P,
     ) -> Result<Option<R>, CallError> {
         self.check()?;
-        let Some(callback) = callback else {
+        let Some(callback) = callback(&self.callbacks) else {
             return Ok(None);
         };
         self.store.data_mut().effective = id;
@@ -464,7 +450,7 @@ impl<H: Host> Instance<H> {
     }
 
     fn count(&mut self, id: ContextId, map: HttpMap) -> u32 {
-        number(self.host_mut().map(id, map).map_or(0, Pairs::len))
+        number(self.host_mut().map_len(id, map))
     }
 
     fn body_size(&mut self, id: ContextId, side: Side) -> u32 {
@@ -475,6 +461,14 @@ impl<H: Host> Instance<H> {
 /// A size as modules see it; one beyond 32 bits is not readable whole.
 fn number(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+/// A step of the start whose result says whether the module accepts its configuration.
+fn accepted(step: &'static str, result: Result<Option<u32>, CallError>) -> Result<(), StartError> {
+    match during(step, result)? {
+        Some(0) => Err(StartError::Refused { step }),
+        _ => Ok(()),
+    }
 }
 
 /// The error of a step of the start.

@@ -18,9 +18,12 @@ pub(crate) struct State<H> {
     /// The context that calls without one are for; none while the module is initialised.
     pub(crate) effective: Option<ContextId>,
     pub(crate) memory: Option<Memory>,
-    pub(crate) allocate: Option<TypedFunc<u32, u32>>,
+    /// The allocator of the module; taken while it is called, which it cannot be within itself.
+    pub(crate) allocate: Option<Box<TypedFunc<u32, u32>>>,
     /// The module allocates for the host: it is within a host call.
     pub(crate) is_allocating: bool,
+    /// Room for a value on its way to the module.
+    pub(crate) copy: Vec<u8>,
     /// What `proxy_on_http_call_response` can read.
     pub(crate) http_call_response: Option<HttpCallResponse>,
     /// HTTP calls without a response.
@@ -50,6 +53,7 @@ impl<H: Host> State<H> {
             memory: None,
             allocate: None,
             is_allocating: false,
+            copy: Vec::new(),
             http_call_response: None,
             http_calls: BTreeSet::new(),
             last_http_call: 0,

@@ -81,8 +81,12 @@ pub(super) fn pairs<H: Host>(
     data: u32,
     size: u32,
 ) -> Answer {
-    let pairs = read(guest.state(), map)?.map(Pairs::encode);
-    guest.give(&pairs.unwrap_or_default(), data, size)
+    let len = read(guest.state(), map)?.map_or(0, Pairs::encoded_len);
+    guest.give_with(len, data, size, |place, state| {
+        // the module can change no map while it allocates
+        let written = read(state, map)?.and_then(|pairs| pairs.encode_into(place));
+        written.ok_or(Status::InternalFailure)
+    })
 }
 
 pub(super) fn set_pairs<H: Host>(
@@ -106,9 +110,16 @@ pub(super) fn value<H: Host>(
 ) -> Answer {
     let (memory, state) = guest.split()?;
     let name = name.within(memory, PAIRS_BYTES_MAX)?;
+    let mut copy = std::mem::take(&mut state.copy);
     let value = read(state, map)?.and_then(|pairs| pairs.get(name));
-    let value = value.ok_or(Status::NotFound)?.to_vec();
-    guest.give(&value, data, size)
+    copy.clear();
+    let is_there = value.map(|value| copy.extend_from_slice(value));
+    let answer = match is_there {
+        Some(()) => guest.give(&copy, data, size),
+        None => Err(Status::NotFound.into()),
+    };
+    guest.state().copy = copy;
+    answer
 }
 
 pub(super) fn add<H: Host>(
@@ -117,10 +128,13 @@ pub(super) fn add<H: Host>(
     name: Span,
     value: Span,
 ) -> Answer {
-    edit(guest, map, |memory, pairs| {
-        let (name, value) = field(memory, name, value)?;
-        Ok(pairs.add(name, value).map_err(bad)?)
-    })
+    let Map::Stream(map) = map_of(map)? else {
+        return Err(Status::BadArgument.into());
+    };
+    let (memory, state) = guest.split()?;
+    let context = state.context()?;
+    let (name, value) = field(memory, name, value)?;
+    Ok(state.host.add_field(context, map, name, value)?)
 }
 
 pub(super) fn replace<H: Host>(
