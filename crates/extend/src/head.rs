@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::cell::OnceCell;
 use core::fmt;
-use weir_semantics::{RequestDirectives, ResponseDirectives, is_token};
+use weir_semantics::{HostName, RequestDirectives, ResponseDirectives, is_token};
 
 /// Most bytes of the tag of a variant.
 const VARIANT_BYTES_MAX: usize = 64;
@@ -26,7 +26,7 @@ const TARGET_BYTES_MAX: usize = 16 * 1024;
 pub struct RequestHead<'h> {
     method: Cow<'h, str>,
     /// The authority, or the host alone if there is a port.
-    host: Cow<'h, str>,
+    host: HeadHost<'h>,
     port: Option<u16>,
     /// Both, once they were read.
     host_and_port: OnceCell<String>,
@@ -38,6 +38,29 @@ pub struct RequestHead<'h> {
     has_content: bool,
     transform: Option<Box<dyn Transform>>,
     variant: Option<String>,
+}
+
+/// The host of a head. One that the proxy has is read as text only if a module asks for it.
+#[derive(Clone, Debug)]
+enum HeadHost<'h> {
+    Text(Cow<'h, str>),
+    Name(&'h HostName),
+}
+
+impl HeadHost<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Name(name) => name.as_str(),
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Name(name) => name.as_bytes(),
+        }
+    }
 }
 
 impl fmt::Debug for RequestHead<'_> {
@@ -97,7 +120,7 @@ impl<'h> RequestHead<'h> {
     ) -> Self {
         Self {
             method: Cow::Borrowed(method),
-            host: Cow::Borrowed(authority),
+            host: HeadHost::Text(Cow::Borrowed(authority)),
             port: None,
             host_and_port: OnceCell::new(),
             path_and_query: Cow::Borrowed(path_and_query),
@@ -108,6 +131,19 @@ impl<'h> RequestHead<'h> {
             transform: None,
             variant: None,
         }
+    }
+
+    /// The head of a request for `path_and_query` of `host`, without a port.
+    #[inline]
+    pub fn of_host(
+        method: &'h str,
+        host: &'h HostName,
+        path_and_query: &'h str,
+        fields: impl Into<HeadFields<'h>>,
+    ) -> Self {
+        let mut head = Self::new(method, "", path_and_query, fields);
+        head.host = HeadHost::Name(host);
+        head
     }
 
     /// The same with this port; the authority has none yet.
@@ -178,7 +214,7 @@ impl<'h> RequestHead<'h> {
         let keeps_content = self.keeps_content();
         RequestHead {
             method: Cow::Owned(self.method.into_owned()),
-            host: Cow::Owned(self.host.into_owned()),
+            host: HeadHost::Text(Cow::Owned(self.host.as_str().into())),
             port: self.port,
             host_and_port: self.host_and_port,
             path_and_query: Cow::Owned(self.path_and_query.into_owned()),
@@ -202,12 +238,19 @@ impl<'h> RequestHead<'h> {
     #[must_use]
     pub fn authority(&self) -> &str {
         match self.port {
-            None => &self.host,
+            None => self.host.as_str(),
             Some(port) => {
-                let made = || alloc::format!("{}:{port}", self.host);
+                let made = || alloc::format!("{}:{port}", self.host.as_str());
                 self.host_and_port.get_or_init(made)
             }
         }
+    }
+
+    /// The parts of the authority: the host, and a port beside it. Without one beside it the host
+    /// may be followed by its port already, as [`Self::authority`] is.
+    #[must_use]
+    pub fn host_and_port(&self) -> (&[u8], Option<u16>) {
+        (self.host.as_bytes(), self.port)
     }
 
     /// Path and query of the canonical target.
@@ -227,7 +270,8 @@ impl<'h> RequestHead<'h> {
             return Err(TargetError);
         }
         if self.authority() != authority {
-            (self.host, self.port) = (Cow::Owned(authority.into()), None);
+            let host = HeadHost::Text(Cow::Owned(authority.into()));
+            (self.host, self.port) = (host, None);
             self.target_is_changed = true;
         }
         Ok(())

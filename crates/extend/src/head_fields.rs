@@ -80,6 +80,18 @@ impl<'h> HeadFields<'h> {
         }
     }
 
+    /// The field section that the proxy has made of these lines, if it has, and nothing was
+    /// changed: a copy of it is read by [`Self::of_section`].
+    #[must_use]
+    pub fn section(&self) -> Option<&'h [u8]> {
+        match self.source {
+            Source::Section(section) if self.copied.get().is_none() && !self.added.is_changed() => {
+                Some(section)
+            }
+            _ => None,
+        }
+    }
+
     /// Names and values in order.
     #[must_use]
     pub fn iter(&self) -> FieldIter<'_> {
@@ -385,6 +397,17 @@ mod tests {
             let size: usize = size.sum();
             assert!(size <= SECTION_BYTES_MAX && size + 1001 > SECTION_BYTES_MAX);
         }
+    }
+
+    #[test]
+    fn section_is_given_as_long_as_it_is_what_the_lines_are() {
+        let [lines, mut section, copied] = each();
+        assert_eq!((lines.section(), copied.section()), (None, None));
+        assert_eq!(section.section(), Some(SECTION));
+        let changed = section.clone().remove("x-one").map(|_| ());
+        assert_eq!((changed, section.section()), (Ok(()), Some(SECTION)));
+        assert_eq!(section.add("x-two", b"2"), Ok(()));
+        assert_eq!(section.section(), None);
     }
 
     #[test]

@@ -355,8 +355,7 @@ fn head_of<'h>(head: &ReceivedHead<'h, 'h>, received: &'h ReceivedRequest<'_>) -
     let target = &received.target;
     let fields: &'h [FieldLine<'h>] = head.fields;
     let fields = HeadFields::of_lines(fields);
-    let (host, path) = (target.host.as_str(), target.path_and_query);
-    let mut seen = RequestHead::new(head.method, host, path, fields);
+    let mut seen = RequestHead::of_host(head.method, &target.host, target.path_and_query, fields);
     if target.port != 80 {
         seen.set_port(target.port);
     }

@@ -450,7 +450,7 @@ pub(crate) fn call_for<'a>(
 
 /// The head of a request as modules see it.
 fn head_of<'h>(request: &'h Request, path: &'h str, fields: HeadFields<'h>) -> RequestHead<'h> {
-    let head = RequestHead::new(request.method_token(), request.host.as_str(), path, fields);
+    let head = RequestHead::of_host(request.method_token(), &request.host, path, fields);
     match request.port {
         80 if request.form != Form::Authority => head,
         port => head.with_port(port),
