@@ -1,64 +1,117 @@
-//! Heads as filters see them, and the changes that filters make to them.
+//! The changes that filters make to heads.
 //!
-//! Filters expect the pseudo-header fields of HTTP/2 and names in lower case. A change is carried
-//! out by the methods of the head, which refuse what the proxy writes itself: such a change is left
-//! out and noted, because filters remove Content-Length as a habit. What could end a line, or has
-//! no room, fails the message.
+//! A change is carried out by the methods of the head, which refuse what the proxy writes itself:
+//! such a change is left out and noted, because filters remove Content-Length as a habit. What
+//! could end a line, or has no room, fails the message.
 
+use crate::guest::message_fields::{Change, MessageFields, UNREAD_BYTES_MAX, UNREAD_LINES_MAX};
+use crate::pairs_of_head::{Refused, put_request, put_response_fields};
 use crate::setup::Counts;
 use std::collections::BTreeSet;
 use weir_extend::{FieldError, Fields, HeadFields, RequestHead, ResponseHead};
-use weir_wasm::{PAIRS_BYTES_MAX, PAIRS_MAX, Pairs, PairsError};
+use weir_wasm::Pairs;
 
-/// Fields and bytes that a filter has room for beside a head that was received: without room a
-/// filter fails, and the size of a head is the client's choice.
-const ROOM: (usize, usize) = (64, 8 * 1024);
+/// A head that a filter is called for.
+pub(crate) trait FilterHead {
+    /// Puts it into `fields`, as a filter sees it.
+    ///
+    /// # Errors
+    ///
+    /// It has no room for changes.
+    fn put(&self, fields: &mut MessageFields) -> Result<(), Refused>;
 
-/// The head has no room for changes, or a change cannot be carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused;
+    /// Changes it to what a filter has made of it.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be carried out.
+    fn apply(&mut self, change: Change<'_>, counts: &Counts) -> Result<(), Refused>;
+}
 
-impl From<PairsError> for Refused {
-    fn from(_: PairsError) -> Self {
-        Self
+impl FilterHead for RequestHead<'_> {
+    fn put(&self, fields: &mut MessageFields) -> Result<(), Refused> {
+        put_request(self, fields.begin())
     }
-}
 
-/// Puts the head of a request into `pairs`, which are empty, as a filter sees it.
-pub(crate) fn put_request(head: &RequestHead<'_>, pairs: &mut Pairs) -> Result<(), Refused> {
-    pairs.add(b":authority", head.authority().as_bytes())?;
-    pairs.add(b":path", head.path_and_query().as_bytes())?;
-    pairs.add(b":method", head.method().as_bytes())?;
-    pairs.add(b":scheme", b"http")?;
-    put_fields(&head.fields, pairs)
-}
-
-/// Puts the head of a response into `pairs`, which are empty, as a filter sees it.
-pub(crate) fn put_response(head: &ResponseHead<'_>, pairs: &mut Pairs) -> Result<(), Refused> {
-    pairs.add(b":status", &digits(head.status()))?;
-    put_fields(&head.fields, pairs)
-}
-
-/// A status code, which has three digits.
-fn digits(status: u16) -> [u8; 3] {
-    // the remainder is one digit
-    [status / 100, status / 10, status].map(|it| b'0' + (it % 10) as u8)
-}
-
-fn put_fields(fields: &HeadFields<'_>, pairs: &mut Pairs) -> Result<(), Refused> {
-    for (name, value) in fields {
-        // `:authority` is Host
-        if !name.eq_ignore_ascii_case("host") {
-            pairs.add_in_lower_case(name.as_bytes(), value)?;
+    fn apply(&mut self, change: Change<'_>, counts: &Counts) -> Result<(), Refused> {
+        match change {
+            Change::None => Ok(()),
+            Change::Added(added) => {
+                // `:authority` is Host, and there was none beside it
+                if let Some(host) = added.get(b"host") {
+                    let host = str::from_utf8(host).map_err(|_| Refused)?;
+                    self.set_authority(host).map_err(|_| Refused)?;
+                }
+                add_fields(&mut self.fields, added, counts)
+            }
+            Change::Made(before, after) => apply_to_request(self, before, after, counts),
         }
     }
-    let has_room =
-        pairs.len() + ROOM.0 <= PAIRS_MAX && pairs.encoded_len() + ROOM.1 <= PAIRS_BYTES_MAX;
-    if has_room { Ok(()) } else { Err(Refused) }
+}
+
+/// The head of a response, and whether its status may be changed.
+pub(crate) struct FilterResponse<'r, 'h> {
+    pub(crate) head: &'r mut ResponseHead<'h>,
+    pub(crate) may_change_status: bool,
+}
+
+impl FilterHead for FilterResponse<'_, '_> {
+    fn put(&self, fields: &mut MessageFields) -> Result<(), Refused> {
+        let status = self.head.status();
+        if let Some(section) = self.head.fields.section()
+            && section.len() <= UNREAD_BYTES_MAX
+        {
+            let lines = section.iter().filter(|byte| **byte == b'\n').count();
+            if lines <= UNREAD_LINES_MAX {
+                fields.keep(status, section, lines);
+                return Ok(());
+            }
+        }
+        put_response_fields(status, &self.head.fields, fields.begin())
+    }
+
+    fn apply(&mut self, change: Change<'_>, counts: &Counts) -> Result<(), Refused> {
+        match change {
+            Change::None => Ok(()),
+            Change::Added(added) => add_fields(&mut self.head.fields, added, counts),
+            Change::Made(before, after) => {
+                let may = self.may_change_status;
+                apply_to_response(self.head, before, after, may, counts)
+            }
+        }
+    }
+}
+
+/// The head of a request that a filter was given before: it has gone, and is not changed.
+pub(crate) struct FormerHead(pub(crate) Pairs);
+
+impl FilterHead for FormerHead {
+    fn put(&self, fields: &mut MessageFields) -> Result<(), Refused> {
+        self.0.clone_into(fields.begin());
+        Ok(())
+    }
+
+    fn apply(&mut self, _: Change<'_>, _: &Counts) -> Result<(), Refused> {
+        Ok(())
+    }
+}
+
+/// Adds the fields that a filter has added: those that stand for the target, the method or the
+/// status are not the first of their name, or none of a head.
+fn add_fields(fields: &mut HeadFields<'_>, added: &Pairs, counts: &Counts) -> Result<(), Refused> {
+    for (name, value) in added.iter().filter(|field| !is_target(field.0)) {
+        let name = str::from_utf8(name).map_err(|_| Refused)?;
+        match fields.add(name, value.trim_ascii()) {
+            Ok(()) => {}
+            Err(FieldError::Reserved) => counts.note_reserved(name),
+            Err(_) => return Err(Refused),
+        }
+    }
+    Ok(())
 }
 
 /// Changes the head of a request to what a filter has made of `before`.
-pub(crate) fn apply_to_request(
+fn apply_to_request(
     head: &mut RequestHead<'_>,
     before: &Pairs,
     after: &Pairs,
@@ -86,7 +139,7 @@ pub(crate) fn apply_to_request(
 }
 
 /// Changes the head of a response to what a filter has made of `before`.
-pub(crate) fn apply_to_response(
+fn apply_to_response(
     head: &mut ResponseHead<'_>,
     before: &Pairs,
     after: &Pairs,
@@ -119,7 +172,17 @@ fn apply_to_fields(
     after: &Pairs,
     counts: &Counts,
 ) -> Result<(), Refused> {
-    let names = before.iter().chain(after.iter());
+    // what is the same at both ends has the names of few changes between
+    let is_same = |pair: &(_, _)| pair.0 == pair.1;
+    let first = before.iter().zip(after.iter()).take_while(is_same).count();
+    let both = before.len().min(after.len()) - first;
+    let last = before.iter().rev().zip(after.iter().rev());
+    let last = last.take(both).take_while(is_same).count();
+    let [old, new] = [before, after].map(|pairs| {
+        let changed = pairs.len() - first - last;
+        pairs.iter().skip(first).take(changed)
+    });
+    let names = old.chain(new);
     let names = names.map(|(name, _)| name.to_ascii_lowercase());
     let names: BTreeSet<Vec<u8>> = names.filter(|name| !is_target(name)).collect();
     for name in names {
@@ -163,6 +226,8 @@ fn set(fields: &mut Fields, name: &str, values: &[&[u8]]) -> Result<(), FieldErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pairs_of_head::ROOM;
+    use weir_wasm::{PAIRS_BYTES_MAX, PAIRS_MAX};
 
     fn request_pairs(head: &RequestHead<'_>) -> Result<Pairs, Refused> {
         let mut pairs = Pairs::new();
@@ -171,7 +236,7 @@ mod tests {
 
     fn response_pairs(head: &ResponseHead<'_>) -> Result<Pairs, Refused> {
         let mut pairs = Pairs::new();
-        put_response(head, &mut pairs).map(|()| pairs)
+        put_response_fields(head.status(), &head.fields, &mut pairs).map(|()| pairs)
     }
 
     fn request() -> RequestHead<'static> {
@@ -236,6 +301,78 @@ mod tests {
             ("x-new", b"n"),
         ];
         assert_eq!(lines, expected);
+    }
+
+    /// The head after a filter has added these fields, and has done nothing else.
+    fn add(added: &[(&str, &[u8])]) -> (RequestHead<'static>, Result<(), Refused>, Counts) {
+        let (mut head, counts) = (request(), Counts::default());
+        let mut fields = MessageFields::default();
+        head.put(&mut fields).expect("it fits");
+        for (name, value) in added {
+            fields.add(name.as_bytes(), value).expect("room");
+        }
+        let applied = head.apply(fields.changes(), &counts);
+        (head, applied, counts)
+    }
+
+    #[test]
+    fn fields_that_are_added_stand_behind_the_others_and_those_are_not_copied() {
+        let (head, applied, _) = add(&[("X-A", b" 3 "), ("x-new", b"n"), (":path", b"/z")]);
+        assert_eq!(applied, Ok(()));
+        assert_eq!(head.path_and_query(), "/x?y");
+        let values: Vec<_> = head.fields.all("x-a").collect();
+        assert_eq!(values, [&b"1"[..], b"2", b"3"]);
+        assert_eq!(head.fields.iter().last(), Some(("x-new", &b"n"[..])));
+        assert!(add(&[]).0.fields.only_added().is_none());
+    }
+
+    #[test]
+    fn host_that_is_added_is_the_authority() {
+        let (head, applied, _) = add(&[("Host", b"b.example")]);
+        assert_eq!((applied, head.authority()), (Ok(()), "b.example"));
+        assert_eq!(add(&[("host", b"a/b")]).1, Err(Refused));
+    }
+
+    #[test]
+    fn what_is_added_and_reserved_is_left_out_and_what_could_end_a_line_fails_the_message() {
+        let (head, applied, counts) = add(&[("Content-Length", b"9"), ("via", b"x")]);
+        assert_eq!((applied, head.is_changed()), (Ok(()), false));
+        assert!(counts.notes()[0].starts_with("2 changes"));
+        for (name, value) in [("x-a", &b"1\r\nX: 2"[..]), ("x a", b"1"), ("x-a", b"\0")] {
+            assert_eq!(add(&[(name, value)]).1, Err(Refused), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn port_beside_the_host_is_part_of_the_authority() {
+        for (port, expected) in [(1, "a:1"), (8080, "a:8080"), (65535, "a:65535"), (0, "a:0")] {
+            let head = RequestHead::new("GET", "a", "/", Fields::default()).with_port(port);
+            let pairs = request_pairs(&head).expect("it fits");
+            assert_eq!(pairs.get(b":authority"), Some(expected.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn large_response_is_read_before_the_filter_is_called_and_refused_without_room() {
+        let section = |lines: usize, bytes: usize| {
+            let line = format!("x: {}\r\n", "v".repeat(bytes));
+            line.repeat(lines).into_bytes()
+        };
+        let put = |section: &[u8]| {
+            let mut head = ResponseHead::new(200, HeadFields::of_section(section));
+            let head = FilterResponse {
+                head: &mut head,
+                may_change_status: false,
+            };
+            let mut fields = MessageFields::default();
+            head.put(&mut fields)
+                .map(|()| (fields.len(), fields.given().is_some()))
+        };
+        assert_eq!(put(&section(128, 9)), Ok((129, false)));
+        assert_eq!(put(&section(129, 9)), Ok((130, true)));
+        assert_eq!(put(&section(2, 10_000)), Ok((3, true)));
+        assert_eq!(put(&section(PAIRS_MAX, 9)), Err(Refused));
+        assert_eq!(put(&section(1, PAIRS_BYTES_MAX)), Err(Refused));
     }
 
     #[test]

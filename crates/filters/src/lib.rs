@@ -26,6 +26,7 @@ mod exchange;
 mod filter;
 mod guest;
 mod options;
+mod pairs_of_head;
 mod plugin;
 mod reference;
 mod setup;

@@ -2,10 +2,11 @@
 
 mod body;
 
-use crate::apply::{self, Refused};
+use crate::apply::{FilterHead, FilterResponse, FormerHead};
 use crate::guest::content::Content;
 use crate::guest::properties::Facts;
 use crate::guest::{Guest, StreamData};
+use crate::pairs_of_head::Refused;
 use crate::plugin::Plugin;
 use crate::slot::{Ended, Readiness, Slot};
 use body::{Body, Instead};
@@ -78,15 +79,49 @@ impl Stream {
         Content::new(self.host.memory())
     }
 
-    /// Creates the stream in the instance of this generation.
-    fn create(&self, generation: u64, facts: Facts) -> Result<(), Ended> {
-        let id = self.slot.call(&self.host, generation, |instance| {
-            let id = instance.create_stream()?;
-            instance.host_mut().begin(id, facts);
-            Ok(id)
-        })?;
-        self.place.set(Some((generation, id)));
-        Ok(())
+    /// The generation of the instance that has the stream, or is to have it.
+    ///
+    /// # Errors
+    ///
+    /// There is none: what to answer.
+    fn generation(&self) -> Result<u64, Answer> {
+        if let Some((generation, _)) = self.place.get() {
+            return Ok(generation);
+        }
+        match self.slot.ensure(&self.plugin, &self.host, None) {
+            Readiness::Ready(generation) => Ok(generation),
+            Readiness::Starting => Err(Answer::Defer),
+            Readiness::Failed => Err(Answer::Fail),
+        }
+    }
+
+    /// Calls the instance for this stream, which is created if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no instance, or it has ended: what to answer.
+    fn begin<R>(
+        &self,
+        facts: &Call,
+        call: impl FnOnce(&mut Instance<Guest>, ContextId) -> Result<R, CallError>,
+    ) -> Result<R, Answer> {
+        let generation = self.generation()?;
+        let called = self.slot.call(&self.host, generation, |instance| {
+            let id = match self.place.get() {
+                Some((_, id)) => id,
+                None => {
+                    let id = instance.create_stream()?;
+                    self.place.set(Some((generation, id)));
+                    instance.host_mut().begin(id, Facts::of(facts));
+                    id
+                }
+            };
+            call(instance, id)
+        });
+        called.map_err(|error| {
+            self.place.set(None);
+            ended(error)
+        })
     }
 }
 
@@ -153,9 +188,6 @@ pub(crate) fn settle<T>(
     }
 }
 
-/// A head as it was, and as the filter has changed it.
-type Change = (Pairs, Pairs);
-
 /// How far a message has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -198,49 +230,39 @@ impl FilterExchange {
         }
     }
 
-    /// Creates the stream if there is none yet, or says what to answer instead.
-    fn begin(&self, call: &Call) -> Result<(), Answer> {
-        let stream = &*self.stream;
-        if stream.place.get().is_some() {
-            return Ok(());
-        }
-        let generation = match stream.slot.ensure(&stream.plugin, &stream.host, None) {
-            Readiness::Ready(generation) => generation,
-            Readiness::Starting => return Err(Answer::Defer),
-            Readiness::Failed => return Err(Answer::Fail),
-        };
-        let facts = Facts {
-            client: Some(call.client),
-            mode: Some(call.mode),
-        };
-        stream.create(generation, facts).map_err(ended)
-    }
-
-    /// Calls the filter for a head that `put` puts into a map, if it was not yet, and says what
-    /// became of the message: the head as it was and as the filter has changed it, if it has.
+    /// Calls the filter for a head, if it was not yet (`is_new`), and says what became of the
+    /// message. A head that goes on is changed as the filter has changed it.
+    ///
+    /// # Errors
+    ///
+    /// There is no instance, or it has ended: what to answer.
     fn head(
         &self,
-        side: Side,
-        put: Option<impl FnOnce(&mut Pairs) -> Result<(), Refused>>,
+        (side, call): (Side, &Call),
+        head: &mut impl FilterHead,
+        is_new: bool,
         ends: bool,
-    ) -> Result<Outcome<Option<Change>>, Ended> {
-        self.stream.call(|instance, id| {
-            let action = match put {
-                None => None,
-                Some(put) => {
-                    if let Some(stream) = instance.host_mut().streams.get_mut(&id)
-                        && stream.message(side).open(put).is_err()
-                    {
+    ) -> Result<Outcome<Result<(), Refused>>, Answer> {
+        self.stream.begin(call, |instance, id| {
+            let mut action = None;
+            if is_new {
+                if let Some(stream) = instance.host_mut().streams.get_mut(&id) {
+                    let message = stream.message(side);
+                    if head.put(&mut message.fields).is_err() {
                         return Ok(Outcome::Broken);
                     }
-                    Some(match side {
-                        Side::Request => instance.request_headers(id, ends)?,
-                        Side::Response => instance.response_headers(id, ends)?,
-                    })
+                    message.is_open = true;
                 }
-            };
+                action = Some(match side {
+                    Side::Request => instance.request_headers(id, ends)?,
+                    Side::Response => instance.response_headers(id, ends)?,
+                });
+            }
+            let counts = &self.stream.plugin.setup.counts;
             Ok(settle(instance, id, side, action, |stream| {
-                stream.message(side).close()
+                let message = stream.message(side);
+                message.is_open = false;
+                head.apply(message.fields.changes(), counts)
             }))
         })
     }
@@ -257,7 +279,7 @@ impl FilterExchange {
         let former = &self.stream;
         let asked = former.call(|instance, id| {
             let stream = instance.host_mut().streams.get(&id);
-            Ok(stream.and_then(|stream| stream.request.given().cloned()))
+            Ok(stream.and_then(|stream| stream.request.fields.given()))
         });
         self.asked = asked.map_err(ended)?;
         self.stream = Rc::new(Stream {
@@ -272,18 +294,18 @@ impl FilterExchange {
 
     /// Has a stream that was started over begin with the head of the request. That was sent
     /// already: what the filter would do with it now cannot be done.
-    fn ask_again(&mut self) -> Result<(), Answer> {
-        if self.request == Phase::New
-            && let Some(asked) = self.asked.take()
-        {
-            let put = |pairs: &mut Pairs| {
-                *pairs = asked;
-                Ok(())
-            };
-            match self.head(Side::Request, Some(put), self.asks_alone) {
-                Ok(Outcome::Continue(_)) => self.request = Phase::Passed,
-                Ok(_) => return Err(Answer::Fail),
-                Err(error) => return Err(ended(error)),
+    fn ask_again(&mut self, call: &Call) -> Result<(), Answer> {
+        if self.request != Phase::New || self.asked.is_none() {
+            return Ok(());
+        }
+        // it is not taken before there is an instance
+        self.stream.generation()?;
+        if let Some(asked) = self.asked.take() {
+            let mut asked = FormerHead(asked);
+            let (side, ends) = (Side::Request, self.asks_alone);
+            match self.head((side, call), &mut asked, true, ends)? {
+                Outcome::Continue(_) => self.request = Phase::Passed,
+                _ => return Err(Answer::Fail),
             }
         }
         Ok(())
@@ -295,15 +317,18 @@ impl FilterExchange {
         {
             return answer;
         }
-        if let Err(answer) = self.begin(call).and_then(|()| self.ask_again()) {
+        if let Err(answer) = self.ask_again(call) {
             return answer;
         }
         let ends = self.is_head || has_no_content(head);
         let is_new = self.response == Phase::New;
-        let put = is_new.then_some(|pairs: &mut Pairs| apply::put_response(head, pairs));
-        let outcome = match self.head(Side::Response, put, ends) {
+        let mut seen = FilterResponse {
+            head: &mut *head,
+            may_change_status: !is_sent,
+        };
+        let outcome = match self.head((Side::Response, call), &mut seen, is_new, ends) {
             Ok(outcome) => outcome,
-            Err(error) => return ended(error),
+            Err(answer) => return answer,
         };
         let instead = match outcome {
             Outcome::Pause => {
@@ -311,12 +336,13 @@ impl FilterExchange {
                 return Answer::Defer;
             }
             Outcome::Broken => return Answer::Fail,
-            Outcome::Continue(change) => {
+            Outcome::Continue(applied) => {
                 self.response = Phase::Passed;
-                return match self.pass_response(head, change, is_sent, ends) {
-                    Ok(()) => Answer::Continue,
-                    Err(Refused) => Answer::Fail,
-                };
+                if applied.is_err() {
+                    return Answer::Fail;
+                }
+                self.pass_response(head, ends);
+                return Answer::Continue;
             }
             Outcome::Respond(response) => local_response(response),
             Outcome::Close if is_sent => None,
@@ -334,26 +360,17 @@ impl FilterExchange {
         }
     }
 
-    fn pass_response(
-        &self,
-        head: &mut ResponseHead<'_>,
-        change: Option<Change>,
-        is_sent: bool,
-        ends: bool,
-    ) -> Result<(), Refused> {
+    /// The response goes on: the filter gets its content, if it wants that.
+    fn pass_response(&self, head: &mut ResponseHead<'_>, ends: bool) {
         let plugin = &self.stream.plugin;
-        if let Some((before, after)) = change {
-            let counts = &plugin.setup.counts;
-            apply::apply_to_response(head, &before, &after, !is_sent, counts)?;
-        }
         // the head of a response to HEAD is that of the response to GET
         if !plugin.response_body || (ends && !self.is_head) {
-            return Ok(());
+            return;
         }
         if head.check_transform().is_err() {
             self.keep_body(Side::Response);
             head.inspect(self.body(Side::Response));
-            return Ok(());
+            return;
         }
         let body = self.body(Side::Response);
         let set = match plugin.plain {
@@ -365,7 +382,6 @@ impl FilterExchange {
             self.keep_body(Side::Response);
             head.inspect(self.body(Side::Response));
         }
-        Ok(())
     }
 
     fn body(&self, side: Side) -> Box<Body> {
@@ -386,21 +402,22 @@ impl FilterExchange {
 
 impl Exchange for FilterExchange {
     fn request_received(&mut self, head: &mut RequestHead<'_>, call: &Call) -> Answer {
-        if let Err(answer) = self.begin(call) {
-            return answer;
-        }
         let is_new = self.request == Phase::New;
         if is_new {
             self.is_head = head.method() == "HEAD";
             self.asks_alone = !head.has_content();
         }
-        let put = is_new.then_some(|pairs: &mut Pairs| apply::put_request(head, pairs));
-        let outcome = match self.head(Side::Request, put, !head.has_content()) {
+        let ends = !head.has_content();
+        let outcome = match self.head((Side::Request, call), head, is_new, ends) {
             Ok(outcome) => outcome,
-            Err(error) => return ended(error),
+            Err(answer) => return answer,
         };
-        let change = match outcome {
-            Outcome::Continue(change) => change,
+        match outcome {
+            Outcome::Continue(Ok(())) => {}
+            Outcome::Continue(Err(Refused)) => {
+                self.request = Phase::Passed;
+                return Answer::Fail;
+            }
             Outcome::Pause => {
                 self.request = Phase::Paused;
                 return Answer::Defer;
@@ -411,16 +428,9 @@ impl Exchange for FilterExchange {
             }
             Outcome::Close => return reset_response().map_or(Answer::Fail, Answer::Respond),
             Outcome::Broken => return Answer::Fail,
-        };
-        self.request = Phase::Passed;
-        let plugin = Arc::clone(&self.stream.plugin);
-        if let Some((before, after)) = change {
-            let counts = &plugin.setup.counts;
-            if apply::apply_to_request(head, &before, &after, counts).is_err() {
-                return Answer::Fail;
-            }
         }
-        if plugin.request_body && head.has_content() {
+        self.request = Phase::Passed;
+        if self.stream.plugin.request_body && head.has_content() {
             let body = self.body(Side::Request);
             if head.transform(body).is_err() {
                 self.keep_body(Side::Request);

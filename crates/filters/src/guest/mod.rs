@@ -2,17 +2,21 @@
 
 pub(crate) mod content;
 pub(crate) mod functions;
+pub(crate) mod message_fields;
 pub(crate) mod properties;
 
 use crate::effects::{Effects, FunctionCall};
 use crate::setup::Setup;
 use content::Content;
+use message_fields::MessageFields;
 use properties::Facts;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
-use weir_wasm::{ContextId, Host, HttpCall, HttpMap, LocalResponse, LogLevel, Pairs, Side, Status};
+use weir_wasm::{
+    ContextId, ContextMap, Host, HttpCall, HttpMap, LocalResponse, LogLevel, Pairs, Side, Status,
+};
 
 /// Properties that a filter sets for one stream.
 const OWN_PROPERTIES_MAX: usize = 32;
@@ -20,7 +24,8 @@ const OWN_PROPERTIES_MAX: usize = 32;
 /// Their paths and values, bytes.
 const OWN_PROPERTIES_BYTES_MAX: usize = 16 * 1024;
 
-/// Streams whose room is kept for the next ones: two maps of at most 64 KiB each.
+/// Streams whose room is kept for the next ones: two maps of at most 64 KiB each, and a section of
+/// at most 16 KiB.
 const SPARE_MAX: usize = 4;
 
 /// Names of functions of the host begin so.
@@ -33,7 +38,7 @@ const FUNCTION_CALLS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Guest {
     pub(crate) setup: Arc<Setup>,
-    pub(crate) streams: BTreeMap<ContextId, Box<StreamData>>,
+    pub(crate) streams: ContextMap<Box<StreamData>>,
     /// What streams had that are over, for the next ones.
     #[expect(
         clippy::vec_box,
@@ -73,12 +78,7 @@ pub(crate) struct StreamData {
 /// One of the two messages of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct MessageData {
-    /// Its fields, once they are there.
-    pub(crate) fields: Option<Pairs>,
-    /// The fields as they were, once the filter can have changed them.
-    before: Option<Pairs>,
-    /// Room for fields.
-    room: Pairs,
+    pub(crate) fields: MessageFields,
     /// They can be changed.
     pub(crate) is_open: bool,
     /// Its content that is in reach of the filter.
@@ -94,14 +94,13 @@ pub(crate) struct MessageData {
 impl StreamData {
     /// The same room, and nothing in it.
     fn clear(&mut self) {
-        let rooms = [&mut self.request, &mut self.response].map(|message| {
-            let fields = message.fields.take();
-            let mut room = fields.unwrap_or_else(|| std::mem::take(&mut message.room));
-            room.clear();
-            room
-        });
-        *self = Self::default();
-        [self.request.room, self.response.room] = rooms;
+        self.facts = Facts::default();
+        self.request.clear();
+        self.response.clear();
+        self.answer = None;
+        (self.is_closed, self.is_broken, self.is_pending) = (false, false, false);
+        self.calls = 0;
+        self.own_properties.clear();
     }
 
     pub(crate) fn message(&mut self, side: Side) -> &mut MessageData {
@@ -123,28 +122,11 @@ impl StreamData {
 }
 
 impl MessageData {
-    /// The fields are there: `put` puts them into an empty map.
-    pub(crate) fn open<E>(
-        &mut self,
-        put: impl FnOnce(&mut Pairs) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut fields = std::mem::take(&mut self.room);
-        put(&mut fields)?;
-        (self.fields, self.is_open) = (Some(fields), true);
-        Ok(())
-    }
-
-    /// The fields cannot be changed any more: what they were and are, if the filter has changed
-    /// them.
-    pub(crate) fn close(&mut self) -> Option<(Pairs, Pairs)> {
-        self.is_open = false;
-        let (before, fields) = (self.before.as_ref()?, self.fields.as_ref()?);
-        (before != fields).then(|| (before.clone(), fields.clone()))
-    }
-
-    /// The fields as the filter was given them.
-    pub(crate) fn given(&self) -> Option<&Pairs> {
-        self.before.as_ref().or(self.fields.as_ref())
+    /// The same room, and nothing in it.
+    fn clear(&mut self) {
+        self.fields.clear();
+        (self.is_open, self.keeps_body, self.is_continued) = (false, false, false);
+        (self.body, self.waker) = (None, None);
     }
 }
 
@@ -152,7 +134,7 @@ impl Guest {
     pub(crate) fn new(setup: Arc<Setup>) -> Self {
         Self {
             setup,
-            streams: BTreeMap::new(),
+            streams: ContextMap::default(),
             spare: Vec::new(),
             effects: Effects::default(),
             callers: BTreeMap::new(),
@@ -197,7 +179,8 @@ impl Guest {
         }
     }
 
-    fn fields(&mut self, context: ContextId, map: HttpMap) -> Option<&mut MessageData> {
+    /// The message that a map is of.
+    fn message(&mut self, context: ContextId, map: HttpMap) -> Option<&mut MessageData> {
         let stream = self.streams.get_mut(&context)?;
         match map {
             HttpMap::RequestHeaders => Some(&mut stream.request),
@@ -210,17 +193,33 @@ impl Guest {
 
 impl Host for Guest {
     fn map(&mut self, context: ContextId, map: HttpMap) -> Option<&Pairs> {
-        self.fields(context, map)?.fields.as_ref()
+        self.message(context, map)?.fields.read()
+    }
+
+    fn map_len(&mut self, context: ContextId, map: HttpMap) -> usize {
+        let message = self.message(context, map);
+        message.map_or(0, |message| message.fields.len())
     }
 
     fn map_mut(&mut self, context: ContextId, map: HttpMap) -> Option<&mut Pairs> {
-        let message = self.fields(context, map)?;
-        if !message.is_open {
-            return None;
+        let message = self.message(context, map)?;
+        match message.is_open {
+            true => message.fields.change(),
+            false => None,
         }
-        let fields = message.fields.as_mut()?;
-        message.before.get_or_insert_with(|| fields.clone());
-        Some(fields)
+    }
+
+    fn add_field(
+        &mut self,
+        context: ContextId,
+        map: HttpMap,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), Status> {
+        let message = self.message(context, map).filter(|message| message.is_open);
+        let message = message.ok_or(Status::BadArgument)?;
+        let added = message.fields.add(name, value);
+        added.map_err(|_| Status::BadArgument)
     }
 
     fn body(&mut self, context: ContextId, side: Side) -> Option<&[u8]> {
@@ -302,7 +301,7 @@ impl Host for Guest {
     }
 
     fn property(&mut self, context: ContextId, path: &[u8]) -> Option<Vec<u8>> {
-        let stream = self.streams.get(&context)?;
+        let stream = self.streams.get_mut(&context)?;
         let own = stream.own_properties.get(path).cloned();
         own.or_else(|| properties::value(path, stream))
     }

@@ -2,7 +2,7 @@
 
 use super::StreamData;
 use std::net::IpAddr;
-use weir_extend::ListenerMode;
+use weir_extend::{Call, ListenerMode};
 use weir_wasm::Pairs;
 
 /// What is known of a request beside its fields.
@@ -12,19 +12,29 @@ pub(crate) struct Facts {
     pub(crate) mode: Option<ListenerMode>,
 }
 
+impl Facts {
+    /// What a call of a module tells of its request.
+    pub(crate) fn of(call: &Call) -> Self {
+        Self {
+            client: Some(call.client),
+            mode: Some(call.mode),
+        }
+    }
+}
+
 /// A property: its path with dots, its form, what it is, and how its value is made.
 pub(crate) struct Property {
     pub(crate) path: &'static str,
     pub(crate) form: &'static str,
     pub(crate) help: &'static str,
-    value: fn(&StreamData) -> Option<Vec<u8>>,
+    value: fn(&mut StreamData) -> Option<Vec<u8>>,
 }
 
 const fn property(
     path: &'static str,
     form: &'static str,
     help: &'static str,
-    value: fn(&StreamData) -> Option<Vec<u8>>,
+    value: fn(&mut StreamData) -> Option<Vec<u8>>,
 ) -> Property {
     Property {
         path,
@@ -77,7 +87,7 @@ pub(crate) static PROPERTIES: [Property; 13] = [
         "integer, 8 bytes",
         "The status code.",
         |it| {
-            let status = it.response.fields.as_ref()?.get(b":status")?;
+            let status = it.response.fields.read()?.get(b":status")?;
             let status: u64 = str::from_utf8(status).ok()?.parse().ok()?;
             Some(status.to_le_bytes().to_vec())
         },
@@ -117,15 +127,15 @@ pub(crate) static PROPERTIES: [Property; 13] = [
 /// Properties of a field of a head: the path that comes before its name.
 pub(crate) const FIELD_PATHS: [&str; 2] = ["request.headers", "response.headers"];
 
-fn request(stream: &StreamData, name: &[u8]) -> Option<Vec<u8>> {
-    field(stream.request.fields.as_ref(), name)
+fn request(stream: &mut StreamData, name: &[u8]) -> Option<Vec<u8>> {
+    field(stream.request.fields.read(), name)
 }
 
 fn field(fields: Option<&Pairs>, name: &[u8]) -> Option<Vec<u8>> {
     fields?.get(name).map(<[u8]>::to_vec)
 }
 
-fn split_path(stream: &StreamData) -> Option<(Vec<u8>, Vec<u8>)> {
+fn split_path(stream: &mut StreamData) -> Option<(Vec<u8>, Vec<u8>)> {
     let path = request(stream, b":path")?;
     let end = path.iter().position(|byte| *byte == b'?');
     let (path, query) = match end {
@@ -136,7 +146,7 @@ fn split_path(stream: &StreamData) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The value of a property; segments of its path have a NUL between them.
-pub(crate) fn value(path: &[u8], stream: &StreamData) -> Option<Vec<u8>> {
+pub(crate) fn value(path: &[u8], stream: &mut StreamData) -> Option<Vec<u8>> {
     let mut known = PROPERTIES.iter();
     if let Some(property) = known.find(|property| is_path(property.path, path)) {
         return (property.value)(stream);
@@ -145,8 +155,8 @@ pub(crate) fn value(path: &[u8], stream: &StreamData) -> Option<Vec<u8>> {
     let (map, name) = (&path[..end], &path[end + 1..]);
     let [of_request, of_response] = FIELD_PATHS.map(|known| is_path(known, map));
     match (of_request, of_response) {
-        (true, _) => field(stream.request.fields.as_ref(), name),
-        (_, true) => field(stream.response.fields.as_ref(), name),
+        (true, _) => field(stream.request.fields.read(), name),
+        (_, true) => field(stream.response.fields.read(), name),
         _ => None,
     }
 }
@@ -185,11 +195,11 @@ mod tests {
             (":authority", "a.example"),
             ("x-a", "1"),
         ];
-        stream.request.fields = Pairs::of(request).ok();
-        stream.response.fields = Pairs::of([(":status", "404"), ("x-b", "2")]).ok();
+        *stream.request.fields.begin() = Pairs::of(request).expect("room");
+        stream.response.fields.keep(404, b"X-B: 2\r\n", 1);
         stream.facts.client = Some(IpAddr::from([127, 0, 0, 1]));
         let path = path.replace('.', "\0");
-        assert_eq!(value(path.as_bytes(), &stream).as_deref(), expected);
+        assert_eq!(value(path.as_bytes(), &mut stream).as_deref(), expected);
     }
 
     #[test]

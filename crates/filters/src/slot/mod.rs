@@ -14,6 +14,7 @@ use crate::setup::Setup;
 use refused::{FAILURE_PAUSE, Refused};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
@@ -25,6 +26,9 @@ use weir_wasm::{CallError, Instance, Restart};
 pub(crate) struct Slot {
     setup: Arc<Setup>,
     state: Mutex<State>,
+    /// The generation of the instance that can be called, 0 if none can: read without the lock, and
+    /// checked with it.
+    running: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -98,6 +102,7 @@ impl Slot {
                 generation: 0,
                 refused: VecDeque::new(),
             }),
+            running: AtomicU64::new(0),
         })
     }
 
@@ -119,6 +124,10 @@ impl Slot {
         host: &Rc<dyn Host>,
         waker: Option<&Waker>,
     ) -> Readiness {
+        let running = self.running.load(Ordering::Relaxed);
+        if running > 0 {
+            return Readiness::Ready(running);
+        }
         let mut state = self.state();
         let is_due = match &state.phase {
             Phase::Running(_) => return Readiness::Ready(state.generation),
@@ -129,8 +138,7 @@ impl Slot {
         };
         if is_due {
             if let Some(started) = plugin.take_spare() {
-                state.run(started);
-                let generation = state.generation;
+                let generation = self.run(&mut state, started);
                 drop(state);
                 // what it asked for when it started is done now
                 let _ = self.call(host, generation, |_| Ok(()));
@@ -161,7 +169,9 @@ impl Slot {
             let mut state = slot.state();
             let former = std::mem::replace(&mut state.phase, Phase::Absent);
             match started {
-                Ok(started) => state.run(started),
+                Ok(started) => {
+                    slot.run(&mut state, started);
+                }
                 Err(error) => state.fail(&slot.setup, &error.to_string()),
             }
             drop(state);
@@ -170,6 +180,13 @@ impl Slot {
             }
         });
         spawned.is_ok()
+    }
+
+    /// An instance was started: from now on it is called. Its generation.
+    fn run(&self, state: &mut State, started: Started) -> u64 {
+        state.run(started);
+        self.running.store(state.generation, Ordering::Relaxed);
+        state.generation
     }
 
     /// Calls the instance of this generation, and does what it asked for.
@@ -191,9 +208,14 @@ impl Slot {
             return Err(Ended::Before);
         };
         let result = call(&mut running.instance);
-        let rest = self.rest(&mut state);
+        let rest = match running.has_rest() {
+            true => self.rest(&mut state),
+            false => None,
+        };
         drop(state);
-        self.finish(rest, host, generation);
+        if let Some(rest) = rest {
+            self.finish(rest, host, generation);
+        }
         result.map_err(|error| match error {
             CallError::Failed(_) => Ended::Now,
             _ => Ended::Before,
@@ -201,54 +223,44 @@ impl Slot {
     }
 
     /// What a call has left to do.
-    fn rest(&self, state: &mut State) -> Rest {
+    #[cold]
+    fn rest(&self, state: &mut State) -> Option<Rest> {
         let Phase::Running(running) = &mut state.phase else {
-            return Rest {
-                effects: Effects::default(),
-                ticks: false,
-                ended: None,
-            };
+            return None;
         };
-        let mut ended = None;
-        if let Some(reason) = running.instance.ended().map(ToString::to_string) {
-            running.instance.host_mut().wake_all();
-            let mut effects = std::mem::take(&mut running.instance.host_mut().effects);
+        let reason = running.instance.ended().map(ToString::to_string);
+        let ticks = running.wants_ticks();
+        running.is_ticked |= ticks;
+        let host = running.instance.host_mut();
+        if reason.is_some() {
+            host.wake_all();
+        }
+        let mut rest = Rest {
+            effects: std::mem::take(&mut host.effects),
+            ticks,
+            ended: None,
+        };
+        if let Some(reason) = reason {
             let pause = state.restart.pause_after(running.begun.elapsed());
             self.setup.counts.note_end(&reason);
+            self.running.store(0, Ordering::Relaxed);
             let former =
                 std::mem::replace(&mut state.phase, Phase::Pausing(Instant::now() + pause));
             if let Phase::Running(running) = former {
-                ended = Some(running);
+                rest.ended = Some(running);
             }
             let line = format!("the instance ended: {reason}");
-            effects.lines.push((weir_extend::LogLevel::Error, line));
-            return Rest {
-                effects,
-                ticks: false,
-                ended,
-            };
+            rest.effects
+                .lines
+                .push((weir_extend::LogLevel::Error, line));
         }
-        let ticks = running.instance.tick_period().is_some() && !running.is_ticked;
-        running.is_ticked |= ticks;
-        let host = running.instance.host_mut();
-        let effects = match host.effects.is_empty() {
-            true => Effects::default(),
-            false => std::mem::take(&mut host.effects),
-        };
-        Rest {
-            effects,
-            ticks,
-            ended,
-        }
+        Some(rest)
     }
 
     fn finish(self: &Arc<Self>, rest: Rest, host: &Rc<dyn Host>, generation: u64) {
         drop(rest.ended);
         if rest.ticks {
             calls::tick(self, host, generation);
-        }
-        if rest.effects.is_empty() {
-            return;
         }
         let Effects {
             lines,
@@ -316,6 +328,20 @@ impl Slot {
         let period = running.instance.tick_period();
         running.is_ticked = period.is_some();
         period
+    }
+}
+
+impl Running {
+    /// A task is to tick the instance, and there is none yet.
+    fn wants_ticks(&self) -> bool {
+        self.instance.tick_period().is_some() && !self.is_ticked
+    }
+
+    /// Whether a call has left something to do. Most leave nothing.
+    fn has_rest(&self) -> bool {
+        !self.instance.host().effects.is_empty()
+            || self.instance.ended().is_some()
+            || self.wants_ticks()
     }
 }
 
