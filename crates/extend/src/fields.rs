@@ -313,7 +313,9 @@ pub(crate) fn check(name: &str, value: &[u8]) -> Result<(), FieldError> {
         return Err(FieldError::BadName);
     }
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    if value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
+    // all of them are looked at: many at a time, which ends no earlier in most values anyway
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+    if value.iter().fold(false, |found, byte| found | is_end(byte))
         || is_blank(value.first())
         || is_blank(value.last())
     {
