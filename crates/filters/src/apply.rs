@@ -7,6 +7,7 @@
 use crate::guest::message_fields::{Change, MessageFields, UNREAD_BYTES_MAX, UNREAD_LINES_MAX};
 use crate::pairs_of_head::{Refused, put_request, put_response_fields};
 use crate::setup::Counts;
+use memchr::memchr_iter;
 use std::collections::BTreeSet;
 use weir_extend::{FieldError, Fields, HeadFields, RequestHead, ResponseHead};
 use weir_wasm::Pairs;
@@ -61,7 +62,7 @@ impl FilterHead for FilterResponse<'_, '_> {
         if let Some(section) = self.head.fields.section()
             && section.len() <= UNREAD_BYTES_MAX
         {
-            let lines = section.iter().filter(|byte| **byte == b'\n').count();
+            let lines = memchr_iter(b'\n', section).count();
             if lines <= UNREAD_LINES_MAX {
                 fields.keep(status, section, lines);
                 return Ok(());
