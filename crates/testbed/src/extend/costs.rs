@@ -20,6 +20,27 @@ pub(super) fn cpu(record: &Record, case: &str, cell: &str) -> Option<Spread> {
     of(record, case, cell, Run::cpu_us_per_request)
 }
 
+/// CPU time of a request beside that of `base`: of the pairs of runs that were next to each other,
+/// else of all runs.
+pub(super) fn beside(record: &Record, case: &str, base: &str, cell: &str) -> Option<f64> {
+    let pairs = &record.figures.pairs;
+    let of = |case: &str, round: u32| {
+        let mut these = pairs.iter().filter(|pair| pair.cell == cell);
+        if case == BASELINE {
+            return Some(1.0);
+        }
+        these
+            .find(|pair| pair.case == case && pair.round == round)
+            .map(|pair| pair.ratio)
+    };
+    let rounds = 1..=record.settings.rounds;
+    let ratios = rounds.filter_map(|round| Some(of(case, round)? / of(base, round)?));
+    if !pairs.is_empty() {
+        return Spread::of(ratios).map(|ratio| ratio.median);
+    }
+    Some(cpu(record, case, cell)?.median / cpu(record, base, cell)?.median)
+}
+
 /// CPU time of a hit of 256 KiB that would copy its content once, microseconds: without a module,
 /// and a copy. There is no such hit without a module.
 pub(super) fn copying_hit(record: &Record) -> Option<f64> {

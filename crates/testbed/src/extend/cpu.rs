@@ -1,13 +1,15 @@
-//! CPU time of requests, all cases in turn, in the bed of `peers`.
+//! CPU time of requests, all cases in turn, in the bed of `peers`, each between two runs of no
+//! module.
 
 use super::Record;
-use super::cases::{Case, Work};
+use super::cases::{BASELINE, Case, Work};
 use super::copy;
 use super::setup::Setup;
 use crate::client::get;
 use crate::origin::Origin;
 use crate::peers::{self, Cell};
 use crate::proxy::server::{Place, Server};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use xtask::failure::{During, Failure};
 
@@ -77,21 +79,48 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
             record.figures.copies_us.push(copy_us);
         }
         for cell in &CELLS {
-            for (case, server) in &servers {
-                if !takes_part_in(case, cell) {
-                    continue;
-                }
+            let run = |record: &mut Record, (case, server): &(&'static Case, Server)| {
                 let how = (seconds, cores);
                 let run = peers::measure(round, &case.contender, server, &origin, cell, how);
                 let place = format!("{}, round {round}, {}", case.name(), cell.name);
-                if let Some(run) = record.kept(place, run) {
-                    eprintln!("  {}", run.summary());
-                    record.figures.runs.push(run);
+                let run = record.kept(place, run)?;
+                eprintln!("  {}", run.summary());
+                let cpu_us = run.trouble.is_none().then(|| run.cpu_us_per_request());
+                record.figures.runs.push(run);
+                cpu_us
+            };
+            let mut turns = servers.iter().filter(|(case, _)| takes_part_in(case, cell));
+            let Some(baseline) = turns.next().filter(|(case, _)| case.name() == BASELINE) else {
+                continue;
+            };
+            let mut before = run(record, baseline);
+            for server in turns {
+                let cpu_us = run(record, server);
+                let after = run(record, baseline);
+                if let (Some(cpu_us), Some(before), Some(after)) = (cpu_us, before, after) {
+                    record.figures.pairs.push(Pair {
+                        round,
+                        case: server.0.name().to_owned(),
+                        cell: cell.name.to_owned(),
+                        ratio: cpu_us / f64::midpoint(before, after),
+                    });
                 }
+                before = after;
             }
         }
     }
     Ok(())
+}
+
+/// The CPU time of a request beside that of one without a module: of the runs of no module just
+/// before and just after. A shared machine is faster for a minute and slower for the next one, by
+/// more than what is measured here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Pair {
+    pub(super) round: u32,
+    pub(super) case: String,
+    pub(super) cell: String,
+    pub(super) ratio: f64,
 }
 
 /// A module that is not called costs little.

@@ -31,6 +31,7 @@ use cases::{AGAINST, BASELINE, CASES, Case, Way, Work};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum, value_parser};
 use counts::Count;
+use cpu::Pair;
 use polymix::PolyMixRun;
 use read_ahead::ModuleReadAhead;
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,9 @@ pub(crate) struct Figures {
     cores: Cores,
     counts: Vec<Count>,
     runs: Vec<Run>,
+    /// CPU times of the runs beside those of no module next to them; empty in older records.
+    #[serde(default)]
+    pairs: Vec<Pair>,
     /// Copies of 256 KiB, microseconds each; empty in older records.
     #[serde(default)]
     copies_us: Vec<f64>,

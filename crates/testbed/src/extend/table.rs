@@ -57,7 +57,7 @@ fn cost_table(out: &mut String, record: &Record, title: &str, cell: &str, counte
             return None;
         }
         let base = counted.and_then(|size| costs::instructions(record, BASELINE, size));
-        let base_cpu = costs::cpu(record, BASELINE, cell);
+        let beside_none = costs::beside(record, case.name(), BASELINE, cell);
         let p99 = costs::of(record, case.name(), cell, Run::p99_us);
         Some(row([
             case.name().to_owned(),
@@ -67,7 +67,7 @@ fn cost_table(out: &mut String, record: &Record, title: &str, cell: &str, counte
             cpu.as_ref().map_or_else(String::new, |cpu| {
                 format!("{:.2} - {:.2}", cpu.min, cpu.max)
             }),
-            beside(cpu.map(|cpu| cpu.median), base_cpu.map(|base| base.median)),
+            cell_of(cpu.and(beside_none), 3),
             cell_of(p99.map(|p99| p99.median), 0),
         ]))
     });

@@ -63,7 +63,7 @@ pub(super) fn judge(record: &Record) -> Vec<Target> {
 
 /// What the interface costs where there is no module, beside a weir without it.
 fn against(record: &Record) -> Option<Target> {
-    let ratio = By::Instructions.of(record, BASELINE)? / By::Instructions.of(record, AGAINST)?;
+    let ratio = By::Instructions.beside(record, BASELINE, AGAINST)?;
     let what = format!(
         "{BASELINE}, {}: {ratio:.3} × {AGAINST}, at most {ENABLED_RATIO_MAX:.3}",
         By::Instructions.name()
@@ -73,19 +73,18 @@ fn against(record: &Record) -> Option<Target> {
 
 /// A module that puts out content again must copy it, and a hit without a module does not.
 fn body(record: &Record) -> Option<Target> {
-    let cost = By::Cpu(HIT_256K).of(record, BODY)?;
-    let plain = By::Cpu(HIT_256K).of(record, BASELINE)?;
-    let ratio = cost / costs::copying_hit(record)?;
+    let beside_plain = costs::beside(record, BODY, BASELINE, HIT_256K)?;
+    let plain = costs::cpu(record, BASELINE, HIT_256K)?.median;
+    let ratio = beside_plain * plain / costs::copying_hit(record)?;
     let what = format!(
-        "{BODY}, CPU of a {HIT_256K}: {ratio:.3} × {BASELINE} and a copy ({:.3} × {BASELINE}), at most {BODY_RATIO_MAX:.3}",
-        cost / plain
+        "{BODY}, CPU of a {HIT_256K}: {ratio:.3} × {BASELINE} and a copy ({beside_plain:.3} × {BASELINE}), at most {BODY_RATIO_MAX:.3}"
     );
     Some(Target::new(what, ratio <= BODY_RATIO_MAX))
 }
 
 /// It was counted, so that the origin was asked once: all but the first were hits.
 fn compressed(record: &Record) -> Option<Target> {
-    let ratio = By::Instructions.of(record, COMPRESSED)? / By::Instructions.of(record, BASELINE)?;
+    let ratio = By::Instructions.beside(record, COMPRESSED, BASELINE)?;
     let what = format!(
         "{COMPRESSED}: a hit of {ratio:.3} × the instructions of {BASELINE}, at most {HIT_RATIO_MAX:.3}"
     );
@@ -93,7 +92,7 @@ fn compressed(record: &Record) -> Option<Target> {
 }
 
 fn at_most(record: &Record, &(case, by, most): &(&str, By, f64)) -> Option<Target> {
-    let ratio = by.of(record, case)? / by.of(record, BASELINE)?;
+    let ratio = by.beside(record, case, BASELINE)?;
     let what = format!(
         "{case}, {}: {ratio:.3} × {BASELINE}, at most {most:.3}",
         by.name()
@@ -109,10 +108,11 @@ impl By {
         }
     }
 
-    fn of(self, record: &Record, case: &str) -> Option<f64> {
+    fn beside(self, record: &Record, case: &str, base: &str) -> Option<f64> {
+        let instructions = |case| costs::instructions(record, case, SMALL_BYTES);
         match self {
-            Self::Instructions => costs::instructions(record, case, SMALL_BYTES),
-            Self::Cpu(cell) => costs::cpu(record, case, cell).map(|cpu| cpu.median),
+            Self::Instructions => Some(instructions(case)? / instructions(base)?),
+            Self::Cpu(cell) => costs::beside(record, case, base, cell),
         }
     }
 }
@@ -125,8 +125,7 @@ fn icap(record: &Record) -> Vec<Target> {
             let of = |case| costs::of(record, case, cell, number).map(|it| it.median);
             of(ICAP_ECHO).zip(of(SQUID_ICAP))
         };
-        if let Some((weir, squid)) = both(Run::cpu_us_per_request) {
-            let ratio = weir / squid;
+        if let Some(ratio) = costs::beside(record, ICAP_ECHO, SQUID_ICAP, cell) {
             let what = format!(
                 "{ICAP_ECHO}, CPU of a {cell}: {ratio:.2} × that of Squid, at most {SQUID_RATIO_MAX:.2}"
             );
@@ -265,6 +264,26 @@ mod tests {
         check(&figures(5000), &[&format!("{what}: {met}")]);
         let missed = "1.275 × no module and a copy (1.700 × no module), at most 1.250: MISSED";
         check(&figures(5100), &[&format!("{what}: {missed}")]);
+    }
+
+    #[test]
+    fn cpu_time_is_compared_with_the_runs_next_to_it() {
+        let pair = |round: u32, case: &str, ratio: f64| json!({ "round": round, "case": case, "cell": HIT_1K, "ratio": ratio });
+        // no module ran in a fast minute
+        let runs = [
+            run(BASELINE, HIT_1K, 1000, None),
+            run(EMPTY, HIT_1K, 1300, None),
+        ];
+        let pairs = [
+            pair(1, EMPTY, 1.008),
+            pair(1, ICAP_ECHO, 4.0),
+            pair(1, SQUID_ICAP, 8.0),
+        ];
+        let met =
+            "native: empty callback, CPU of a hit 1 KiB: 1.008 × no module, at most 1.010: met";
+        let icap =
+            "ICAP, c-icap: echo, CPU of a hit 1 KiB: 0.50 × that of Squid, at most 0.50: met";
+        check(&json!({ "runs": runs, "pairs": pairs }), &[met, icap]);
     }
 
     #[test]
