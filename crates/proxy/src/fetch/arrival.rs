@@ -7,6 +7,7 @@
 use crate::cache::freshen::Merging;
 use crate::exchange::heads::inbound;
 use crate::exchange::state::RequestState;
+use crate::fetch::collapse::Leader;
 use crate::fetch::in_flight::{InFlightParams, InFlightResponse};
 use crate::fetch::storable_head::{StorableHead, room};
 use crate::fetch::store_writer::expected;
@@ -71,14 +72,18 @@ pub(crate) enum InitiatorResponse {
 }
 
 /// Whether a response is stored by the relay: all of it is there already, or it is fetched for the
-/// store alone. A fetch of its own costs more than such a response.
+/// store alone. A fetch of its own costs more than such a response. What another node keeps is not
+/// stored, and only a fetch of its own is for those that wait for it.
 pub(crate) fn is_stored_by_relay(
     exchange: &RequestState,
     response: &Response<'_>,
     storing: &Storing,
 ) -> bool {
     let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
-    is_whole && (exchange.background || response.buffered.is_whole())
+    let is_awaited = exchange.leader.as_ref().is_some_and(Leader::is_awaited);
+    is_whole
+        && (exchange.background || response.buffered.is_whole())
+        && !(exchange.is_left_to_peer() && is_awaited)
 }
 
 /// Enters the content that was received with a head into the log, where no client gets that

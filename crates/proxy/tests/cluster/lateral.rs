@@ -114,6 +114,12 @@ fn private_response_reaches_its_client_and_is_stored_by_no_node() {
         }
     }
     assert_eq!(cluster.asked("/mine"), 12);
+    // after the first response the target is known to be for one client at a time
+    let lateral = cluster
+        .nodes
+        .iter()
+        .map(|node| node.count(Metric::PeerRequests));
+    assert!(lateral.sum::<u64>() <= 2);
 }
 
 #[test]

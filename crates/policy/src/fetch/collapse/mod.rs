@@ -327,6 +327,12 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
         self.uncollapsible.remove(key);
     }
 
+    /// Whether the target is hit-for-miss: its responses are not for others.
+    #[must_use]
+    pub fn is_uncollapsible(&self, now: Now, key: K) -> bool {
+        self.uncollapsible.contains(now, key)
+    }
+
     /// Whether there is no group, open or not.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -227,7 +227,9 @@ impl Download<'_, '_> {
         }
         if store_writer.is_none() {
             exchange.expected = None;
-            let says_about_target = exchange.tx.says_about_target(response.head.status);
+            // what another node keeps may be for others
+            let says_about_target = exchange.tx.says_about_target(response.head.status)
+                && !(storing.is_some() && exchange.is_left_to_peer());
             exchange.release_followers(worker, says_about_target);
             if to_client.is_none() && !is_there {
                 // there is neither a client nor room in the store

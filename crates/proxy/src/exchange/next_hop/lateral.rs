@@ -43,7 +43,11 @@ impl PeerSource {
         );
         // modules of both nodes would see it
         let may_ask = is_own_client && is_cacheable && exchange.modules.is_none();
-        if !may_ask || failed.len() >= PEERS_MAX {
+        let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
+        if !may_ask
+            || shared.collapsed.is_uncollapsible(now, exchange.key)
+            || failed.len() >= PEERS_MAX
+        {
             return None;
         }
         let request = &exchange.request;
@@ -54,7 +58,7 @@ impl PeerSource {
             path_and_query: request.path_and_query(),
         };
         let target = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
-        let owner = cluster.other_owner(exchange.worker.now(), target, failed)?;
+        let owner = cluster.other_owner(now, target, failed)?;
         Some(Self {
             cluster: Arc::clone(cluster),
             place: owner.place,

@@ -108,6 +108,11 @@ impl CollapsedRequests {
         self.shard(key).policy.shared(key);
     }
 
+    /// Whether the target is hit-for-miss.
+    pub(crate) fn is_uncollapsible(&self, now: Now, key: Digest) -> bool {
+        self.shard(key).policy.is_uncollapsible(now, key)
+    }
+
     /// The target was purged or invalidated.
     pub(crate) fn forget(&self, key: Digest) {
         self.shard(key).policy.forget(key);
