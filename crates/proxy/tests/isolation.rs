@@ -1,6 +1,8 @@
 //! Many users, one proxy, memory and disk: what is for one user reaches no other, and no disk
 //! (R64-R68).
 //!
+//! The same with a cluster of three nodes, whose clients ask one of them each.
+//!
 //! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and
 //! shared responses under the same URL, 304s with cookies, `Vary`, credentials, ranges, HEAD,
 //! errors, slow and cut responses. Everything that is for one user has a token of that user in it,
@@ -35,19 +37,28 @@ use soak::Soak;
 /// Requests without more being said.
 const REQUESTS: usize = 20_000;
 
-#[test]
-fn data_of_one_user_reaches_no_other_user_and_no_disk() {
+fn soak(nodes: usize, requests: usize) {
     let number = |name: &str| {
         let value = std::env::var(name).ok()?;
         value.parse::<u64>().ok()
     };
     let seed = number("WEIR_ISOLATION_SEED").unwrap_or(1);
-    let requests = number("WEIR_ISOLATION_REQUESTS").map_or(REQUESTS, |count| {
+    let asked = number("WEIR_ISOLATION_REQUESTS").map_or(requests, |count| {
         usize::try_from(count).expect("a number of requests")
     });
-    let tally = Soak::new(seed).run(requests);
+    let tally = Soak::new(seed, nodes).run(asked);
     // a test in which something never happens has not tested it
-    if requests >= REQUESTS {
+    if asked >= requests {
         assert_eq!(tally.never_happened(), Vec::<&str>::new(), "{tally:?}");
     }
+}
+
+#[test]
+fn data_of_one_user_reaches_no_other_user_and_no_disk() {
+    soak(1, REQUESTS);
+}
+
+#[test]
+fn data_of_one_user_reaches_no_other_user_of_any_node_of_a_cluster() {
+    soak(3, REQUESTS);
 }

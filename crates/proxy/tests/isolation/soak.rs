@@ -8,11 +8,12 @@ use super::responses::{Kind, TAGGED, written};
 use crate::support::{Running, scripted, span};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use weir_disk::files::{Files, SystemFiles};
 use weir_measure::Metric;
-use weir_proxy::config::{ByteSize, Config, Directory, Module};
+use weir_proxy::config::{ByteSize, Config, Directory, Listener, ListenerKind, Member, Module};
 
 /// Clients at once.
 const CLIENTS: usize = 12;
@@ -29,6 +30,8 @@ const DISK_BYTES: u64 = 64 << 20;
 
 pub(crate) struct Soak {
     seed: u64,
+    /// As many gateways as it has, as nodes of one cluster if there are several.
+    nodes: usize,
     origin: Origin,
     purged: Arc<Purged>,
     folder: tempfile::TempDir,
@@ -39,9 +42,10 @@ pub(crate) struct Soak {
 }
 
 impl Soak {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, nodes: usize) -> Self {
         Self {
             seed,
+            nodes,
             origin: Origin::start(seed),
             purged: Arc::new(Purged::none()),
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -56,13 +60,18 @@ impl Soak {
     pub(crate) fn run(mut self, requests: usize) -> Tally {
         let (mut on_disk, mut text) = (None, String::new());
         for life in 0..LIVES {
-            let proxy = self.start();
+            let nodes = self.start();
             let each = requests / LIVES / CLIENTS;
-            self.live(&proxy, life, each);
-            assert_eq!(proxy.count(Metric::Panics), 0, "something panicked");
-            assert!(proxy.stop().join().expect("no panic"), "it did not finish");
-            let files = self.folder.path().join("store");
-            on_disk = on_disk.or(private_bytes(&files));
+            self.live(&nodes, life, each);
+            if nodes.len() > 1 {
+                let lateral = nodes.iter().map(|node| node.count(Metric::PeerRequests));
+                assert!(lateral.sum::<u64>() > 0, "no node asked another one");
+            }
+            for node in nodes {
+                assert_eq!(node.count(Metric::Panics), 0, "something panicked");
+                assert!(node.stop().join().expect("no panic"), "it did not finish");
+            }
+            on_disk = on_disk.or(private_bytes(self.folder.path()));
         }
         for (kind, wrong) in &self.wrong {
             let _ = write!(text, "\n{kind:?}: {wrong}");
@@ -74,9 +83,22 @@ impl Soak {
         self.tally
     }
 
-    fn start(&self) -> Running {
+    fn start(&self) -> Vec<Running> {
+        let nodes: Vec<Running> = (0..self.nodes).map(|node| self.start_node(node)).collect();
+        if nodes.len() > 1 {
+            let members = (0..).zip(&nodes);
+            let members = members.map(|(node, running)| member(node, running.listener(1)));
+            let members: Vec<Member> = members.collect();
+            for node in &nodes {
+                node.reload(|config| config.cluster.members.clone_from(&members));
+            }
+        }
+        nodes
+    }
+
+    fn start_node(&self, node: usize) -> Running {
         let directory = Directory {
-            path: self.folder.path().join("store"),
+            path: self.folder.path().join(format!("store-{node}")),
             size: Some(ByteSize::from_bytes(DISK_BYTES)),
         };
         let files: Arc<dyn Files> = Arc::new(SystemFiles);
@@ -90,6 +112,15 @@ impl Soak {
             config.disk.directories = vec![directory];
             // who could wait for another does, whatever came of it the last time
             config.fetch.uncollapsible_for = span("0s");
+            if self.nodes > 1 {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+                let mode = ListenerKind::Peer;
+                config.listeners.push(Listener { address, mode });
+                config.cluster.node = Some(node_name(node));
+                // the ports of the others are known once they listen
+                config.cluster.members =
+                    vec![member(node, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
+            }
         };
         let running = Running::gateway_on(self.origin.address(), &files, later_s, change);
         let running = running.expect("a proxy");
@@ -98,14 +129,15 @@ impl Soak {
     }
 
     /// Each client asks `each` times; meanwhile time passes, and operators purge.
-    fn live(&mut self, proxy: &Running, life: usize, each: usize) {
-        let (address, seed) = (proxy.address(), self.seed);
+    fn live(&mut self, nodes: &[Running], life: usize, each: usize) {
+        let seed = self.seed;
         let purged = Arc::clone(&self.purged);
         std::thread::scope(|scope| {
             let (turns, taken) = mpsc::channel();
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|number| {
                     let (turns, purged) = (turns.clone(), &purged);
+                    let address = nodes[number % nodes.len()].address();
                     scope.spawn(move || {
                         let mut client =
                             Client::new(purged, address, seed, (life * CLIENTS + number) as u64);
@@ -122,7 +154,7 @@ impl Soak {
                 .collect();
             drop(turns);
             for () in taken {
-                self.turn(proxy);
+                self.turn(nodes);
             }
             for client in clients {
                 match client.join() {
@@ -136,25 +168,49 @@ impl Soak {
         });
     }
 
-    fn turn(&mut self, proxy: &Running) {
+    fn turn(&mut self, nodes: &[Running]) {
         let ms = self.dice.below(1500);
-        proxy.clock.advance_ms(ms);
+        for node in nodes {
+            node.clock.advance_ms(ms);
+        }
         self.passed_ms += ms;
         if self.dice.percent(10) {
             // half of them where a fetch is likely to be under way
             let urls = if self.dice.percent(50) { POPULAR } else { URLS };
             let path = self.dice.below(urls);
             let version = self.origin.change(path);
-            proxy.purge(&format!("http://a.example{}", written(path)));
+            let url = format!("http://a.example{}", written(path));
+            everywhere(nodes, |node| _ = node.purge(&url));
             self.purged.note(path, version);
         }
         if self.dice.below(300) == 0 {
             let versions: Vec<_> = (0..URLS).map(|path| self.origin.change(path)).collect();
-            proxy.purge_all();
+            everywhere(nodes, Running::purge_all);
             for (path, version) in (0..URLS).zip(versions) {
                 self.purged.note(path, version);
             }
         }
+    }
+}
+
+/// Purges on each node; and, of several, once more: meanwhile one that was purged may have had what
+/// another one still had.
+fn everywhere(nodes: &[Running], purge: impl Fn(&Running)) {
+    let rounds = nodes.len().min(2);
+    for node in (0..rounds).flat_map(|_| nodes) {
+        purge(node);
+    }
+}
+
+fn node_name(node: usize) -> String {
+    format!("node-{node}")
+}
+
+fn member(node: usize, peer_listener: SocketAddr) -> Member {
+    Member {
+        name: node_name(node),
+        url: format!("http://{peer_listener}").parse().expect("a URL"),
+        weight: 100,
     }
 }
 
