@@ -4,7 +4,7 @@ use crate::connections::HopId;
 use crate::now::{Now, Tick};
 use crate::route::cluster::{ClusterView, Node, NodeKey, NodeState, Place, TargetKey, Weight};
 use crate::route::health::{Condition, Health};
-use crate::route::policy::{Costs, Policy, PolicyKind, PolicyRules, RoutedRequest};
+use crate::route::policy::{Costs, NodeChoice, Policy, PolicyKind, PolicyRules, RoutedRequest};
 use crate::route::why::Why;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -39,6 +39,9 @@ pub struct Candidate {
     pub node: Node,
     /// The costs, in the units of the route's policy.
     pub costs: Costs,
+    /// Why a request for the target would be sent there now, if it would be. No next hop has it
+    /// where the policy chooses at random.
+    pub chosen: Option<Why>,
 }
 
 /// The next hops of a route with what was chosen among them before.
@@ -90,7 +93,13 @@ impl HopChoice {
         };
         let request = RoutedRequest::new(target, random);
         let view = ClusterView::new(&self.nodes);
-        let Some(choice) = self.policy.choose(now.tick, &view, &request) else {
+        let choice = self.policy.choose(now.tick, &view, &request);
+        self.hop_of(now, health, choice)
+    }
+
+    /// The hop of a choice, by its place among all hops.
+    fn hop_of(&self, now: Now, health: &Health, choice: Option<NodeChoice>) -> (usize, Why) {
+        let Some(choice) = choice else {
             return (self.first_back(now, health), Why::AllEjected);
         };
         let index = self.indexes[choice.place.index()];
@@ -140,11 +149,15 @@ impl HopChoice {
         self.see(now, health);
         let view = ClusterView::new(&self.nodes);
         let request = RoutedRequest::new(target, 0);
+        let preview = self.policy.preview(now.tick, &view, &request);
+        let (chosen, why) = self.hop_of(now, health, preview);
+        let is_known = preview.is_none() || !self.kind.is_random();
         let nodes = self.nodes.iter().zip(&self.indexes).enumerate();
         let candidates = nodes.map(|(place, (node, index))| Candidate {
             hop: health.at(*index).hop(),
             node: *node,
             costs: self.policy.costs(&view, &request, Place::at(place)),
+            chosen: (is_known && *index == chosen).then_some(why),
         });
         candidates.collect()
     }

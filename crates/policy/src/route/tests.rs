@@ -406,10 +406,15 @@ fn candidates_of_a_target_have_their_costs_and_take_no_turn() {
     assert_eq!(candidates[0].costs.total().units(), None);
     let least = candidates.iter().min_by_key(|it| it.costs.total()).unwrap();
     assert!(least.hop == first || first == A);
+    let chosen = candidates.iter().filter(|it| it.chosen.is_some());
+    let chosen: Vec<HopId> = chosen.map(|it| it.hop).collect();
+    assert_eq!(chosen, [least.hop]);
     assert!(routes.candidates(at(1), "example.org", "*").is_ok());
     let mut in_turn = over(&[A, B]);
     for _ in 0..3 {
-        in_turn.candidates(at(0), "a", "/").unwrap();
+        let (_, candidates) = in_turn.candidates(at(0), "a", "/").unwrap();
+        let chosen = candidates.iter().map(|it| it.chosen);
+        assert!(chosen.eq([Some(Why::InTurn), None]));
     }
     assert_eq!(choose(&mut in_turn, 0).0, A);
 }

@@ -24,7 +24,7 @@ mod two_choices;
 use alloc::boxed::Box;
 
 pub use bounded_hash::{BoundedHash, LoadFactor};
-pub use choice::{Cost, Costs, NodeChoice, Policy, RoutedRequest};
+pub use choice::{ClonePolicy, Cost, Costs, NodeChoice, Policy, RoutedRequest};
 pub use extended_lard::{CostRules, ExtendedLard};
 pub use hash::Hash;
 pub use in_turn::InTurn;
@@ -107,6 +107,12 @@ impl PolicyKind {
     #[must_use]
     pub const fn uses_response_time(self) -> bool {
         matches!(self, Self::TwoChoices)
+    }
+
+    /// Whether a choice depends on a random number: then it is not known before.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::Least | Self::TwoChoices)
     }
 
     /// A policy of this kind. `secret` is random and of this process alone: it keeps clients from
