@@ -19,5 +19,4 @@ mod kinds;
 mod lifecycle;
 mod names;
 mod operate;
-mod stale;
 mod tunnel;

@@ -1,5 +1,7 @@
 //! What is kept and when it is asked for again, with nginx's own validators, ranges and encodings.
 
+mod stale;
+
 use crate::support::{Config, Curl, Nginx, Reply, Weir, content};
 
 const LOCATIONS: &str = "
