@@ -2,7 +2,9 @@
 
 use crate::bench::BenchCommand;
 use crate::messages::Failure;
-use crate::operate::{ModulesFlags, PurgeFlags, ReloadFlags, StoredFlags};
+use crate::operate::{
+    ClusterFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags, StoredFlags,
+};
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::serve::icap::IcapFlags;
 use crate::sim::SimCommand;
@@ -45,6 +47,14 @@ pub(crate) enum Command {
     Reload(ReloadFlags),
     /// List the modules of a running proxy, disable some, or enable them again
     Modules(ModulesFlags),
+    /// List the nodes of the cluster that a running proxy is in, as it knows them
+    Cluster(ClusterFlags),
+    /// Print which node and which next hop a running proxy would choose for a URL, and why
+    ///
+    /// Nothing is requested, and no policy notes it. The costs of one policy compare: `balancing`
+    /// is the delay by other requests, `locality` that of a response which is not there or lies far
+    /// in the rendezvous order, `replacement` that of others later.
+    Route(RouteFlags),
     /// Serve the modules of a config file to ICAP clients, such as another proxy
     ///
     /// Each module is a service: icap://127.0.0.1:1344/NAME. It takes REQMOD and RESPMOD where the

@@ -33,6 +33,8 @@ fn main() -> std::process::ExitCode {
         Command::Stored(flags) => operate::stored(&flags),
         Command::Reload(flags) => operate::reload(&flags),
         Command::Modules(flags) => operate::modules(&flags),
+        Command::Cluster(flags) => operate::cluster(&flags),
+        Command::Route(flags) => operate::route(&flags),
         Command::Icap(flags) => serve::icap::icap(&flags),
         Command::Settings => settings::print(),
         Command::Store(command) => store::run(&command),

@@ -1,5 +1,5 @@
-//! The admin interface: health, metrics, config, modules, purge and reload over HTTP/1.1 on an
-//! address of its own.
+//! The admin interface: health, metrics, config, modules, cluster, purge and reload over HTTP/1.1
+//! on an address of its own.
 //!
 //! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge
 //! takes time from a worker. An operator always gets a connection: when all places are taken, the
@@ -10,6 +10,7 @@
 //! name cannot send, and a `POST` from another origin is refused. And the proxy itself never
 //! connects to it for a client ([`weir_policy::destination::OwnAddresses`]).
 
+mod cluster;
 mod connections;
 mod exposition;
 mod guard;
@@ -41,6 +42,7 @@ use tokio::sync::oneshot;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
 
+use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
 use listener::BoundedListener;
@@ -65,6 +67,8 @@ GET  /metrics              numbers, in the OpenMetrics text format
 GET  /connections          how connections are used: a table, or JSON with ?format=json or Accept: application/json
 GET  /config               the effective configuration, TOML
 GET  /modules              the modules in force: a table, or JSON with ?format=json or Accept: application/json
+GET  /cluster              the nodes of the cluster as this one knows them: a table, or JSON in the same ways
+GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
 POST /purge?url=URL        forget the stored responses of a URL; the URL may also be the body
@@ -126,6 +130,17 @@ pub trait Control: Send + Sync {
 
     /// The modules of the configuration in force, in their order.
     fn modules(&self) -> Vec<ModuleReport>;
+
+    /// The cluster as this node knows it; `None` without one: answered with 404.
+    fn cluster(&self) -> Option<ClusterReport>;
+
+    /// Where a request for `url` would be sent that a listener of `mode` receives. Nothing changes
+    /// by it.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be said: answered with 400.
+    fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String>;
 
     /// Enables or disables a module for new requests; `false` if there is none of this name:
     /// answered with 404.
@@ -247,6 +262,8 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/metrics", get(metrics))
         .route("/connections", get(connections_report))
         .route("/config", get(config))
+        .route("/cluster", get(cluster::cluster))
+        .route("/route", get(cluster::route))
         .route("/modules", get(modules_report))
         .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge_url))

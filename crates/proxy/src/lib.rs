@@ -28,6 +28,9 @@ mod server;
 mod settings;
 mod worker;
 
+pub use cluster::report::{
+    CandidateKind, CandidateReport, ClusterReport, LoadReport, MemberReport, RouteReport,
+};
 pub use log::access_log::log_fields;
 pub use log::record;
 pub use modules::loaded::{ModuleKinds, TableModule, check_modules, load_modules, module_warnings};

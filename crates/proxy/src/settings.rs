@@ -4,6 +4,7 @@
 pub(crate) mod hooks;
 
 use crate::cluster::Cluster;
+use crate::cluster::report::CandidateReport;
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
 use crate::modules::loaded::LoadedModules;
 use hooks::Hooks;
@@ -13,12 +14,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::HopKey;
-use weir_policy::Rules;
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
-use weir_policy::route::{AGREED, EjectionRules, NodeKey, RouteHop, RouteId, RouteSpec, Routes};
-use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
+use weir_policy::route::{
+    AGREED, EjectionRules, NoRoute, NodeKey, RouteHop, RouteId, RouteSpec, Routes,
+};
+use weir_policy::{Now, Rules};
+use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, Target, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
 /// How long past its freshness a response is served while its next hop cannot be reached, seconds
@@ -162,6 +165,28 @@ impl Settings {
     pub(crate) fn hop_id(&self, key: &HopKey) -> Option<HopId> {
         let place = self.hops.iter().position(|hop| hop == key)?;
         u32::try_from(place).ok().map(HopId)
+    }
+
+    /// The next hops of the route for a target of a gateway; no policy notes that they were looked
+    /// at.
+    ///
+    /// # Errors
+    /// No route is for it.
+    pub(crate) fn route_candidates(
+        &self,
+        now: Now,
+        target: &Target<'_>,
+    ) -> Result<Vec<CandidateReport>, NoRoute> {
+        let path = target.path_and_query;
+        let path = if path == "*" { "/" } else { path };
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, candidates) = routes.candidates(now, target.host.as_str(), path)?;
+        drop(routes);
+        let reports = candidates.iter().map(|it| {
+            let url = format!("http://{}", self.hops[it.hop.0 as usize]);
+            CandidateReport::next_hop(url, &it.node, it.costs, it.chosen)
+        });
+        Ok(reports.collect())
     }
 
     /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).

@@ -1,11 +1,12 @@
-//! `weir purge`, `weir reload`, `weir modules` and `weir stored`: commands to a proxy that runs,
-//! over its admin interface.
+//! `weir purge`, `weir reload`, `weir modules`, `weir cluster`, `weir route` and `weir stored`:
+//! commands to a proxy that runs, over its admin interface.
 //!
 //! Where that is, and what token it requires, is found in this order: what the flags say; the
 //! config file that `--config` names; the one proxy that runs for this user on this machine, which
 //! wrote that down ([`running`]).
 
 mod client;
+mod cluster;
 mod find;
 mod modules;
 mod running;
@@ -16,6 +17,7 @@ use client::{Method, Reply};
 use find::AdminEndpoint;
 use weir_proxy::admin::BOTH_MODES;
 
+pub(crate) use cluster::{ClusterFlags, RouteFlags, cluster, route};
 pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};

@@ -1,5 +1,7 @@
 //! The admin over real connections.
 
+mod cluster;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,6 +13,7 @@ use std::sync::mpsc;
 use weir_measure::{Counters, Metric};
 
 use super::*;
+use crate::cluster::report::{CandidateKind, CandidateReport};
 use crate::modules::report::ModuleState;
 use std::time::Instant;
 
@@ -23,6 +26,7 @@ struct Fake {
     /// Reload waits for this, if it is there.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
     refuse_reload: bool,
+    cluster: Option<ClusterReport>,
     token: Option<Arc<Token>>,
 }
 
@@ -94,6 +98,38 @@ impl Control for Fake {
             notes: vec!["the list has 2 rules".into()],
             metrics: [("removed".into(), 7)].into(),
         }]
+    }
+
+    fn cluster(&self) -> Option<ClusterReport> {
+        self.cluster.clone()
+    }
+
+    fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String> {
+        if url.contains("nowhere") {
+            return Err("no route is for this host".into());
+        }
+        let hop = CandidateReport {
+            kind: CandidateKind::NextHop,
+            name: None,
+            url: "http://127.0.0.1:8000".into(),
+            state: "in",
+            weight: 1,
+            load: 2,
+            balancing: Some(0),
+            locality: None,
+            replacement: Some(0),
+            chosen: Some("in-turn"),
+        };
+        Ok(RouteReport {
+            url: url.to_owned(),
+            mode: mode.map_or("any", |mode| match mode {
+                ListenerMode::Forward => "forward",
+                ListenerMode::Gateway => "gateway",
+            }),
+            node: None,
+            is_copied: true,
+            candidates: vec![hop],
+        })
     }
 
     fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {

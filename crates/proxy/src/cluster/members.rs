@@ -101,6 +101,21 @@ impl Cluster {
         &self.member(place).name
     }
 
+    /// This node.
+    pub(super) const fn own(&self) -> Place {
+        self.own
+    }
+
+    /// Its weight.
+    pub(super) fn weight(&self, place: Place) -> u16 {
+        self.member(place).weight.get()
+    }
+
+    /// The policy that chooses.
+    pub(super) const fn policy(&self) -> PolicyKind {
+        self.policy
+    }
+
     /// The node of that name.
     fn place_of(&self, name: &str) -> Option<Place> {
         let place = self

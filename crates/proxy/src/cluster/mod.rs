@@ -9,6 +9,7 @@
 
 mod members;
 mod proof;
+pub(crate) mod report;
 mod state;
 
 pub(crate) use members::Cluster;

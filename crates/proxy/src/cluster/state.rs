@@ -1,11 +1,12 @@
 //! What is known of the nodes: their load, whether they can be reached, and the policy's tables.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::Now;
 use weir_policy::now::Tick;
 use weir_policy::route::policy::{
-    Hash, NodeChoice, Policy, PolicyKind, PolicyRules, RoutedRequest,
+    Costs, Hash, NodeChoice, Policy, PolicyKind, PolicyRules, RoutedRequest,
 };
 use weir_policy::route::{ClusterView, Load, Node, NodeState, PeakMean, Place, TargetKey, Why};
 use weir_semantics::PeerReport;
@@ -66,6 +67,49 @@ pub(crate) struct Owner {
     pub(crate) is_copied: bool,
 }
 
+/// What is known of one node, for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KnownNode {
+    pub(super) state: NodeState,
+    /// It failed, and is not asked for so long, milliseconds.
+    pub(super) ejected_for_ms: Option<u64>,
+    /// Requests that this node has outstanding there; of this node, that it is serving.
+    pub(super) outstanding: u32,
+    /// Of requests of this node, microseconds.
+    pub(super) response_time_us: Option<u32>,
+    /// What it said of itself last: requests that it serves, miss pressure; and how long ago that
+    /// was, milliseconds.
+    pub(super) report: Option<(u32, u32, u64)>,
+}
+
+/// What would be chosen for a target.
+#[derive(Debug)]
+pub(super) struct Preview {
+    /// The node that keeps it, and why; `None` if no node takes requests.
+    pub(super) owner: Option<(Owner, Why)>,
+    /// The nodes as the policy sees them, with their costs.
+    pub(super) nodes: Vec<(Node, Costs)>,
+}
+
+impl Owner {
+    /// One node asks the origin, and others that are to keep it ask that one: a node that has more
+    /// than its share is relieved by copies, not by misses.
+    fn of(
+        choice: NodeChoice,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<Self> {
+        let is_copied = matches!(choice.why, Why::Replica | Why::NextInOrder);
+        let place = if is_copied {
+            Hash.choose(now, view, request)?.place
+        } else {
+            choice.place
+        };
+        Some(Self { place, is_copied })
+    }
+}
+
 impl ClusterState {
     pub(super) fn new(nodes: impl Iterator<Item = Node>, policy: PolicyKind) -> Self {
         let nodes: Vec<Node> = nodes.collect();
@@ -117,15 +161,53 @@ impl ClusterState {
         } else {
             order.choose(now.tick, &view, &request)?
         };
-        // one node asks the origin, and others that are to keep it ask that one: a node that has
-        // more than its share is relieved by copies, not by misses
-        let is_copied = matches!(choice.why, Why::Replica | Why::NextInOrder);
-        let place = if is_copied {
-            order.choose(now.tick, &view, &request)?.place
-        } else {
-            choice.place
-        };
-        Some(Owner { place, is_copied })
+        Owner::of(choice, now.tick, &view, &request)
+    }
+
+    /// What [`Self::owner`] would say of `target`, why, and what the policy sees of each node, by
+    /// place. The policy notes nothing of it.
+    pub(super) fn preview(&self, now: Now, own: Place, target: TargetKey) -> Preview {
+        let mut inner = self.inner();
+        self.look(&mut inner, now.tick, own, &[]);
+        let view = ClusterView::new(&inner.nodes);
+        let request = RoutedRequest::new(target, mixed(self.choices.load(Ordering::Relaxed)));
+        let choice = inner.policy.preview(now.tick, &view, &request);
+        let owner = choice
+            .and_then(|choice| Some((Owner::of(choice, now.tick, &view, &request)?, choice.why)));
+        let places = (0..).map(Place);
+        let nodes = inner.nodes.iter().zip(places);
+        let nodes = nodes.map(|(node, place)| (*node, inner.policy.costs(&view, &request, place)));
+        let nodes = nodes.collect();
+        Preview { owner, nodes }
+    }
+
+    /// What is known of each node, by place.
+    pub(super) fn known(&self, now: Now, own: Place) -> Vec<KnownNode> {
+        let (serving, waiting) = self.own_load();
+        let mut inner = self.inner();
+        self.look(&mut inner, now.tick, own, &[]);
+        let nodes = inner.nodes.iter().zip(&inner.known).enumerate();
+        let known = nodes.map(|(index, (node, known))| {
+            let is_own = index == own.index();
+            let sent = self.outstanding[index].load(Ordering::Relaxed);
+            let until = known.ejected_until.filter(|_| !is_own);
+            KnownNode {
+                state: node.state,
+                ejected_for_ms: until
+                    .map(|until| until.ms_since(now.tick))
+                    .filter(|ms| *ms > 0),
+                outstanding: if is_own { serving } else { sent },
+                response_time_us: node.response_time_us.map(NonZeroU32::get),
+                report: if is_own {
+                    Some((serving, waiting, 0))
+                } else {
+                    known.reported.map(|(outstanding, at)| {
+                        (outstanding, node.miss_pressure, now.tick.ms_since(at))
+                    })
+                },
+            }
+        });
+        known.collect()
     }
 
     /// Brings the policies' view up to date.

@@ -2,6 +2,7 @@
 
 use crate::admin::{self, BOTH_MODES, PurgeFailure, StoredCall, StoredReply, Token};
 use crate::cache::invalidate::DURABLE_WAIT;
+use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
 use crate::log::client::{ForPeers, ListenerFacts};
@@ -28,6 +29,7 @@ use weir_net::workers::Sockets;
 use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
+use weir_policy::route::TargetKey;
 use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
 use weir_store::Purge;
 
@@ -417,6 +419,52 @@ impl Control {
         self.shared.settings.load().modules.reports()
     }
 
+    /// The cluster as this node knows it; `None` if the configuration has none.
+    #[must_use]
+    pub fn cluster(&self) -> Option<ClusterReport> {
+        let settings = self.shared.settings.load();
+        let cluster = settings.cluster.as_ref()?;
+        Some(cluster.report(self.shared.clock().now()))
+    }
+
+    /// Where a request for `url` would be sent that a listener of `mode` receives, if nothing is
+    /// stored here for it: without a mode, of the one mode that all listeners have. Nothing is
+    /// requested, and no policy notes it.
+    ///
+    /// # Errors
+    ///
+    /// There are listeners of both modes, or no route is for the URL, or it is none.
+    pub fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String> {
+        let mode = match mode.map_or_else(|| self.only_mode(), Ok)? {
+            ListenerMode::Forward => Mode::Forward,
+            ListenerMode::Gateway => Mode::Gateway,
+        };
+        let target = purge_target(url)?;
+        if target.scheme != Scheme::Http {
+            return Err("an http URL is needed: https is forwarded through tunnels alone".into());
+        }
+        let now = self.shared.clock().now();
+        let settings = self.shared.settings.load();
+        let mut report = RouteReport {
+            url: url.to_owned(),
+            mode: mode.as_str(),
+            node: None,
+            is_copied: false,
+            candidates: Vec::new(),
+        };
+        if let Some(cluster) = &settings.cluster {
+            let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
+            (report.candidates, report.is_copied) = cluster.candidates(now, key);
+            report.node = Some(cluster.report(now).node);
+        }
+        if mode == Mode::Gateway {
+            let hops = settings.route_candidates(now, &target);
+            let hops = hops.map_err(|none| format!("{none} ({url})"))?;
+            report.candidates.extend(hops);
+        }
+        Ok(report)
+    }
+
     /// Disables the module `name` for new requests, or enables it again; also under later
     /// configurations, until the proxy ends. `false` if there is no such module.
     #[must_use]
@@ -557,6 +605,14 @@ impl admin::Control for Control {
 
     fn modules(&self) -> Vec<ModuleReport> {
         self.modules()
+    }
+
+    fn cluster(&self) -> Option<ClusterReport> {
+        self.cluster()
+    }
+
+    fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String> {
+        self.route(mode, url)
     }
 
     fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {

@@ -1,0 +1,169 @@
+//! The cluster, and where requests for a URL go: as tables, or as JSON.
+
+use super::table::aligned;
+use super::{Control, json, purge, text, wants_json};
+use crate::cluster::report::{ClusterReport, RouteReport};
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use std::fmt::{Display, Write as _};
+use std::sync::Arc;
+use weir_extend::ListenerMode;
+
+/// `GET /cluster`.
+pub(super) async fn cluster(
+    State(control): State<Arc<dyn Control>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    match control.cluster() {
+        None => text(
+            StatusCode::NOT_FOUND,
+            "this proxy is in no cluster: its configuration has no `[cluster]`\n".into(),
+        ),
+        Some(cluster) if wants_json(query.as_deref(), &headers) => {
+            json(serde_json::to_string_pretty(&cluster).map(|text| text + "\n"))
+        }
+        Some(cluster) => text(StatusCode::OK, cluster_table(&cluster)),
+    }
+}
+
+/// `GET /route`.
+pub(super) async fn route(
+    State(control): State<Arc<dyn Control>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let query = query.unwrap_or_default();
+    // what is behind `url=` is the URL
+    let (parameters, _) = query.split_once("url=").unwrap_or((&query, ""));
+    let is_json = wants_json(Some(parameters), &headers);
+    let report = read(&query).and_then(|(mode, url)| control.route(mode, &url));
+    match report {
+        Err(why) => text(StatusCode::BAD_REQUEST, format!("{why}\n")),
+        Ok(report) if is_json => {
+            json(serde_json::to_string_pretty(&report).map(|text| text + "\n"))
+        }
+        Ok(report) => text(StatusCode::OK, route_table(&report)),
+    }
+}
+
+/// The mode and the URL of a query. The URL is the last parameter: an `&` within it is written
+/// `%26`.
+fn read(query: &str) -> Result<(Option<ListenerMode>, String), String> {
+    let mut mode = None;
+    let mut rest = query;
+    while let Some((first, behind)) = rest.split_once('&')
+        && !first.starts_with("url=")
+    {
+        mode = match first {
+            "mode=forward" => Some(ListenerMode::Forward),
+            "mode=gateway" => Some(ListenerMode::Gateway),
+            "format=json" | "format=table" => mode,
+            other => {
+                return Err(format!(
+                    "unexpected `{other}`: use mode=forward or mode=gateway, format=json, and url last"
+                ));
+            }
+        };
+        rest = behind;
+    }
+    if !rest.starts_with("url=") {
+        return Err("which URL? use GET /route?url=http://host/path".into());
+    }
+    Ok((mode, purge::url(Some(rest), None, b"")?))
+}
+
+fn cluster_table(cluster: &ClusterReport) -> String {
+    let titles = [
+        "name",
+        "url",
+        "weight",
+        "state",
+        "outstanding",
+        "response time",
+        "serving",
+        "miss pressure",
+        "report age",
+    ]
+    .map(str::to_owned);
+    let rows = cluster.members.iter().map(|member| {
+        let own = if member.is_own { ", this node" } else { "" };
+        let state = match member.gone_for_ms {
+            Some(ms) => format!("{} for {}", member.state, seconds(ms)),
+            None => format!("{}{own}", member.state),
+        };
+        let report = member.report;
+        [
+            member.name.clone(),
+            member.url.clone(),
+            member.weight.to_string(),
+            state,
+            member.outstanding.to_string(),
+            or_dash(member.response_time_us.map(|us| format!("{us} us"))),
+            or_dash(report.map(|report| report.outstanding)),
+            or_dash(report.map(|report| report.miss_pressure)),
+            match report {
+                Some(report) if !member.is_own => seconds(report.age_ms),
+                _ => "-".into(),
+            },
+        ]
+    });
+    let rows: Vec<[String; 9]> = std::iter::once(titles).chain(rows).collect();
+    let (node, policy) = (&cluster.node, cluster.policy);
+    format!("node {node}, policy {policy}\n{}", aligned(&rows))
+}
+
+fn route_table(route: &RouteReport) -> String {
+    if route.candidates.is_empty() {
+        return "sent to the host of the URL: there are no other nodes and no routes for it\n"
+            .into();
+    }
+    let titles = [
+        "kind",
+        "name",
+        "url",
+        "state",
+        "weight",
+        "load",
+        "balancing",
+        "locality",
+        "replacement",
+        "chosen",
+    ]
+    .map(str::to_owned);
+    let rows = route.candidates.iter().map(|candidate| {
+        let cost =
+            |units: Option<u64>| units.map_or_else(|| "infinite".into(), |it| it.to_string());
+        [
+            candidate.kind.as_str().to_owned(),
+            or_dash(candidate.name.as_ref()),
+            candidate.url.clone(),
+            candidate.state.to_owned(),
+            candidate.weight.to_string(),
+            candidate.load.to_string(),
+            cost(candidate.balancing),
+            cost(candidate.locality),
+            cost(candidate.replacement),
+            or_dash(candidate.chosen),
+        ]
+    });
+    let rows: Vec<[String; 10]> = std::iter::once(titles).chain(rows).collect();
+    let mut text = aligned(&rows);
+    if route.is_copied {
+        let _infallible = writeln!(
+            text,
+            "each node that is asked for it fetches it from the chosen one and keeps a copy"
+        );
+    }
+    text
+}
+
+fn or_dash(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "-".into(), |value| value.to_string())
+}
+
+/// As seconds with one digit behind the point.
+fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}

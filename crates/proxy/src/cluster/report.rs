@@ -1,0 +1,182 @@
+//! What an operator sees of a cluster, as one of its nodes knows it, and of where a request goes.
+
+use crate::cluster::members::Cluster;
+use crate::cluster::state::Preview;
+use serde::Serialize;
+use weir_policy::Now;
+use weir_policy::route::policy::Costs;
+use weir_policy::route::{Node, Place, TargetKey, Why};
+
+/// A cluster as one node knows it. The names are those of the JSON form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClusterReport {
+    /// The name of the node that says this.
+    pub node: String,
+    /// The policy that chooses which node keeps a target.
+    pub policy: &'static str,
+    /// All members, in the order of their names.
+    pub members: Vec<MemberReport>,
+}
+
+/// A member of a cluster as one node knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemberReport {
+    /// Its name.
+    pub name: String,
+    /// Its peer listener.
+    pub url: String,
+    /// Its share of the targets, relative to the weights of the others.
+    pub weight: u16,
+    /// It is the node that says this.
+    pub is_own: bool,
+    /// `in`, or `gone`: it failed, and is not asked.
+    pub state: &'static str,
+    /// For how long it is still not asked, milliseconds.
+    pub gone_for_ms: Option<u64>,
+    /// Requests that this node has outstanding there; of the node itself, that it is serving.
+    pub outstanding: u32,
+    /// How fast it answers requests of this node, microseconds.
+    pub response_time_us: Option<u32>,
+    /// What it said of itself last.
+    pub report: Option<LoadReport>,
+}
+
+/// What a node said of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LoadReport {
+    /// Requests that it serves.
+    pub outstanding: u32,
+    /// Its fetches that wait for an origin.
+    pub miss_pressure: u32,
+    /// How long ago it said so, milliseconds.
+    pub age_ms: u64,
+}
+
+/// Where a request for a URL that is not stored here would be sent, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouteReport {
+    /// The URL.
+    pub url: String,
+    /// The mode of the listeners that a client asks for it.
+    pub mode: &'static str,
+    /// The node of a cluster that says this.
+    pub node: Option<String>,
+    /// Each node of the cluster that is asked for it keeps a copy.
+    pub is_copied: bool,
+    /// The nodes of the cluster, then the next hops of the route.
+    pub candidates: Vec<CandidateReport>,
+}
+
+/// A node or a next hop to which a request could be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CandidateReport {
+    /// What it is.
+    pub kind: CandidateKind,
+    /// The name of a node.
+    pub name: Option<String>,
+    /// Where it listens.
+    pub url: String,
+    /// `in`, or `gone`: it failed, and is not asked.
+    pub state: &'static str,
+    /// Its weight.
+    pub weight: u16,
+    /// Outstanding requests as the policy sees them: of a node, those beyond what it has when idle.
+    pub load: u32,
+    /// The delay by other requests, in a unit of the policy; `None` if it is infinite.
+    pub balancing: Option<u64>,
+    /// The delay if it does not hold the response, or lies far in the rendezvous order.
+    pub locality: Option<u64>,
+    /// The later delay of others.
+    pub replacement: Option<u64>,
+    /// Why it is chosen, if it is.
+    pub chosen: Option<&'static str>,
+}
+
+/// What a candidate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CandidateKind {
+    /// A node of the cluster.
+    Node,
+    /// A next hop of a route.
+    NextHop,
+}
+
+impl CandidateKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::NextHop => "next-hop",
+        }
+    }
+}
+
+impl CandidateReport {
+    /// A next hop of a route.
+    pub(crate) fn next_hop(url: String, node: &Node, costs: Costs, chosen: Option<Why>) -> Self {
+        Self {
+            kind: CandidateKind::NextHop,
+            name: None,
+            url,
+            state: node.state.as_str(),
+            weight: node.weight.get(),
+            load: node.load.parts().div_ceil(1024),
+            balancing: costs.balancing.units(),
+            locality: costs.locality.units(),
+            replacement: costs.replacement.units(),
+            chosen: chosen.map(Why::as_str),
+        }
+    }
+}
+
+impl Cluster {
+    /// The cluster as this node knows it.
+    pub(crate) fn report(&self, now: Now) -> ClusterReport {
+        let known = self.state().known(now, self.own());
+        let members = known.into_iter().zip(0..).map(|(known, place)| {
+            let place = Place(place);
+            let report = known
+                .report
+                .map(|(outstanding, miss_pressure, age_ms)| LoadReport {
+                    outstanding,
+                    miss_pressure,
+                    age_ms,
+                });
+            MemberReport {
+                name: self.name(place).to_owned(),
+                url: format!("http://{}", self.hop(place)),
+                weight: self.weight(place),
+                is_own: place == self.own(),
+                state: known.state.as_str(),
+                gone_for_ms: known.ejected_for_ms,
+                outstanding: known.outstanding,
+                response_time_us: known.response_time_us,
+                report,
+            }
+        });
+        ClusterReport {
+            node: self.name(self.own()).to_owned(),
+            policy: self.policy().as_str(),
+            members: members.collect(),
+        }
+    }
+
+    /// The nodes for a target, and whether each node that is asked for it keeps a copy.
+    pub(crate) fn candidates(&self, now: Now, target: TargetKey) -> (Vec<CandidateReport>, bool) {
+        let Preview { owner, nodes } = self.state().preview(now, self.own(), target);
+        let candidates = nodes.iter().zip(0..).map(|((node, costs), place)| {
+            let place = Place(place);
+            let chosen = owner.filter(|(owner, _)| owner.place == place);
+            let hop = format!("http://{}", self.hop(place));
+            CandidateReport {
+                kind: CandidateKind::Node,
+                name: Some(self.name(place).to_owned()),
+                ..CandidateReport::next_hop(hop, node, *costs, chosen.map(|(_, why)| why))
+            }
+        });
+        let is_copied = owner.is_some_and(|(owner, _)| owner.is_copied);
+        (candidates.collect(), is_copied)
+    }
+}
