@@ -11,6 +11,7 @@ mod access_log;
 mod admin;
 mod bodies;
 mod caching;
+mod cluster;
 mod exhaustion;
 mod forward;
 mod gateway;

@@ -31,6 +31,8 @@ pub(crate) struct Weir {
     said: Vec<String>,
     /// Where it listens for clients, in the order of the config.
     pub(crate) listeners: Vec<SocketAddr>,
+    /// Where it listens for other nodes of its cluster.
+    pub(crate) peer_listeners: Vec<SocketAddr>,
     /// Where its admin interface listens.
     pub(crate) admin: SocketAddr,
 }
@@ -163,6 +165,7 @@ impl Weir {
             lines,
             said: Vec::new(),
             listeners: Vec::new(),
+            peer_listeners: Vec::new(),
             admin: SocketAddr::from(([127, 0, 0, 1], 0)),
         };
         weir.read_addresses();
@@ -178,6 +181,7 @@ impl Weir {
             let address = url.strip_prefix("http://").map(str::parse);
             match (kind, address) {
                 (Some("forward" | "gateway"), Some(Ok(address))) => self.listeners.push(address),
+                (Some("peer"), Some(Ok(address))) => self.peer_listeners.push(address),
                 (Some("admin"), Some(Ok(address))) => self.admin = address,
                 _ => {}
             }
@@ -217,6 +221,12 @@ impl Weir {
     /// Replaces its config file; it has to be told.
     pub(crate) fn rewrite(&self, text: &str) {
         std::fs::write(self.file("weir.toml"), text).expect("a file");
+    }
+
+    /// Kills it outright, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it can be waited for");
     }
 
     /// Sends a signal.
