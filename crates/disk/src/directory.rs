@@ -289,6 +289,11 @@ impl Directory {
         self.purges.settle(what, generation, newest);
     }
 
+    /// Reads that wait for the device.
+    pub(crate) fn reads_waiting(&self) -> usize {
+        self.pool.waiting()
+    }
+
     /// Adds this directory's part.
     pub(crate) fn add_usage(&self, sum: &mut DiskUse) {
         let (segments, bytes) = self.segments.usage();

@@ -338,6 +338,13 @@ impl Disk {
         sum
     }
 
+    /// Reads that wait for the devices.
+    #[must_use]
+    pub fn reads_waiting(&self) -> usize {
+        let directories = self.directories.iter();
+        directories.map(|directory| directory.reads_waiting()).sum()
+    }
+
     /// Reads everything and compares index and files. Slow; for tests and operators, while nothing
     /// is being stored.
     ///

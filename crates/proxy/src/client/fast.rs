@@ -626,7 +626,7 @@ pub(super) fn finish(
     if receiver.client.listener.peers != ForPeers::No
         && let Some(cluster) = &receiver.settings.cluster
     {
-        cluster.write_report(out);
+        cluster.write_report(worker.shared.reads_waiting(), out);
     }
     write_connection(is_persistent, http11, out);
     write::end_of_head(out);

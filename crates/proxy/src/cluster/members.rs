@@ -137,10 +137,12 @@ impl Cluster {
         &self.member(place).request_lines[usize::from(mode == Mode::Gateway)]
     }
 
-    /// Appends the field line of a response of this node to another one.
-    pub(crate) fn write_report(&self, out: &mut Vec<u8>) {
+    /// Appends the field line of a response of this node to another one. `reads_waiting` are reads
+    /// that wait for its disk.
+    pub(crate) fn write_report(&self, reads_waiting: u32, out: &mut Vec<u8>) {
         let own = self.member(self.own);
-        let (outstanding, miss_pressure) = self.state.own_load();
+        let (outstanding, waiting) = self.state.own_load();
+        let miss_pressure = waiting.saturating_add(reads_waiting);
         let report = PeerReport {
             node: &own.name,
             state: "in",

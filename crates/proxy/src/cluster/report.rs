@@ -46,7 +46,7 @@ pub struct MemberReport {
 pub struct LoadReport {
     /// Requests that it serves.
     pub outstanding: u32,
-    /// Its fetches that wait for an origin.
+    /// Its fetches that wait for an origin, and its reads that wait for a disk.
     pub miss_pressure: u32,
     /// How long ago it said so, milliseconds.
     pub age_ms: u64,
@@ -132,9 +132,12 @@ impl CandidateReport {
 }
 
 impl Cluster {
-    /// The cluster as this node knows it.
-    pub(crate) fn report(&self, now: Now) -> ClusterReport {
-        let known = self.state().known(now, self.own());
+    /// The cluster as this node knows it. `reads_waiting` are reads that wait for its disk.
+    pub(crate) fn report(&self, now: Now, reads_waiting: u32) -> ClusterReport {
+        let mut known = self.state().known(now, self.own());
+        if let Some((_, miss_pressure, _)) = &mut known[self.own().index()].report {
+            *miss_pressure = miss_pressure.saturating_add(reads_waiting);
+        }
         let members = known.into_iter().zip(0..).map(|(known, place)| {
             let place = Place(place);
             let report = known

@@ -221,7 +221,7 @@ impl RequestState {
         let is_for_member = self.client.facts().listener.peers == ForPeers::Member;
         is_for_member.then(|| {
             let mut line = Vec::with_capacity(128);
-            cluster.write_report(&mut line);
+            cluster.write_report(self.worker.shared.reads_waiting(), &mut line);
             line.into_boxed_slice()
         })
     }

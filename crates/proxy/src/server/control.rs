@@ -424,7 +424,7 @@ impl Control {
     pub fn cluster(&self) -> Option<ClusterReport> {
         let settings = self.shared.settings.load();
         let cluster = settings.cluster.as_ref()?;
-        Some(cluster.report(self.shared.clock().now()))
+        Some(cluster.report(self.shared.clock().now(), self.shared.reads_waiting()))
     }
 
     /// Where a request for `url` would be sent that a listener of `mode` receives, if nothing is
@@ -455,7 +455,7 @@ impl Control {
         if let Some(cluster) = &settings.cluster {
             let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
             (report.candidates, report.is_copied) = cluster.candidates(now, key);
-            report.node = Some(cluster.report(now).node);
+            report.node = Some(cluster.report(now, 0).node);
         }
         if mode == Mode::Gateway {
             let hops = settings.route_candidates(now, &target);

@@ -77,6 +77,12 @@ impl Shared {
         self.network.cut().await;
     }
 
+    /// Reads that wait for the disk, a part of the miss pressure of a node.
+    pub(crate) fn reads_waiting(&self) -> u32 {
+        let reads = self.store.disk().map_or(0, |disk| disk.reads_waiting());
+        u32::try_from(reads).unwrap_or(u32::MAX)
+    }
+
     /// The clock of all workers.
     pub(crate) fn clock(&self) -> &Clock {
         self.network.clock()

@@ -3,8 +3,11 @@
 
 use super::faulty_files::ReadFault;
 use super::setup::{DiskSetup, is_from_disk};
-use crate::support::Representation;
+use crate::support::{PATIENCE, Representation};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Instant;
 use weir_measure::Metric;
+use weir_proxy::config::{Listener, ListenerKind, Member};
 
 /// Small enough to be read and verified before anything was promised.
 fn small(number: u64) -> Representation {
@@ -151,4 +154,51 @@ fn partly_loaded_index_serves_its_entries_and_keeps_later_changes() {
     setup.hit_on_disk(&next);
     setup.hit_on_disk(&old(2).next(10));
     assert!(is_from_disk(&setup.hit(&old(1), "")));
+}
+
+#[test]
+fn reads_that_wait_for_the_disk_are_in_the_miss_pressure_of_a_node() {
+    const READS: u64 = 64;
+    let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut setup = DiskSetup::faulty(move |config| {
+        config.listeners.push(Listener {
+            address: loopback(0),
+            mode: ListenerKind::Peer,
+        });
+        config.cluster.node = Some("a".to_owned());
+        config.cluster.members = vec![Member {
+            name: "a".to_owned(),
+            url: "http://127.0.0.1:9".parse().expect("a URL"),
+            weight: 100,
+        }];
+    });
+    for number in 0..READS {
+        setup.store_whole(&small(number));
+    }
+    setup.restart();
+    let pressure = || {
+        let cluster = setup.proxy().control().cluster().expect("a cluster");
+        let report = cluster.members[0].report;
+        report.expect("its own").miss_pressure
+    };
+    assert_eq!(pressure(), 0);
+    setup.fault(ReadFault::Hangs(String::new()));
+    let waiting = (0..READS).map(|number| {
+        let mut client = setup.proxy().client();
+        client.send(small(number).get(""));
+        client
+    });
+    let mut waiting: Vec<_> = waiting.collect();
+    setup.wait_until_a_read_hangs();
+    let until = Instant::now() + PATIENCE;
+    while pressure() == 0 {
+        assert!(Instant::now() < until, "no read waits");
+    }
+    // what waits for the origin counts, too: nothing does yet
+    assert!(!setup.origin.is_touched());
+    setup.fault(ReadFault::None);
+    for (number, client) in (0..).zip(&mut waiting) {
+        small(number).check_whole(&client.read_response());
+    }
+    assert_eq!(pressure(), 0);
 }

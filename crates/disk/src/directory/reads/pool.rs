@@ -303,12 +303,14 @@ mod tests {
         let pool = Arc::new(Pool::new(1, false));
         let first = pool.submit(|| Some(Ok(1)));
         let second = pool.submit(|| Some(Ok(2)));
+        assert_eq!(pool.waiting(), 1);
         assert_eq!(runtime().block_on(second), Err(ReadError::Busy));
         let thread = std::thread::spawn({
             let pool = Arc::clone(&pool);
             move || pool.run()
         });
         assert_eq!(runtime().block_on(first), Ok(1));
+        assert_eq!(pool.waiting(), 0);
         pool.close();
         thread.join().unwrap();
         assert_eq!(
