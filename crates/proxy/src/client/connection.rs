@@ -250,6 +250,7 @@ impl ClientConnection {
                 settings: &settings,
                 client,
                 head_began: self.head_began.map(Instant::into_std),
+                peer_report: b"",
             };
             match fast::take(&receiver, input, &mut out, &mut served) {
                 InputResult::Answered { consumed } => {

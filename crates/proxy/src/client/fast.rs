@@ -4,6 +4,7 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
+use super::peer_listener::report_line;
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
@@ -72,6 +73,9 @@ pub(crate) struct Receiver<'a> {
     pub(crate) client: ClientFacts<'a>,
     /// When the first byte of the head was read, if that was before now.
     pub(crate) head_began: Option<Instant>,
+    /// The field line that a response at once has for another node of the cluster, with CRLF; empty
+    /// for a client.
+    pub(crate) peer_report: &'a [u8],
 }
 
 impl Receiver<'_> {
@@ -157,7 +161,11 @@ pub(crate) fn take(
         return take_head(receiver, received, Input { bytes: input, at }, out, served);
     }
     match receiver.worker.peers.receiver(receiver, &head) {
-        Ok(member) => take_head(&member, received, Input { bytes: input, at }, out, served),
+        Ok(mut member) => {
+            let report = report_line(receiver.worker, settings, head.fields).unwrap_or_default();
+            member.peer_report = &report;
+            take_head(&member, received, Input { bytes: input, at }, out, served)
+        }
         Err(answer) => {
             let asked = Some((&head, at..at + consumed));
             let log = receiver.log(started, consumed);
@@ -312,6 +320,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         settings: &settings,
         client: client.facts(),
         head_began: None,
+        peer_report: b"",
     };
     let changed = match module_calls::request_received(Some(stream), exchange).await {
         Received::Unchanged => None,
@@ -623,11 +632,7 @@ pub(super) fn finish(
     let worker = receiver.worker;
     let is_persistent = request.is_persistent && !worker.shared.is_draining();
     let http11 = request.version == Version::Http11;
-    if receiver.client.listener.peers != ForPeers::No
-        && let Some(cluster) = &receiver.settings.cluster
-    {
-        cluster.write_report(worker.shared.reads_waiting(), out);
-    }
+    out.extend_from_slice(receiver.peer_report);
     write_connection(is_persistent, http11, out);
     write::end_of_head(out);
     let head_end = out.len();

@@ -6,11 +6,13 @@ use crate::config::Mode;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
+use crate::worker::core::Worker;
 use std::rc::Rc;
 use weir_measure::Metric;
 use weir_semantics::Scheme;
 use weir_semantics::{
-    Authority, Method, PEER_FIELD, PeerRequest, ProxyError, canonical_target, lines_named,
+    Authority, FieldLine, Method, PEER_FIELD, PeerRequest, ProxyError, canonical_target,
+    lines_named,
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body};
 
@@ -69,7 +71,7 @@ impl PeerListener {
         let Some(cluster) = &settings.cluster else {
             return Err(stranger());
         };
-        let facts = self.facts(cluster, head).ok_or_else(stranger)?;
+        let facts = self.facts(settings, cluster, head).ok_or_else(stranger)?;
         let method = Method::parse(head.method);
         let body = request_body(head.version, head.fields);
         let is_plain = matches!(method, Method::Get | Method::Head)
@@ -89,20 +91,46 @@ impl PeerListener {
         Ok(facts)
     }
 
-    fn facts(&self, cluster: &Cluster, head: &RequestHead<'_, '_>) -> Option<&Rc<ListenerFacts>> {
+    fn facts(
+        &self,
+        settings: &Settings,
+        cluster: &Cluster,
+        head: &RequestHead<'_, '_>,
+    ) -> Option<&Rc<ListenerFacts>> {
         let mut lines = lines_named(head.fields, PEER_FIELD);
         let (Some(line), None) = (lines.next(), lines.next()) else {
             return None;
         };
         let request = PeerRequest::read(line)?;
         let is_member = cluster.knows(request.node, request.proof);
-        let mode = match request.mode {
-            "forward" => 0,
-            "gateway" => 1,
-            _ => return None,
-        };
-        is_member.then(|| &self.of_modes[mode])
+        let facts = self.of_modes.iter();
+        let mut facts = facts.filter(|facts| facts.mode.as_str() == request.mode);
+        facts
+            .next()
+            .filter(|facts| is_member && serves(settings, facts.mode))
     }
+}
+
+/// Whether this node does for its own clients what a member asks for: it has a listener of that
+/// mode, or routes.
+fn serves(settings: &Settings, mode: Mode) -> bool {
+    let config = &settings.config;
+    let mut listeners = config.listeners.iter();
+    let has_routes = mode == Mode::Gateway && !config.routes.is_empty();
+    has_routes || listeners.any(|listener| listener.mode == mode.into())
+}
+
+/// The field line, with CRLF, of the response to a request of another node with these fields.
+pub(crate) fn report_line(
+    worker: &Worker,
+    settings: &Settings,
+    fields: &[FieldLine<'_>],
+) -> Option<Vec<u8>> {
+    let cluster = settings.cluster.as_ref()?;
+    let asked = PeerRequest::read(lines_named(fields, PEER_FIELD).next()?)?;
+    let mut line = Vec::with_capacity(192);
+    cluster.write_report(&asked, worker.shared.reads_waiting(), &mut line);
+    Some(line)
 }
 
 fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'_, '_>) -> bool {

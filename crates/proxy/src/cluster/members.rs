@@ -1,10 +1,12 @@
 //! Who is in the cluster, from the configuration.
 
-use crate::cluster::proof::{ClusterSecret, Proof};
+use crate::cluster::proof::{ClusterSecret, Proof, nonce};
 use crate::cluster::state::{ClusterState, Owner};
 use crate::config;
 use crate::config::{Config, Mode};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{NodeKey, Place, TargetKey, Weight};
@@ -19,6 +21,8 @@ pub(crate) struct Cluster {
     members: Vec<Member>,
     state: Arc<ClusterState>,
     target_secret: Secret,
+    secret: ClusterSecret,
+    nonces: Nonces,
 
     policy: PolicyKind,
 }
@@ -31,8 +35,8 @@ struct Member {
     weight: Weight,
     /// What it sends to this node.
     proof: Proof,
-    /// The line that requests to it have, for each mode.
-    request_lines: [Box<[u8]>; 2],
+    /// What this node sends to it.
+    own_proof: Proof,
 }
 
 impl Cluster {
@@ -41,7 +45,7 @@ impl Cluster {
     pub(crate) fn new(config: &Config, secret: Option<&str>) -> Option<Self> {
         let cluster = &config.cluster;
         let node = cluster.node.as_deref()?;
-        let secret = ClusterSecret(secret);
+        let secret = ClusterSecret::new(secret);
         let mut members: Vec<&config::Member> = cluster.members.iter().collect();
         members.sort_by(|one, other| one.name.cmp(&other.name));
         let own = members.iter().position(|member| member.name == node)?;
@@ -55,6 +59,8 @@ impl Cluster {
             state: Arc::new(ClusterState::new(nodes, cluster.policy)),
             members,
             target_secret: secret.target_key(),
+            nonces: Nonces::default(),
+            secret,
             policy: cluster.policy,
         })
     }
@@ -132,28 +138,56 @@ impl Cluster {
         &self.members[place.index()]
     }
 
-    /// The field line of a request to `place` for a client of a listener of `mode`, with CRLF.
-    pub(crate) fn request_line(&self, place: Place, mode: Mode) -> &[u8] {
-        &self.member(place).request_lines[usize::from(mode == Mode::Gateway)]
+    /// Appends the field line of a request to `place` for a client of a listener of `mode`.
+    pub(crate) fn write_request(&self, place: Place, mode: Mode, nonce: &str, out: &mut Vec<u8>) {
+        let request = PeerRequest {
+            node: &self.member(self.own).name,
+            mode: mode.as_str(),
+            proof: self.member(place).own_proof.as_str(),
+            nonce,
+        };
+        write_line(out, |out| request.write(out));
     }
 
-    /// Appends the field line of a response of this node to another one. `reads_waiting` are reads
-    /// that wait for its disk.
-    pub(crate) fn write_report(&self, reads_waiting: u32, out: &mut Vec<u8>) {
+    /// A nonce for one request; empty without a secret.
+    pub(crate) fn nonce(&self) -> String {
+        if self.secret.is_some() {
+            self.nonces.next()
+        } else {
+            String::new()
+        }
+    }
+
+    /// Whether `report` is of the node at `place`, for a request with `nonce`.
+    pub(crate) fn is_proved(&self, place: Place, nonce: &str, report: &PeerReport<'_>) -> bool {
+        let (name, own) = (self.name(place), &self.member(self.own).name);
+        let proof = self.secret.response_proof(name, own, nonce);
+        report.node == name && proof.is(report.proof)
+    }
+
+    /// Appends the field line of a response of this node to `asked`, a request of another one.
+    /// `reads_waiting` are reads that wait for its disk.
+    pub(crate) fn write_report(
+        &self,
+        asked: &PeerRequest<'_>,
+        reads_waiting: u32,
+        out: &mut Vec<u8>,
+    ) {
         let own = self.member(self.own);
         let (outstanding, waiting) = self.state.own_load();
         let miss_pressure = waiting.saturating_add(reads_waiting);
+        let proof = self
+            .secret
+            .response_proof(&own.name, asked.node, asked.nonce);
         let report = PeerReport {
             node: &own.name,
             state: "in",
             weight: u32::from(own.weight.get()),
             outstanding,
             miss_pressure,
+            proof: proof.as_str(),
         };
-        out.extend_from_slice(PEER_FIELD.as_bytes());
-        out.extend_from_slice(b": ");
-        report.write(out);
-        out.extend_from_slice(b"\r\n");
+        write_line(out, |out| report.write(out));
     }
 
     /// The state of its nodes.
@@ -163,19 +197,7 @@ impl Cluster {
 }
 
 impl Member {
-    fn new(member: &config::Member, own: &str, secret: &ClusterSecret<'_>) -> Self {
-        let sent = secret.proof(own, &member.name);
-        let line = |mode: Mode| {
-            let mut line = format!("{PEER_FIELD}: ").into_bytes();
-            let request = PeerRequest {
-                node: own,
-                mode: mode.as_str(),
-                proof: sent.as_str(),
-            };
-            request.write(&mut line);
-            line.extend_from_slice(b"\r\n");
-            line.into_boxed_slice()
-        };
+    fn new(member: &config::Member, own: &str, secret: &ClusterSecret) -> Self {
         Self {
             name: member.name.as_str().into(),
             hop: HopKey {
@@ -184,7 +206,7 @@ impl Member {
             },
             weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
             proof: secret.proof(&member.name, own),
-            request_lines: [line(Mode::Forward), line(Mode::Gateway)],
+            own_proof: secret.proof(own, &member.name),
         }
     }
 
@@ -197,4 +219,40 @@ impl Member {
             ..weir_policy::route::Node::new(NodeKey(hasher.finish().0))
         }
     }
+}
+
+/// Nonces that no client can foretell: the digest of a count, under a random secret.
+struct Nonces {
+    secret: Secret,
+    count: AtomicU64,
+}
+
+impl Default for Nonces {
+    fn default() -> Self {
+        let number = || RandomState::new().build_hasher().finish().to_le_bytes();
+        let (first, second) = (number(), number());
+        let mut secret = [0; 16];
+        secret[..8].copy_from_slice(&first);
+        secret[8..].copy_from_slice(&second);
+        Self {
+            secret: Secret(secret),
+            count: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Nonces {
+    fn next(&self) -> String {
+        let mut hasher = KeyHasher::new(&self.secret);
+        hasher.number(self.count.fetch_add(1, Ordering::Relaxed));
+        let digest = hasher.finish();
+        nonce([digest.0, digest.1])
+    }
+}
+
+fn write_line(out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(PEER_FIELD.as_bytes());
+    out.extend_from_slice(b": ");
+    value(out);
+    out.extend_from_slice(b"\r\n");
 }

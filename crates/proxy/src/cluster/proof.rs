@@ -1,8 +1,9 @@
 //! What shows a member that another one knows the secret of the cluster.
 //!
-//! HMAC-SHA-256 (RFC 2104) of the names of both nodes, under the secret. It is made once for each
-//! member, and sent with each request. The secret is never sent. A program that can read what is
-//! between two nodes can use the proof for requests of the one to the other.
+//! HMAC-SHA-256 (RFC 2104) under the secret, which is never sent. A request has one of the names of
+//! both nodes, made once for each member. A response has one of both names and of the nonce of the
+//! request: only a program that knows the secret can answer for a node. A program that can read
+//! what is between two nodes can use the proof of a request for requests of the one to the other.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -11,46 +12,75 @@ use sha2::Sha256;
 use std::hint::black_box;
 use weir_policy::Secret;
 
-/// What is signed begins with this: no other use of the secret gives a proof.
-const PURPOSE: &str = "weir peer 1";
+/// What is signed begins with its purpose: no proof is of use for another one.
+const OF_REQUEST: &str = "weir peer 1";
+const OF_RESPONSE: &str = "weir peer response 1";
+const OF_TARGETS: &str = "weir targets 1";
 
 /// The secret of a cluster, or that it has none.
-pub(super) struct ClusterSecret<'a>(pub(super) Option<&'a str>);
+pub(super) struct ClusterSecret(Option<Hmac<Sha256>>);
 
 /// What a node sends, or is to send: base64, empty without a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Proof(Box<str>);
 
-impl ClusterSecret<'_> {
+impl ClusterSecret {
+    pub(super) fn new(secret: Option<&str>) -> Self {
+        Self(secret.map(|secret| {
+            Hmac::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length")
+        }))
+    }
+
+    /// Whether there is one.
+    pub(super) const fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What `from` sends to `to`.
     pub(super) fn proof(&self, from: &str, to: &str) -> Proof {
-        let Some(mac) = self.mac(&[PURPOSE, from, to]) else {
-            return Proof("".into());
-        };
-        Proof(BASE64.encode(mac).into())
+        self.base64(&[OF_REQUEST, from, to])
+    }
+
+    /// What `from` answers `to` to a request with `nonce`.
+    pub(super) fn response_proof(&self, from: &str, to: &str, nonce: &str) -> Proof {
+        self.base64(&[OF_RESPONSE, from, to, nonce])
     }
 
     /// The key under which targets are hashed, the same on every node: clients that do not know it
     /// cannot choose targets that one node has all of.
     pub(super) fn target_key(&self) -> Secret {
         let mut key = [0; 16];
-        if let Some(mac) = self.mac(&["weir targets 1"]) {
+        if let Some(mac) = self.mac(&[OF_TARGETS]) {
             key.copy_from_slice(&mac[..16]);
         }
         Secret(key)
     }
 
-    /// Names have no NUL, so that no two lists are signed alike.
+    fn base64(&self, parts: &[&str]) -> Proof {
+        let mac = self.mac(parts);
+        Proof(
+            mac.map_or_else(String::new, |mac| BASE64.encode(mac))
+                .into(),
+        )
+    }
+
+    /// Names and nonces have no NUL, so that no two lists are signed alike.
     fn mac(&self, parts: &[&str]) -> Option<[u8; 32]> {
-        let secret = self.0?;
-        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes())
-            .expect("HMAC takes keys of any length");
+        let mut mac = self.0.clone()?;
         for part in parts {
             mac.update(part.as_bytes());
             mac.update(&[0]);
         }
         Some(mac.finalize().into_bytes().into())
     }
+}
+
+/// `number` in base64, as a nonce is sent.
+pub(super) fn nonce(number: [u64; 2]) -> String {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&number[0].to_le_bytes());
+    bytes[8..].copy_from_slice(&number[1].to_le_bytes());
+    BASE64.encode(bytes)
 }
 
 impl Proof {

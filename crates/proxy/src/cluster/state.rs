@@ -242,10 +242,18 @@ impl ClusterState {
         }
     }
 
-    /// The node at `place` did not answer as a member does: it is not asked for a while.
-    pub(crate) fn failed(&self, now: Now, place: Place) {
-        let until = now.tick.plus_ms(EJECTION_MS);
-        self.inner().known[place.index()].ejected_until = Some(until);
+    /// The node at `place` did not answer as a member does: it is not asked for a while. One that
+    /// was silent since it was asked, `silent_since`, and has answered other requests meanwhile is
+    /// asked on: it waits for an origin, and clients choose what they request.
+    pub(crate) fn failed(&self, now: Now, place: Place, silent_since: Option<Tick>) {
+        let known = &mut self.inner().known[place.index()];
+        let answered = known.reported.map(|(_, at)| at);
+        let is_alive = silent_since
+            .zip(answered)
+            .is_some_and(|(since, at)| at >= since);
+        if !is_alive {
+            known.ejected_until = Some(now.tick.plus_ms(EJECTION_MS));
+        }
     }
 
     /// The node at `place` answered, `us` microseconds after it was asked.

@@ -3,11 +3,13 @@
 
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
+use crate::request::answer::AnswerReason;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::ConnectFailure;
+use weir_policy::now::Tick;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
 use weir_policy::route::Place;
 use weir_semantics::ProxyError;
@@ -19,6 +21,8 @@ pub(crate) struct Attempts {
     is_retry: bool,
     /// Nodes of the cluster that did not answer.
     failed_peers: Vec<Place>,
+    /// When the last connection was there.
+    connected: Tick,
 }
 
 impl Attempts {
@@ -28,6 +32,7 @@ impl Attempts {
             next_hop,
             is_retry: false,
             failed_peers: Vec::new(),
+            connected: Tick::default(),
         }
     }
 
@@ -51,11 +56,12 @@ impl Attempts {
                 Ok(mut hop) => {
                     exchange.response_timer = self.next_hop.connected(&mut hop);
                     exchange.ask(self.next_hop.peer(), &mut hop);
+                    self.connected = worker.now().tick;
                     return Ok(hop);
                 }
                 Err(failure) => failure,
             };
-            if self.pass_peer(exchange, worker) {
+            if self.pass_peer(exchange, worker, None) {
                 attempts = HopAttempts::first(self.next_hop.route_hop());
                 continue;
             }
@@ -74,11 +80,18 @@ impl Attempts {
     /// `false` if it was none that was asked.
     ///
     /// What other nodes are asked for is safe to be asked for again, and has no content.
-    pub(crate) fn pass_peer(&mut self, exchange: &RequestState, worker: &Worker) -> bool {
+    pub(crate) fn pass_peer(
+        &mut self,
+        exchange: &RequestState,
+        worker: &Worker,
+        reason: Option<&AnswerReason>,
+    ) -> bool {
         let Some(peer) = self.next_hop.peer() else {
             return false;
         };
-        peer.failed(worker.now());
+        let is_silent =
+            reason.is_some_and(|reason| reason.error == ProxyError::ConnectionReadTimeout);
+        peer.failed(worker.now(), is_silent.then_some(self.connected));
         worker.counters().inc(Metric::PeersFailed);
         self.failed_peers.push(peer.place());
         let Ok(next) = NextHop::after(exchange, &self.failed_peers) else {

@@ -129,12 +129,12 @@ async fn ask(
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
                 let repeats = attempts.repeat(exchange, &worker, &hop);
                 drop(hop);
-                if !repeats && !attempts.pass_peer(exchange, &worker) {
+                if !repeats && !attempts.pass_peer(exchange, &worker, Some(&reason)) {
                     return fail(stream, exchange, stored, reason).await;
                 }
             }
-            ResponseOutcome::Failed(HopFailure::Broken(_))
-                if attempts.pass_peer(exchange, &worker) =>
+            ResponseOutcome::Failed(HopFailure::Broken(ref reason))
+                if attempts.pass_peer(exchange, &worker, Some(reason)) =>
             {
                 drop(hop);
             }
@@ -296,13 +296,14 @@ async fn ask_in_background(
         }
         match talk_in_background(worker, exchange, &mut hop, request, stored).await {
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
-                if !attempts.repeat(exchange, worker, &hop) && !attempts.pass_peer(exchange, worker)
+                if !attempts.repeat(exchange, worker, &hop)
+                    && !attempts.pass_peer(exchange, worker, Some(&reason))
                 {
                     break BackgroundResult::Failed(reason);
                 }
             }
-            ResponseOutcome::Failed(HopFailure::Broken(_))
-                if attempts.pass_peer(exchange, worker) => {}
+            ResponseOutcome::Failed(HopFailure::Broken(ref reason))
+                if attempts.pass_peer(exchange, worker, Some(reason)) => {}
             ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
                 break BackgroundResult::Failed(reason);
             }

@@ -52,7 +52,13 @@ impl NextHop {
     /// The same, after the nodes in `failed` did not answer.
     pub(crate) fn after(exchange: &RequestState, failed: &[Place]) -> Result<Self, Answer> {
         match PeerSource::of(exchange, failed) {
-            Some(peer) => Ok(Self::of_peer(exchange, peer)),
+            Some(peer) => {
+                // an address that this node would not reach is not reached by another one
+                if exchange.request.mode == Mode::Forward && exchange.request.host.ip().is_some() {
+                    Self::of_target(exchange, &exchange.worker)?;
+                }
+                Ok(Self::of_peer(exchange, peer))
+            }
             None => Self::of_origin(exchange),
         }
     }

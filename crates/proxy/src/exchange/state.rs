@@ -2,6 +2,7 @@
 //! for it.
 
 use crate::cache::chosen::ChosenResponse;
+use crate::client::peer_listener::report_line;
 use crate::cluster::Counted;
 use crate::config::Span;
 use crate::exchange::next_hop::route_request::ResponseTimer;
@@ -217,13 +218,11 @@ impl RequestState {
 
     /// The field line, with CRLF, of a response to another node.
     pub(crate) fn peer_report(&self) -> Option<Box<[u8]>> {
-        let cluster = self.settings.cluster.as_ref()?;
-        let is_for_member = self.client.facts().listener.peers == ForPeers::Member;
-        is_for_member.then(|| {
-            let mut line = Vec::with_capacity(128);
-            cluster.write_report(self.worker.shared.reads_waiting(), &mut line);
-            line.into_boxed_slice()
-        })
+        if self.client.facts().listener.peers != ForPeers::Member {
+            return None;
+        }
+        let line = report_line(&self.worker, &self.settings, &self.request.fields())?;
+        Some(line.into_boxed_slice())
     }
 
     /// Whether it fills a missing range of an in-flight response.

@@ -86,6 +86,7 @@ impl Connection {
                 sequence: self.requests.get(),
             },
             head_began: None,
+            peer_report: b"",
         };
         let Ok(exchange) = fast::begin(&receiver, &head) else {
             panic!("the request is refused");

@@ -38,22 +38,22 @@ pub struct PeerRequest<'a> {
     pub mode: &'a str,
     /// What shows that the node knows the secret of the cluster, in base64; empty without a secret.
     pub proof: &'a str,
+    /// A number that the node used for no other request, in base64: the response is to be proved
+    /// for it. Empty without a secret.
+    pub nonce: &'a str,
 }
 
 impl<'a> PeerRequest<'a> {
     /// Reads a value; `None` if it is no such field or lacks a member.
     #[must_use]
     pub fn read(value: &'a [u8]) -> Option<Self> {
-        let (mut node, mut mode, mut proof) = (None, None, Some(""));
+        let (mut node, mut mode) = (None, None);
+        let (mut proof, mut nonce) = (Some(""), Some(""));
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"mode" => mode = token(item),
-            b"proof" => {
-                proof = match item {
-                    BareItem::Bytes(base64) => str::from_utf8(base64).ok(),
-                    _ => None,
-                }
-            }
+            b"proof" => proof = base64(item),
+            b"nonce" => nonce = base64(item),
             _ => {}
         })
         .ok()?;
@@ -61,6 +61,7 @@ impl<'a> PeerRequest<'a> {
             node: node?,
             mode: mode?,
             proof: proof?,
+            nonce: nonce?,
         })
     }
 
@@ -71,11 +72,8 @@ impl<'a> PeerRequest<'a> {
         out.extend_from_slice(self.node.as_bytes());
         out.extend_from_slice(b", mode=");
         out.extend_from_slice(self.mode.as_bytes());
-        if !self.proof.is_empty() {
-            out.extend_from_slice(b", proof=:");
-            out.extend_from_slice(self.proof.as_bytes());
-            out.push(b':');
-        }
+        write_base64(b", proof=:", self.proof, out);
+        write_base64(b", nonce=:", self.nonce, out);
     }
 }
 
@@ -92,6 +90,9 @@ pub struct PeerReport<'a> {
     pub outstanding: u32,
     /// Its miss pressure: reads queued at its disk, and fetches that wait for an origin.
     pub miss_pressure: u32,
+    /// What shows that the node knows the secret and the nonce of the request, in base64; empty
+    /// without a secret.
+    pub proof: &'a str,
 }
 
 impl<'a> PeerReport<'a> {
@@ -100,12 +101,14 @@ impl<'a> PeerReport<'a> {
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut state) = (None, None);
         let (mut weight, mut outstanding, mut miss_pressure) = (None, None, None);
+        let mut proof = Some("");
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"state" => state = token(item),
             b"weight" => weight = number(item),
             b"outstanding" => outstanding = number(item),
             b"miss-pressure" => miss_pressure = number(item),
+            b"proof" => proof = base64(item),
             _ => {}
         })
         .ok()?;
@@ -115,6 +118,7 @@ impl<'a> PeerReport<'a> {
             weight: weight?,
             outstanding: outstanding?,
             miss_pressure: miss_pressure?,
+            proof: proof?,
         })
     }
 
@@ -135,6 +139,23 @@ impl<'a> PeerReport<'a> {
             out.push(b'=');
             write_decimal(u64::from(number), out);
         }
+        write_base64(b", proof=:", self.proof, out);
+    }
+}
+
+fn base64(item: BareItem<'_>) -> Option<&str> {
+    match item {
+        BareItem::Bytes(base64) => str::from_utf8(base64).ok(),
+        _ => None,
+    }
+}
+
+/// A Byte Sequence behind `begin`, if there is one.
+fn write_base64(begin: &[u8], base64: &str, out: &mut Vec<u8>) {
+    if !base64.is_empty() {
+        out.extend_from_slice(begin);
+        out.extend_from_slice(base64.as_bytes());
+        out.push(b':');
     }
 }
 
@@ -172,8 +193,18 @@ mod tests {
             node: "a",
             mode: "gateway",
             proof: "YQ==",
+            nonce: "",
         };
         check("node=a, mode=gateway, proof=:YQ==:", Some(request));
+        let numbered = PeerRequest {
+            nonce: "Yg==",
+            ..request
+        };
+        check(
+            "node=a, mode=gateway, nonce=:Yg==:, proof=:YQ==:",
+            Some(numbered),
+        );
+        check("node=a, mode=gateway, nonce=1", None);
         check("mode=gateway,proof=:YQ==:,node=a;x,later=1", Some(request));
         let open = PeerRequest {
             proof: "",
@@ -201,6 +232,7 @@ mod tests {
             weight: 100,
             outstanding: 12,
             miss_pressure: 3,
+            proof: "",
         };
         assert_eq!(PeerReport::read(value.as_bytes()), Some(report));
         for member in value.split(", ") {
@@ -230,14 +262,14 @@ mod tests {
     proptest! {
         #[test]
         fn written_fields_are_read_as_they_were(
-            node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}",
+            node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
             state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32,
         ) {
-            let request = PeerRequest { node: &node, mode: &mode, proof: &proof };
+            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));
-            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure };
+            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure, proof: &proof };
             out.clear();
             report.write(&mut out);
             prop_assert_eq!(PeerReport::read(&out), Some(report));

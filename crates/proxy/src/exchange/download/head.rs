@@ -30,7 +30,10 @@ impl Download<'_, '_> {
     pub(super) async fn next_head(&mut self) -> Result<Step, HopFailure> {
         let heads = self.parties.exchange.settings.response_heads;
         let silence = self.parties.exchange.head_silence();
-        self.parties.deadline.set(silence.as_duration());
+        // interim responses of another node give it no more time
+        if self.interim == 0 || self.parties.exchange.lateral.is_none() {
+            self.parties.deadline.set(silence.as_duration());
+        }
         loop {
             if self.parties.from_hop.is_worth_reading(&heads) {
                 if self.parties.exchange.modules.is_some()

@@ -129,6 +129,9 @@ impl Download<'_, '_> {
         let Some(client) = &mut self.parties.to_client else {
             return InterimResult::Sent;
         };
+        if head.is_empty() {
+            return InterimResult::Sent;
+        }
         client.push_interim(head);
         let silence = {
             let config = &self.parties.exchange.settings.config;

@@ -34,7 +34,7 @@ pub(crate) fn request_head(
         Some(lateral) => {
             let target = request.target_uri();
             write::request_line(&mut out, method, &target, Version::Http11);
-            out.extend_from_slice(lateral.request_line(request.mode));
+            lateral.write_request(request.mode, &mut out);
         }
     }
     let own = validators.is_some()

@@ -11,6 +11,7 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::Handling;
 use weir_policy::Now;
+use weir_policy::now::Tick;
 use weir_policy::route::{Place, TargetKey};
 use weir_semantics::{FieldLine, Fwd, PEER_FIELD, PeerReport, Scheme, Target, is_hit, lines_named};
 
@@ -77,9 +78,9 @@ impl PeerSource {
         self.place
     }
 
-    /// It did not answer as a member does.
-    pub(crate) fn failed(&self, now: Now) {
-        self.cluster.state().failed(now, self.place);
+    /// It did not answer as a member does; since when it was silent, if that is all.
+    pub(crate) fn failed(&self, now: Now, silent_since: Option<Tick>) {
+        self.cluster.state().failed(now, self.place, silent_since);
     }
 
     /// A request is about to be sent to it on `hop`, and is outstanding until that is dropped.
@@ -87,6 +88,7 @@ impl PeerSource {
         hop.hold(Box::new(self.cluster.state().ask(self.place)));
         LateralFetch {
             began: Instant::now(),
+            nonce: self.cluster.nonce(),
             source: self.clone(),
         }
     }
@@ -96,6 +98,8 @@ impl PeerSource {
 pub(crate) struct LateralFetch {
     source: PeerSource,
     began: Instant,
+    /// What the response is to be proved for.
+    nonce: String,
 }
 
 impl LateralFetch {
@@ -105,9 +109,10 @@ impl LateralFetch {
         self.source.is_copied
     }
 
-    /// The field line of its request, with CRLF.
-    pub(crate) fn request_line(&self, mode: crate::config::Mode) -> &[u8] {
-        self.source.cluster.request_line(self.source.place, mode)
+    /// Appends the field line of its request.
+    pub(crate) fn write_request(&self, mode: crate::config::Mode, out: &mut Vec<u8>) {
+        let PeerSource { cluster, place, .. } = &self.source;
+        cluster.write_request(*place, mode, &self.nonce, out);
     }
 
     /// Takes what the node says of itself from the head of its response; `false` if the head is not
@@ -118,8 +123,9 @@ impl LateralFetch {
             return false;
         };
         let cluster = &self.source.cluster;
-        let name = cluster.name(self.source.place);
-        let Some(report) = PeerReport::read(line).filter(|report| report.node == name) else {
+        let place = self.source.place;
+        let is_proved = |report: &PeerReport<'_>| cluster.is_proved(place, &self.nonce, report);
+        let Some(report) = PeerReport::read(line).filter(is_proved) else {
             return false;
         };
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);

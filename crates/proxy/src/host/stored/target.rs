@@ -71,6 +71,7 @@ pub(super) fn exchange(
             sequence: 1,
         },
         head_began: None,
+        peer_report: b"",
     };
     let head = RequestHead {
         method: "GET",
