@@ -254,6 +254,8 @@ fn each_request_of_icap_has_a_line_in_the_access_log() {
     let proxy = Weir::serve(&Config::forward().module("notice", "icap", &option));
     let url = nginx.url("/pages/page.html");
     proxy.get(&url).expect(200);
+    // a line is written when its response has been sent
+    served.access_log_until(2);
     let mut broken = RawClient::connect(served.address);
     broken.send("no ICAP\r\n\r\n");
     assert_eq!(broken.head().status(), 400);
