@@ -125,9 +125,12 @@ mod tests {
     use weir_measure::Label;
 
     #[test]
-    fn route_choice_label_equals_the_policy_word() {
-        for why in Why::ALL {
-            assert_eq!(label(why).word(), why.as_str());
+    fn route_choices_are_counted_under_the_words_and_meanings_of_the_policy() {
+        for (why, (word, about)) in Why::ALL.into_iter().zip(Why::WORDS) {
+            let label = label(why);
+            assert_eq!(label.word(), *word);
+            assert_eq!(RouteChoice::ABOUT[label.index()], *about);
         }
+        assert_eq!(Why::ALL.len(), RouteChoice::COUNT);
     }
 }
