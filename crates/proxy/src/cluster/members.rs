@@ -1,12 +1,11 @@
 //! Who is in the cluster, from the configuration.
 
-use crate::cluster::proof::{ClusterSecret, Proof, nonce};
+use crate::cluster::nonces::Nonces;
+use crate::cluster::proof::{ClusterSecret, Proof};
 use crate::cluster::state::{ClusterState, Owner};
 use crate::config;
 use crate::config::{Config, Mode};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{NodeKey, Place, TargetKey, Weight};
@@ -218,35 +217,6 @@ impl Member {
             weight: self.weight,
             ..weir_policy::route::Node::new(NodeKey(hasher.finish().0))
         }
-    }
-}
-
-/// Nonces that no client can foretell: the digest of a count, under a random secret.
-struct Nonces {
-    secret: Secret,
-    count: AtomicU64,
-}
-
-impl Default for Nonces {
-    fn default() -> Self {
-        let number = || RandomState::new().build_hasher().finish().to_le_bytes();
-        let (first, second) = (number(), number());
-        let mut secret = [0; 16];
-        secret[..8].copy_from_slice(&first);
-        secret[8..].copy_from_slice(&second);
-        Self {
-            secret: Secret(secret),
-            count: AtomicU64::new(0),
-        }
-    }
-}
-
-impl Nonces {
-    fn next(&self) -> String {
-        let mut hasher = KeyHasher::new(&self.secret);
-        hasher.number(self.count.fetch_add(1, Ordering::Relaxed));
-        let digest = hasher.finish();
-        nonce([digest.0, digest.1])
     }
 }
 

@@ -8,6 +8,7 @@
 //! arrives at a peer listener is answered from here or from the origin.
 
 mod members;
+mod nonces;
 mod proof;
 pub(crate) mod report;
 mod state;

@@ -75,14 +75,6 @@ impl ClusterSecret {
     }
 }
 
-/// `number` in base64, as a nonce is sent.
-pub(super) fn nonce(number: [u64; 2]) -> String {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&number[0].to_le_bytes());
-    bytes[8..].copy_from_slice(&number[1].to_le_bytes());
-    BASE64.encode(bytes)
-}
-
 impl Proof {
     pub(super) fn as_str(&self) -> &str {
         &self.0

@@ -1,0 +1,40 @@
+//! Numbers that a node uses for one request each.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use weir_policy::{KeyHasher, Secret};
+
+/// Nonces that no client can foretell: the digest of a count, under a random secret.
+pub(super) struct Nonces {
+    secret: Secret,
+    count: AtomicU64,
+}
+
+impl Default for Nonces {
+    fn default() -> Self {
+        let number = || RandomState::new().build_hasher().finish().to_le_bytes();
+        let (first, second) = (number(), number());
+        let mut secret = [0; 16];
+        secret[..8].copy_from_slice(&first);
+        secret[8..].copy_from_slice(&second);
+        Self {
+            secret: Secret(secret),
+            count: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Nonces {
+    /// Another one, in base64.
+    pub(super) fn next(&self) -> String {
+        let mut hasher = KeyHasher::new(&self.secret);
+        hasher.number(self.count.fetch_add(1, Ordering::Relaxed));
+        let digest = hasher.finish();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&digest.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&digest.1.to_le_bytes());
+        BASE64.encode(bytes)
+    }
+}
