@@ -38,3 +38,16 @@ impl Nonces {
         BASE64.encode(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_nonce_comes_twice_and_no_other_process_has_the_same() {
+        let (one, other) = (Nonces::default(), Nonces::default());
+        let all: BTreeSet<String> = (0..1000).flat_map(|_| [one.next(), other.next()]).collect();
+        assert_eq!(all.len(), 2000);
+    }
+}

@@ -91,3 +91,35 @@ impl Proof {
         difference == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proof_holds_for_one_secret_one_direction_one_nonce_and_one_purpose() {
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        let other = ClusterSecret::new(Some("another-secret-of-nodes"));
+        let proof = secret.response_proof("a", "b", "AAAA");
+        assert!(proof.is(secret.response_proof("a", "b", "AAAA").as_str()));
+        for wrong in [
+            other.response_proof("a", "b", "AAAA"),
+            secret.response_proof("b", "a", "AAAA"),
+            secret.response_proof("a", "b", "AAAB"),
+            secret.response_proof("ab", "", "AAAA"),
+            secret.proof("a", "b"),
+        ] {
+            assert!(!proof.is(wrong.as_str()), "{wrong:?}");
+        }
+        assert!(!proof.is(""));
+        assert!(!proof.is(&proof.as_str()[1..]));
+    }
+
+    #[test]
+    fn without_a_secret_proofs_are_empty() {
+        let none = ClusterSecret::new(None);
+        assert_eq!(none.proof("a", "b").as_str(), "");
+        assert!(none.response_proof("a", "b", "").is(""));
+        assert!(!none.response_proof("a", "b", "").is("AAAA"));
+    }
+}
