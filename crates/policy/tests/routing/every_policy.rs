@@ -1,4 +1,4 @@
-//! What holds of every policy.
+//! What holds of every policy, among it that a preview says what is chosen next.
 
 use super::random::{Random, Zipf, nodes};
 use std::num::NonZeroU32;
@@ -35,7 +35,9 @@ fn run(kind: PolicyKind, seed: u64, steps: u64) {
             ..RoutedRequest::new(target, random.next())
         };
         let view = ClusterView::new(&nodes).with_holds(&holds);
+        let preview = policy.preview(Tick(step * 100), &view, &request);
         let chosen = policy.choose(Tick(step * 100), &view, &request);
+        assert_eq!(preview, chosen, "{kind} seed {seed} step {step}");
         let place = chosen.map(|choice| choice.place);
         let takes = nodes.iter().any(|node| node.takes_requests());
         assert_eq!(place.is_some(), takes, "{kind} seed {seed} step {step}");

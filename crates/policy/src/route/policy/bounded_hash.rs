@@ -80,6 +80,15 @@ impl BoundedHash {
 impl Policy for BoundedHash {
     fn choose(
         &mut self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        self.preview(now, view, request)
+    }
+
+    fn preview(
+        &self,
         _now: Tick,
         view: &ClusterView<'_>,
         request: &RoutedRequest,

@@ -3,7 +3,6 @@
 use crate::now::Tick;
 use crate::route::cluster::{ClusterView, Place, TargetKey};
 use crate::route::why::Why;
-use alloc::boxed::Box;
 use core::fmt;
 
 /// What a node is chosen for.
@@ -106,10 +105,19 @@ impl Costs {
 /// A policy with its state: what it chose before.
 ///
 /// After the first choice of a view with so many nodes, a choice allocates nothing.
-pub trait Policy: ClonePolicy + fmt::Debug + Send + Sync {
+pub trait Policy: fmt::Debug + Send + Sync {
     /// Chooses a node, and notes it; none if no node takes requests.
     fn choose(
         &mut self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice>;
+
+    /// What [`Policy::choose`] would choose, without noting it. No table is copied for it that
+    /// grows with the number of targets.
+    fn preview(
+        &self,
         now: Tick,
         view: &ClusterView<'_>,
         request: &RoutedRequest,
@@ -129,31 +137,5 @@ pub trait Policy: ClonePolicy + fmt::Debug + Send + Sync {
     /// Bytes of heap that it has for its tables; they are allocated when it is made.
     fn table_bytes(&self) -> usize {
         0
-    }
-}
-
-impl dyn Policy {
-    /// What [`Policy::choose`] would choose, without noting it. It copies the tables, some MB where
-    /// targets are mapped: for an operator's question, not for each request.
-    #[must_use]
-    pub fn preview(
-        &self,
-        now: Tick,
-        view: &ClusterView<'_>,
-        request: &RoutedRequest,
-    ) -> Option<NodeChoice> {
-        self.boxed_clone().choose(now, view, request)
-    }
-}
-
-/// Copies a policy whose type is not known.
-pub trait ClonePolicy {
-    /// The policy with its tables.
-    fn boxed_clone(&self) -> Box<dyn Policy>;
-}
-
-impl<P: Policy + Clone + 'static> ClonePolicy for P {
-    fn boxed_clone(&self) -> Box<dyn Policy> {
-        Box::new(self.clone())
     }
 }

@@ -210,12 +210,25 @@ impl ExtendedLard {
 impl Policy for ExtendedLard {
     fn choose(
         &mut self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        let choice = self.preview(now, view, request)?;
+        let mapped = self.mapped.get(request.target).copied();
+        let mapped = mapped.unwrap_or_default();
+        self.note(request.target, mapped, choice.place, choice.why);
+        Some(choice)
+    }
+
+    fn preview(
+        &self,
         _now: Tick,
         view: &ClusterView<'_>,
         request: &RoutedRequest,
     ) -> Option<NodeChoice> {
         let target = request.target;
-        let mapped = self.mapped.get(target).copied().unwrap_or_default();
+        let mapped = self.mapped.peek(target).copied().unwrap_or_default();
         let candidates = self.candidates(view, target, mapped);
         let handling = request.handling;
         let handling = handling.and_then(|place| Some((place, view.taking(place)?)));
@@ -224,7 +237,6 @@ impl Policy for ExtendedLard {
             Some((place, node)) => candidates.later(place, node)?,
         };
         let costs = candidates.costs(place, view.taking(place)?);
-        self.note(target, mapped, place, why);
         Some(NodeChoice { place, why, costs })
     }
 

@@ -13,6 +13,15 @@ pub struct Hash;
 impl Policy for Hash {
     fn choose(
         &mut self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        self.preview(now, view, request)
+    }
+
+    fn preview(
+        &self,
         _now: Tick,
         view: &ClusterView<'_>,
         request: &RoutedRequest,

@@ -76,6 +76,16 @@ impl Policy for InTurn {
         })
     }
 
+    fn preview(
+        &self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        // a number for each node
+        self.clone().choose(now, view, request)
+    }
+
     /// Balancing: what it has yet to gain to be first.
     fn costs(&self, view: &ClusterView<'_>, _request: &RoutedRequest, place: Place) -> Costs {
         let gained = |place: Place| self.gains.get(place.index()).copied().unwrap_or(0);

@@ -83,12 +83,12 @@ impl Lard {
     }
 
     fn decide(
-        &mut self,
+        &self,
         view: &ClusterView<'_>,
         totals: &Totals,
         target: TargetKey,
     ) -> Option<(Place, Why)> {
-        let mapped = self.mapped.get(target).copied();
+        let mapped = self.mapped.peek(target).copied();
         let known = mapped.and_then(|place| Some((place, view.taking(place)?)));
         let Some((place, node)) = known else {
             let place = node_of_new_target(view, totals, target, self.limits.high)?;
@@ -109,14 +109,22 @@ impl Lard {
 impl Policy for Lard {
     fn choose(
         &mut self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        let choice = self.preview(now, view, request)?;
+        self.mapped.insert(request.target, choice.place);
+        Some(choice)
+    }
+
+    fn preview(
+        &self,
         _now: Tick,
         view: &ClusterView<'_>,
         request: &RoutedRequest,
     ) -> Option<NodeChoice> {
         let (place, why) = self.decide(view, &view.totals(), request.target)?;
-        if why != Why::Mapped {
-            self.mapped.insert(request.target, place);
-        }
         Some(NodeChoice {
             place,
             why,

@@ -55,25 +55,25 @@ impl LardR {
         }
     }
 
+    /// A node, why, and the set of the target from then on.
     fn decide(
-        &mut self,
+        &self,
         now: Tick,
         view: &ClusterView<'_>,
         target: TargetKey,
-    ) -> Option<(Place, Why)> {
+    ) -> Option<(Place, Why, Replicas)> {
         let totals = view.totals();
         let limits = self.limits;
-        if let Some(replicas) = self.mapped.get(target) {
+        if let Some(mut replicas) = self.mapped.peek(target).copied() {
             replicas.set.retain(|place| view.taking(place).is_some());
             let chosen = replicas.choose(now, view, &totals, target, limits, self.replica_ms);
-            if chosen.is_some() {
-                return chosen;
+            if let Some((place, why)) = chosen {
+                return Some((place, why, replicas));
             }
         }
         let place = node_of_new_target(view, &totals, target, limits.high)?;
         let set = ServerSet::of(place);
-        self.mapped.insert(target, Replicas { set, changed: now });
-        Some((place, Why::NotMapped))
+        Some((place, Why::NotMapped, Replicas { set, changed: now }))
     }
 }
 
@@ -130,7 +130,19 @@ impl Policy for LardR {
         view: &ClusterView<'_>,
         request: &RoutedRequest,
     ) -> Option<NodeChoice> {
-        let (place, why) = self.decide(now, view, request.target)?;
+        let (place, why, replicas) = self.decide(now, view, request.target)?;
+        let costs = self.costs(view, request, place);
+        self.mapped.insert(request.target, replicas);
+        Some(NodeChoice { place, why, costs })
+    }
+
+    fn preview(
+        &self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        let (place, why, _) = self.decide(now, view, request.target)?;
         Some(NodeChoice {
             place,
             why,

@@ -24,7 +24,7 @@ mod two_choices;
 use alloc::boxed::Box;
 
 pub use bounded_hash::{BoundedHash, LoadFactor};
-pub use choice::{ClonePolicy, Cost, Costs, NodeChoice, Policy, RoutedRequest};
+pub use choice::{Cost, Costs, NodeChoice, Policy, RoutedRequest};
 pub use extended_lard::{CostRules, ExtendedLard};
 pub use hash::Hash;
 pub use in_turn::InTurn;

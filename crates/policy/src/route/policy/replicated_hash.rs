@@ -93,6 +93,16 @@ impl Policy for ReplicatedHash {
         })
     }
 
+    fn preview(
+        &self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        // 16 KiB, whatever the number of targets
+        self.clone().choose(now, view, request)
+    }
+
     /// As those of `bounded-hash`.
     fn costs(&self, view: &ClusterView<'_>, request: &RoutedRequest, place: Place) -> Costs {
         let bounds = Bounds::of(&view.totals(), self.factor);

@@ -18,6 +18,15 @@ pub struct TwoChoices;
 impl Policy for TwoChoices {
     fn choose(
         &mut self,
+        now: Tick,
+        view: &ClusterView<'_>,
+        request: &RoutedRequest,
+    ) -> Option<NodeChoice> {
+        self.preview(now, view, request)
+    }
+
+    fn preview(
+        &self,
         _now: Tick,
         view: &ClusterView<'_>,
         request: &RoutedRequest,
