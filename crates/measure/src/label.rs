@@ -349,6 +349,8 @@ labels! {
         DiskBusy = "disk-busy",
         /// Fetched laterally: it costs less there than at the node of the connection.
         Lateral = "lateral",
+        /// It owned the target before a node that joins, and is asked for what it has stored.
+        PreviousOwner = "previous-owner",
     }
 
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one

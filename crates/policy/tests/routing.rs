@@ -11,6 +11,10 @@ mod agreement;
 mod every_policy;
 #[path = "routing/lard_and_costs.rs"]
 mod lard_and_costs;
+#[path = "routing/lateral.rs"]
+mod lateral;
+#[path = "routing/lateral_script.rs"]
+mod lateral_script;
 #[path = "routing/playbook.rs"]
 mod playbook;
 #[path = "routing/random.rs"]

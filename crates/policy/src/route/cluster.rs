@@ -140,6 +140,14 @@ words! {
     }
 }
 
+impl NodeState {
+    /// The state with this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
 words! {
     /// Whether a node holds a response, as far as another one knows.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

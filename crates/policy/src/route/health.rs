@@ -1,6 +1,7 @@
 //! How next hops are: which are ejected, how many requests they have, how soon they respond.
 //!
-//! Passive health checks, by the outcome of the connects of requests.
+//! Passive health checks, by the outcome of the connects of requests; of nodes of a cluster, by
+//! whether they answer as members do.
 //!
 //! A failed connect ejects a next hop for a time. After that time one request probes it, and the
 //! others avoid it until the outcome is known: a next hop where connects time out then costs one
@@ -46,7 +47,7 @@ pub enum Outcome {
     ConnectFailed,
 }
 
-/// The health of a next hop.
+/// The health of a next hop, or of a node of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     /// No failed connect since the last good one.
@@ -68,11 +69,17 @@ pub(super) struct Health {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HopState {
     hop: HopId,
-    /// `None`: well.
-    failing: Option<Failing>,
+    ejection: Ejection,
     /// Requests that were sent there and have not ended.
     pub(super) load: Load,
     pub(super) response_time: PeakMean,
+}
+
+/// Whether one next hop, or one node of a cluster, is ejected.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ejection {
+    /// `None`: well.
+    failing: Option<Failing>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,10 +130,8 @@ impl Health {
 
     /// A request was sent to try the hop at `index`.
     pub(super) fn begin_probe(&mut self, now: Now, index: usize) {
-        if let Some(failing) = &mut self.hops[index].failing {
-            failing.until = now.tick.plus_ms(self.rules.ejection_ms);
-            failing.is_probed = true;
-        }
+        let rules = self.rules;
+        self.hops[index].ejection.begin_probe(rules, now.tick);
     }
 
     pub(super) fn report(&mut self, now: Now, hop: HopId, outcome: Outcome) {
@@ -134,10 +139,10 @@ impl Health {
         let Some(state) = self.of(hop) else {
             return;
         };
-        state.failing = match outcome {
-            Outcome::Connected => None,
-            Outcome::ConnectFailed => Some(rules.after_failure(now, state.failing)),
-        };
+        match outcome {
+            Outcome::Connected => state.ejection.end(),
+            Outcome::ConnectFailed => state.ejection.fail(rules, now.tick),
+        }
     }
 }
 
@@ -145,7 +150,7 @@ impl HopState {
     const fn new(hop: HopId) -> Self {
         Self {
             hop,
-            failing: None,
+            ejection: Ejection { failing: None },
             load: Load::NONE,
             response_time: PeakMean::NONE,
         }
@@ -156,28 +161,53 @@ impl HopState {
     }
 
     pub(super) fn condition(&self, now: Now) -> Condition {
+        self.ejection.condition(now.tick)
+    }
+}
+
+impl Ejection {
+    pub(super) fn condition(&self, now: Tick) -> Condition {
         match self.failing {
             None => Condition::Healthy,
-            Some(failing) if failing.until > now.tick => Condition::Ejected {
+            Some(failing) if failing.until > now => Condition::Ejected {
                 until: failing.until,
             },
             Some(_) => Condition::Probing,
         }
     }
+
+    /// A request is sent to try it; the others avoid it until the outcome is known, or for as long
+    /// as an ejection.
+    pub(super) fn begin_probe(&mut self, rules: EjectionRules, now: Tick) {
+        if let Some(failing) = &mut self.failing {
+            failing.until = now.plus_ms(rules.ejection_ms);
+            failing.is_probed = true;
+        }
+    }
+
+    /// It failed.
+    pub(super) fn fail(&mut self, rules: EjectionRules, now: Tick) {
+        self.failing = Some(rules.after_failure(now, self.failing));
+    }
+
+    /// It did not fail.
+    pub(super) const fn end(&mut self) {
+        self.failing = None;
+    }
 }
 
 impl EjectionRules {
-    fn after_failure(self, now: Now, before: Option<Failing>) -> Failing {
+    fn after_failure(self, now: Tick, before: Option<Failing>) -> Failing {
         let ejection_ms = match before {
             None => self.ejection_ms,
-            Some(failing) if failing.is_probed || failing.until <= now.tick => {
+            Some(failing) if failing.is_probed || failing.until <= now => {
                 let doubled = failing.ejection_ms.saturating_mul(2);
                 doubled.min(self.ejection_max_ms.max(self.ejection_ms))
             }
             Some(failing) => failing.ejection_ms,
         };
         Failing {
-            until: now.tick.plus_ms(ejection_ms),
+            until: now.plus_ms(ejection_ms),
             ejection_ms,
             is_probed: false,
         }

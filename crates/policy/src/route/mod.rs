@@ -14,15 +14,21 @@
 //! Among a route's next hops its policy chooses ([`policy`]), without those that are ejected after
 //! a failed connect. It sees what this process knows: the requests that it sent and their response
 //! times.
+//!
+//! Which node of a cluster a request goes to is chosen by the same policies; `lateral` has the
+//! rules, `members` what a node knows of the others.
 
 mod cache_digest;
 mod cluster;
 mod health;
 mod hop_choice;
 mod host;
+mod lateral;
+mod members;
 pub mod policy;
 mod response_time;
 mod scope;
+mod splitmix;
 mod why;
 
 use crate::connections::HopId;
@@ -34,6 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use health::Health;
 use hop_choice::HopChoice;
+use splitmix::SplitMix;
 use weir_semantics::words;
 
 pub use cache_digest::{
@@ -46,6 +53,8 @@ pub use cluster::{
 pub use health::{EjectionRules, Outcome};
 pub use hop_choice::{Balancing, Candidate, RouteHop};
 pub use host::{HostPattern, HostPatternError};
+pub use lateral::{AskedBy, AskedNode, LateralRequest, NODES_ASKED_MAX, OwnerPreview, Source};
+pub use members::{KnownNode, Members, NodeReport};
 pub use response_time::PeakMean;
 pub use scope::Scope;
 pub use why::Why;
@@ -331,17 +340,6 @@ impl Routes {
         by_path.insert(place, id);
         self.routes.push(Route { path_prefix, hops });
         Ok(())
-    }
-}
-
-/// `SplitMix64`.
-#[derive(Debug)]
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        policy::mix(self.0)
     }
 }
 

@@ -40,5 +40,7 @@ words! {
         DiskBusy = "disk-busy",
         /// Fetched laterally: it costs less there than at the node of the connection.
         Lateral = "lateral",
+        /// It owned the target before a node that joins, and is asked for what it has stored.
+        PreviousOwner = "previous-owner",
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::cluster::nonces::Nonces;
 use crate::cluster::proof::{ClusterSecret, Proof};
-use crate::cluster::state::{ClusterState, Owner};
+use crate::cluster::state::ClusterState;
 use crate::config;
 use crate::config::{Config, Mode};
 use std::sync::Arc;
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
-use weir_policy::route::{NodeKey, Place, TargetKey, Weight};
-use weir_policy::{KeyHasher, Now, Secret};
+use weir_policy::route::{Balancing, NodeKey, Place, Weight};
+use weir_policy::{KeyHasher, Secret};
 use weir_semantics::{PEER_FIELD, PeerReport, PeerRequest};
 
 /// The cluster as a configuration has it, with what is known of its nodes.
@@ -53,9 +53,14 @@ impl Cluster {
             .map(|member| Member::new(member, node, &secret))
             .collect();
         let nodes = members.iter().map(Member::node);
+        let own = Place(u16::try_from(own).ok()?);
+        let balancing = Balancing {
+            policy: cluster.policy,
+            ..Balancing::default()
+        };
         Some(Self {
-            own: Place(u16::try_from(own).ok()?),
-            state: Arc::new(ClusterState::new(nodes, cluster.policy)),
+            own,
+            state: Arc::new(ClusterState::new(nodes, own, &balancing)),
             members,
             target_secret: secret.target_key(),
             nonces: Nonces::default(),
@@ -77,17 +82,6 @@ impl Cluster {
     /// The key under which targets are hashed, the same on every node.
     pub(crate) const fn target_secret(&self) -> &Secret {
         &self.target_secret
-    }
-
-    /// The node that keeps `target`, of those that are not in `failed`, and are not this node.
-    pub(crate) fn other_owner(
-        &self,
-        now: Now,
-        target: TargetKey,
-        failed: &[Place],
-    ) -> Option<Owner> {
-        let owner = self.state.owner(now, self.own, target, failed)?;
-        (owner.place != self.own).then_some(owner)
     }
 
     /// The node that a request of `node` with this proof is of, if it is another member.
@@ -122,7 +116,7 @@ impl Cluster {
     }
 
     /// The node of that name.
-    fn place_of(&self, name: &str) -> Option<Place> {
+    pub(crate) fn place_of(&self, name: &str) -> Option<Place> {
         let place = self
             .members
             .binary_search_by(|member| (*member.name).cmp(name));

@@ -1,11 +1,10 @@
 //! What an operator sees of a cluster, as one of its nodes knows it, and of where a request goes.
 
 use crate::cluster::members::Cluster;
-use crate::cluster::state::Preview;
 use serde::Serialize;
 use weir_policy::Now;
 use weir_policy::route::policy::Costs;
-use weir_policy::route::{Node, Place, TargetKey, Why};
+use weir_policy::route::{Node, NodeReport, OwnerPreview, Place, TargetKey, Why};
 
 /// A cluster as one node knows it. The names are those of the JSON form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -134,27 +133,32 @@ impl CandidateReport {
 impl Cluster {
     /// The cluster as this node knows it. `reads_waiting` are reads that wait for its disk.
     pub(crate) fn report(&self, now: Now, reads_waiting: u32) -> ClusterReport {
-        let mut known = self.state().known(now, self.own());
-        if let Some((_, miss_pressure, _)) = &mut known[self.own().index()].report {
-            *miss_pressure = miss_pressure.saturating_add(reads_waiting);
-        }
-        let members = known.into_iter().zip(0..).map(|(known, place)| {
+        let known = self.state().known(now);
+        let members = known.into_iter().zip(0..);
+        let members = members.map(|((known, outstanding), place)| {
             let place = Place(place);
-            let report = known
-                .report
-                .map(|(outstanding, miss_pressure, age_ms)| LoadReport {
+            let is_own = place == self.own();
+            let own_reads = if is_own { reads_waiting } else { 0 };
+            let report = known.report.map(|(report, age_ms)| {
+                let NodeReport {
                     outstanding,
                     miss_pressure,
+                    ..
+                } = report;
+                LoadReport {
+                    outstanding,
+                    miss_pressure: miss_pressure.saturating_add(own_reads),
                     age_ms,
-                });
+                }
+            });
             MemberReport {
                 name: self.name(place).to_owned(),
                 url: format!("http://{}", self.hop(place)),
                 weight: self.weight(place),
-                is_own: place == self.own(),
+                is_own,
                 state: known.state.as_str(),
                 gone_for_ms: known.ejected_for_ms,
-                outstanding: known.outstanding,
+                outstanding,
                 response_time_us: known.response_time_us,
                 report,
             }
@@ -168,18 +172,18 @@ impl Cluster {
 
     /// The nodes for a target, and whether each node that is asked for it keeps a copy.
     pub(crate) fn candidates(&self, now: Now, target: TargetKey) -> (Vec<CandidateReport>, bool) {
-        let Preview { owner, nodes } = self.state().preview(now, self.own(), target);
+        let OwnerPreview { owner, nodes } = self.state().preview(now, target);
         let candidates = nodes.iter().zip(0..).map(|((node, costs), place)| {
             let place = Place(place);
-            let chosen = owner.filter(|(owner, _)| owner.place == place);
+            let chosen = owner.filter(|(owner, ..)| *owner == place);
             let hop = format!("http://{}", self.hop(place));
             CandidateReport {
                 kind: CandidateKind::Node,
                 name: Some(self.name(place).to_owned()),
-                ..CandidateReport::next_hop(hop, node, *costs, chosen.map(|(_, why)| why))
+                ..CandidateReport::next_hop(hop, node, *costs, chosen.map(|(.., why)| why))
             }
         });
-        let is_copied = owner.is_some_and(|(owner, _)| owner.is_copied);
+        let is_copied = owner.is_some_and(|(_, is_copied, _)| is_copied);
         (candidates.collect(), is_copied)
     }
 }

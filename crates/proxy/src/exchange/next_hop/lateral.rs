@@ -9,48 +9,31 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
-use weir_policy::Handling;
 use weir_policy::Now;
 use weir_policy::now::Tick;
-use weir_policy::route::{Place, TargetKey};
-use weir_semantics::{FieldLine, Fwd, PEER_FIELD, PeerReport, Scheme, Target, is_hit, lines_named};
-
-/// Nodes that are asked one after the other, before the origin is.
-const PEERS_MAX: usize = 2;
+use weir_policy::route::{AskedBy, AskedNode, LateralRequest, Place, TargetKey};
+use weir_semantics::{
+    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
+};
 
 /// Another node as the next hop of a request.
 #[derive(Clone)]
 pub(crate) struct PeerSource {
     cluster: Arc<Cluster>,
-    place: Place,
+    node: AskedNode,
     target: TargetKey,
-    /// This node keeps what comes, too.
-    is_copied: bool,
 }
 
 impl PeerSource {
     /// The node to ask for an exchange, of those that are not in `failed`; `None`: the origin.
-    ///
-    /// What no cache may answer is not for another node: it would only be a second hop. A request
-    /// of another node is never sent on to a third.
     pub(crate) fn of(exchange: &RequestState, failed: &[Place]) -> Option<Self> {
         let cluster = exchange.settings.cluster.as_ref()?;
-        let is_own_client = exchange.client.facts().listener.peers == ForPeers::No;
-        let is_cacheable = matches!(
-            exchange.tx.verdict().handling,
-            Handling::Forward(
-                Fwd::UriMiss | Fwd::VaryMiss | Fwd::Miss | Fwd::Request | Fwd::Stale | Fwd::Partial
-            )
-        );
-        // modules of both nodes would see it
-        let may_ask = is_own_client && is_cacheable && exchange.modules.is_none();
+        let asked_by = asked_by(exchange, cluster)?;
         let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
-        if !may_ask
-            || shared.collapsed.is_uncollapsible(now, exchange.key)
-            || failed.len() >= PEERS_MAX
-        {
-            return None;
-        }
+        let handling = exchange.tx.verdict().handling;
+        let is_shared =
+            exchange.modules.is_none() && !shared.collapsed.is_uncollapsible(now, exchange.key);
+        let asks = LateralRequest::of(handling, asked_by, is_shared, failed)?;
         let request = &exchange.request;
         let target = Target {
             scheme: Scheme::Http,
@@ -59,33 +42,32 @@ impl PeerSource {
             path_and_query: request.path_and_query(),
         };
         let target = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
-        let owner = cluster.other_owner(now, target, failed)?;
+        let source = cluster.state().source(now, target, asks);
         Some(Self {
             cluster: Arc::clone(cluster),
-            place: owner.place,
+            node: source.node?,
             target,
-            is_copied: owner.is_copied,
         })
     }
 
     /// Where to connect.
     pub(crate) fn hop(&self) -> &HopKey {
-        self.cluster.hop(self.place)
+        self.cluster.hop(self.node.place)
     }
 
     /// Which node it is.
     pub(crate) const fn place(&self) -> Place {
-        self.place
+        self.node.place
     }
 
     /// It did not answer as a member does; since when it was silent, if that is all.
     pub(crate) fn failed(&self, now: Now, silent_since: Option<Tick>) {
-        self.cluster.state().failed(now, self.place, silent_since);
+        self.cluster.state().failed(now, self.place(), silent_since);
     }
 
     /// A request is about to be sent to it on `hop`, and is outstanding until that is dropped.
     pub(crate) fn ask(&self, hop: &mut NextHopStream) -> LateralFetch {
-        hop.hold(Box::new(self.cluster.state().ask(self.place)));
+        hop.hold(Box::new(self.cluster.state().ask(self.place())));
         LateralFetch {
             began: Instant::now(),
             nonce: self.cluster.nonce(),
@@ -106,13 +88,13 @@ impl LateralFetch {
     /// Whether this node keeps what comes: else it is sent to those that wait for it, and the other
     /// node alone keeps it.
     pub(crate) const fn is_kept(&self) -> bool {
-        self.source.is_copied
+        self.source.node.is_copied
     }
 
     /// Appends the field line of its request.
     pub(crate) fn write_request(&self, mode: crate::config::Mode, out: &mut Vec<u8>) {
-        let PeerSource { cluster, place, .. } = &self.source;
-        cluster.write_request(*place, mode, &self.nonce, out);
+        let PeerSource { cluster, node, .. } = &self.source;
+        cluster.write_request(node.place, mode, &self.nonce, out);
     }
 
     /// Takes what the node says of itself from the head of its response; `false` if the head is not
@@ -123,7 +105,7 @@ impl LateralFetch {
             return false;
         };
         let cluster = &self.source.cluster;
-        let place = self.source.place;
+        let place = self.source.place();
         let is_proved = |report: &PeerReport<'_>| cluster.is_proved(place, &self.nonce, report);
         let Some(report) = PeerReport::read(line).filter(is_proved) else {
             return false;
@@ -131,9 +113,18 @@ impl LateralFetch {
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
         let us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let of_target = (self.source.target, hit);
-        cluster
-            .state()
-            .answered(now, self.source.place, us, &report, of_target);
+        cluster.state().answered(now, place, us, &report, of_target);
         true
     }
+}
+
+/// Whose request it is; `None` if it is of a node that is none of the cluster now.
+fn asked_by(exchange: &RequestState, cluster: &Cluster) -> Option<AskedBy> {
+    if exchange.client.facts().listener.peers == ForPeers::No {
+        return Some(AskedBy::Client);
+    }
+    let fields = exchange.request.fields();
+    let line = lines_named(&fields, PEER_FIELD).next()?;
+    let place = cluster.place_of(PeerRequest::read(line)?.node)?;
+    Some(AskedBy::Node(place))
 }

@@ -116,6 +116,7 @@ pub(crate) const fn label(why: Why) -> RouteChoice {
         Why::DiskIdle => RouteChoice::DiskIdle,
         Why::DiskBusy => RouteChoice::DiskBusy,
         Why::Lateral => RouteChoice::Lateral,
+        Why::PreviousOwner => RouteChoice::PreviousOwner,
     }
 }
 

@@ -1,0 +1,247 @@
+//! Where a node sends a request that no stored response answers: to the node that keeps its target,
+//! or to the origin.
+//!
+//! Back-end forwarding of extended LARD (Aron, Druschel, Zwaenepoel: Efficient Support for P-HTTP
+//! in Cluster-Based Web Servers. USENIX 1999), without a front end. Its rules:
+//!
+//! 1. The node whose client asks sends the request to the *owner* of the target, the node that the
+//!    policy chooses. The owner alone asks the origin.
+//! 2. If the owner does not answer as a member does, the next one in rendezvous order is asked, and
+//!    after [`NODES_ASKED_MAX`] the origin. No node is asked twice.
+//! 3. A request of another node is never sent on to a third one, but for rule 4. So views that
+//!    differ cost an origin request, never a loop.
+//! 4. An owner that is *joining* asks the *previous owner*, the first in rendezvous order without
+//!    it, before the origin: for what that has stored, and for nothing else. That request is
+//!    answered from the store alone, so that it ends there. A node that has just asked for the
+//!    target does not have it, and is not asked.
+//! 5. A node that is draining owns nothing, and answers what it is asked for. It asks others for
+//!    its own clients.
+
+use crate::now::Tick;
+use crate::route::cluster::{NodeState, Place, TargetKey};
+use crate::route::members::Members;
+use crate::route::policy::{Costs, Hash, NodeChoice, Policy as _, RoutedRequest};
+use crate::route::why::Why;
+use crate::verdict::Handling;
+use alloc::vec::Vec;
+use weir_semantics::Fwd;
+
+use super::cluster::Node;
+
+/// Nodes that are asked one after the other, before the origin is.
+pub const NODES_ASKED_MAX: usize = 2;
+
+/// Whose request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedBy {
+    /// A client of this node.
+    Client,
+    /// The node at this place.
+    Node(Place),
+}
+
+/// A request that no stored response answers, and that another node may answer.
+#[derive(Clone, Copy, Debug)]
+pub struct LateralRequest<'a> {
+    asked_by: AskedBy,
+    failed: &'a [Place],
+}
+
+/// Where a request is sent, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Which node is asked; `None`: the origin.
+    pub node: Option<AskedNode>,
+    /// Why this one. `None`: no choice was made, since another node made it.
+    pub why: Option<Why>,
+}
+
+/// Another node that is asked for a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedNode {
+    /// Which.
+    pub place: Place,
+    /// This node keeps what comes, too: the target is requested often, the owner has more than its
+    /// share of the requests, or this node is joining and takes over the target.
+    pub is_copied: bool,
+    /// For what it has stored alone: it answers from its store or not at all.
+    pub is_stored_only: bool,
+}
+
+/// What would be chosen for a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerPreview {
+    /// The node that keeps it, whether each node that is asked for it keeps a copy, and why;
+    /// `None` if no node takes requests.
+    pub owner: Option<(Place, bool, Why)>,
+    /// The nodes as the policy sees them, with their costs, by place.
+    pub nodes: Vec<(Node, Costs)>,
+}
+
+impl<'a> LateralRequest<'a> {
+    /// A request that is forwarded, as `handling` says; `None` if no other node is asked for it.
+    ///
+    /// `is_shared` is `false` if responses to it are known to be for one client each
+    /// (hit-for-miss), or a module of this node is called for it: another node would only be a
+    /// second hop. `failed` are the nodes that were asked for it before in vain.
+    #[must_use]
+    pub const fn of(
+        handling: Handling,
+        asked_by: AskedBy,
+        is_shared: bool,
+        failed: &'a [Place],
+    ) -> Option<Self> {
+        let is_cacheable = matches!(
+            handling,
+            Handling::Forward(
+                Fwd::UriMiss | Fwd::VaryMiss | Fwd::Miss | Fwd::Request | Fwd::Stale | Fwd::Partial
+            )
+        );
+        if is_cacheable && is_shared && failed.len() < NODES_ASKED_MAX {
+            Some(Self { asked_by, failed })
+        } else {
+            None
+        }
+    }
+}
+
+/// Which node keeps a target.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    place: Place,
+    is_copied: bool,
+    why: Why,
+}
+
+impl Source {
+    const fn origin(why: Option<Why>) -> Self {
+        Self { node: None, why }
+    }
+}
+
+impl Members {
+    /// Where a request for `target` is sent. `requests` says how many requests of this node are
+    /// outstanding at a place; of its own place, how many it serves.
+    pub fn source(
+        &mut self,
+        now: Tick,
+        target: TargetKey,
+        request: LateralRequest<'_>,
+        requests: impl Fn(Place) -> u32,
+    ) -> Source {
+        let LateralRequest { asked_by, failed } = request;
+        let own = self.own();
+        let AskedBy::Client = asked_by else {
+            return self.source_as_owner(now, target, request, None, requests);
+        };
+        self.see(now, &requests, failed);
+        let Some(owner) = self.owner(now, target, failed.is_empty()) else {
+            return Source::origin(Some(Why::AllEjected));
+        };
+        if owner.place == own {
+            return self.source_as_owner(now, target, request, Some(owner.why), requests);
+        }
+        let is_probe = self.begin(now, owner.place);
+        Source {
+            node: Some(AskedNode {
+                place: owner.place,
+                is_copied: owner.is_copied,
+                is_stored_only: false,
+            }),
+            why: Some(if is_probe { Why::Probe } else { owner.why }),
+        }
+    }
+
+    /// What [`Members::source`] would say of a client's request. Nothing is noted of it.
+    pub fn preview(
+        &mut self,
+        now: Tick,
+        target: TargetKey,
+        requests: impl Fn(Place) -> u32,
+    ) -> OwnerPreview {
+        self.see(now, requests, &[]);
+        let request = RoutedRequest::new(target, 0);
+        let (view, policy) = self.view();
+        let choice = policy.preview(now, &view, &request);
+        let owner = choice.and_then(|choice| {
+            let owner = Owner::of(choice, first_in_order(now, self, &request))?;
+            let why = match self.is_probed(now, owner.place) {
+                true => Why::Probe,
+                false => owner.why,
+            };
+            Some((owner.place, owner.is_copied, why))
+        });
+        let nodes = self.nodes_with(|place| policy.costs(&view, &request, place));
+        OwnerPreview { owner, nodes }
+    }
+
+    /// The node that keeps `target`: the one that the policy chooses `first`, then the next in
+    /// order.
+    fn owner(&mut self, now: Tick, target: TargetKey, is_first: bool) -> Option<Owner> {
+        let (view, policy, random) = self.chooser();
+        let request = RoutedRequest::new(target, random);
+        let choice = if is_first {
+            policy.choose(now, &view, &request)?
+        } else {
+            Hash.choose(now, &view, &request)?
+        };
+        Owner::of(choice, first_in_order(now, self, &request))
+    }
+
+    /// Where this node asks as the owner of `target`: rule 4.
+    fn source_as_owner(
+        &mut self,
+        now: Tick,
+        target: TargetKey,
+        request: LateralRequest<'_>,
+        why: Option<Why>,
+        requests: impl Fn(Place) -> u32,
+    ) -> Source {
+        let LateralRequest { asked_by, failed } = request;
+        let is_first = failed.is_empty();
+        if self.own_state() != NodeState::Joining || !is_first {
+            return Source::origin(why);
+        }
+        let own = self.own();
+        self.see(now, requests, failed);
+        // one that is joining has no more than this one, one that is draining has all it had
+        self.with_states(|place, state| match state {
+            NodeState::In | NodeState::Draining if place != own => NodeState::In,
+            _ => NodeState::Gone,
+        });
+        let previous = first_in_order(now, self, &RoutedRequest::new(target, 0));
+        match previous {
+            Some(place) if asked_by != AskedBy::Node(place) => {
+                self.begin(now, place);
+                Source {
+                    node: Some(AskedNode {
+                        place,
+                        is_copied: true,
+                        is_stored_only: true,
+                    }),
+                    why: Some(Why::PreviousOwner),
+                }
+            }
+            _ => Source::origin(why),
+        }
+    }
+}
+
+impl Owner {
+    /// One node asks the origin, and others that are to keep it ask that one, the `first` in order:
+    /// a node that has more than its share is relieved by copies, not by misses.
+    fn of(choice: NodeChoice, first: Option<Place>) -> Option<Self> {
+        let is_copied = matches!(choice.why, Why::Replica | Why::NextInOrder);
+        Some(Self {
+            place: if is_copied { first? } else { choice.place },
+            is_copied,
+            why: choice.why,
+        })
+    }
+}
+
+/// The first node in the rendezvous order of those that take requests.
+fn first_in_order(now: Tick, members: &Members, request: &RoutedRequest) -> Option<Place> {
+    let (view, _) = members.view();
+    Some(Hash.choose(now, &view, request)?.place)
+}

@@ -1,0 +1,268 @@
+//! The nodes of a cluster as one of them knows them: what they say of themselves, whether they
+//! answer, and what the policy chose before.
+//!
+//! A node knows of another one what that said in its last response, how fast it answers, and how
+//! many requests of its own it awaits there. Nothing is known of nodes that it never asks: then
+//! policies see an idle node.
+
+use crate::now::Tick;
+use crate::route::cluster::{ClusterView, Load, Node, NodeState, Place, TargetKey};
+use crate::route::health::{Condition, Ejection, EjectionRules};
+use crate::route::hop_choice::Balancing;
+use crate::route::policy::{Costs, Policy, PolicyKind};
+use crate::route::response_time::PeakMean;
+use crate::route::splitmix::SplitMix;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+/// How long the load that a node told counts, milliseconds. A response of it says it anew.
+const LOAD_REPORT_MS: u64 = 1000;
+
+/// How long the state that a node told counts, milliseconds: a node that drains is not asked, and
+/// so cannot say that it drains no more.
+const STATE_REPORT_MS: u64 = 10_000;
+
+/// A node that serves no more requests than this has no share of the load to give away: what is
+/// bound by the mean would move targets between idle nodes. `L_idle` of USENIX 1999.
+const IDLE_REQUESTS: u32 = 30;
+
+/// What a node says of itself with a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// Whether it takes requests.
+    pub state: NodeState,
+    /// Requests that it serves.
+    pub outstanding: u32,
+    /// Reads that are queued at its disk and fetches that wait for the origin.
+    pub miss_pressure: u32,
+}
+
+/// The nodes of a cluster as one of them, *this node*, knows them.
+#[derive(Debug)]
+pub struct Members {
+    own: Place,
+    rules: EjectionRules,
+    /// As the policies see them, by place; brought up to date for each choice.
+    nodes: Vec<Node>,
+    known: Vec<Known>,
+    /// How many requests of a node the policy is not told of.
+    idle_requests: u32,
+    kind: PolicyKind,
+    policy: Box<dyn Policy>,
+    random: SplitMix,
+}
+
+/// What is known of one node beside what policies see.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// What the list of members has, and this node of itself.
+    listed: NodeState,
+    ejection: Ejection,
+    /// What it said of itself last, and when.
+    report: Option<(NodeReport, Tick)>,
+    response_time: PeakMean,
+}
+
+/// What is known of one node, for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownNode {
+    /// Whether it takes requests; `Gone` if it failed, too.
+    pub state: NodeState,
+    /// It failed, and is not asked for so long, milliseconds.
+    pub ejected_for_ms: Option<u64>,
+    /// How fast it answers this node, microseconds.
+    pub response_time_us: Option<u32>,
+    /// What it said of itself last, and how long ago that was, milliseconds.
+    pub report: Option<(NodeReport, u64)>,
+}
+
+impl Members {
+    /// The cluster of `nodes`, at most [`NODES_MAX`](super::NODES_MAX), in a process that is the
+    /// one at `own`. `secret` is for the tables of the policy, see
+    /// [`PolicyKind::build`](super::policy::PolicyKind::build), and for choices at random.
+    #[must_use]
+    pub fn new(nodes: Vec<Node>, own: Place, balancing: &Balancing, secret: u64) -> Self {
+        let known = |node: &Node| Known {
+            listed: node.state,
+            ejection: Ejection::default(),
+            report: None,
+            response_time: PeakMean::NONE,
+        };
+        Self {
+            own,
+            rules: EjectionRules::default(),
+            known: nodes.iter().map(known).collect(),
+            nodes,
+            idle_requests: match balancing.policy {
+                PolicyKind::BoundedHash | PolicyKind::ReplicatedHash => IDLE_REQUESTS,
+                _ => 0,
+            },
+            kind: balancing.policy,
+            policy: balancing.policy.build(&balancing.rules, secret),
+            random: SplitMix(secret),
+        }
+    }
+
+    /// This node.
+    #[must_use]
+    pub const fn own(&self) -> Place {
+        self.own
+    }
+
+    /// The policy that chooses.
+    #[must_use]
+    pub const fn kind(&self) -> PolicyKind {
+        self.kind
+    }
+
+    /// The list of members, or this node of itself, has the node at `place` in this state. Unless
+    /// it is gone, what it said within the last 10 s counts more.
+    pub fn set_state(&mut self, place: Place, state: NodeState) {
+        self.known[place.index()].listed = state;
+    }
+
+    /// The state of this node.
+    #[must_use]
+    pub fn own_state(&self) -> NodeState {
+        self.known[self.own.index()].listed
+    }
+
+    /// The node at `place` answered, `us` microseconds after it was asked.
+    pub fn answered(&mut self, now: Tick, place: Place, us: u64, report: NodeReport) {
+        let known = &mut self.known[place.index()];
+        known.ejection.end();
+        known.report = Some((report, now));
+        known.response_time.note_us(now, us);
+    }
+
+    /// The node at `place` held `target`, or did not, when it was asked: corrects the policy.
+    pub fn correct(&mut self, target: TargetKey, place: Place, is_held: bool) {
+        self.policy.correct(target, place, is_held);
+    }
+
+    /// The node at `place` did not answer as a member does: it is not asked for a while. One that
+    /// was silent since it was asked, `silent_since`, and has answered other requests meanwhile is
+    /// asked on: it waits for an origin, and clients choose what they request.
+    pub fn failed(&mut self, now: Tick, place: Place, silent_since: Option<Tick>) {
+        let known = &mut self.known[place.index()];
+        let answered = known.report.map(|(_, at)| at);
+        let is_alive = silent_since
+            .zip(answered)
+            .is_some_and(|(since, at)| at >= since);
+        if !is_alive {
+            known.ejection.fail(self.rules, now);
+        }
+    }
+
+    /// What is known of the node at `place`.
+    #[must_use]
+    pub fn known(&self, now: Tick, place: Place) -> KnownNode {
+        let known = &self.known[place.index()];
+        let ejected_until = match known.ejection.condition(now) {
+            Condition::Ejected { until } if place != self.own => Some(until),
+            _ => None,
+        };
+        KnownNode {
+            state: self.state_of(now, place),
+            ejected_for_ms: ejected_until.map(|until| until.ms_since(now)),
+            response_time_us: known.response_time.us(now).map(NonZeroU32::get),
+            report: known.report.map(|(report, at)| (report, now.ms_since(at))),
+        }
+    }
+
+    /// Bytes of heap that it has for its tables; they never grow.
+    #[must_use]
+    pub fn table_bytes(&self) -> usize {
+        self.policy.table_bytes()
+            + self.nodes.capacity() * size_of::<Node>()
+            + self.known.capacity() * size_of::<Known>()
+    }
+
+    /// Whether the node at `place` takes requests of this node.
+    fn state_of(&self, now: Tick, place: Place) -> NodeState {
+        let known = &self.known[place.index()];
+        if place == self.own || known.listed == NodeState::Gone {
+            return known.listed;
+        }
+        if matches!(known.ejection.condition(now), Condition::Ejected { .. }) {
+            return NodeState::Gone;
+        }
+        let told = known
+            .report
+            .filter(|(_, at)| now.ms_since(*at) < STATE_REPORT_MS);
+        told.map_or(known.listed, |(report, _)| report.state)
+    }
+
+    /// Brings the policies' view up to date: `requests` says how many requests of this node are
+    /// outstanding at a place; of its own place, how many it serves.
+    pub(super) fn see(&mut self, now: Tick, requests: impl Fn(Place) -> u32, failed: &[Place]) {
+        for index in 0..self.nodes.len() {
+            let place = Place::at(index);
+            let state = if failed.contains(&place) {
+                NodeState::Gone
+            } else {
+                self.state_of(now, place)
+            };
+            let known = &self.known[index];
+            let of_load = known
+                .report
+                .filter(|(_, at)| now.ms_since(*at) < LOAD_REPORT_MS);
+            let told = of_load.map_or(0, |(report, _)| report.outstanding);
+            let load = if place == self.own {
+                requests(place)
+            } else {
+                requests(place).max(told)
+            };
+            let node = &mut self.nodes[index];
+            node.state = state;
+            node.load = Load::requests(load.saturating_sub(self.idle_requests));
+            node.miss_pressure = known.report.map_or(0, |(report, _)| report.miss_pressure);
+            node.response_time_us = known.response_time.us(now);
+        }
+    }
+
+    /// The view with the policy that chooses in it, and a random number for one choice.
+    pub(super) fn chooser(&mut self) -> (ClusterView<'_>, &mut dyn Policy, u64) {
+        let random = self.random.next();
+        (ClusterView::new(&self.nodes), &mut *self.policy, random)
+    }
+
+    /// The view, and the policy.
+    pub(super) fn view(&self) -> (ClusterView<'_>, &dyn Policy) {
+        (ClusterView::new(&self.nodes), &*self.policy)
+    }
+
+    /// The nodes of the view with other states than they have, until the next [`Members::see`].
+    pub(super) fn with_states(&mut self, state: impl Fn(Place, NodeState) -> NodeState) {
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            node.state = state(Place::at(index), node.state);
+        }
+    }
+
+    /// A request is sent to the node at `place`; whether it is the one that probes it after an
+    /// ejection.
+    pub(super) fn begin(&mut self, now: Tick, place: Place) -> bool {
+        let ejection = &mut self.known[place.index()].ejection;
+        let is_probe = ejection.condition(now) == Condition::Probing;
+        if is_probe {
+            ejection.begin_probe(self.rules, now);
+        }
+        is_probe
+    }
+
+    /// Whether a request would probe the node at `place`.
+    pub(super) fn is_probed(&self, now: Tick, place: Place) -> bool {
+        self.known[place.index()].ejection.condition(now) == Condition::Probing
+    }
+
+    /// All nodes as the policy saw them last, with the costs that `costs` says.
+    pub(super) fn nodes_with(&self, costs: impl Fn(Place) -> Costs) -> Vec<(Node, Costs)> {
+        let nodes = self.nodes.iter().enumerate();
+        let all = nodes.map(|(index, node)| (*node, costs(Place::at(index))));
+        let mut with = vec![];
+        with.extend(all);
+        with
+    }
+}

@@ -1,0 +1,217 @@
+//! Which node of a cluster is asked for a target, and when the origin is.
+
+use super::lateral_script::check;
+use weir_policy::route::policy::PolicyKind;
+use weir_policy::route::{AskedBy, LateralRequest, Place};
+use weir_policy::{Handling, Hit, StaleReason};
+use weir_semantics::Fwd;
+
+#[test]
+fn owner_asks_the_origin_and_every_other_node_asks_the_owner() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /u -> c b a
+         order /l -> a c b
+         client /u -> c first-in-order
+         client /l -> origin first-in-order",
+    );
+}
+
+#[test]
+fn request_of_another_node_is_not_sent_on_to_a_third() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /u -> c b a
+         node b /u -> origin
+         node c /u -> origin
+         state a=draining
+         node b /u -> origin",
+    );
+}
+
+#[test]
+fn after_two_nodes_that_do_not_answer_the_origin_is_asked_and_no_node_twice() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c d
+         order /u -> c d b a
+         client /u -> c first-in-order
+         client /u after c -> d others-rest
+         client /u after c d -> origin
+         state d=gone
+         client /u after c -> b others-rest
+         state b=gone
+         client /u after c -> origin others-rest",
+    );
+}
+
+#[test]
+fn node_that_failed_is_left_alone_for_10_s_then_probed_by_one_request() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /u -> c b a
+         failed c
+         known c -> gone for 10000 ms
+         client /u -> b others-rest
+         at 9s
+         client /u -> b others-rest
+         at 10s
+         known c -> in
+         client /u -> c probe
+         client /u -> b others-rest
+         failed c
+         known c -> gone for 20000 ms
+         at 30s
+         client /u -> c probe
+         answered c in load=0
+         client /u -> c first-in-order",
+    );
+}
+
+#[test]
+fn node_that_is_silent_is_asked_on_if_it_has_answered_other_requests_since() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /u -> c b a
+         at 5s
+         answered c in load=0
+         silent c since 4s
+         client /u -> c first-in-order
+         silent c since 6s
+         client /u -> b others-rest",
+    );
+}
+
+#[test]
+fn node_is_overloaded_by_more_than_30_requests_of_this_node_or_as_it_says_for_a_second() {
+    check(
+        PolicyKind::BoundedHash,
+        "node a of a b c
+         order /u -> c b a
+         asked c 30
+         client /u -> c first-in-order
+         asked c 31
+         client /u -> c next-in-order, copied
+         asked c 0
+         answered c in load=31
+         client /u -> c next-in-order, copied
+         at 1s
+         client /u -> c first-in-order
+         serving 90
+         order /l -> a c b
+         client /l -> origin next-in-order",
+    );
+}
+
+#[test]
+fn node_that_drains_owns_nothing_and_asks_others_for_its_own_clients() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /u -> c b a
+         order /l -> a c b
+         answered c draining load=0
+         client /u -> b others-rest
+         at 9s
+         client /u -> b others-rest
+         at 10s
+         client /u -> c first-in-order
+         answered c in load=0
+         state c=draining
+         client /u -> c first-in-order
+         at 20s
+         client /u -> b others-rest
+         state a=draining
+         client /l -> b others-rest
+         node b /l -> origin
+         state b=gone
+         client /l -> origin all-resting",
+    );
+}
+
+#[test]
+fn owner_that_joins_asks_the_previous_owner_for_what_that_has_stored_before_the_origin() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /l -> a c b
+         state a=joining
+         client /l -> c previous-owner, copied, stored only
+         client /l after c -> origin first-in-order
+         node b /l -> c previous-owner, copied, stored only
+         node b /l after c -> origin
+         node c /l -> origin
+         state c=draining
+         client /l -> c previous-owner, copied, stored only
+         state c=joining
+         client /l -> b previous-owner, copied, stored only
+         node c /l -> b previous-owner, copied, stored only
+         failed b
+         client /l -> origin first-in-order
+         at 10s
+         client /l -> b previous-owner, copied, stored only
+         client /l -> origin first-in-order
+         order /u -> c b a
+         client /u -> c first-in-order
+         state a=in
+         client /l -> origin first-in-order
+         node b /l -> origin",
+    );
+}
+
+#[test]
+fn origin_is_asked_where_no_node_takes_requests() {
+    check(
+        PolicyKind::InTurn,
+        "node a of a b
+         client /u -> origin in-turn
+         client /u -> b in-turn
+         state b=gone
+         client /u -> origin in-turn
+         client /u -> origin others-rest
+         state a=draining
+         client /u -> origin all-resting",
+    );
+}
+
+#[test]
+fn no_other_node_is_asked_for_what_no_cache_may_answer() {
+    let check = |handling: Handling, expected: bool| {
+        let request = LateralRequest::of(handling, AskedBy::Client, true, &[]);
+        assert_eq!(request.is_some(), expected, "{handling:?}");
+    };
+    for fwd in [
+        Fwd::UriMiss,
+        Fwd::VaryMiss,
+        Fwd::Miss,
+        Fwd::Request,
+        Fwd::Stale,
+        Fwd::Partial,
+    ] {
+        check(Handling::Forward(fwd), true);
+    }
+    for fwd in [Fwd::Bypass, Fwd::Method] {
+        check(Handling::Forward(fwd), false);
+    }
+    check(Handling::Hit(Hit::Fresh), false);
+    check(Handling::Tunnel, false);
+    check(Handling::Collapsed(Fwd::UriMiss), false);
+    check(Handling::StaleInstead(StaleReason::ALL[0]), false);
+}
+
+#[test]
+fn no_other_node_is_asked_for_what_is_for_one_client_or_after_two_that_failed() {
+    let handling = Handling::Forward(Fwd::UriMiss);
+    for by in [AskedBy::Client, AskedBy::Node(Place(1))] {
+        let is_asked = |is_shared, failed: &[Place]| {
+            LateralRequest::of(handling, by, is_shared, failed).is_some()
+        };
+        assert!(is_asked(true, &[Place(1)]));
+        assert!(!is_asked(false, &[]));
+        assert!(!is_asked(true, &[Place(1), Place(2)]));
+    }
+}

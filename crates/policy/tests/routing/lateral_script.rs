@@ -1,0 +1,204 @@
+//! A conversation with a node's view of its cluster, in lines.
+//!
+//! ```text
+//! node a of a b c                 this node, and all, by place
+//! order /x -> a c b               by distance
+//! state c=draining                as the list of members has it
+//! answered b in load=40           what it said of itself with a response, after 1 ms
+//! failed b                        it did not answer as a member does
+//! silent b since 3s               it was asked then, and said nothing
+//! serving 50                      requests that this node serves
+//! asked b 7                       requests of this node that are outstanding at b
+//! at 21s
+//! client /x -> c first-in-order           asks c, which keeps the response
+//! client /x -> c replica, copied          this node keeps it, too
+//! client /x -> origin first-in-order      this node is the owner
+//! client /x after c b -> origin           they were asked in vain
+//! node b /x -> a previous-owner, copied, stored only
+//! known b -> gone for 7000 ms
+//! ```
+
+use super::random::hash_of;
+use weir_policy::route::policy::{Hash, Policy as _, PolicyKind, RoutedRequest};
+use weir_policy::route::{
+    AskedBy, Balancing, ClusterView, LateralRequest, Members, Node, NodeKey, NodeReport, NodeState,
+    Place, Source, TargetKey,
+};
+use weir_policy::{Handling, Tick};
+use weir_semantics::Fwd;
+
+/// Runs the script, writes its answers into it again, and compares.
+#[track_caller]
+pub(crate) fn check(kind: PolicyKind, script: &str) {
+    let lines = script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let mut stage = Stage::new(kind);
+    let (mut expected, mut got) = (String::new(), String::new());
+    for line in lines {
+        expected.push_str(line);
+        expected.push('\n');
+        got.push_str(&stage.play(line));
+        got.push('\n');
+    }
+    assert_eq!(got, expected, "{kind}:\n{got}");
+}
+
+struct Stage {
+    kind: PolicyKind,
+    now: Tick,
+    names: Vec<String>,
+    nodes: Vec<Node>,
+    requests: Vec<u32>,
+    members: Members,
+}
+
+impl Stage {
+    fn new(kind: PolicyKind) -> Self {
+        Self {
+            kind,
+            now: Tick(0),
+            names: Vec::new(),
+            nodes: Vec::new(),
+            requests: Vec::new(),
+            members: Members::new(Vec::new(), Place(0), &Balancing::default(), 1),
+        }
+    }
+
+    /// The line, as it should be.
+    fn play(&mut self, line: &str) -> String {
+        let (event, rest) = line.split_once(' ').unwrap();
+        match event {
+            "node" if rest.contains(" of ") => self.set_nodes(rest),
+            "at" => self.now = at(rest),
+            "state" => {
+                let (name, state) = rest.split_once('=').unwrap();
+                let place = self.place(name);
+                self.members
+                    .set_state(place, NodeState::named(state).unwrap());
+            }
+            "answered" => self.answered(rest),
+            "failed" => {
+                let place = self.place(rest);
+                self.members.failed(self.now, place, None);
+            }
+            "silent" => {
+                let (name, since) = rest.split_once(" since ").unwrap();
+                let place = self.place(name);
+                self.members.failed(self.now, place, Some(at(since)));
+            }
+            "serving" => self.requests[self.members.own().index()] = rest.parse().unwrap(),
+            "asked" => {
+                let (name, requests) = rest.split_once(' ').unwrap();
+                let place = self.place(name);
+                self.requests[place.index()] = requests.parse().unwrap();
+            }
+            "order" => return self.order(rest),
+            "client" => return self.request("client", AskedBy::Client, rest),
+            "node" => {
+                let (name, rest) = rest.split_once(' ').unwrap();
+                let by = AskedBy::Node(self.place(name));
+                return self.request(&format!("node {name}"), by, rest);
+            }
+            "known" => return self.known(rest),
+            other => panic!("no event `{other}`"),
+        }
+        line.to_owned()
+    }
+
+    fn set_nodes(&mut self, text: &str) {
+        let (own, all) = text.split_once(" of ").unwrap();
+        self.names = all.split(' ').map(str::to_owned).collect();
+        let nodes = self.names.iter();
+        self.nodes = nodes
+            .map(|name| Node::new(NodeKey(hash_of(name))))
+            .collect();
+        self.requests = vec![0; self.nodes.len()];
+        let balancing = Balancing {
+            policy: self.kind,
+            ..Balancing::default()
+        };
+        self.members = Members::new(self.nodes.clone(), self.place(own), &balancing, 1);
+    }
+
+    fn answered(&mut self, text: &str) {
+        let [name, state, load] = text.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let report = NodeReport {
+            state: NodeState::named(state).unwrap(),
+            outstanding: load.strip_prefix("load=").unwrap().parse().unwrap(),
+            miss_pressure: 0,
+        };
+        self.members
+            .answered(self.now, self.place(name), 1000, report);
+    }
+
+    fn place(&self, name: &str) -> Place {
+        let index = self.names.iter().position(|other| other == name).unwrap();
+        Place(u16::try_from(index).unwrap())
+    }
+
+    fn name(&self, place: Place) -> &str {
+        &self.names[place.index()]
+    }
+
+    fn order(&self, text: &str) -> String {
+        let target = text.split(' ').next().unwrap();
+        let view = ClusterView::new(&self.nodes);
+        let request = RoutedRequest::new(TargetKey(hash_of(target)), 0);
+        let mut names = self.names.clone();
+        names.sort_by_key(|name| Hash.costs(&view, &request, self.place(name)).total());
+        format!("order {target} -> {}", names.join(" "))
+    }
+
+    fn request(&mut self, asker: &str, by: AskedBy, text: &str) -> String {
+        let (asked, _) = text.split_once(" -> ").unwrap_or((text, ""));
+        let (target, failed) = asked.split_once(" after ").unwrap_or((asked, ""));
+        let failed = failed.split_whitespace().map(|name| self.place(name));
+        let failed: Vec<Place> = failed.collect();
+        let handling = Handling::Forward(Fwd::UriMiss);
+        let source = match LateralRequest::of(handling, by, true, &failed) {
+            Some(request) => {
+                let target = TargetKey(hash_of(target));
+                let requests = |place: Place| self.requests[place.index()];
+                self.members.source(self.now, target, request, requests)
+            }
+            None => Source {
+                node: None,
+                why: None,
+            },
+        };
+        format!("{asker} {asked} -> {}", self.answer(&source))
+    }
+
+    fn answer(&self, source: &Source) -> String {
+        let mut answer = match source.node {
+            Some(node) => self.name(node.place).to_owned(),
+            None => "origin".to_owned(),
+        };
+        if let Some(why) = source.why {
+            answer.push(' ');
+            answer.push_str(why.as_str());
+        }
+        if source.node.is_some_and(|node| node.is_copied) {
+            answer.push_str(", copied");
+        }
+        if source.node.is_some_and(|node| node.is_stored_only) {
+            answer.push_str(", stored only");
+        }
+        answer
+    }
+
+    fn known(&self, text: &str) -> String {
+        let name = text.split(' ').next().unwrap();
+        let known = self.members.known(self.now, self.place(name));
+        match known.ejected_for_ms {
+            Some(ms) => format!("known {name} -> {} for {ms} ms", known.state.as_str()),
+            None => format!("known {name} -> {}", known.state.as_str()),
+        }
+    }
+}
+
+fn at(text: &str) -> Tick {
+    Tick(text.strip_suffix('s').unwrap().parse::<u64>().unwrap() * 1000)
+}
