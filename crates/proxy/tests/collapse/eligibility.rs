@@ -119,7 +119,7 @@ fn request_joining_an_in_flight_response_is_answered_like_a_hit() {
         };
         assert_eq!(at_once.len(), 5);
         check(at_once);
-        // the others have been judged before the content ends: a hit that comes later is a plain one
+        // the others have been judged before the content ends: later hits are plain ones
         let under_way = 1 + later.len() as u64;
         setup.proxy.wait_for(Metric::RequestsInFlight, under_way);
         setup.proxy.turn();
