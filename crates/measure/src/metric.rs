@@ -310,6 +310,12 @@ table! {
     /// Nodes that did not answer a request as a member of the cluster does, or not in time: the
     /// next node was asked, or the origin.
     PeersFailed, Counter, "weir_peer_failures_total", "requests";
+    /// Requests for which all connections to a node were in use: the next node was asked, or the
+    /// origin.
+    PeersBusy, Counter, "weir_peer_busy_total", "requests";
+    /// Responses of nodes that are their own and no origin's, for lack of a route, a rule, a module
+    /// or a connection: the origin was asked from here.
+    PeersDeclined, Counter, "weir_peer_declined_total", "requests";
     /// Requests at peer listeners that were refused: not of a member, or none that members send.
     PeersRefused, Counter, "weir_peer_refusals_total", "requests";
 

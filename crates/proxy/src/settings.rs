@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::HopKey;
 use weir_policy::connections::{HopId, OpenRules};
@@ -54,6 +55,9 @@ pub(crate) struct Settings {
     /// How connections to next hops are opened and waited for, and the addresses that a client of a
     /// forward proxy may choose.
     pub(crate) connections: Arc<ConnectionRules>,
+    /// The same for other nodes of the cluster: no request waits for one of them to be free, as
+    /// others can answer it.
+    pub(crate) peer_connections: Arc<ConnectionRules>,
     /// Ports for CONNECT.
     pub(crate) connect_ports: ConnectPorts,
     /// Routes of gateways and the health of their next hops; locked for a choice, never across an
@@ -79,6 +83,7 @@ impl Settings {
     pub(crate) fn new(config: Config, instance: &str) -> Self {
         let (routes, hops) = compile_routes(&config, RandomState::new().hash_one(0_u8));
         let access = &config.access;
+        let connections = compile_connections(&config);
         Self {
             rules: compile_rules(&config),
             hooks: Hooks::default(),
@@ -98,7 +103,11 @@ impl Settings {
                 allow: nets(&access.clients),
                 deny: nets(&access.deny_clients),
             },
-            connections: Arc::new(compile_connections(&config)),
+            peer_connections: Arc::new(ConnectionRules {
+                wait_limit: Duration::ZERO,
+                ..connections.clone()
+            }),
+            connections: Arc::new(connections),
             connect_ports: ConnectPorts(
                 access
                     .connect_ports

@@ -149,7 +149,7 @@ impl ClientConnection {
             deadline: &mut self.deadline,
             next_hops: &self.next_hops,
         });
-        if let Some(line) = exchange.peer_report() {
+        if let Some(line) = exchange.peer_report(false) {
             stream.response.set_hop_lines(line);
         }
         let alive = run::run(&mut stream, exchange).await;
@@ -374,7 +374,14 @@ impl ClientConnection {
             );
             let mut out = Vec::new();
             let verdict = answer.verdict();
-            answer.write(&settings, &verdict, false, &self.worker.date(), &mut out);
+            answer.write(
+                &settings,
+                &verdict,
+                false,
+                &self.worker.date(),
+                b"",
+                &mut out,
+            );
             self.closing = true;
             self.send(&out, cx);
         }

@@ -4,7 +4,7 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
-use super::peer_listener::report_line;
+use super::peer_listener::{refusal_line, report_line};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
@@ -162,7 +162,7 @@ pub(crate) fn take(
     }
     match receiver.worker.peers.receiver(receiver, &head) {
         Ok(mut member) => {
-            let report = report_line(receiver.worker, settings, head.fields).unwrap_or_default();
+            let report = report_line(receiver.worker, settings, head.fields, false);
             member.peer_report = &report;
             take_head(&member, received, Input { bytes: input, at }, out, served)
         }
@@ -669,9 +669,13 @@ fn refuse(
     let before = out.len();
     let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
-    let worker = receiver.worker;
-    let (verdict, date) = (answer.verdict(), worker.date());
-    let content_bytes = answer.write(receiver.settings, &verdict, head_only, &date, out);
+    let (worker, settings) = (receiver.worker, receiver.settings);
+    let (verdict, date, report) = (
+        answer.verdict(),
+        worker.date(),
+        refusal_line(receiver, head),
+    );
+    let content_bytes = answer.write(settings, &verdict, head_only, &date, &report, out);
     log.response_made(answer.status);
     log.sent((out.len() - before) as u64);
     log.sent_content(content_bytes, ContentSource::Own);

@@ -120,17 +120,41 @@ fn serves(settings: &Settings, mode: Mode) -> bool {
     has_routes || listeners.any(|listener| listener.mode == mode.into())
 }
 
-/// The field line, with CRLF, of the response to a request of another node with these fields.
+/// The field line, with CRLF, of the response to a request of another node with these fields;
+/// empty if it is none. `is_own`: no origin has made the response.
 pub(crate) fn report_line(
     worker: &Worker,
     settings: &Settings,
     fields: &[FieldLine<'_>],
-) -> Option<Vec<u8>> {
-    let cluster = settings.cluster.as_ref()?;
-    let asked = PeerRequest::read(lines_named(fields, PEER_FIELD).next()?)?;
+    is_own: bool,
+) -> Vec<u8> {
+    let asked = lines_named(fields, PEER_FIELD).next();
+    let (Some(cluster), Some(asked)) = (&settings.cluster, asked.and_then(PeerRequest::read))
+    else {
+        return Vec::new();
+    };
+    let reads_waiting = worker.shared.reads_waiting();
     let mut line = Vec::with_capacity(192);
-    cluster.write_report(&asked, worker.shared.reads_waiting(), &mut line);
-    Some(line)
+    cluster.write_report(&asked, reads_waiting, is_own, &mut line);
+    line
+}
+
+/// The same for the answer to what is refused; empty for a stranger and for a client.
+pub(crate) fn refusal_line(receiver: &Receiver<'_>, head: Option<&RequestHead<'_, '_>>) -> Vec<u8> {
+    let is_member = |head: &&RequestHead<'_, '_>| {
+        let cluster = receiver.settings.cluster.as_ref();
+        let mut lines = lines_named(head.fields, PEER_FIELD);
+        let asked = lines.next().filter(|_| lines.next().is_none());
+        let asked = asked.and_then(PeerRequest::read).zip(cluster);
+        asked.is_some_and(|(asked, cluster)| cluster.knows(asked.node, asked.proof))
+    };
+    match head
+        .filter(|_| receiver.client.listener.peers != ForPeers::No)
+        .filter(is_member)
+    {
+        Some(head) => report_line(receiver.worker, receiver.settings, head.fields, true),
+        None => Vec::new(),
+    }
 }
 
 fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'_, '_>) -> bool {

@@ -159,11 +159,12 @@ impl Cluster {
     }
 
     /// Appends the field line of a response of this node to `asked`, a request of another one.
-    /// `reads_waiting` are reads that wait for its disk.
+    /// `reads_waiting` are reads that wait for its disk; `is_own`: no origin has made the response.
     pub(crate) fn write_report(
         &self,
         asked: &PeerRequest<'_>,
         reads_waiting: u32,
+        is_own: bool,
         out: &mut Vec<u8>,
     ) {
         let own = self.member(self.own);
@@ -179,6 +180,7 @@ impl Cluster {
             outstanding,
             miss_pressure,
             proof: proof.as_str(),
+            is_own,
         };
         write_line(out, |out| report.write(out));
     }

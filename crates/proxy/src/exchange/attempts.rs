@@ -3,12 +3,11 @@
 
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
-use crate::request::answer::AnswerReason;
+use crate::request::answer::{Answer, AnswerReason};
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
-use weir_net::next_hops::ConnectFailure;
 use weir_policy::now::Tick;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
 use weir_policy::route::Place;
@@ -46,11 +45,15 @@ impl Attempts {
         &mut self,
         exchange: &mut RequestState,
         worker: &Worker,
-    ) -> Result<NextHopStream, ConnectFailure> {
-        let rules = &Arc::clone(&exchange.settings).connections;
+    ) -> Result<NextHopStream, NoStream> {
+        let settings = Arc::clone(&exchange.settings);
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
             let destination = &self.next_hop.destination;
+            let rules = match self.next_hop.peer() {
+                None => &settings.connections,
+                Some(_) => &settings.peer_connections,
+            };
             let opened = NextHopStream::open(worker.net(), rules, destination, self.is_retry).await;
             let failure = match opened {
                 Ok(mut hop) => {
@@ -61,9 +64,17 @@ impl Attempts {
                 }
                 Err(failure) => failure,
             };
-            if self.pass_peer(exchange, worker, None) {
-                attempts = HopAttempts::first(self.next_hop.route_hop());
-                continue;
+            let why = match failure.error {
+                ProxyError::ConnectionLimitReached => PeerFailure::Busy,
+                _ => PeerFailure::Unreachable,
+            };
+            match self.pass_peer(exchange, worker, why) {
+                PassResult::Next => {
+                    attempts = HopAttempts::first(self.next_hop.route_hop());
+                    continue;
+                }
+                PassResult::Answer(answer) => return Err(NoStream::Answer(answer)),
+                PassResult::NoPeer => {}
             }
             let lack = match failure.error {
                 ProxyError::ConnectionLimitReached => NoConnection::Ours,
@@ -71,35 +82,60 @@ impl Attempts {
             };
             match attempts.next(lack, || NextHop::another(exchange, worker)) {
                 Ok(another) => self.next_hop = another,
-                Err(_) => return Err(failure),
+                Err(_) => return Err(NoStream::Failed(failure.into())),
             }
         }
     }
 
-    /// Goes on to the next node, or the origin, after a node did not answer as a member does;
-    /// `false` if it was none that was asked.
+    /// Goes on after a node gave no response: to the next node, or to the origin.
     ///
     /// What other nodes are asked for is safe to be asked for again, and has no content.
     pub(crate) fn pass_peer(
         &mut self,
         exchange: &RequestState,
         worker: &Worker,
-        reason: Option<&AnswerReason>,
-    ) -> bool {
+        failure: PeerFailure,
+    ) -> PassResult {
         let Some(peer) = self.next_hop.peer() else {
-            return false;
+            return PassResult::NoPeer;
         };
-        let is_silent =
-            reason.is_some_and(|reason| reason.error == ProxyError::ConnectionReadTimeout);
-        peer.failed(worker.now(), is_silent.then_some(self.connected));
-        worker.counters().inc(Metric::PeersFailed);
+        let (metric, now) = (failure.metric(), worker.now());
+        match failure {
+            PeerFailure::Silent => peer.failed(now, Some(self.connected)),
+            PeerFailure::Unreachable | PeerFailure::Broken => peer.failed(now, None),
+            PeerFailure::Busy | PeerFailure::Declined => {}
+        }
+        worker.counters().inc(metric);
         self.failed_peers.push(peer.place());
-        let Ok(next) = NextHop::after(exchange, &self.failed_peers) else {
-            return false;
+        let next = match failure {
+            // what one node lacks, others may lack, too
+            PeerFailure::Declined => NextHop::of_origin(exchange),
+            _ => NextHop::after(exchange, &self.failed_peers),
         };
-        self.next_hop = next;
+        match next {
+            Ok(next) => self.next_hop = next,
+            Err(answer) => return PassResult::Answer(answer),
+        }
         self.is_retry = false;
-        true
+        PassResult::Next
+    }
+
+    /// [`Self::pass_peer`] without a client, after a failure for `reason`.
+    ///
+    /// # Errors
+    ///
+    /// There is no other next hop: why the request failed.
+    pub(crate) fn pass(
+        &mut self,
+        exchange: &RequestState,
+        worker: &Worker,
+        reason: AnswerReason,
+    ) -> Result<(), AnswerReason> {
+        match self.pass_peer(exchange, worker, PeerFailure::of(&reason)) {
+            PassResult::Next => Ok(()),
+            PassResult::NoPeer => Err(reason),
+            PassResult::Answer(answer) => Err(answer.reason),
+        }
     }
 
     /// Whether the request is sent once more, after `hop` was closed without a byte of an
@@ -128,4 +164,55 @@ impl Attempts {
         }
         repeats
     }
+}
+
+/// Why a node of the cluster gave no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerFailure {
+    /// All connections to it are in use.
+    Busy,
+    /// It accepts no connection.
+    Unreachable,
+    /// It sent no head in time.
+    Silent,
+    /// It closed the connection, or does not answer as a member does.
+    Broken,
+    /// It answered that it has no response.
+    Declined,
+}
+
+impl PeerFailure {
+    /// Of one that was asked and failed for `reason`.
+    pub(crate) fn of(reason: &AnswerReason) -> Self {
+        match reason.error {
+            ProxyError::ConnectionReadTimeout => Self::Silent,
+            _ => Self::Broken,
+        }
+    }
+
+    const fn metric(self) -> Metric {
+        match self {
+            Self::Busy => Metric::PeersBusy,
+            Self::Declined => Metric::PeersDeclined,
+            Self::Unreachable | Self::Silent | Self::Broken => Metric::PeersFailed,
+        }
+    }
+}
+
+/// What follows when a next hop gave no response.
+pub(crate) enum PassResult {
+    /// Another next hop is tried.
+    Next,
+    /// It was no node of the cluster.
+    NoPeer,
+    /// There is no other one: what to answer.
+    Answer(Answer),
+}
+
+/// Why there is no stream to a next hop.
+pub(crate) enum NoStream {
+    /// None accepts a connection.
+    Failed(AnswerReason),
+    /// There is no next hop: what to answer.
+    Answer(Answer),
 }

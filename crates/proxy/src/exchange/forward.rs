@@ -3,7 +3,7 @@
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::cache::variants;
-use crate::exchange::attempts::Attempts;
+use crate::exchange::attempts::{Attempts, NoStream, PassResult, PeerFailure};
 use crate::exchange::download::{self, FetchStart, HopFailure, ResponseOutcome};
 use crate::exchange::follow::{self, FollowResult};
 use crate::exchange::heads::outbound;
@@ -68,11 +68,7 @@ pub(crate) async fn run(
     }
     let next_hop = match NextHop::of(exchange) {
         Ok(next_hop) => next_hop,
-        Err(answer) => {
-            // nothing was forwarded: each follower finds the reason by itself
-            exchange.release_followers(&worker, false);
-            return respond::respond(stream, exchange, answer).await;
-        }
+        Err(answer) => return no_next_hop(stream, exchange, answer).await,
     };
     if let Err(error) = stream.content.check_received() {
         return respond::respond(stream, exchange, Answer::bad_request(&error)).await;
@@ -82,6 +78,14 @@ pub(crate) async fn run(
         stream.content.set_filter(content, bytes, is_last);
     }
     ask(stream, exchange, next_hop, forwarding, stored).await;
+}
+
+/// There is no next hop to forward to: sends `answer`.
+async fn no_next_hop(stream: &mut ClientStream<'_>, exchange: &mut RequestState, answer: Answer) {
+    let worker = Rc::clone(&exchange.worker);
+    // nothing was forwarded: each follower finds the reason by itself
+    exchange.release_followers(&worker, false);
+    respond::respond(stream, exchange, answer).await;
 }
 
 /// Sends the request to `next_hop`, again where a retry is safe or the response shows that the
@@ -98,7 +102,8 @@ async fn ask(
     loop {
         let mut hop = match attempts.connect(exchange, &worker).await {
             Ok(hop) => hop,
-            Err(failure) => return fail(stream, exchange, stored, failure.into()).await,
+            Err(NoStream::Failed(reason)) => return fail(stream, exchange, stored, reason).await,
+            Err(NoStream::Answer(answer)) => return no_next_hop(stream, exchange, answer).await,
         };
         note_next_hop(stream, exchange, &mut hop);
         if exchange.is_hooked() {
@@ -129,14 +134,33 @@ async fn ask(
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
                 let repeats = attempts.repeat(exchange, &worker, &hop);
                 drop(hop);
-                if !repeats && !attempts.pass_peer(exchange, &worker, Some(&reason)) {
-                    return fail(stream, exchange, stored, reason).await;
+                if repeats {
+                    continue;
+                }
+                match attempts.pass_peer(exchange, &worker, PeerFailure::of(&reason)) {
+                    PassResult::Next => {}
+                    PassResult::Answer(answer) => {
+                        return no_next_hop(stream, exchange, answer).await;
+                    }
+                    PassResult::NoPeer => return fail(stream, exchange, stored, reason).await,
                 }
             }
-            ResponseOutcome::Failed(HopFailure::Broken(ref reason))
-                if attempts.pass_peer(exchange, &worker, Some(reason)) =>
-            {
+            ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
                 drop(hop);
+                match attempts.pass_peer(exchange, &worker, PeerFailure::of(&reason)) {
+                    PassResult::Next => {}
+                    PassResult::Answer(answer) => {
+                        return no_next_hop(stream, exchange, answer).await;
+                    }
+                    PassResult::NoPeer => return fail(stream, exchange, stored, reason).await,
+                }
+            }
+            ResponseOutcome::Declined => {
+                drop(hop);
+                let passed = attempts.pass_peer(exchange, &worker, PeerFailure::Declined);
+                if let PassResult::Answer(answer) = passed {
+                    return no_next_hop(stream, exchange, answer).await;
+                }
             }
             _ => match answer(stream, exchange, hop, outcome, stored.take()).await {
                 AnswerResult::Ended => return,
@@ -205,6 +229,7 @@ async fn answer(
         }
         ResponseOutcome::ClientLeft
         | ResponseOutcome::ForwardAgain
+        | ResponseOutcome::Declined
         | ResponseOutcome::NotShared => {
             if let Some(leader) = exchange.leader.take() {
                 leader.disconnected();
@@ -276,7 +301,8 @@ async fn ask_in_background(
     let result = loop {
         let mut hop = match attempts.connect(exchange, worker).await {
             Ok(hop) => hop,
-            Err(failure) => break BackgroundResult::Failed(failure.into()),
+            Err(NoStream::Failed(reason)) => break BackgroundResult::Failed(reason),
+            Err(NoStream::Answer(answer)) => break BackgroundResult::Failed(answer.reason),
         };
         // what fills a missing range is expected by the in-flight response
         if !exchange.fills_missing_range() && !exchange.expect(worker) {
@@ -296,16 +322,23 @@ async fn ask_in_background(
         }
         match talk_in_background(worker, exchange, &mut hop, request, stored).await {
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
-                if !attempts.repeat(exchange, worker, &hop)
-                    && !attempts.pass_peer(exchange, worker, Some(&reason))
-                {
+                if attempts.repeat(exchange, worker, &hop) {
+                    continue;
+                }
+                if let Err(reason) = attempts.pass(exchange, worker, reason) {
                     break BackgroundResult::Failed(reason);
                 }
             }
-            ResponseOutcome::Failed(HopFailure::Broken(ref reason))
-                if attempts.pass_peer(exchange, worker, Some(reason)) => {}
             ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
-                break BackgroundResult::Failed(reason);
+                if let Err(reason) = attempts.pass(exchange, worker, reason) {
+                    break BackgroundResult::Failed(reason);
+                }
+            }
+            ResponseOutcome::Declined => {
+                let passed = attempts.pass_peer(exchange, worker, PeerFailure::Declined);
+                if let PassResult::Answer(answer) = passed {
+                    break BackgroundResult::Failed(answer.reason);
+                }
             }
             outcome => break BackgroundResult::Answered(hop, outcome),
         }

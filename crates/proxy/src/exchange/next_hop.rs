@@ -20,7 +20,7 @@ use weir_policy::connections::HopId;
 use weir_policy::route::{Choice, Outcome, Place};
 use weir_semantics::ProxyError;
 
-pub(crate) use lateral::{LateralFetch, PeerSource};
+pub(crate) use lateral::{LateralAnswer, LateralFetch, PeerSource};
 use route_request::{Outstanding, ResponseTimer, RouteHop};
 
 /// A next hop for one request.
@@ -77,7 +77,7 @@ impl NextHop {
     }
 
     /// The origin itself, or what a route has in its place.
-    fn of_origin(exchange: &RequestState) -> Result<Self, Answer> {
+    pub(crate) fn of_origin(exchange: &RequestState) -> Result<Self, Answer> {
         let worker = &exchange.worker;
         match exchange.request.mode {
             Mode::Forward => Self::of_target(exchange, worker),

@@ -32,6 +32,9 @@ pub(crate) async fn respond(
     if answer.close {
         stream.response.close_after();
     }
+    if let Some(line) = exchange.peer_report(true) {
+        stream.response.set_hop_lines(line);
+    }
     let settings = Arc::clone(&exchange.settings);
     // the transaction may know a finer reason already
     if !matches!(

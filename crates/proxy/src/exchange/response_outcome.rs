@@ -44,6 +44,8 @@ pub(crate) enum ResponseOutcome {
     Module(Box<ModuleAnswer>),
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),
+    /// Another node has no response of the origin, and says why.
+    Declined,
     /// There is no usable response head.
     Failed(HopFailure),
 }

@@ -216,12 +216,12 @@ impl RequestState {
         }
     }
 
-    /// The field line, with CRLF, of a response to another node.
-    pub(crate) fn peer_report(&self) -> Option<Box<[u8]>> {
+    /// The field line, with CRLF, of a response to another node; `is_own`: no origin has made it.
+    pub(crate) fn peer_report(&self, is_own: bool) -> Option<Box<[u8]>> {
         if self.client.facts().listener.peers != ForPeers::Member {
             return None;
         }
-        let line = report_line(&self.worker, &self.settings, &self.request.fields())?;
+        let line = report_line(&self.worker, &self.settings, &self.request.fields(), is_own);
         Some(line.into_boxed_slice())
     }
 

@@ -218,6 +218,7 @@ impl Answer {
         verdict: &Verdict,
         head_only: bool,
         date: &[u8],
+        hop_lines: &[u8],
         out: &mut Vec<u8>,
     ) -> u64 {
         let content = self.content();
@@ -225,6 +226,7 @@ impl Answer {
         if self.close {
             write::field(out, "Connection", b"close");
         }
+        out.extend_from_slice(hop_lines);
         write::end_of_head(out);
         if head_only {
             return 0;

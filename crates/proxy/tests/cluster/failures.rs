@@ -56,6 +56,82 @@ fn answer_of_a_program_that_is_no_member_is_not_passed_on() {
 }
 
 #[test]
+fn request_for_which_a_node_has_no_connection_left_is_answered_by_another_one_at_once() {
+    let cluster = Nodes::start(fresh);
+    let mut paths = cluster.paths_of(2);
+    let (slow, other) = (paths.next().expect("a path"), paths.next().expect("a path"));
+    let node = &cluster.nodes[0];
+    let busy = ScriptedOrigin::new();
+    node.reload(|config| {
+        config.cluster.members[2] = member("c", busy.address());
+        config.cluster.peer_timeout = span("5min");
+        config.limits.next_hop_wait = span("5min");
+        config.limits.connections_per_next_hop_max = 1;
+        config.limits.idle_per_next_hop_max = 1;
+    });
+    let mut waiting = node.client();
+    waiting.send(get(&slow));
+    let mut held = busy.accept();
+    assert!(held.read_head().has("weir-peer"));
+    assert_eq!(cluster.get(0, &other).text(), other);
+    assert_eq!(node.count(Metric::PeersBusy), 1);
+    assert_eq!(node.count(Metric::PeersFailed), 0, "it is not ejected");
+    held.send(
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\
+         Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0\r\n\r\nslow",
+    );
+    assert_eq!(waiting.read_response().text(), "slow");
+}
+
+#[test]
+fn what_a_node_answers_for_itself_is_asked_of_the_origin_and_not_passed_on() {
+    let cluster = Nodes::start(fresh);
+    let path = cluster.path_of(2);
+    let asked = cluster.asked(&path);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let nowhere = closed.local_addr().expect("an address");
+    drop(closed);
+    // without a connection to the origin, and without a route
+    for (count, route) in (1..).zip([(nowhere, "/"), (nowhere, "/none")]) {
+        cluster.nodes[2].reload(|config| {
+            config.routes[0].next_hops =
+                vec![format!("http://{}", route.0).parse().expect("a URL")];
+            config.routes[0].path = route.1.parse().expect("a path");
+        });
+        for node in [&cluster.nodes[0], &cluster.nodes[2]] {
+            node.purge_all();
+        }
+        let response = cluster.get(0, &path);
+        assert_eq!((response.status(), response.text()), (200, path.clone()));
+        let node = &cluster.nodes[0];
+        assert_eq!(node.count(Metric::PeersDeclined), count);
+        assert_eq!(node.count(Metric::PeersFailed), 0, "it is not ejected");
+        let count = usize::try_from(count).expect("a small number");
+        assert_eq!(cluster.asked(&path), asked + count);
+    }
+}
+
+#[test]
+fn error_of_the_origin_is_passed_on_and_asked_for_once() {
+    let cluster = Nodes::start(|_, _| {
+        b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nbusy".to_vec()
+    });
+    for at in [0, 1, 2] {
+        let response = cluster.get(at, "/busy");
+        assert_eq!(
+            (response.status(), response.text()),
+            (503, "busy".to_owned())
+        );
+    }
+    assert_eq!(cluster.asked("/busy"), 1);
+    let declined = cluster
+        .nodes
+        .iter()
+        .map(|node| node.count(Metric::PeersDeclined));
+    assert_eq!(declined.sum::<u64>(), 0);
+}
+
+#[test]
 fn only_a_program_that_knows_the_secret_can_answer_for_a_member() {
     let folder = tempfile::tempdir().expect("a folder");
     let secret = folder.path().join("secret");

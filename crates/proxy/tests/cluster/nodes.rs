@@ -47,15 +47,18 @@ impl Nodes {
 
     /// A path whose target node number `at` keeps, and which was requested at that node alone.
     pub(crate) fn path_of(&self, at: usize) -> String {
-        let mut paths = (0..).map(|number| format!("/of/{at}/{number}"));
-        paths
-            .find(|path| {
-                // the node that keeps it stores it; any other one leaves it to that
-                let response = self.get(at, path);
-                let status = response.head.all("cache-status").join(", ");
-                !status.contains("on-peer")
-            })
-            .expect("one of three paths or so")
+        self.paths_of(at).next().expect("one of three paths or so")
+    }
+
+    /// Such paths.
+    pub(crate) fn paths_of(&self, at: usize) -> impl Iterator<Item = String> {
+        let paths = (0..).map(move |number| format!("/of/{at}/{number}"));
+        paths.filter(move |path| {
+            // the node that keeps it stores it; any other one leaves it to that
+            let response = self.get(at, path);
+            let status = response.head.all("cache-status").join(", ");
+            !status.contains("on-peer")
+        })
     }
 
     /// How often the origin was asked for `path`.

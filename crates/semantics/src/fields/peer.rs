@@ -93,6 +93,9 @@ pub struct PeerReport<'a> {
     /// What shows that the node knows the secret and the nonce of the request, in base64; empty
     /// without a secret.
     pub proof: &'a str,
+    /// The response is the node's own, such as for lack of a connection to the origin: no origin
+    /// has said what it says.
+    pub is_own: bool,
 }
 
 impl<'a> PeerReport<'a> {
@@ -101,7 +104,7 @@ impl<'a> PeerReport<'a> {
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut state) = (None, None);
         let (mut weight, mut outstanding, mut miss_pressure) = (None, None, None);
-        let mut proof = Some("");
+        let (mut proof, mut is_own) = (Some(""), Some(false));
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"state" => state = token(item),
@@ -109,6 +112,7 @@ impl<'a> PeerReport<'a> {
             b"outstanding" => outstanding = number(item),
             b"miss-pressure" => miss_pressure = number(item),
             b"proof" => proof = base64(item),
+            b"own" => is_own = boolean(item),
             _ => {}
         })
         .ok()?;
@@ -119,6 +123,7 @@ impl<'a> PeerReport<'a> {
             outstanding: outstanding?,
             miss_pressure: miss_pressure?,
             proof: proof?,
+            is_own: is_own?,
         })
     }
 
@@ -140,6 +145,9 @@ impl<'a> PeerReport<'a> {
             write_decimal(u64::from(number), out);
         }
         write_base64(b", proof=:", self.proof, out);
+        if self.is_own {
+            out.extend_from_slice(b", own");
+        }
     }
 }
 
@@ -169,6 +177,13 @@ fn token(item: BareItem<'_>) -> Option<&str> {
 
 fn node_name(item: BareItem<'_>) -> Option<&str> {
     token(item).filter(|name| is_node_name(name))
+}
+
+fn boolean(item: BareItem<'_>) -> Option<bool> {
+    match item {
+        BareItem::Boolean(boolean) => Some(boolean),
+        _ => None,
+    }
 }
 
 fn number(item: BareItem<'_>) -> Option<u32> {
@@ -233,8 +248,21 @@ mod tests {
             outstanding: 12,
             miss_pressure: 3,
             proof: "",
+            is_own: false,
         };
         assert_eq!(PeerReport::read(value.as_bytes()), Some(report));
+        let own = PeerReport {
+            is_own: true,
+            ..report
+        };
+        for (end, expected) in [
+            (", own", Some(own)),
+            (", own=?0", Some(report)),
+            (", own=1", None),
+        ] {
+            let value = format!("{value}{end}");
+            assert_eq!(PeerReport::read(value.as_bytes()), expected, "{end}");
+        }
         for member in value.split(", ") {
             let others: Vec<&str> = value.split(", ").filter(|other| *other != member).collect();
             assert_eq!(PeerReport::read(others.join(", ").as_bytes()), None);
@@ -263,13 +291,13 @@ mod tests {
         #[test]
         fn written_fields_are_read_as_they_were(
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
-            state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32,
+            state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32, is_own: bool,
         ) {
             let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));
-            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure, proof: &proof };
+            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure, proof: &proof, is_own };
             out.clear();
             report.write(&mut out);
             prop_assert_eq!(PeerReport::read(&out), Some(report));

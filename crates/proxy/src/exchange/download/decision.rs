@@ -5,6 +5,7 @@ use crate::cache::invalidate;
 use crate::exchange::download::content::relay_plan;
 use crate::exchange::download::{Download, Parties, ResponseOutcome, Step, broken};
 use crate::exchange::heads::inbound;
+use crate::exchange::next_hop::LateralAnswer;
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
@@ -62,12 +63,18 @@ impl Download<'_, '_> {
         let body = received.length.map_err(|error| broken(&error))?;
         let now = worker.now();
         exchange.waits = None;
-        if let Some(lateral) = &exchange.lateral
-            && !lateral.take_report(now, head.fields)
+        match exchange
+            .lateral
+            .as_ref()
+            .map(|lateral| lateral.take_report(now, head.fields))
         {
-            return Err(broken(
-                &"it is no member of the cluster, or refuses this one",
-            ));
+            None | Some(LateralAnswer::Usable) => {}
+            Some(LateralAnswer::Declined) => return Ok(Step::Final(ResponseOutcome::Declined)),
+            Some(LateralAnswer::Stranger) => {
+                return Err(broken(
+                    &"it is no member of the cluster, or refuses this one",
+                ));
+            }
         }
         let settings = Arc::clone(&exchange.settings);
         let targeted = settings.targeted(exchange.request.mode);

@@ -97,25 +97,39 @@ impl LateralFetch {
         cluster.write_request(node.place, mode, &self.nonce, out);
     }
 
-    /// Takes what the node says of itself from the head of its response; `false` if the head is not
-    /// that of a member, which refused the request, or is none.
-    pub(crate) fn take_report(&self, now: Now, fields: &[FieldLine<'_>]) -> bool {
+    /// Takes what the node says of itself from the head of its response.
+    pub(crate) fn take_report(&self, now: Now, fields: &[FieldLine<'_>]) -> LateralAnswer {
         let mut lines = lines_named(fields, PEER_FIELD);
         let (Some(line), None) = (lines.next(), lines.next()) else {
-            return false;
+            return LateralAnswer::Stranger;
         };
         let cluster = &self.source.cluster;
         let place = self.source.place();
         let is_proved = |report: &PeerReport<'_>| cluster.is_proved(place, &self.nonce, report);
         let Some(report) = PeerReport::read(line).filter(is_proved) else {
-            return false;
+            return LateralAnswer::Stranger;
         };
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
         let us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let of_target = (self.source.target, hit);
         cluster.state().answered(now, place, us, &report, of_target);
-        true
+        if report.is_own {
+            LateralAnswer::Declined
+        } else {
+            LateralAnswer::Usable
+        }
     }
+}
+
+/// What the head of a response to a request to another node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LateralAnswer {
+    /// The response of the origin, or a stored one.
+    Usable,
+    /// The node's own: it has no response, for a reason that may hold for it alone.
+    Declined,
+    /// Not that of a member, or of one that takes this node for a stranger.
+    Stranger,
 }
 
 /// Whose request it is; `None` if it is of a node that is none of the cluster now.
