@@ -310,7 +310,7 @@ impl Transaction {
     }
 
     fn forward(&mut self, now: Now, fwd: Fwd, form: ForwardedForm) -> Commands {
-        if self.request.directives.only_if_cached && !self.bypassing {
+        if self.is_for_caches_alone() {
             return self.refuse(RefuseReason::OnlyIfCached);
         }
         self.request_time = now.wall;
@@ -328,6 +328,22 @@ impl Transaction {
             self.not_stored(NotStored::Incomplete);
         }
         Commands::one(Command::Answer(refused))
+    }
+
+    /// After [`RefuseReason::OnlyIfCached`]: another cache of the same owner is asked, as the
+    /// client asked, and none that would ask the origin. How to forward the request.
+    pub fn ask_another_cache(&mut self, now: Now) -> Forwarding {
+        self.request_time = now.wall;
+        self.form = ForwardedForm::AsSent;
+        self.verdict.handling = Handling::Forward(Fwd::Miss);
+        self.form.forwarding()
+    }
+
+    /// Whether the request may not reach an origin: it says `only-if-cached`, and is one that
+    /// caches answer.
+    #[must_use]
+    pub const fn is_for_caches_alone(&self) -> bool {
+        self.request.directives.only_if_cached && !self.bypassing
     }
 
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {

@@ -670,12 +670,8 @@ fn refuse(
     let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     let (worker, settings) = (receiver.worker, receiver.settings);
-    let (verdict, date, report) = (
-        answer.verdict(),
-        worker.date(),
-        refusal_line(receiver, head),
-    );
-    let content_bytes = answer.write(settings, &verdict, head_only, &date, &report, out);
+    let (verdict, line) = (answer.verdict(), &refusal_line(receiver, head));
+    let content_bytes = answer.write(settings, &verdict, head_only, &worker.date(), line, out);
     log.response_made(answer.status);
     log.sent((out.len() - before) as u64);
     log.sent_content(content_bytes, ContentSource::Own);

@@ -109,6 +109,9 @@ impl Attempts {
         self.failed_peers.push(peer.place());
         let next = match failure {
             // what one node lacks, others may lack, too
+            PeerFailure::Declined if exchange.tx.is_for_caches_alone() => {
+                Err(Answer::only_if_cached())
+            }
             PeerFailure::Declined => NextHop::of_origin(exchange),
             _ => NextHop::after(exchange, &self.failed_peers),
         };

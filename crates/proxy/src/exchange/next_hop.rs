@@ -59,6 +59,7 @@ impl NextHop {
                 }
                 Ok(Self::of_peer(exchange, peer))
             }
+            None if exchange.tx.is_for_caches_alone() => Err(Answer::only_if_cached()),
             None => Self::of_origin(exchange),
         }
     }

@@ -8,6 +8,7 @@ use crate::client::fast;
 use crate::exchange::connect;
 use crate::exchange::forward;
 use crate::exchange::module_calls;
+use crate::exchange::next_hop::PeerSource;
 use crate::exchange::respond::{self, respond};
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
@@ -58,6 +59,11 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 .await;
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
+            Plan::Answer(_) if PeerSource::may_have(&exchange) => {
+                let forwarding = exchange.tx.ask_another_cache(worker.now());
+                let stored = None;
+                plan = Plan::Forward { forwarding, stored };
+            }
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
             Plan::Module(response) => {
                 break Box::pin(respond::local(stream, &mut exchange, *response)).await;

@@ -95,6 +95,29 @@ fn request_that_no_cache_answers_goes_to_the_origin_from_the_node_that_has_it() 
 }
 
 #[test]
+fn request_for_what_is_stored_alone_is_asked_of_the_node_that_keeps_it_and_of_no_origin() {
+    let cluster = Nodes::start(fresh);
+    let path = cluster.path_of(2);
+    let only = |path: &str| {
+        let fields = "Host: a.example\r\nCache-Control: only-if-cached\r\n";
+        format!("GET {path} HTTP/1.1\r\n{fields}\r\n")
+    };
+    for at in [0, 1, 2] {
+        let response = cluster.nodes[at].client().ask(only(&path));
+        assert_eq!((response.status(), response.text()), (200, path.clone()));
+        for number in 0..9 {
+            let unknown = format!("/unknown/{number}");
+            let response = cluster.nodes[at].client().ask(only(&unknown));
+            assert_eq!(response.status(), 504, "{unknown}");
+            assert!(response.verdict().contains("only-if-cached"));
+            assert_eq!(cluster.asked(&unknown), 0);
+        }
+        assert_eq!(cluster.nodes[at].count(Metric::PeersFailed), 0);
+    }
+    assert_eq!(cluster.asked(&path), 1);
+}
+
+#[test]
 fn private_response_reaches_its_client_and_is_stored_by_no_node() {
     let cluster = Nodes::start(|head, _| {
         let who = head.field("cookie").unwrap_or("nobody").to_owned();

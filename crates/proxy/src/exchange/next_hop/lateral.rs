@@ -12,6 +12,7 @@ use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::now::Tick;
 use weir_policy::route::{AskedBy, AskedNode, LateralRequest, Place, TargetKey};
+use weir_policy::{Handling, RefuseReason};
 use weir_semantics::{
     FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
 };
@@ -25,6 +26,17 @@ pub(crate) struct PeerSource {
 }
 
 impl PeerSource {
+    /// Whether another node may have what is not stored here, for a request that is refused because
+    /// it may not reach an origin.
+    pub(crate) fn may_have(exchange: &RequestState) -> bool {
+        let refused = Handling::Refused(RefuseReason::OnlyIfCached);
+        let is_own_client = exchange.client.facts().listener.peers == ForPeers::No;
+        exchange.tx.verdict().handling == refused
+            && exchange.settings.cluster.is_some()
+            && is_own_client
+            && exchange.modules.is_none()
+    }
+
     /// The node to ask for an exchange, of those that are not in `failed`; `None`: the origin.
     pub(crate) fn of(exchange: &RequestState, failed: &[Place]) -> Option<Self> {
         let cluster = exchange.settings.cluster.as_ref()?;
