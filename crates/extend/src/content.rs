@@ -22,6 +22,15 @@ pub trait Transform {
         let _ = cx;
         Poll::Ready(())
     }
+
+    /// Ready when it has something to put out although no more content has come: then it is called
+    /// again. Polled after [`Progress::Continue`] with nothing taken or put, until content comes.
+    /// For transforms whose work is done elsewhere: what comes may be an event, and the next one
+    /// far off.
+    fn poll_put(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Pending
+    }
 }
 
 /// How far a transform has come.

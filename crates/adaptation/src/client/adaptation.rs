@@ -246,6 +246,15 @@ impl Adaptation {
         self.wait(cx, self.is_head_ready())
     }
 
+    /// Ready when the service has answered, although it has taken all that has come so far.
+    pub(crate) fn poll_put(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.drive(cx);
+        if self.is_decided && (self.failure.is_some() || self.can_put()) {
+            return Poll::Ready(());
+        }
+        self.wait(cx, self.is_head_ready())
+    }
+
     /// Exchange and transform are polled one after the other, and each may find what the other one
     /// waits for: that is polled once more, if the `other_is_ready`.
     fn wait(&mut self, cx: &Context<'_>, other_is_ready: bool) -> Poll<()> {
@@ -272,11 +281,15 @@ impl Adaptation {
 
     fn is_content_ready(&self) -> bool {
         // before the head is decided on there is no room for content
-        let can_put = self.is_whole || (!self.out.is_empty() && !self.is_collecting());
-        (self.is_decided && (self.failure.is_some() || can_put))
+        (self.is_decided && (self.failure.is_some() || self.can_put()))
             || self.is_unmodified()
             || self.has_room()
             || (self.offered > 0 && !self.must_keep())
+    }
+
+    /// Whether content has come back, or its end.
+    const fn can_put(&self) -> bool {
+        self.is_whole || (!self.out.is_empty() && !self.is_collecting())
     }
 
     /// Whether the head waits for the content that follows it: a service that fails in between can

@@ -17,7 +17,7 @@ use weir_icap::ServiceUri;
 use weir_net::clock::Clock;
 
 /// The options.
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 8] = [
     "service",
     "socket",
     "request",
@@ -25,6 +25,7 @@ const OPTIONS: [&str; 7] = [
     "connections_max",
     "no_transform",
     "send_client",
+    "preview",
 ];
 
 /// Connections to one server by default. c-icap serves 300 at once by default.
@@ -66,6 +67,7 @@ impl ModuleKind for Icap {
             response: flag(&mut options, "response")?,
             no_transform: no_transform(&mut options)?,
             sends_client: flag(&mut options, "send_client")?.unwrap_or(false),
+            sends_previews: flag(&mut options, "preview")?.unwrap_or(true),
         };
         let connections_max = connections_max(&mut options)?;
         options.finish(&OPTIONS)?;
@@ -191,6 +193,7 @@ mod tests {
                 "no_transform",
             ),
             (vec![service(), ("preview", text("x"))], "preview"),
+            (vec![service(), ("previews", text("x"))], "previews"),
             (
                 vec![
                     service(),

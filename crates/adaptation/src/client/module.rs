@@ -30,6 +30,9 @@ pub(crate) struct Settings {
     pub(crate) no_transform: NoTransform,
     /// The service learns the client's address.
     pub(crate) sends_client: bool,
+    /// The service gets a preview first, if it takes one: it does nothing before it has the whole
+    /// preview, and the first event of a stream is shorter than one.
+    pub(crate) sends_previews: bool,
     /// Most content that is kept so that the service may have it used as it was: `hold`.
     pub(crate) hold_bytes: usize,
 }
@@ -189,6 +192,10 @@ impl Transform for IcapTransform {
     fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.0.borrow_mut().poll_content(cx)
     }
+
+    fn poll_put(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.borrow_mut().poll_put(cx)
+    }
 }
 
 /// How a message is sent, as OPTIONS say.
@@ -233,6 +240,7 @@ impl IcapExchange {
         let hold = u32::try_from(self.settings.hold_bytes).unwrap_or(u32::MAX);
         let preview = match options.transfer_of_target(target) {
             TransferKind::Ignore => return None,
+            TransferKind::Preview if !self.settings.sends_previews => None,
             TransferKind::Complete => None,
             TransferKind::Preview => options.preview_bytes().map(|bytes| bytes.min(hold)),
         };

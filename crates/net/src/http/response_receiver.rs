@@ -161,7 +161,7 @@ impl<'a> ResponseReceiver<'a> {
 }
 
 impl Kind<'_> {
-    /// Receives once, if the filter needs content; else has it put out what it can.
+    /// Has the filter put out what it can; receives once if that is nothing, and it needs content.
     fn poll_filtered(
         &mut self,
         filter: &mut ReceivedFilter,
@@ -169,20 +169,18 @@ impl Kind<'_> {
         scratch: &mut [u8],
         mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Poll<Result<ContentRead, ContentCut>> {
-        if !filter.needs_content() {
-            let mut has_put = false;
-            let put = filter.poll_put(cx, scratch.len(), |cx, content| {
-                has_put = true;
-                take(cx, content)
-            });
-            // nothing was put out, and nothing more comes of what was received. What was put out
-            // must be reported at once: the next hop may send nothing for long
-            let is_idle = matches!(&put, Poll::Ready(Ok(read)) if read.end == ContentEnd::More)
-                && !has_put
-                && filter.needs_content();
-            if !is_idle {
-                return put;
-            }
+        let mut has_put = false;
+        let put = filter.poll_put(cx, scratch.len(), |cx, content| {
+            has_put = true;
+            take(cx, content)
+        });
+        // nothing was put out, and nothing more comes of what was received. What was put out must
+        // be reported at once: the next hop may send nothing for long
+        let is_idle = matches!(&put, Poll::Ready(Ok(read)) if read.end == ContentEnd::More)
+            && !has_put
+            && filter.needs_content();
+        if !is_idle {
+            return put;
         }
         let keep = |_: &mut Context<'_>, content: &[u8]| {
             filter.keep(content);

@@ -318,8 +318,14 @@ impl ContentChain {
         let (Some(stage), next) = (before.last_mut(), behind.first_mut()) else {
             return Ok(Turn::Idle);
         };
-        if stage.is_done || !stage.is_due {
+        if stage.is_done {
             return Ok(Turn::Idle);
+        }
+        if !stage.is_due {
+            let polled = stage.poll_put(cx);
+            if polled.map_err(|failure| (at, failure.into()))?.is_pending() {
+                return Ok(Turn::Idle);
+            }
         }
         let waits = stage.poll_waits(cx);
         if waits.map_err(|failure| (at, failure.into()))?.is_pending() {
@@ -482,6 +488,15 @@ impl Stage {
             Poll::Ready(()) => Err(ModuleFailure::Deadline),
             Poll::Pending => Ok(Poll::Pending),
         }
+    }
+
+    /// Ready if it has something to put out although it was called with all its content.
+    fn poll_put(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, ModuleFailure> {
+        let transform = &mut self.transform;
+        let polled = catch_unwind(AssertUnwindSafe(|| transform.poll_put(cx)));
+        let polled = polled.map_err(|_| ModuleFailure::Crashed)?;
+        self.is_due |= polled.is_ready();
+        Ok(polled)
     }
 
     /// Calls the module once, with what it holds, or with content that is `offered` to it: what it

@@ -112,6 +112,36 @@ fn content_of_requests_and_responses_passes_a_service() {
     }
 }
 
+/// A service answers some time after it was sent an event, when Weir has nothing more to send it.
+#[test]
+fn each_event_of_a_stream_is_sent_on_before_the_next_one_comes() {
+    let upper = [scripted("upper", &[("response-received", "content upper")])];
+    let server = serve(None, &upper);
+    let mut module = icap(address(&server), "upper", FailurePolicy::Refuse);
+    let no_preview = ("preview".to_owned(), ModuleOption::Flag(false));
+    module.options.extend([no_preview]);
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+        Transfer-Encoding: chunked\r\n\r\n";
+    for control in ["no-store", "max-age=60"] {
+        Setup::each_with(with(module.clone()), |setup| {
+            let (mut client, mut hop) = setup.lead(&setup.get("/"));
+            hop.send(head.replace(
+                "\r\nTransfer",
+                &format!("\r\nCache-Control: {control}\r\nTransfer"),
+            ));
+            hop.send("9\r\ndata: a\n\n\r\n");
+            assert_eq!(client.read_head().status(), 200);
+            assert_eq!(client.read_chunks_of(9), b"DATA: A\n\n");
+            for _ in 0..20 {
+                hop.send("9\r\ndata: b\n\n\r\n");
+                assert_eq!(client.read_chunks_of(9), b"DATA: B\n\n");
+            }
+            hop.send("0\r\n\r\n");
+            client.expect("0\r\n\r\n");
+        });
+    }
+}
+
 #[test]
 fn service_that_answers_a_request_keeps_it_from_the_next_hop() {
     let refusing = [scripted(
