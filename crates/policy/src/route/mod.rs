@@ -45,7 +45,7 @@ use weir_semantics::words;
 
 pub use cache_digest::{
     ADDITIONS_MAX, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestReader, DigestVersion,
-    DigestWriter, RESPONSES_MAX,
+    DigestWriter, RESPONSES_MAX, SealedKey, tag_key,
 };
 pub use cluster::{
     ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,

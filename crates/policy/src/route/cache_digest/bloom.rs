@@ -1,7 +1,7 @@
 //! The filter itself.
 
-use crate::Digest;
 use crate::route::cache_digest::DigestError;
+use crate::{Digest, KeyHasher, Secret};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -99,6 +99,14 @@ impl CacheDigest {
     pub fn bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
+}
+
+/// The key of a response whose key in the store begins with `tag`, for nodes that share `secret`.
+#[must_use]
+pub fn tag_key(secret: &Secret, tag: u64) -> Digest {
+    let mut hasher = KeyHasher::new(secret);
+    hasher.number(tag);
+    hasher.finish()
 }
 
 /// The place of the block of `key` among `blocks`.

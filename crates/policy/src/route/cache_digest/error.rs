@@ -16,6 +16,8 @@ pub enum DigestError {
     Length(usize),
     /// Its blocks have more bytes than [`DIGEST_BYTES_MAX`].
     TooLarge(usize),
+    /// Its key is sealed with another secret, or for another node.
+    Key,
     /// It adds to a digest that this reader does not have: the whole must be asked for.
     Unconnected,
 }
@@ -36,6 +38,7 @@ impl fmt::Display for DigestError {
                 f,
                 "a cache digest of {bytes} bytes has more than {DIGEST_BYTES_MAX}"
             ),
+            Self::Key => f.write_str("the key of the cache digest is sealed with another secret"),
             Self::Unconnected => f.write_str("it adds to another cache digest than is known"),
         }
     }

@@ -21,12 +21,23 @@ pub struct DigestVersion {
     pub additions: u64,
 }
 
+/// The key of a node's digest, as only those can read it that share the secret of the cluster: the
+/// driver seals and opens it. It is the secret under which the node's store hashes targets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SealedKey {
+    /// The key, masked.
+    pub masked: [u8; KEY_BYTES],
+    /// What shows that it was opened with the right secret.
+    pub check: [u8; KEY_BYTES],
+}
+
 /// A message as it was read.
 #[derive(Debug)]
 pub(super) enum Message {
     /// A digest that replaces any other.
     Whole {
         version: DigestVersion,
+        key: SealedKey,
         digest: CacheDigest,
     },
     /// What was added since `from`.
@@ -36,9 +47,15 @@ pub(super) enum Message {
     },
 }
 
-pub(super) fn write_whole(version: DigestVersion, digest: &CacheDigest) -> Vec<u8> {
+pub(super) fn write_whole(
+    version: DigestVersion,
+    key: &SealedKey,
+    digest: &CacheDigest,
+) -> Vec<u8> {
     let blocks = digest.bytes() / BLOCK_BYTES;
     let mut out = begin(WHOLE, version, blocks);
+    out.extend_from_slice(&key.masked);
+    out.extend_from_slice(&key.check);
     digest.write(&mut out);
     out
 }
@@ -86,17 +103,28 @@ pub(super) fn read(message: &[u8]) -> Result<Message, DigestError> {
         epoch: u64::from_le_bytes(*epoch),
         additions: u64::from_le_bytes(*additions),
     };
-    let is_as_long = |bytes: usize| Some(rest.len()) == count.checked_mul(bytes);
     match kind {
-        WHOLE if is_as_long(BLOCK_BYTES) => Ok(Message::Whole {
-            version,
-            digest: CacheDigest::from_bytes(rest)?,
-        }),
-        ADDITIONS if is_as_long(KEY_BYTES) => Ok(Message::Additions {
+        WHOLE => {
+            let (masked, rest) = rest.split_first_chunk().ok_or(short)?;
+            let (check, rest) = rest.split_first_chunk().ok_or(short)?;
+            if Some(rest.len()) != count.checked_mul(BLOCK_BYTES) {
+                return Err(short);
+            }
+            let key = SealedKey {
+                masked: *masked,
+                check: *check,
+            };
+            Ok(Message::Whole {
+                version,
+                key,
+                digest: CacheDigest::from_bytes(rest)?,
+            })
+        }
+        ADDITIONS if Some(rest.len()) == count.checked_mul(KEY_BYTES) => Ok(Message::Additions {
             from: version,
             keys: rest.as_chunks::<KEY_BYTES>().0.iter().map(key).collect(),
         }),
-        WHOLE | ADDITIONS => Err(short),
+        ADDITIONS => Err(short),
         other => Err(DigestError::Kind(other)),
     }
 }

@@ -7,9 +7,16 @@
 //! one line of the processor's cache. Squid's cache digests have 5 bits an entry and four probes
 //! all over the filter.
 //!
-//! Nothing can be taken out of such a filter. So a node counts what it does not hold any more, and
-//! begins a new *epoch* with an empty filter when that is more than a twentieth ([`DigestWriter`]).
-//! Within an epoch a reader that has a digest receives the keys added since ([`DigestReader`]).
+//! Nothing can be taken out of such a filter. So a node compares how much it holds with how much it
+//! has added, and begins a new *epoch* with an empty filter when more than a twentieth is gone
+//! ([`DigestWriter`]). Within an epoch a reader that has a digest receives the keys added since
+//! ([`DigestReader`]).
+//!
+//! # Keys
+//!
+//! A node knows of most of what it holds the first 64 bits of the store's key alone, its *tag*
+//! ([`tag_key`] makes a key of it). The store's key of a target is made under a secret of that
+//! store, which the node gives to members, sealed with the secret of the cluster ([`SealedKey`]).
 //!
 //! # Messages
 //!
@@ -18,7 +25,7 @@
 //!
 //! | kind | what follows |
 //! | --- | --- |
-//! | 0, *whole* | epoch (8 bytes), additions in it (8 bytes), blocks (4 bytes), the blocks: 64 bytes each |
+//! | 0, *whole* | epoch (8 bytes), additions in it (8 bytes), blocks (4 bytes), the key, masked (16 bytes), and its check (16 bytes), the blocks: 64 bytes each |
 //! | 1, *additions* | epoch (8 bytes), additions before these (8 bytes), how many these are (4 bytes), their keys: 16 bytes each |
 //!
 //! A key is two numbers of 64 bits, *a* and *b*. Its block is *a* x blocks / 2^64. Its bits in
@@ -33,8 +40,8 @@ mod reader;
 mod tests;
 mod writer;
 
-pub use bloom::{CacheDigest, DIGEST_BYTES_MAX, RESPONSES_MAX};
+pub use bloom::{CacheDigest, DIGEST_BYTES_MAX, RESPONSES_MAX, tag_key};
 pub use error::DigestError;
-pub use message::DigestVersion;
+pub use message::{DigestVersion, SealedKey};
 pub use reader::DigestReader;
 pub use writer::{ADDITIONS_MAX, DigestWriter};

@@ -4,6 +4,17 @@ use crate::{Digest, KeyHasher, Secret};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+const SECRET: Secret = Secret([9; 16]);
+const SEALED: SealedKey = SealedKey {
+    masked: [1; 16],
+    check: [2; 16],
+};
+
+/// Opens what was sealed so.
+fn open(_: u64, key: &SealedKey) -> Option<Secret> {
+    (*key == SEALED).then_some(SECRET)
+}
+
 fn key(number: u64) -> Digest {
     let mut hasher = KeyHasher::new(&Secret([3; 16]));
     hasher.number(number);
@@ -11,7 +22,7 @@ fn key(number: u64) -> Digest {
 }
 
 fn writer(epoch: u64, keys: std::ops::Range<u64>) -> DigestWriter {
-    let mut writer = DigestWriter::new(epoch, 1000);
+    let mut writer = DigestWriter::new(epoch, SEALED, 1000);
     keys.for_each(|number| writer.add(key(number)));
     writer
 }
@@ -46,7 +57,9 @@ fn reader_without_a_digest_knows_nothing_and_is_sent_the_whole() {
     let mut reader = DigestReader::default();
     assert_eq!(reader.holds(key(1)), HoldsIt::Unknown);
     let writer = writer(7, 0..100);
-    reader.take(&writer.message_for(reader.version())).unwrap();
+    reader
+        .take(&writer.message_for(reader.version()), open)
+        .unwrap();
     assert_eq!(reader.version(), Some(writer.version()));
     assert_eq!(reader.holds(key(1)), HoldsIt::Yes);
     assert_eq!(reader.holds(key(100_001)), HoldsIt::No);
@@ -56,28 +69,38 @@ fn reader_without_a_digest_knows_nothing_and_is_sent_the_whole() {
 fn reader_of_the_same_epoch_is_sent_what_was_added_since() {
     let mut writer = writer(7, 0..100);
     let mut reader = DigestReader::default();
-    reader.take(&writer.message_for(None)).unwrap();
+    reader.take(&writer.message_for(None), open).unwrap();
     writer.add(key(100));
     writer.add(key(101));
     let message = writer.message_for(reader.version());
     assert_eq!(message.len(), 30 + 2 * 16);
-    reader.take(&message).unwrap();
+    reader.take(&message, open).unwrap();
     assert_eq!(reader.holds(key(101)), HoldsIt::Yes);
     assert_eq!(reader.version(), Some(writer.version()));
     let nothing = writer.message_for(reader.version());
     assert_eq!(nothing.len(), 30);
-    reader.take(&nothing).unwrap();
+    reader.take(&nothing, open).unwrap();
 }
 
 #[test]
 fn reader_that_lacks_more_than_is_remembered_is_sent_the_whole() {
-    let mut writer = writer(7, 0..0);
+    const ADDED_MAX: u64 = ADDITIONS_MAX as u64;
+    let mut writer = DigestWriter::new(7, SEALED, ADDED_MAX);
     let begin = writer.version();
-    (0..ADDITIONS_MAX as u64).for_each(|number| writer.add(key(number)));
+    let mut keys = (0..).map(key);
+    let mut add_up_to = |writer: &mut DigestWriter, added| {
+        while writer.version().additions < added {
+            writer.add(keys.next().expect("keys have no end"));
+        }
+    };
+    add_up_to(&mut writer, ADDED_MAX);
     let additions = writer.message_for(Some(begin));
-    assert_eq!(additions.len(), 30 + 16 * ADDITIONS_MAX);
-    writer.add(key(u64::MAX));
-    assert!(writer.message_for(Some(begin)).len() < additions.len());
+    assert_eq!(
+        (additions[9], additions.len()),
+        (1, 30 + 16 * ADDITIONS_MAX)
+    );
+    add_up_to(&mut writer, ADDED_MAX + 1);
+    assert_eq!(writer.message_for(Some(begin))[9], 0, "the whole");
 }
 
 #[test]
@@ -85,11 +108,11 @@ fn additions_to_another_digest_are_refused_and_change_nothing() {
     let check = |known: Option<DigestWriter>, from: DigestVersion, expected| {
         let mut reader = DigestReader::default();
         if let Some(known) = &known {
-            reader.take(&known.message_for(None)).unwrap();
+            reader.take(&known.message_for(None), open).unwrap();
         }
         let before = reader.version();
         let message = message::write_additions(from, [key(5000)].iter());
-        assert_eq!(reader.take(&message), expected, "{from:?}");
+        assert_eq!(reader.take(&message, open), expected, "{from:?}");
         if expected.is_err() {
             assert_eq!(reader.version(), before);
             assert_ne!(reader.holds(key(5000)), HoldsIt::Yes);
@@ -114,15 +137,24 @@ fn additions_to_another_digest_are_refused_and_change_nothing() {
 #[test]
 fn digest_is_made_anew_when_a_twentieth_is_gone_or_there_is_no_room() {
     let mut gone = writer(1, 0..100);
-    assert!(!gone.is_outdated());
-    (0..5).for_each(|_| gone.remove());
-    assert!(!gone.is_outdated());
-    gone.remove();
-    assert!(gone.is_outdated());
-
-    let room = CacheDigest::with_capacity(1000).capacity();
-    assert!(!writer(1, 0..room).is_outdated());
-    assert!(writer(1, 0..room + 1).is_outdated());
+    let added = gone.version().additions;
+    assert!(added > 95, "{added}: few keys are taken for held");
+    for (held, expected) in [(100, false), (added - 5, false), (added - 6, true)] {
+        gone.note_held(held);
+        assert_eq!(gone.is_outdated(), expected, "{held}");
+    }
+    let full = |more| {
+        let mut writer = writer(1, 0..0);
+        let room = CacheDigest::with_capacity(1000).capacity();
+        let mut keys = (0..).map(key);
+        while writer.version().additions < room + more {
+            writer.add(keys.next().expect("keys have no end"));
+        }
+        writer.note_held(u64::MAX);
+        writer.is_outdated()
+    };
+    assert!(!full(0));
+    assert!(full(1));
 }
 
 #[test]
@@ -132,7 +164,7 @@ fn malformed_message_is_refused_by_what_is_wrong_with_it() {
         let mut message = good.clone();
         change(&mut message);
         let mut reader = DigestReader::default();
-        assert_eq!(reader.take(&message), Err(expected));
+        assert_eq!(reader.take(&message, open), Err(expected));
         assert_eq!(reader.version(), None);
     };
     let bytes = good.len();
@@ -143,9 +175,12 @@ fn malformed_message_is_refused_by_what_is_wrong_with_it() {
     check(&|message| message.truncate(20), DigestError::Length(20));
     check(&|message| message.push(0), DigestError::Length(bytes + 1));
     check(&|message| message[26] += 1, DigestError::Length(bytes));
+    check(&|message| message.truncate(40), DigestError::Length(40));
+    check(&|message| message[30] += 1, DigestError::Key);
+    check(&|message| message[61] += 1, DigestError::Key);
     check(
         &|message| {
-            message.truncate(30);
+            message.truncate(62);
             message[26..30].copy_from_slice(&[0; 4]);
         },
         DigestError::Length(0),
@@ -153,9 +188,8 @@ fn malformed_message_is_refused_by_what_is_wrong_with_it() {
     check(
         &|message| {
             let blocks = DIGEST_BYTES_MAX / 64 + 1;
-            message.truncate(26);
-            message.extend_from_slice(&u32::try_from(blocks).unwrap().to_le_bytes());
-            message.resize(30 + blocks * 64, 0);
+            message[26..30].copy_from_slice(&u32::try_from(blocks).unwrap().to_le_bytes());
+            message.resize(62 + blocks * 64, 0);
         },
         DigestError::TooLarge(DIGEST_BYTES_MAX + 64),
     );
@@ -167,22 +201,22 @@ proptest! {
     fn reader_that_takes_all_messages_misses_nothing_that_was_added(
         steps in prop::collection::vec((0..500_u64, prop::bool::ANY, prop::bool::ANY), 1..200)
     ) {
-        let mut writer = DigestWriter::new(1, 1000);
+        let mut writer = DigestWriter::new(1, SEALED, 1000);
         let mut reader = DigestReader::default();
         let mut held = BTreeSet::new();
         for (number, is_sent, is_new_epoch) in steps {
             if is_new_epoch && writer.is_outdated() {
-                writer = DigestWriter::new(writer.version().epoch + 1, 1000);
+                writer = DigestWriter::new(writer.version().epoch + 1, SEALED, 1000);
                 held.iter().for_each(|number| writer.add(key(*number)));
             }
             if held.insert(number) {
                 writer.add(key(number));
             } else {
                 held.remove(&number);
-                writer.remove();
             }
+            writer.note_held(held.len() as u64);
             if is_sent {
-                reader.take(&writer.message_for(reader.version())).unwrap();
+                reader.take(&writer.message_for(reader.version()), open).unwrap();
                 prop_assert_eq!(reader.version(), Some(writer.version()));
                 for number in &held {
                     prop_assert_eq!(reader.holds(key(*number)), HoldsIt::Yes);

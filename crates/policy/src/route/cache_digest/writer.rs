@@ -1,7 +1,9 @@
 //! The digest of a node's own responses.
 
 use crate::Digest;
-use crate::route::cache_digest::{CacheDigest, DigestVersion, message};
+use crate::route::cache_digest::{
+    CacheDigest, DIGEST_BYTES_MAX, DigestVersion, SealedKey, message,
+};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -15,33 +17,36 @@ const GONE_SHARE: u64 = 20;
 #[derive(Clone, Debug)]
 pub struct DigestWriter {
     epoch: u64,
+    key: SealedKey,
     digest: CacheDigest,
     /// Keys added since the epoch began.
     additions: u64,
     /// The last of them, at most [`ADDITIONS_MAX`].
     latest: VecDeque<Digest>,
-    /// Responses that the digest has and the node has no more.
-    gone: u64,
+    /// Responses that the node held when it was last asked.
+    held: u64,
 }
 
 impl DigestWriter {
     /// An empty digest with room for `responses`. No two digests of a node may have one `epoch`, a
     /// restart between them included.
     #[must_use]
-    pub fn new(epoch: u64, responses: u64) -> Self {
+    pub fn new(epoch: u64, key: SealedKey, responses: u64) -> Self {
         Self {
             epoch,
+            key,
             digest: CacheDigest::with_capacity(responses),
             additions: 0,
             latest: VecDeque::new(),
-            gone: 0,
+            held: 0,
         }
     }
 
-    /// A response is stored.
-    ///
-    /// One that replaces another of the same key must not be added again.
+    /// A response is stored. What the digest has already, or takes for held, changes nothing.
     pub fn add(&mut self, key: Digest) {
+        if self.digest.may_hold(key) {
+            return;
+        }
         self.digest.insert(key);
         self.additions += 1;
         if self.latest.len() == ADDITIONS_MAX {
@@ -50,16 +55,18 @@ impl DigestWriter {
         self.latest.push_back(key);
     }
 
-    /// A response that was added is not stored any more.
-    pub fn remove(&mut self) {
-        self.gone += 1;
+    /// The node holds so many responses, all of which were added.
+    pub const fn note_held(&mut self, responses: u64) {
+        self.held = responses;
     }
 
     /// Whether the digest is to be made anew, in another epoch, from what the node holds: a
-    /// twentieth of it is gone, or it has more than it has room for.
+    /// twentieth of it is gone, or it has more than it has room for and could have more room.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        self.gone * GONE_SHARE > self.additions || self.additions > self.digest.capacity()
+        let gone = self.additions.saturating_sub(self.held);
+        let is_full = self.additions > self.digest.capacity();
+        gone * GONE_SHARE > self.additions || is_full && self.digest.bytes() < DIGEST_BYTES_MAX
     }
 
     /// What a reader needs that has `known`: additions, or the whole if it has nothing, another
@@ -76,11 +83,17 @@ impl DigestWriter {
                 let known = self.latest.len() - missing;
                 message::write_additions(from, self.latest.range(known..))
             }
-            _ => message::write_whole(self.version(), &self.digest),
+            _ => message::write_whole(self.version(), &self.key, &self.digest),
         }
     }
 
-    /// The state that a reader has who took every message.
+    /// Bytes of the digest and of what it remembers.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.digest.bytes() + self.latest.capacity() * size_of::<Digest>()
+    }
+
+    /// The state that a reader has that took every message.
     #[must_use]
     pub fn version(&self) -> DigestVersion {
         DigestVersion {
