@@ -351,6 +351,8 @@ labels! {
         Lateral = "lateral",
         /// It owned the target before a node that joins, and is asked for what it has stored.
         PreviousOwner = "previous-owner",
+        /// Its digest has the target, and the first in order is gone.
+        Holder = "holder",
     }
 
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one

@@ -14,16 +14,20 @@
 //!    it, before the origin: for what that has stored, and for nothing else. That request is
 //!    answered from the store alone, so that it ends there. A node that has just asked for the
 //!    target does not have it, and is not asked.
-//! 5. A node that is draining owns nothing, and answers what it is asked for. It asks others for
+//! 5. What nodes hold, as far as their digests say: while the owner is gone, the first in order of
+//!    those whose digest has the target is asked in its place; and rule 4 asks one that has it, and
+//!    none that has not. Without digests, nothing of this rule holds.
+//! 6. A node that is draining owns nothing, and answers what it is asked for. It asks others for
 //!    its own clients.
 
 use crate::now::Tick;
-use crate::route::cluster::{NodeState, Place, TargetKey};
+use crate::route::cluster::{HoldsIt, NodeState, Place, TargetKey};
 use crate::route::members::Members;
 use crate::route::policy::{Costs, Hash, NodeChoice, Policy as _, RoutedRequest};
 use crate::route::why::Why;
 use crate::verdict::Handling;
 use alloc::vec::Vec;
+use core::fmt;
 use weir_semantics::Fwd;
 
 use super::cluster::Node;
@@ -41,10 +45,11 @@ pub enum AskedBy {
 }
 
 /// A request that no stored response answers, and that another node may answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct LateralRequest<'a> {
     asked_by: AskedBy,
     failed: &'a [Place],
+    holds: &'a dyn Fn(Place) -> HoldsIt,
 }
 
 /// Where a request is sent, and why.
@@ -98,10 +103,31 @@ impl<'a> LateralRequest<'a> {
             )
         );
         if is_cacheable && is_shared && failed.len() < NODES_ASKED_MAX {
-            Some(Self { asked_by, failed })
+            Some(Self {
+                asked_by,
+                failed,
+                holds: &|_| HoldsIt::Unknown,
+            })
         } else {
             None
         }
+    }
+}
+
+impl<'a> LateralRequest<'a> {
+    /// The same with what the digests of other nodes say of the target. Few requests need it.
+    #[must_use]
+    pub fn with_holds(self, holds: &'a dyn Fn(Place) -> HoldsIt) -> Self {
+        Self { holds, ..self }
+    }
+}
+
+impl fmt::Debug for LateralRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LateralRequest")
+            .field("asked_by", &self.asked_by)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -129,7 +155,9 @@ impl Members {
         request: LateralRequest<'_>,
         requests: impl Fn(Place) -> u32,
     ) -> Source {
-        let LateralRequest { asked_by, failed } = request;
+        let LateralRequest {
+            asked_by, failed, ..
+        } = request;
         let own = self.own();
         let AskedBy::Client = asked_by else {
             return self.source_as_owner(now, target, request, None, requests);
@@ -138,6 +166,19 @@ impl Members {
         let Some(owner) = self.owner(now, target, failed.is_empty()) else {
             return Source::origin(Some(Why::AllEjected));
         };
+        if owner.why == Why::OthersEjected
+            && let Some(place) = self.holder(target, &request)
+        {
+            self.begin(now, place);
+            return Source {
+                node: Some(AskedNode {
+                    place,
+                    is_copied: false,
+                    is_stored_only: false,
+                }),
+                why: Some(Why::Holder),
+            };
+        }
         if owner.place == own {
             return self.source_as_owner(now, target, request, Some(owner.why), requests);
         }
@@ -188,6 +229,17 @@ impl Members {
         Owner::of(choice, first_in_order(now, self, &request))
     }
 
+    /// The first in order of the nodes that take requests and whose digest has the target, without
+    /// this one.
+    fn holder(&self, target: TargetKey, request: &LateralRequest<'_>) -> Option<Place> {
+        let (view, _) = self.view();
+        let routed = RoutedRequest::new(target, 0);
+        let others = view.all_taking().map(|(place, _)| place);
+        let others = others.filter(|place| *place != self.own());
+        let holders = others.filter(|place| (request.holds)(*place) == HoldsIt::Yes);
+        holders.min_by_key(|place| Hash.costs(&view, &routed, *place).total())
+    }
+
     /// Where this node asks as the owner of `target`: rule 4.
     fn source_as_owner(
         &mut self,
@@ -197,7 +249,11 @@ impl Members {
         why: Option<Why>,
         requests: impl Fn(Place) -> u32,
     ) -> Source {
-        let LateralRequest { asked_by, failed } = request;
+        let LateralRequest {
+            asked_by,
+            failed,
+            holds,
+        } = request;
         let is_first = failed.is_empty();
         if self.own_state() != NodeState::Joining || !is_first {
             return Source::origin(why);
@@ -210,7 +266,8 @@ impl Members {
             _ => NodeState::Gone,
         });
         let previous = first_in_order(now, self, &RoutedRequest::new(target, 0));
-        match previous {
+        let previous = previous.filter(|place| holds(*place) != HoldsIt::No);
+        match self.holder(target, &request).or(previous) {
             Some(place) if asked_by != AskedBy::Node(place) => {
                 self.begin(now, place);
                 Source {

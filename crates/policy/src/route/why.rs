@@ -42,5 +42,7 @@ words! {
         Lateral = "lateral",
         /// It owned the target before a node that joins, and is asked for what it has stored.
         PreviousOwner = "previous-owner",
+        /// Its digest has the target, and the first in order is gone.
+        Holder = "holder",
     }
 }

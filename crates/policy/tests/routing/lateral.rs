@@ -164,6 +164,50 @@ fn owner_that_joins_asks_the_previous_owner_for_what_that_has_stored_before_the_
 }
 
 #[test]
+fn while_the_owner_is_gone_a_node_whose_digest_has_the_target_is_asked_in_its_place() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c d
+         order /u -> c d b a
+         digest b has /u
+         client /u -> c first-in-order
+         state c=gone
+         client /u -> b holder
+         digest d has /u
+         client /u -> d holder
+         client /u after d -> b holder
+         digest b lacks /u
+         client /u after d -> b others-rest
+         digest d lacks /u
+         client /u -> d others-rest
+         state d=gone
+         digest b has /u
+         state b=gone
+         client /u -> origin others-rest
+         node d /u -> origin
+         state c=in
+         client /u -> c first-in-order",
+    );
+}
+
+#[test]
+fn owner_that_joins_asks_a_node_whose_digest_has_the_target_and_none_that_has_not() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /l -> a c b
+         state a=joining
+         digest b has /l
+         client /l -> b previous-owner, copied, stored only
+         node b /l -> origin
+         digest b unknown /l
+         client /l -> c previous-owner, copied, stored only
+         digest c lacks /l
+         client /l -> origin first-in-order",
+    );
+}
+
+#[test]
 fn origin_is_asked_where_no_node_takes_requests() {
     check(
         PolicyKind::InTurn,

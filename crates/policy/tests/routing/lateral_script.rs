@@ -9,6 +9,7 @@
 //! silent b since 3s               it was asked then, and said nothing
 //! serving 50                      requests that this node serves
 //! asked b 7                       requests of this node that are outstanding at b
+//! digest b has /x                 as far as its digest says; `lacks`, `unknown`
 //! at 21s
 //! client /x -> c first-in-order           asks c, which keeps the response
 //! client /x -> c replica, copied          this node keeps it, too
@@ -19,10 +20,11 @@
 //! ```
 
 use super::random::hash_of;
+use std::collections::BTreeMap;
 use weir_policy::route::policy::{Hash, Policy as _, PolicyKind, RoutedRequest};
 use weir_policy::route::{
-    AskedBy, Balancing, ClusterView, LateralRequest, Members, Node, NodeKey, NodeReport, NodeState,
-    Place, Source, TargetKey,
+    AskedBy, Balancing, ClusterView, HoldsIt, LateralRequest, Members, Node, NodeKey, NodeReport,
+    NodeState, Place, Source, TargetKey,
 };
 use weir_policy::{Handling, Tick};
 use weir_semantics::Fwd;
@@ -51,6 +53,7 @@ struct Stage {
     names: Vec<String>,
     nodes: Vec<Node>,
     requests: Vec<u32>,
+    held: BTreeMap<(Place, String), HoldsIt>,
     members: Members,
 }
 
@@ -62,6 +65,7 @@ impl Stage {
             names: Vec::new(),
             nodes: Vec::new(),
             requests: Vec::new(),
+            held: BTreeMap::new(),
             members: Members::new(Vec::new(), Place(0), &Balancing::default(), 1),
         }
     }
@@ -93,6 +97,16 @@ impl Stage {
                 let (name, requests) = rest.split_once(' ').unwrap();
                 let place = self.place(name);
                 self.requests[place.index()] = requests.parse().unwrap();
+            }
+            "digest" => {
+                let [name, says, target] = rest.split(' ').collect::<Vec<_>>().try_into().unwrap();
+                let holds = match says {
+                    "has" => HoldsIt::Yes,
+                    "lacks" => HoldsIt::No,
+                    _ => HoldsIt::Unknown,
+                };
+                self.held
+                    .insert((self.place(name), target.to_owned()), holds);
             }
             "order" => return self.order(rest),
             "client" => return self.request("client", AskedBy::Client, rest),
@@ -159,6 +173,9 @@ impl Stage {
         let handling = Handling::Forward(Fwd::UriMiss);
         let source = match LateralRequest::of(handling, by, true, &failed) {
             Some(request) => {
+                let says = |place: Place| self.held.get(&(place, target.to_owned()));
+                let holds = |place: Place| says(place).copied().unwrap_or(HoldsIt::Unknown);
+                let request = request.with_holds(&holds);
                 let target = TargetKey(hash_of(target));
                 let requests = |place: Place| self.requests[place.index()];
                 self.members.source(self.now, target, request, requests)

@@ -21,8 +21,8 @@ struct State {
 }
 
 impl DigestReader {
-    /// Takes a message. `open` opens the key of a whole digest of this epoch; `None` if it is sealed
-    /// with another secret.
+    /// Takes a message. `open` opens the key of a whole digest of this epoch; `None` if it is
+    /// sealed with another secret.
     ///
     /// Additions that are known already change nothing.
     ///

@@ -117,6 +117,7 @@ pub(crate) const fn label(why: Why) -> RouteChoice {
         Why::DiskBusy => RouteChoice::DiskBusy,
         Why::Lateral => RouteChoice::Lateral,
         Why::PreviousOwner => RouteChoice::PreviousOwner,
+        Why::Holder => RouteChoice::Holder,
     }
 }
 
