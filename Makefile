@@ -11,7 +11,7 @@ SEEDS ?= 5000
 SEQUENCES ?= 2000000
 REQUESTS ?= 1000000
 
-.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users isolation modules fuzz peers
+.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users cluster-model isolation modules fuzz peers
 
 RELEASE = $(CARGO_TARGET_DIR)/release
 OBJCOPY ?= objcopy
@@ -68,6 +68,11 @@ parity:
 two-users:
 	@echo "make two-users SEQUENCES=$(SEQUENCES) SEED=$(SEED)"
 	WEIR_TWO_USERS_SEQUENCES=$(SEQUENCES) WEIR_TWO_USERS_SEED=$(SEED) $(CARGO) test --locked --release -p weir-policy --test two_users
+
+# clusters in which everything happens at once: SEEDS of them, from SEED on
+cluster-model:
+	@echo "make cluster-model SEEDS=$(SEEDS) SEED=$(SEED)"
+	WEIR_CLUSTER_SEEDS=$(SEEDS) WEIR_CLUSTER_SEED=$(SEED) $(CARGO) test --locked --release -p weir-policy --test cluster_model promises
 
 # many users and one proxy, memory and disk: REQUESTS, from SEED
 isolation:

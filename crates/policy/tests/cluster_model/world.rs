@@ -1,0 +1,329 @@
+//! The cluster with its network, its clients and its origin, and what happens to it.
+
+use super::node::Process;
+use super::purge::{Purge, WAIT_MS};
+use super::random::{Random, hash_of};
+use super::request::{Answer, Request, RequestId, Stage};
+use super::tally::Tally;
+use std::collections::BTreeMap;
+use weir_policy::Tick;
+use weir_policy::route::policy::PolicyKind;
+use weir_policy::route::{AskedBy, Balancing, Members, Node, NodeKey, NodeState, Place, TargetKey};
+
+/// Rules around the choice of a node, each of which can be left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// A request of a member waits for one that waits for another member: it must not.
+    pub(crate) members_wait_for_members: bool,
+    /// What was purged is fetched from the origin alone until the purge is over.
+    pub(crate) holds: bool,
+    /// So is everything for as long when a node starts.
+    pub(crate) holds_at_start: bool,
+    /// A node that was no member for a time validates what it has on disk.
+    pub(crate) validates_after_absence: bool,
+    /// What is under way when a target is purged is not stored, and no newcomer gets it.
+    pub(crate) forgets_fetches: bool,
+}
+
+impl Rules {
+    /// As they are.
+    pub(crate) const ALL: Self = Self {
+        members_wait_for_members: false,
+        holds: true,
+        holds_at_start: true,
+        validates_after_absence: true,
+        forgets_fetches: true,
+    };
+}
+
+/// How large a cluster is, and how fast time passes in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Three nodes, one target, and less time than a purge may take: they have to do with each
+    /// other.
+    Small,
+    /// Up to eight nodes and four targets.
+    Any,
+}
+
+const STEPS: usize = 200;
+
+/// Purges under way at once: of many none would end in time.
+const PURGES_MAX: usize = 2;
+
+/// By how much time passes at once, milliseconds.
+const JUMPS_MS: [u64; 5] = [1, 20, 400, 3000, 12_000];
+
+pub(crate) struct World {
+    pub(crate) rules: Rules,
+    scale: Scale,
+    pub(crate) random: Random,
+    pub(crate) now: Tick,
+    /// Reports and answers arrive, all of them.
+    pub(crate) is_quiet: bool,
+    pub(crate) balancing: Balancing,
+    pub(crate) nodes: Vec<Process>,
+    keys: Vec<Node>,
+    /// Whether a node can open a connection to another one.
+    pub(crate) reach: Vec<Vec<bool>>,
+    /// The members as they are: what lists of nodes say sooner or later.
+    pub(crate) listed: Vec<NodeState>,
+    pub(crate) targets: Vec<TargetKey>,
+    /// What the origin has.
+    pub(crate) versions: Vec<u64>,
+    /// Requests that the origin was sent.
+    pub(crate) asked: Vec<u64>,
+    pub(crate) requests: BTreeMap<RequestId, Request>,
+    next_request: RequestId,
+    pub(crate) purges: Vec<Purge>,
+    /// The oldest version that may be served, as purges were answered.
+    pub(crate) purged: Vec<u64>,
+    pub(crate) tally: Tally,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, scale: Scale, rules: Rules) -> Self {
+        let mut random = Random(seed);
+        let (count, targets) = match scale {
+            Scale::Small => (3, 1),
+            Scale::Any => (1 + random.below(8), 1 + random.below(4)),
+        };
+        let balancing = Balancing {
+            policy: PolicyKind::ALL[random.below(PolicyKind::ALL.len())],
+            ..small_tables()
+        };
+        let keys: Vec<Node> = (0..count)
+            .map(|number| Node {
+                weight: random.weight(3),
+                // some come later
+                state: if number > 0 && random.below(3) == 0 {
+                    NodeState::Gone
+                } else {
+                    NodeState::In
+                },
+                ..Node::new(NodeKey(hash_of(&format!("node{number}"))))
+            })
+            .collect();
+        let places = (0..).map(Place);
+        let nodes = keys.iter().zip(places).map(|(key, place)| {
+            let mut node = Process::new(place, &keys, &balancing, seed, targets);
+            node.is_up = key.state != NodeState::Gone;
+            node
+        });
+        Self {
+            rules,
+            scale,
+            now: Tick(100_000),
+            is_quiet: false,
+            balancing,
+            nodes: nodes.collect(),
+            reach: vec![vec![true; count]; count],
+            listed: keys.iter().map(|node| node.state).collect(),
+            keys,
+            targets: (0..targets).map(|_| TargetKey(random.next())).collect(),
+            versions: vec![1; targets],
+            asked: vec![0; targets],
+            requests: BTreeMap::new(),
+            next_request: 0,
+            purges: Vec::new(),
+            purged: vec![1; targets],
+            tally: Tally::default(),
+            random,
+        }
+    }
+
+    /// Lets things happen, then lets the cluster come to rest.
+    ///
+    /// # Errors
+    /// The promise that was broken.
+    pub(crate) fn run(mut self) -> Result<Tally, String> {
+        // each seed has its own pace
+        let jumps = match self.scale {
+            Scale::Small => 2,
+            Scale::Any => 1 + self.random.below(JUMPS_MS.len()),
+        };
+        let [events, purges, clients, messages] = [(); 4].map(|()| 1 + self.random.below(4));
+        let (purges, clients) = (events + purges, events + purges + clients);
+        let messages = clients + messages;
+        for _ in 0..STEPS {
+            match self.random.below(30) {
+                drawn if drawn < events => self.happen(),
+                drawn if drawn < purges => self.purge_one(),
+                drawn if drawn < clients => self.ask(),
+                drawn if drawn < messages => self.tell(),
+                29 => self.pass_time(jumps),
+                _ => self.step_one()?,
+            }
+            self.check()?;
+        }
+        self.come_to_rest()?;
+        self.check_quiet()?;
+        Ok(self.tally)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match self.nodes.iter().find(|node| !node.has_bounded_tables()) {
+            Some(node) => Err(format!("tables of node {} grew", node.place.0)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a connection from one node to another can be had.
+    pub(crate) fn can_connect(&self, from: usize, to: usize) -> bool {
+        self.nodes[from].is_up && self.nodes[to].is_up && self.reach[from][to]
+    }
+
+    /// A client asks a node.
+    fn ask(&mut self) {
+        let at = self.random.below(self.nodes.len());
+        let target = self.random.below(self.targets.len());
+        self.ask_at(at, target);
+    }
+
+    pub(crate) fn ask_at(&mut self, at: usize, target: usize) {
+        if self.nodes[at].is_up {
+            self.add(Request {
+                at,
+                target,
+                asked_by: AskedBy::Client,
+                is_stored_only: false,
+                parent: None,
+                way: vec![at],
+                version_min: self.purged[target],
+                failed: Vec::new(),
+                is_alone: false,
+                stage: Stage::New,
+            });
+        }
+    }
+
+    pub(crate) fn add(&mut self, request: Request) -> RequestId {
+        let node = &mut self.nodes[request.at];
+        node.requests[request.at] += 1;
+        self.next_request += 1;
+        self.requests.insert(self.next_request, request);
+        self.next_request
+    }
+
+    fn step_one(&mut self) -> Result<(), String> {
+        if self.requests.is_empty() {
+            return Ok(());
+        }
+        let index = self.random.below(self.requests.len());
+        let id = *self.requests.keys().nth(index).unwrap();
+        self.step(id).map(|_| ())
+    }
+
+    fn pass_time(&mut self, jumps: usize) {
+        let ms = JUMPS_MS[self.random.below(jumps)];
+        self.now = self.now.plus_ms(ms);
+    }
+
+    fn happen(&mut self) {
+        let node = self.random.below(self.nodes.len());
+        let other = self.random.below(self.nodes.len());
+        match self.random.below(12) {
+            0 => self.end(node),
+            1 => {
+                self.end(node);
+                self.start(node);
+            }
+            2 | 3 => self.start(node),
+            4 => self.nodes[node].is_silent = self.nodes[node].is_up,
+            5 => self.nodes[node].is_silent = false,
+            6 => self.reach[node][other] = node == other || self.random.below(2) == 0,
+            7 => self.nodes[node].has_origin = self.random.below(3) > 0,
+            8 => self.change_state(node),
+            9 => self.nodes[node].others = [0, 35, 200][self.random.below(3)],
+            _ => {
+                let listed = self.listed.clone();
+                self.nodes[node].learn(&listed);
+            }
+        }
+    }
+
+    fn purge_one(&mut self) {
+        let node = self.random.below(self.nodes.len());
+        if self.nodes[node].is_up && self.purges.len() < PURGES_MAX {
+            let target = self.random.below(self.targets.len());
+            self.purge(node, target);
+        }
+    }
+
+    /// A process ends, by `kill -9`.
+    fn end(&mut self, node: usize) {
+        if !self.nodes[node].is_up {
+            return;
+        }
+        self.nodes[node].end();
+        self.purges.retain(|purge| purge.at != node);
+        let here = self.requests.values_mut();
+        for request in here.filter(|request| request.at == node) {
+            request.stage = Stage::Over(Answer::Broken);
+        }
+        self.requests
+            .retain(|_, request| request.at != node || request.parent.is_some());
+    }
+
+    /// A process of a node that has none begins.
+    pub(crate) fn start(&mut self, node: usize) {
+        if self.nodes[node].is_up {
+            return;
+        }
+        let mut nodes = self.keys.clone();
+        for (node, state) in nodes.iter_mut().zip(&self.listed) {
+            node.state = *state;
+        }
+        let place = self.nodes[node].place;
+        let members = Members::new(nodes, place, &self.balancing, self.random.next());
+        let keeps_store = self.random.below(2) == 0;
+        if self.listed[node] == NodeState::Gone {
+            self.list(node, NodeState::Joining);
+            if self.rules.validates_after_absence {
+                let copies = self.nodes[node].stored.iter_mut().flatten();
+                copies.for_each(|copy| copy.is_doubtful = true);
+            }
+        }
+        let listed = self.listed.clone();
+        let process = &mut self.nodes[node];
+        process.listed = listed;
+        process.start(members, keeps_store);
+        if self.rules.holds_at_start {
+            process.held.fill(self.now.plus_ms(WAIT_MS));
+        }
+    }
+
+    pub(crate) fn list(&mut self, node: usize, state: NodeState) {
+        self.listed[node] = state;
+        let place = self.nodes[node].place;
+        self.nodes[node].listed[node] = state;
+        self.nodes[node].members.set_state(place, state);
+    }
+
+    /// A node goes on in its life: it has joined, drains, or leaves. One stays in.
+    fn change_state(&mut self, node: usize) {
+        let next = match self.listed[node] {
+            NodeState::Joining => NodeState::In,
+            NodeState::In if node > 0 => NodeState::Draining,
+            NodeState::Draining if self.random.below(2) == 0 => NodeState::In,
+            NodeState::Draining => {
+                self.end(node);
+                NodeState::Gone
+            }
+            state => state,
+        };
+        self.list(node, next);
+    }
+}
+
+/// Tables of a few targets, so that some are forgotten.
+fn small_tables() -> Balancing {
+    use weir_policy::route::policy::{MappedMax, PolicyRules};
+    Balancing {
+        rules: PolicyRules {
+            mapped_max: MappedMax::new(3),
+            ..PolicyRules::default()
+        },
+        ..Balancing::default()
+    }
+}
