@@ -105,6 +105,22 @@ impl Members {
         }
     }
 
+    /// Takes over what `before` knows of the nodes that are in both: `places` has their places here
+    /// by those there. If both have the same policy, the tables of it go over too, and `before` has
+    /// empty ones from then on.
+    pub fn take_over(&mut self, before: &mut Self, places: &[Option<Place>]) {
+        for (known, place) in before.known.iter().zip(places) {
+            if let Some(place) = place {
+                let listed = self.known[place.index()].listed;
+                self.known[place.index()] = Known { listed, ..*known };
+            }
+        }
+        if self.kind == before.kind {
+            core::mem::swap(&mut self.policy, &mut before.policy);
+            self.policy.move_nodes(places);
+        }
+    }
+
     /// This node.
     #[must_use]
     pub const fn own(&self) -> Place {

@@ -3,8 +3,10 @@
 use super::random::{Random, Zipf, nodes};
 use std::num::NonZeroU32;
 use weir_policy::Tick;
-use weir_policy::route::policy::{MappedMax, PolicyKind, PolicyRules, RoutedRequest};
-use weir_policy::route::{ClusterView, HoldsIt, NodeState, Place};
+use weir_policy::route::policy::{MappedMax, Policy, PolicyKind, PolicyRules, RoutedRequest};
+use weir_policy::route::{
+    ClusterView, HoldsIt, Node, NodeKey, NodeState, Place, TargetKey, Weight,
+};
 
 /// Random clusters, requests and corrections; `check` is called with each.
 fn run(kind: PolicyKind, seed: u64, steps: u64) {
@@ -53,6 +55,15 @@ fn run(kind: PolicyKind, seed: u64, steps: u64) {
             0 => policy.forget(other),
             1 => policy.correct(target, other, true),
             2 => policy.correct(target, other, false),
+            3 => {
+                let last = nodes.len() - 1;
+                let places =
+                    (0..nodes.len()).map(|index| Place(u16::try_from(last - index).unwrap()));
+                let places = places.map(|place| (place != other).then_some(place));
+                policy.move_nodes(&places.collect::<Vec<_>>());
+                nodes.reverse();
+                holds.reverse();
+            }
             _ => {}
         }
         assert_eq!(policy.table_bytes(), table_bytes, "{kind} seed {seed}");
@@ -65,6 +76,48 @@ fn node_that_is_draining_or_gone_gets_no_request_and_any_other_can() {
         for seed in 0..100 {
             run(kind, seed, 200);
         }
+    }
+}
+
+#[test]
+fn mapped_target_stays_with_its_node_when_the_nodes_have_other_places() {
+    for kind in [
+        PolicyKind::Lard,
+        PolicyKind::LardR,
+        PolicyKind::ExtendedLard,
+    ] {
+        let mut random = Random(7);
+        let mut policy = kind.build(&PolicyRules::default(), 1);
+        let before = nodes(5);
+        let mut choose = |policy: &mut dyn Policy, nodes: &[Node], target| {
+            let request = RoutedRequest::new(TargetKey(target), random.next());
+            let chosen = policy.choose(Tick(0), &ClusterView::new(nodes), &request);
+            nodes[chosen.unwrap().place.index()].key
+        };
+        let targets = (0..200_u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let targets: Vec<u64> = targets.collect();
+        let kept: Vec<NodeKey> = targets
+            .iter()
+            .map(|target| choose(&mut *policy, &before, *target))
+            .collect();
+        // node 1 leaves, the others turn round, and a node of much weight comes first
+        let heavy = Node {
+            weight: Weight::new(1000).unwrap(),
+            ..Node::new(NodeKey(99))
+        };
+        let after = [heavy, before[4], before[3], before[2], before[0]];
+        policy.move_nodes(&[Some(4), None, Some(3), Some(2), Some(1)].map(|to| to.map(Place)));
+        let mut moved = 0;
+        for (target, before_key) in targets.iter().zip(&kept) {
+            let key = choose(&mut *policy, &after, *target);
+            if *before_key == before[1].key {
+                moved += 1;
+                assert_ne!(key, before[1].key);
+            } else {
+                assert_eq!(key, *before_key, "{kind}: {target}");
+            }
+        }
+        assert!(moved > 0);
     }
 }
 

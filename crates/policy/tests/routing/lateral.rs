@@ -259,3 +259,36 @@ fn no_other_node_is_asked_for_what_is_for_one_client_or_after_two_that_failed() 
         assert!(!is_asked(true, &[Place(1), Place(2)]));
     }
 }
+
+#[test]
+fn what_is_known_of_a_node_is_known_of_it_among_other_members() {
+    check(
+        PolicyKind::Hash,
+        "node a of a b c
+         order /u -> c b a
+         failed c
+         answered b draining load=0
+         node a of c a b d
+         known c -> gone for 10000 ms
+         known b -> draining
+         known d -> in
+         node a of a b d
+         node a of a b c d
+         known c -> in",
+    );
+    // the node that a target is mapped to keeps it, one that comes has none
+    check(
+        PolicyKind::Lard,
+        "node a of a b c
+         order /u -> c b a
+         order /v -> b a c
+         failed c
+         client /u -> b not-mapped
+         at 11s
+         answered c in load=0
+         node b of b c
+         client /u -> origin mapped
+         node c of a c
+         client /u -> origin not-mapped",
+    );
+}

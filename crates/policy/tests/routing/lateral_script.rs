@@ -1,7 +1,7 @@
 //! A conversation with a node's view of its cluster, in lines.
 //!
 //! ```text
-//! node a of a b c                 this node, and all, by place
+//! node a of a b c                 this node, and all, by place; later, the members have changed
 //! order /x -> a c b               by distance
 //! state c=draining                as the list of members has it
 //! answered b in load=40           what it said of itself with a response, after 1 ms
@@ -123,7 +123,8 @@ impl Stage {
 
     fn set_nodes(&mut self, text: &str) {
         let (own, all) = text.split_once(" of ").unwrap();
-        self.names = all.split(' ').map(str::to_owned).collect();
+        let before =
+            std::mem::replace(&mut self.names, all.split(' ').map(str::to_owned).collect());
         let nodes = self.names.iter();
         self.nodes = nodes
             .map(|name| Node::new(NodeKey(hash_of(name))))
@@ -133,7 +134,13 @@ impl Stage {
             policy: self.kind,
             ..Balancing::default()
         };
-        self.members = Members::new(self.nodes.clone(), self.place(own), &balancing, 1);
+        let members = Members::new(self.nodes.clone(), self.place(own), &balancing, 1);
+        let mut left = std::mem::replace(&mut self.members, members);
+        let places = before
+            .iter()
+            .map(|name| self.names.contains(name).then(|| self.place(name)));
+        self.members
+            .take_over(&mut left, &places.collect::<Vec<_>>());
     }
 
     fn answered(&mut self, text: &str) {

@@ -134,8 +134,17 @@ pub trait Policy: fmt::Debug + Send + Sync {
     /// table.
     fn forget(&mut self, _place: Place) {}
 
+    /// The nodes have other places from now on: `places` has the new one of each by its old one,
+    /// none for a node that is no member any more. Walks the whole table.
+    fn move_nodes(&mut self, _places: &[Option<Place>]) {}
+
     /// Bytes of heap that it has for its tables; they are allocated when it is made.
     fn table_bytes(&self) -> usize {
         0
     }
+}
+
+/// The new place of a node, as [`Policy::move_nodes`] has it.
+pub(super) fn moved(places: &[Option<Place>], place: Place) -> Option<Place> {
+    places.get(place.index()).copied().flatten()
 }

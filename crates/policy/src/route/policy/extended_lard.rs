@@ -268,6 +268,12 @@ impl Policy for ExtendedLard {
         }
     }
 
+    fn move_nodes(&mut self, places: &[Option<Place>]) {
+        for mapped in self.mapped.values() {
+            mapped.move_nodes(places);
+        }
+    }
+
     fn table_bytes(&self) -> usize {
         self.mapped.heap_bytes()
     }

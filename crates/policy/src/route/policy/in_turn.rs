@@ -102,4 +102,17 @@ impl Policy for InTurn {
             *gained = 0;
         }
     }
+
+    /// A node that is new has gained nothing.
+    fn move_nodes(&mut self, places: &[Option<Place>]) {
+        let mut gains = Vec::new();
+        for (gained, place) in self.gains.iter().zip(places) {
+            if let Some(place) = place {
+                let nodes = gains.len().max(place.index() + 1);
+                gains.resize(nodes, 0);
+                gains[place.index()] = *gained;
+            }
+        }
+        self.gains = gains;
+    }
 }

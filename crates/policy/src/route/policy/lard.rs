@@ -7,7 +7,7 @@
 //! The paper gives a new target to the least loaded node. Here it goes to the first in rendezvous
 //! order that is not overloaded, so that front ends that do not talk to each other agree.
 
-use super::choice::{Cost, Costs, NodeChoice, Policy, RoutedRequest};
+use super::choice::{Cost, Costs, NodeChoice, Policy, RoutedRequest, moved};
 use super::order::{first_in_order, least_loaded};
 use super::table::{MappedMax, MappingTable};
 use crate::now::Tick;
@@ -153,6 +153,12 @@ impl Policy for Lard {
             if *mapped == place {
                 *mapped = NOWHERE;
             }
+        }
+    }
+
+    fn move_nodes(&mut self, places: &[Option<Place>]) {
+        for mapped in self.mapped.values() {
+            *mapped = moved(places, *mapped).unwrap_or(NOWHERE);
         }
     }
 

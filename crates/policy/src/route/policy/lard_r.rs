@@ -173,6 +173,12 @@ impl Policy for LardR {
         }
     }
 
+    fn move_nodes(&mut self, places: &[Option<Place>]) {
+        for replicas in self.mapped.values() {
+            replicas.set.move_nodes(places);
+        }
+    }
+
     fn table_bytes(&self) -> usize {
         self.mapped.heap_bytes()
     }

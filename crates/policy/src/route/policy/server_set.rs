@@ -1,5 +1,6 @@
 //! The nodes of one target: a small set without memory of its own.
 
+use super::choice::moved;
 use crate::route::cluster::Place;
 
 /// Up to [`ServerSet::MAX`] nodes; 18 bytes.
@@ -48,6 +49,15 @@ impl ServerSet {
             if is_fit(place) {
                 kept.add(place);
             }
+        }
+        *self = kept;
+    }
+
+    /// The nodes have other places, as [`Policy::move_nodes`](super::Policy::move_nodes) has them.
+    pub(super) fn move_nodes(&mut self, places: &[Option<Place>]) {
+        let mut kept = Self::default();
+        for place in self.iter().filter_map(|place| moved(places, place)) {
+            kept.add(place);
         }
         *self = kept;
     }
