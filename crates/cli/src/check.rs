@@ -5,7 +5,7 @@ use crate::messages::{Failure, give, tell};
 use crate::serve::flags::CheckFlags;
 use crate::serve::flags::ServeFlags;
 use weir_proxy::Unusable;
-use weir_proxy::config::{AdminAddress, ByteSize, Config, TokenFile};
+use weir_proxy::config::{AdminAddress, ByteSize, Config, MembersSource, TokenFile};
 
 /// Reads and validates the file, tries the directories and files that it names, and prints `ok` and
 /// a summary on stdout; on stderr what modules say of services that they cannot reach.
@@ -65,11 +65,17 @@ fn summary(config: &Config) -> String {
         }
     });
     if let Some(node) = &config.cluster.node {
+        let of = match &config.cluster.source {
+            MembersSource::Config => config.cluster.members.len().to_string(),
+            source => source.to_string(),
+        };
         lines.push_str(&format!(
-            "  node {node} of {}, {}\n",
-            config.cluster.members.len(),
+            "  node {node} of {of}, {}\n",
             config.cluster.policy
         ));
+    } else if config.cluster.exists() {
+        let (source, policy) = (&config.cluster.source, config.cluster.policy);
+        lines.push_str(&format!("  a node of {source}, {policy}\n"));
     }
     if !config.routes.is_empty() {
         let hops: usize = config

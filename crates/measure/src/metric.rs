@@ -319,6 +319,14 @@ table! {
     /// Requests at peer listeners that were refused: not of a member, or none that members send.
     PeersRefused, Counter, "weir_peer_refusals_total", "requests";
 
+    /// Members of the cluster, this node included.
+    ClusterMembers, Gauge, "weir_cluster_members", "members";
+    /// How often the source of the members (`cluster.members`) gave no good list: the last one
+    /// stayed.
+    MemberSourceErrors, Counter, "weir_member_source_errors_total", "errors";
+    /// How long ago the source of the members had the list that is in force.
+    MembersAge, Gauge, "weir_cluster_members_age_seconds", "seconds";
+
     // --- fetches ---------------------------------------------------------------------------------
     /// Fetches under way: transfers from a next hop into a response that may be stored.
     FetchesUnderWay, Gauge, "weir_fetches_under_way", "fetches";

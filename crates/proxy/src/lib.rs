@@ -29,7 +29,8 @@ mod settings;
 mod worker;
 
 pub use cluster::report::{
-    CandidateKind, CandidateReport, ClusterReport, LoadReport, MemberReport, RouteReport,
+    CandidateKind, CandidateReport, ClusterReport, LoadReport, MemberReport, MembersReport,
+    RouteReport,
 };
 pub use log::access_log::log_fields;
 pub use log::record;

@@ -3,8 +3,8 @@
 
 pub(crate) mod hooks;
 
-use crate::cluster::Cluster;
 use crate::cluster::report::CandidateReport;
+use crate::cluster::{Cluster, Membership};
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
 use crate::modules::loaded::LoadedModules;
 use hooks::Hooks;
@@ -40,8 +40,9 @@ pub(crate) struct Settings {
     pub(crate) hooks: Hooks,
     /// What an operator has put into the way of requests and responses.
     pub(crate) modules: Arc<LoadedModules>,
-    /// The cluster that this node is a member of, if there is one.
-    pub(crate) cluster: Option<Arc<Cluster>>,
+    /// The cluster that this node is a member of, if there is one. Its members change by
+    /// themselves.
+    pub(crate) membership: Arc<Membership>,
     /// Whether a hook or a module may be called for requests.
     pub(crate) is_extended: bool,
     /// Limits of the heads and trailers of requests.
@@ -88,7 +89,7 @@ impl Settings {
             rules: compile_rules(&config),
             hooks: Hooks::default(),
             modules: Arc::default(),
-            cluster: None,
+            membership: Arc::default(),
             is_extended: false,
             heads: HeadLimits {
                 bytes_max: config.limits.head_bytes.as_usize(),
@@ -145,15 +146,17 @@ impl Settings {
         }
     }
 
-    /// The same with the cluster of its configuration, which goes on from `before`.
-    pub(crate) fn with_cluster(self, cluster: Option<Cluster>, before: Option<&Cluster>) -> Self {
-        let cluster = cluster.map(|mut cluster| {
-            if let Some(before) = before {
-                cluster.keep_state(before);
-            }
-            Arc::new(cluster)
-        });
-        Self { cluster, ..self }
+    /// The same with the cluster of the process.
+    pub(crate) fn with_membership(self, membership: &Arc<Membership>) -> Self {
+        Self {
+            membership: Arc::clone(membership),
+            ..self
+        }
+    }
+
+    /// The cluster as it is now, if this node is a member of one.
+    pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
+        self.membership.current()
     }
 
     /// Takes over from `before` which next hops rest.

@@ -1,6 +1,8 @@
 //! Three real nodes before a real origin: each target is fetched once, every byte arrives, and a
 //! node that is killed, stands still, leaves or has another secret costs no request.
 
+mod members;
+
 use crate::support::{Config, Nginx, PATIENCE, RawClient, Signal, Weir, ask, content};
 use std::fmt::Write as _;
 use std::io;
@@ -63,6 +65,22 @@ impl Nodes {
 
     /// Nodes that wait so long for the head of another one's response.
     fn start_waiting(peer_timeout: &str) -> Self {
+        let unknown = SocketAddr::from(([127, 0, 0, 1], 9));
+        let nodes = Self::start_listed(|name, config| {
+            config
+                .set("cluster.node", &format!("{name:?}"))
+                .set("cluster.peer_timeout", &format!("{peer_timeout:?}"))
+                // the ports of the others are known once they listen
+                .set("cluster.member", &members_toml(&[(name, unknown)]))
+        });
+        for at in 0..NAMES.len() {
+            nodes.reload(at, &nodes.members);
+        }
+        nodes
+    }
+
+    /// Nodes whose members are listed as `list` has it, by the name of each.
+    fn start_listed(list: impl Fn(&'static str, Config) -> Config) -> Self {
         let nginx = Nginx::start(
             "access_log requests.log; location /f/ { add_header Cache-Control max-age=3600; }",
         );
@@ -71,31 +89,23 @@ impl Nodes {
         }
         let folder = tempfile::tempdir().expect("a temporary folder");
         let secret = secret_file(folder.path(), "secret", "0123456789abcdef-of-the-cluster\n");
-        let unknown = SocketAddr::from(([127, 0, 0, 1], 9));
         let configs = NAMES.map(|name| {
-            Config::gateway(&[&nginx.origin()])
+            let config = Config::gateway(&[&nginx.origin()])
                 .listener("127.0.0.1:0", "peer")
-                .set("cluster.node", &format!("{name:?}"))
                 .set("cluster.policy", "\"hash\"")
-                .set("cluster.peer_timeout", &format!("{peer_timeout:?}"))
-                .set("cluster.secret_file", &format!("{:?}", secret.display()))
-                // the ports of the others are known once they listen
-                .set("cluster.member", &members_toml(&[(name, unknown)]))
+                .set("cluster.secret_file", &format!("{:?}", secret.display()));
+            list(name, config)
         });
         let nodes: Vec<Weir> = configs.iter().map(Weir::serve).collect();
         let addresses = nodes.iter().map(|node| node.peer_listeners[0]);
         let members: Vec<_> = NAMES.into_iter().zip(addresses).collect();
-        let nodes = Self {
+        Self {
             nodes,
             nginx,
             configs: configs.to_vec(),
             members,
             folder,
-        };
-        for at in 0..NAMES.len() {
-            nodes.reload(at, &nodes.members);
         }
-        nodes
     }
 
     /// Has node number `at` know these members.

@@ -2,7 +2,7 @@
 
 use super::table::aligned;
 use super::{Control, json, purge, text, wants_json};
-use crate::cluster::report::{ClusterReport, RouteReport};
+use crate::cluster::report::{ClusterReport, MembersReport, RouteReport};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -110,8 +110,32 @@ fn cluster_table(cluster: &ClusterReport) -> String {
         ]
     });
     let rows: Vec<[String; 9]> = std::iter::once(titles).chain(rows).collect();
-    let (node, policy) = (&cluster.node, cluster.policy);
-    format!("node {node}, policy {policy}\n{}", aligned(&rows))
+    let policy = cluster.policy;
+    let node = match &cluster.node {
+        Some(node) => format!("node {node}"),
+        None => "this node is none of the members".to_owned(),
+    };
+    let source = cluster
+        .source
+        .as_ref()
+        .map_or_else(String::new, source_line);
+    format!("{node}, policy {policy}\n{source}{}", aligned(&rows))
+}
+
+/// Where the members are listed, and how that is.
+fn source_line(members: &MembersReport) -> String {
+    let mut line = format!("members from {}", members.source);
+    let _infallible = match members.age_ms {
+        Some(age_ms) => write!(line, ", of {} ago", seconds(age_ms)),
+        None => write!(line, ", none so far"),
+    };
+    if members.errors > 0 {
+        let _infallible = write!(line, ", errors {}", members.errors);
+    }
+    if let Some(problem) = &members.problem {
+        let _infallible = write!(line, ": {problem}");
+    }
+    line + "\n"
 }
 
 fn route_table(route: &RouteReport) -> String {

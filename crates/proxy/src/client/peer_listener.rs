@@ -68,10 +68,10 @@ impl PeerListener {
         settings: &Settings,
         head: &RequestHead<'_, '_>,
     ) -> Result<&Rc<ListenerFacts>, Answer> {
-        let Some(cluster) = &settings.cluster else {
+        let Some(cluster) = settings.cluster() else {
             return Err(stranger());
         };
-        let facts = self.facts(settings, cluster, head).ok_or_else(stranger)?;
+        let facts = self.facts(settings, &cluster, head).ok_or_else(stranger)?;
         let method = Method::parse(head.method);
         let body = request_body(head.version, head.fields);
         let is_plain = matches!(method, Method::Get | Method::Head)
@@ -129,7 +129,7 @@ pub(crate) fn report_line(
     is_own: bool,
 ) -> Vec<u8> {
     let asked = lines_named(fields, PEER_FIELD).next();
-    let (Some(cluster), Some(asked)) = (&settings.cluster, asked.and_then(PeerRequest::read))
+    let (Some(cluster), Some(asked)) = (settings.cluster(), asked.and_then(PeerRequest::read))
     else {
         return Vec::new();
     };
@@ -142,7 +142,7 @@ pub(crate) fn report_line(
 /// The same for the answer to what is refused; empty for a stranger and for a client.
 pub(crate) fn refusal_line(receiver: &Receiver<'_>, head: Option<&RequestHead<'_, '_>>) -> Vec<u8> {
     let is_member = |head: &&RequestHead<'_, '_>| {
-        let cluster = receiver.settings.cluster.as_ref();
+        let cluster = receiver.settings.cluster();
         let mut lines = lines_named(head.fields, PEER_FIELD);
         let asked = lines.next().filter(|_| lines.next().is_none());
         let asked = asked.and_then(PeerRequest::read).zip(cluster);

@@ -1,18 +1,18 @@
-//! Who is in the cluster, from the configuration.
+//! The members of the cluster, and what is known of them.
 
 use crate::cluster::nonces::Nonces;
 use crate::cluster::proof::{ClusterSecret, Proof};
 use crate::cluster::state::ClusterState;
-use crate::config;
-use crate::config::{Config, Mode};
+use crate::config::Mode;
 use std::sync::Arc;
+use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
+use weir_policy::Secret;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{Balancing, NodeKey, Place, Weight};
-use weir_policy::{KeyHasher, Secret};
 use weir_semantics::{PEER_FIELD, PeerReport, PeerRequest};
 
-/// The cluster as a configuration has it, with what is known of its nodes.
+/// The cluster with the members that a source lists, and what is known of its nodes.
 pub(crate) struct Cluster {
     /// This node.
     own: Place,
@@ -30,6 +30,8 @@ pub(crate) struct Cluster {
 #[derive(PartialEq, Eq)]
 struct Member {
     name: Box<str>,
+    /// A hash of its name, the same on every node.
+    key: NodeKey,
     hop: HopKey,
     weight: Weight,
     /// What it sends to this node.
@@ -38,45 +40,69 @@ struct Member {
     own_proof: Proof,
 }
 
+/// What a configuration says of its cluster, beside the members.
+#[derive(Clone)]
+pub(super) struct ClusterTerms {
+    pub(super) policy: PolicyKind,
+    pub(super) secret: ClusterSecret,
+}
+
 impl Cluster {
-    /// The cluster of a valid configuration; `None` if it has none. `secret` is what
-    /// `cluster.secret_file` holds.
-    pub(crate) fn new(config: &Config, secret: Option<&str>) -> Option<Self> {
-        let cluster = &config.cluster;
-        let node = cluster.node.as_deref()?;
-        let secret = ClusterSecret::new(secret);
-        let mut members: Vec<&config::Member> = cluster.members.iter().collect();
-        members.sort_by(|one, other| one.name.cmp(&other.name));
-        let own = members.iter().position(|member| member.name == node)?;
-        let members: Vec<Member> = members
-            .into_iter()
-            .map(|member| Member::new(member, node, &secret))
-            .collect();
-        let nodes = members.iter().map(Member::node);
-        let own = Place(u16::try_from(own).ok()?);
-        let balancing = Balancing {
-            policy: cluster.policy,
-            ..Balancing::default()
+    /// The cluster of these members, which goes on from `before`; `None` if this node is none of
+    /// them.
+    pub(super) fn new(
+        list: &MemberList,
+        terms: &ClusterTerms,
+        before: Option<&Self>,
+    ) -> Option<Self> {
+        let ClusterTerms { policy, secret } = terms;
+        let own = Place(u16::try_from(list.own?).ok()?);
+        let node = &list.members[own.index()].name;
+        let members = list.members.iter();
+        let members = members.map(|member| Member::new(member, node, secret));
+        let members: Vec<Member> = members.collect();
+        let state = match before {
+            Some(before) if before.own == own && before.is_alike(&members, *policy) => {
+                Arc::clone(&before.state)
+            }
+            _ => Arc::new(Self::state_of(&members, own, *policy, before)),
         };
+        for (place, member) in (0..).map(Place).zip(&list.members) {
+            state.set_state(place, member.state);
+        }
         Some(Self {
             own,
-            state: Arc::new(ClusterState::new(nodes, own, &balancing)),
+            state,
             members,
             target_secret: secret.target_key(),
             nonces: Nonces::default(),
-            secret,
-            policy: cluster.policy,
+            secret: secret.clone(),
+            policy: *policy,
         })
     }
 
-    /// Takes over what `before` knows of the nodes, if they are the same.
-    pub(crate) fn keep_state(&mut self, before: &Self) {
-        let is_same = self.members == before.members
-            && self.own == before.own
-            && self.policy == before.policy;
-        if is_same {
-            self.state = Arc::clone(&before.state);
+    fn is_alike(&self, members: &[Member], policy: PolicyKind) -> bool {
+        self.members == members && self.policy == policy
+    }
+
+    /// What is known of these members, by name from `before`.
+    fn state_of(
+        members: &[Member],
+        own: Place,
+        policy: PolicyKind,
+        before: Option<&Self>,
+    ) -> ClusterState {
+        let balancing = Balancing {
+            policy,
+            ..Balancing::default()
+        };
+        let mut state = ClusterState::new(members.iter().map(Member::node), own, &balancing);
+        if let Some(before) = before {
+            let places = before.members.iter();
+            let places = places.map(|member| place_of(members, &member.name));
+            state.take_over(&before.state, &places.collect::<Vec<_>>());
         }
+        state
     }
 
     /// The key under which targets are hashed, the same on every node.
@@ -86,13 +112,25 @@ impl Cluster {
 
     /// The node that a request of `node` with this proof is of, if it is another member.
     pub(crate) fn knows(&self, node: &str, proof: &str) -> bool {
-        let place = self.place_of(node).filter(|place| *place != self.own);
+        let place = place_of(&self.members, node).filter(|place| *place != self.own);
         place.is_some_and(|place| self.member(place).proof.is(proof))
     }
 
     /// Its peer listener.
     pub(crate) fn hop(&self, place: Place) -> &HopKey {
         &self.member(place).hop
+    }
+
+    /// What distinguishes it, in this list of members and all others.
+    pub(crate) fn key(&self, place: Place) -> NodeKey {
+        self.member(place).key
+    }
+
+    /// The places of nodes that are still members.
+    pub(crate) fn places_of(&self, nodes: &[NodeKey]) -> Vec<Place> {
+        let places = (0..).map(Place).zip(&self.members);
+        let places = places.filter(|(_, member)| nodes.contains(&member.key));
+        places.map(|(place, _)| place).collect()
     }
 
     /// Its name.
@@ -117,13 +155,7 @@ impl Cluster {
 
     /// The node of that name.
     pub(crate) fn place_of(&self, name: &str) -> Option<Place> {
-        let place = self
-            .members
-            .binary_search_by(|member| (*member.name).cmp(name));
-        place
-            .ok()
-            .and_then(|place| u16::try_from(place).ok())
-            .map(Place)
+        place_of(&self.members, name)
     }
 
     /// The node at `place`.
@@ -192,28 +224,31 @@ impl Cluster {
 }
 
 impl Member {
-    fn new(member: &config::Member, own: &str, secret: &ClusterSecret) -> Self {
+    fn new(member: &weir_cluster::Member, own: &str, secret: &ClusterSecret) -> Self {
         Self {
             name: member.name.as_str().into(),
-            hop: HopKey {
-                host: member.url.host.as_str().into(),
-                port: member.url.port,
-            },
-            weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
+            key: NodeKey::of(&Secret([0; 16]), &member.name),
+            hop: member.hop.clone(),
+            weight: member.weight,
             proof: secret.proof(&member.name, own),
             own_proof: secret.proof(own, &member.name),
         }
     }
 
-    /// As policies see it: its key is a hash of its name, the same on every node.
+    /// As policies see it.
     fn node(&self) -> weir_policy::route::Node {
-        let mut hasher = KeyHasher::new(&Secret([0; 16]));
-        hasher.part(self.name.as_bytes());
         weir_policy::route::Node {
             weight: self.weight,
-            ..weir_policy::route::Node::new(NodeKey(hasher.finish().0))
+            ..weir_policy::route::Node::new(self.key)
         }
     }
+}
+
+/// The place of the member of that name.
+fn place_of(members: &[Member], name: &str) -> Option<Place> {
+    let place = members.binary_search_by(|member| (*member.name).cmp(name));
+    let place = place.ok().and_then(|place| u16::try_from(place).ok());
+    place.map(Place)
 }
 
 fn write_line(out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {

@@ -8,10 +8,12 @@
 //! arrives at a peer listener is answered from here or from the origin.
 
 mod members;
+mod membership;
 mod nonces;
 mod proof;
 pub(crate) mod report;
 mod state;
 
 pub(crate) use members::Cluster;
+pub(crate) use membership::Membership;
 pub(crate) use state::Counted;

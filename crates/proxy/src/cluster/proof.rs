@@ -18,6 +18,7 @@ const OF_RESPONSE: &str = "weir peer response 1";
 const OF_TARGETS: &str = "weir targets 1";
 
 /// The secret of a cluster, or that it has none.
+#[derive(Clone)]
 pub(super) struct ClusterSecret(Option<Hmac<Sha256>>);
 
 /// What a node sends, or is to send: base64, empty without a secret.

@@ -9,12 +9,27 @@ use weir_policy::route::{Node, NodeReport, OwnerPreview, Place, TargetKey, Why};
 /// A cluster as one node knows it. The names are those of the JSON form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterReport {
-    /// The name of the node that says this.
-    pub node: String,
+    /// The name of the node that says this; `None` if it is none of the members.
+    pub node: Option<String>,
     /// The policy that chooses which node keeps a target.
     pub policy: &'static str,
+    /// Where the members are listed; `None` for the configuration.
+    pub source: Option<MembersReport>,
     /// All members, in the order of their names.
     pub members: Vec<MemberReport>,
+}
+
+/// How the source of the members is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MembersReport {
+    /// Where members are listed, as `cluster.members` has it.
+    pub source: String,
+    /// What is wrong with it now: the last good list stays in force.
+    pub problem: Option<String>,
+    /// How often it did not give a good list.
+    pub errors: u64,
+    /// How long ago it had the list that is in force, milliseconds; `None` before the first one.
+    pub age_ms: Option<u64>,
 }
 
 /// A member of a cluster as one node knows it.
@@ -112,6 +127,23 @@ impl CandidateKind {
     }
 }
 
+impl MemberReport {
+    /// A member of a cluster that the node which says this is not in.
+    pub(crate) fn unknown(member: &weir_cluster::Member) -> Self {
+        Self {
+            name: member.name.clone(),
+            url: format!("http://{}", member.hop),
+            weight: member.weight.get(),
+            is_own: false,
+            state: member.state.as_str(),
+            gone_for_ms: None,
+            outstanding: 0,
+            response_time_us: None,
+            report: None,
+        }
+    }
+}
+
 impl CandidateReport {
     /// A next hop of a route.
     pub(crate) fn next_hop(url: String, node: &Node, costs: Costs, chosen: Option<Why>) -> Self {
@@ -164,8 +196,9 @@ impl Cluster {
             }
         });
         ClusterReport {
-            node: self.name(self.own()).to_owned(),
+            node: Some(self.name(self.own()).to_owned()),
             policy: self.policy().as_str(),
+            source: None,
             members: members.collect(),
         }
     }

@@ -14,12 +14,13 @@ use weir_semantics::PeerReport;
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     own: Place,
-    /// By place: the requests that this node has outstanding there.
-    outstanding: Vec<AtomicU32>,
+    /// By place: the requests that this node has outstanding there. What is counted ends in the
+    /// counter that it began in: a state of other members takes the counters over.
+    outstanding: Vec<Arc<AtomicU32>>,
     /// The requests that this node is serving.
-    serving: AtomicU32,
+    serving: Arc<AtomicU32>,
     /// Fetches of this node that wait for the head of an origin's response.
-    waiting: AtomicU32,
+    waiting: Arc<AtomicU32>,
     /// Locked for a choice, never across an await.
     members: Mutex<Members>,
 }
@@ -36,11 +37,31 @@ impl ClusterState {
         let secret = nodes.iter().fold(0, |all, node| all ^ node.key.0);
         Self {
             own,
-            outstanding: nodes.iter().map(|_| AtomicU32::new(0)).collect(),
-            serving: AtomicU32::new(0),
-            waiting: AtomicU32::new(0),
+            outstanding: nodes.iter().map(|_| Arc::default()).collect(),
+            serving: Arc::default(),
+            waiting: Arc::default(),
             members: Mutex::new(Members::new(nodes, own, balancing, secret)),
         }
+    }
+
+    /// Takes over what `before` knows of the nodes that are in both: `places` has their places here
+    /// by those there.
+    pub(super) fn take_over(&mut self, before: &Self, places: &[Option<Place>]) {
+        self.serving = Arc::clone(&before.serving);
+        self.waiting = Arc::clone(&before.waiting);
+        for (counter, place) in before.outstanding.iter().zip(places) {
+            if let Some(place) = place {
+                self.outstanding[place.index()] = Arc::clone(counter);
+            }
+        }
+        let members = self.members.get_mut();
+        let members = members.unwrap_or_else(PoisonError::into_inner);
+        members.take_over(&mut before.members(), places);
+    }
+
+    /// The list of members, or this node of itself, has the node at `place` in this state.
+    pub(super) fn set_state(&self, place: Place, state: NodeState) {
+        self.members().set_state(place, state);
     }
 
     fn members(&self) -> MutexGuard<'_, Members> {
@@ -132,57 +153,34 @@ impl ClusterState {
     }
 
     /// This node serves one more request, until the result is dropped.
-    pub(crate) fn serve(self: &Arc<Self>) -> Counted {
-        Counted::new(self, Counter::Serving)
+    pub(crate) fn serve(&self) -> Counted {
+        Counted::new(&self.serving)
     }
 
     /// A fetch waits for the head of an origin's response, until the result is dropped.
-    pub(crate) fn wait(self: &Arc<Self>) -> Counted {
-        Counted::new(self, Counter::Waiting)
+    pub(crate) fn wait(&self) -> Counted {
+        Counted::new(&self.waiting)
     }
 
     /// A request is outstanding at the node at `place`, until the result is dropped.
-    pub(crate) fn ask(self: &Arc<Self>, place: Place) -> Counted {
-        Counted::new(self, Counter::Outstanding(place))
+    pub(crate) fn ask(&self, place: Place) -> Counted {
+        Counted::new(&self.outstanding[place.index()])
     }
-
-    fn counter(&self, counter: Counter) -> &AtomicU32 {
-        match counter {
-            Counter::Serving => &self.serving,
-            Counter::Waiting => &self.waiting,
-            Counter::Outstanding(place) => &self.outstanding[place.index()],
-        }
-    }
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug)]
-enum Counter {
-    Serving,
-    Waiting,
-    Outstanding(Place),
 }
 
 /// One in a counter of the state, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Counted {
-    state: Arc<ClusterState>,
-    counter: Counter,
-}
+pub(crate) struct Counted(Arc<AtomicU32>);
 
 impl Counted {
-    fn new(state: &Arc<ClusterState>, counter: Counter) -> Self {
-        state.counter(counter).fetch_add(1, Ordering::Relaxed);
-        Self {
-            state: Arc::clone(state),
-            counter,
-        }
+    fn new(counter: &Arc<AtomicU32>) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counter))
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let counter = self.state.counter(self.counter);
-        counter.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

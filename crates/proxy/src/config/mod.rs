@@ -43,6 +43,7 @@ pub use values::byte_size::ByteSize;
 pub use values::cidr::Cidr;
 pub use values::field_name::FieldName;
 pub use values::host::Host;
+pub use values::members_source::MembersSource;
 pub use values::module_option::ModuleOption;
 pub use values::next_hop_url::NextHopUrl;
 pub use values::read_ahead::ReadAhead;

@@ -10,7 +10,7 @@ use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_policy::now::Tick;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
-use weir_policy::route::Place;
+use weir_policy::route::NodeKey;
 use weir_semantics::ProxyError;
 
 /// The attempts to send one request: to the next hops of its route, and once more where that is
@@ -19,7 +19,7 @@ pub(crate) struct Attempts {
     next_hop: NextHop,
     is_retry: bool,
     /// Nodes of the cluster that did not answer.
-    failed_peers: Vec<Place>,
+    failed_peers: Vec<NodeKey>,
     /// When the last connection was there.
     connected: Tick,
 }
@@ -106,7 +106,7 @@ impl Attempts {
             PeerFailure::Busy | PeerFailure::Declined => {}
         }
         worker.counters().inc(metric);
-        self.failed_peers.push(peer.place());
+        self.failed_peers.push(peer.key());
         let next = match failure {
             // what one node lacks, others may lack, too
             PeerFailure::Declined if exchange.tx.is_for_caches_alone() => {

@@ -17,7 +17,7 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{Choice, Outcome, Place};
+use weir_policy::route::{Choice, NodeKey, Outcome};
 use weir_semantics::ProxyError;
 
 pub(crate) use lateral::{LateralAnswer, LateralFetch, PeerSource};
@@ -50,7 +50,7 @@ impl NextHop {
     }
 
     /// The same, after the nodes in `failed` did not answer.
-    pub(crate) fn after(exchange: &RequestState, failed: &[Place]) -> Result<Self, Answer> {
+    pub(crate) fn after(exchange: &RequestState, failed: &[NodeKey]) -> Result<Self, Answer> {
         match PeerSource::of(exchange, failed) {
             Some(peer) => {
                 // an address that this node would not reach is not reached by another one

@@ -27,7 +27,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     let worker = std::rc::Rc::clone(&exchange.worker);
     worker.counters().inc(Metric::RequestsInFlight);
     let _in_flight = InFlight(&worker);
-    let cluster = exchange.settings.cluster.as_ref();
+    let cluster = exchange.settings.cluster();
     let _serving = cluster.map(|cluster| cluster.state().serve());
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
     loop {

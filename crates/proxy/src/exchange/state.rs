@@ -202,7 +202,7 @@ impl RequestState {
         if self.lateral.is_some() {
             self.worker.counters().inc(Metric::PeerRequests);
         }
-        let cluster = self.settings.cluster.as_ref();
+        let cluster = self.settings.cluster();
         let to_origin = cluster.filter(|_| self.lateral.is_none());
         self.waits = to_origin.map(|cluster| cluster.state().wait());
     }

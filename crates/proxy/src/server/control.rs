@@ -11,7 +11,9 @@ use crate::modules::report::ModuleReport;
 use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
-use crate::server::run::{Describe, Reload, StartError, clients_max, read_cluster, read_token};
+use crate::server::run::{
+    Describe, Reload, StartError, clients_max, read_cluster_secret, read_token,
+};
 use crate::server::until_restart;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -277,7 +279,7 @@ impl Control {
     fn put_in_force(&self, config: Config) -> Result<String, String> {
         let token = self.next_token(&config)?;
         let (config, notes) = until_restart::keep(&self.state().config, config);
-        let cluster = read_cluster(&config).map_err(|error| error.to_string())?;
+        let cluster_secret = read_cluster_secret(&config).map_err(|error| error.to_string())?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         self.open_listeners(&config)
@@ -288,8 +290,12 @@ impl Control {
         let settings = settings
             .with_hooks(before.hooks.clone())
             .with_modules(modules.logging_to(&self.shared.module_log))
-            .with_cluster(cluster, before.cluster.as_deref());
+            .with_membership(&before.membership);
         settings.keep_health(&before);
+        let cluster_secret = cluster_secret.as_ref().map(Token::as_str);
+        before.membership.configure(&config, cluster_secret);
+        self.follow_members(&config)
+            .map_err(|error| error.to_string())?;
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
         let rate = config.fetch.background_rate.bytes();
@@ -305,6 +311,23 @@ impl Control {
                 "config reloaded\n{notes}note: the access log could not be opened again and stays as it was: {error}\n"
             )),
         }
+    }
+
+    /// Follows the members of the cluster where `config` says, once the listeners are open.
+    pub(crate) fn follow_members(&self, config: &Config) -> Result<(), StartError> {
+        let listeners = self.listeners();
+        let listeners = listeners.iter().map(|it| (it.mode, it.address));
+        let listeners: Vec<(ListenerKind, SocketAddr)> = listeners.collect();
+        let shared = &self.shared;
+        let membership = &shared.settings.load().membership;
+        let told = (shared.common_counters(), &shared.say);
+        let resolver = shared.network.resolver();
+        let followed = membership.follow(config, &listeners, resolver, told);
+        followed.map_err(|cause| StartError {
+            hint: None,
+            what: "start the thread that follows the members of the cluster".into(),
+            cause,
+        })
     }
 
     /// The token of `config`. The address does not change until a restart: it must not lose its
@@ -423,8 +446,8 @@ impl Control {
     #[must_use]
     pub fn cluster(&self) -> Option<ClusterReport> {
         let settings = self.shared.settings.load();
-        let cluster = settings.cluster.as_ref()?;
-        Some(cluster.report(self.shared.clock().now(), self.shared.reads_waiting()))
+        let now = self.shared.clock().now();
+        settings.membership.report(now, self.shared.reads_waiting())
     }
 
     /// Where a request for `url` would be sent that a listener of `mode` receives, if nothing is
@@ -452,10 +475,10 @@ impl Control {
             is_copied: false,
             candidates: Vec::new(),
         };
-        if let Some(cluster) = &settings.cluster {
+        if let Some(cluster) = settings.cluster() {
             let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
             (report.candidates, report.is_copied) = cluster.candidates(now, key);
-            report.node = Some(cluster.report(now, 0).node);
+            report.node = cluster.report(now, 0).node;
         }
         if mode == Mode::Gateway {
             let hops = settings.route_candidates(now, &target);
@@ -512,6 +535,10 @@ impl Control {
         ] {
             snapshot.set(metric, value);
         }
+        let membership = &settings.membership;
+        snapshot.set(Metric::ClusterMembers, membership.count() as u64);
+        let age = membership.source().and_then(|(_, report)| report.age);
+        snapshot.set(Metric::MembersAge, age.map_or(0, |age| age.as_secs()));
         if let Some(record) = &self.shared.record {
             record.tally().count_in(&mut snapshot);
         }

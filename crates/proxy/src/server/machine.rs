@@ -2,7 +2,7 @@
 //! names can be used.
 
 use crate::admin::Token;
-use crate::config::{Config, Invalid, TokenFile};
+use crate::config::{Config, Invalid, MembersSource, TokenFile};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
 use crate::server::run::worker_count;
@@ -13,6 +13,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use weir_cluster::Source;
 use weir_disk::files::SystemFiles;
 use weir_policy::digest::Secret;
 use weir_store::MemoryStore;
@@ -286,6 +287,13 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
                     .to_owned(),
             ),
         });
+    }
+    if let MembersSource::Of(Source::File(path)) = &config.cluster.source {
+        all.extend(weir_cluster::read_file(path).err().map(|error| Unusable {
+            what: "the list of members".to_owned(),
+            cause: io::Error::other(error),
+            hint: None,
+        }));
     }
     let (token, secret) = (&config.admin.token_file, &config.cluster.secret_file);
     all.extend(unreadable("the admin token", token, "admin.token_file"));

@@ -1,7 +1,7 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
-use crate::cluster::Cluster;
+use crate::cluster::Membership;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::host::{module_host, timers};
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
@@ -191,6 +191,7 @@ impl Proxy {
         .with_admin(admin_address.clone(), token);
         let control = Arc::new(control);
         control.open_listeners(&config)?;
+        control.follow_members(&config)?;
         let mut proxy = Self {
             control,
             admin: None,
@@ -282,13 +283,16 @@ pub(super) fn share(
         cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
         hint: Some(invalid.hint),
     })?;
+    let membership = Arc::new(Membership::default());
+    let cluster_secret = read_cluster_secret(config)?;
+    membership.configure(config, cluster_secret.as_ref().map(Token::as_str));
     let settings = Settings::new(config.clone(), &instance());
     let module_log = Arc::new(ModuleLog::new(Arc::clone(&say)));
     let modules = modules.logging_to(&module_log);
     let settings = settings
         .with_hooks(hooks)
         .with_modules(modules)
-        .with_cluster(read_cluster(config)?, None);
+        .with_membership(&membership);
     let network = Network::new(NetworkSettings {
         workers,
         clock,
@@ -315,6 +319,7 @@ pub(super) fn share(
     Ok(Shared {
         module_kinds,
         module_log,
+        say: Arc::clone(&say),
         access_log: open_log(config, say)?,
         own_work: Arc::default(),
         jobs: Jobs::default(),
@@ -345,18 +350,16 @@ pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> 
     })
 }
 
-/// The cluster, if the configuration has one, with the secret in the file that it names.
-pub(crate) fn read_cluster(config: &Config) -> Result<Option<Cluster>, StartError> {
-    let path = config.cluster.secret_file.path();
-    let secret = path.map(|path| {
-        Token::read(path).map_err(|error| StartError {
-            hint: None,
-            what: format!("use the secret of the cluster in `{}`", path.display()),
-            cause: io::Error::other(error),
-        })
-    });
-    let secret = secret.transpose()?;
-    Ok(Cluster::new(config, secret.as_ref().map(Token::as_str)))
+/// The secret of the cluster, if the configuration names one.
+pub(crate) fn read_cluster_secret(config: &Config) -> Result<Option<Token>, StartError> {
+    let Some(path) = config.cluster.secret_file.path() else {
+        return Ok(None);
+    };
+    Token::read(path).map(Some).map_err(|error| StartError {
+        hint: None,
+        what: format!("use the secret of the cluster in `{}`", path.display()),
+        cause: io::Error::other(error),
+    })
 }
 
 /// Threads that serve: as configured, or one a core.

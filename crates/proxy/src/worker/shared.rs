@@ -2,7 +2,7 @@
 
 use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
-use crate::log::access_log::AccessLog;
+use crate::log::access_log::{AccessLog, Say};
 use crate::log::module_log::ModuleLog;
 use crate::log::record::Record;
 use crate::modules::loaded::ModuleKinds;
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) network: Arc<Network>,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) access_log: AccessLog,
+    /// Writes a line for the operator.
+    pub(crate) say: Say,
     /// Where modules write lines, and what is said of them.
     pub(crate) module_log: Arc<ModuleLog>,
     /// What modules have under way of their own.

@@ -1,7 +1,7 @@
 //! The cluster and its routes, as an operator asks for them.
 
 use super::*;
-use crate::cluster::report::{LoadReport, MemberReport};
+use crate::cluster::report::{LoadReport, MemberReport, MembersReport};
 
 #[test]
 fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
@@ -25,14 +25,21 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
     };
     let (admin, _fake) = start(Fake {
         cluster: Some(ClusterReport {
-            node: "a".into(),
+            node: Some("a".into()),
             policy: "hash",
+            source: Some(MembersReport {
+                source: "file:/m.toml".into(),
+                problem: Some("`/m.toml` line 2, column 1: bad".into()),
+                errors: 2,
+                age_ms: Some(1200),
+            }),
             members: vec![member("a", true), member("b", false)],
         }),
         ..Fake::default()
     });
     let (_, text) = ask(&admin, "GET /cluster HTTP/1.1");
     let table = "\r\n\r\nnode a, policy hash\n\
+        members from file:/m.toml, of 1.2 s ago, errors 2: `/m.toml` line 2, column 1: bad\n\
         name  url                weight  state           outstanding  response time  serving  miss pressure  report age\n\
         a     http://10.0.0.1/a  100     in, this node   3            -              -        -              -\n\
         b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s\n";

@@ -4,6 +4,7 @@ use crate::config::listener::{Listener, ListenerKind};
 use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
+use crate::config::values::members_source::MembersSource;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::span::Span;
 use crate::config::values::token_file::TokenFile;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_policy::route::NODES_MAX;
 use weir_policy::route::policy::PolicyKind;
-use weir_semantics::{NODE_NAME_BYTES_MAX, is_node_name};
+use weir_semantics::is_node_name;
 
 /// The `[cluster]` table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct Cluster {
     /// Which of the members this node is; absent outside a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Where the members are listed.
+    #[serde(rename = "members")]
+    pub source: MembersSource,
     /// The file with the secret that members have in common.
     pub secret_file: TokenFile,
     /// How a node is chosen for a target.
@@ -53,6 +57,7 @@ impl Default for Cluster {
     fn default() -> Self {
         Self {
             node: None,
+            source: MembersSource::Config,
             secret_file: TokenFile::Off,
             policy: PolicyKind::ReplicatedHash,
             peer_timeout: Span::from_secs(5),
@@ -71,10 +76,18 @@ impl Cluster {
             Setting::new::<String>(
                 "cluster.node",
                 &[
-                    "Which of the members this node is. Without it there is no cluster. Members are `[[cluster.member]]` tables,",
-                    "the same on every node.",
+                    "Which of the members this node is. Without it, and with the members in the configuration, there is no cluster.",
+                    "With members from elsewhere a node without a name is the member at the address of its peer listener.",
                 ],
             ),
+            Setting::new::<MembersSource>(
+                "cluster.members",
+                &[
+                    "Where the members are listed: in `[[cluster.member]]` tables, the same on every node, or elsewhere, where",
+                    "changes are noticed. What cannot be read there leaves the members as they are.",
+                ],
+            )
+            .by_default(&default.source),
             Setting::new::<TokenFile>(
                 "cluster.secret_file",
                 &[
@@ -121,6 +134,12 @@ impl Cluster {
         ]
     }
 
+    /// Whether this node is in a cluster.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.node.is_some() || self.source != MembersSource::Config
+    }
+
     pub(in crate::config) fn check_ranges(&self) -> Result<(), Invalid> {
         let [shortest, longest] = &PEER_TIMEOUTS;
         check_range(
@@ -137,21 +156,18 @@ impl Cluster {
 pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Result<(), Invalid> {
     let peers = |listener: &Listener| listener.mode == ListenerKind::Peer;
     let peer_listener = listeners.iter().position(peers);
-    let Some(node) = &cluster.node else {
+    if !cluster.exists() {
         return check_alone(cluster, peer_listener);
-    };
-    check_members(&cluster.members)?;
-    let is_own = |member: &Member| member.name == *node;
-    if !cluster.members.iter().any(is_own) {
-        return Err(Invalid::new(
-            "cluster.node",
-            format!("`{node}` is not the name of a member"),
-            "use the name of a [[cluster.member]] table, or add one for this node",
-        ));
     }
+    check_members(&cluster.members)?;
+    check_source(cluster)?;
     let Some(listener) = peer_listener else {
+        let key = match cluster.node {
+            Some(_) => "cluster.node",
+            None => "cluster.members",
+        };
         return Err(Invalid::new(
-            "cluster.node",
+            key,
             "other members cannot reach this node: it has no listener for them",
             "add a [[listener]] table with mode = \"peer\" at the address of the member's url",
         ));
@@ -179,6 +195,41 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
     }
     Ok(())
 }
+
+/// Refuses a node that is not among the members, as far as they are known.
+fn check_source(cluster: &Cluster) -> Result<(), Invalid> {
+    let node = cluster.node.as_deref();
+    if cluster.source != MembersSource::Config {
+        if !cluster.members.is_empty() {
+            return Err(Invalid::new(
+                "cluster.member",
+                format!("members are listed by {} already", cluster.source),
+                "use [[cluster.member]] tables, or cluster.members",
+            ));
+        }
+        return match node.filter(|node| !is_node_name(node)) {
+            None => Ok(()),
+            Some(node) => Err(Invalid::new("cluster.node", no_name(node), NAME_HINT)),
+        };
+    }
+    let node = node.unwrap_or_default();
+    if !cluster.members.iter().any(|member| member.name == node) {
+        return Err(Invalid::new(
+            "cluster.node",
+            format!("`{node}` is not the name of a member"),
+            "use the name of a [[cluster.member]] table, or add one for this node",
+        ));
+    }
+    Ok(())
+}
+
+fn no_name(name: &str) -> String {
+    format!("`{name}` is not a name for a node")
+}
+
+/// As [`is_node_name`] has it.
+const NAME_HINT: &str =
+    "use a letter, then letters, digits, `-`, `_` and `.`, at most 64 characters";
 
 fn check_alone(cluster: &Cluster, peer_listener: Option<usize>) -> Result<(), Invalid> {
     if !cluster.members.is_empty() {
@@ -210,13 +261,7 @@ fn check_members(members: &[Member]) -> Result<(), Invalid> {
     for (index, member) in members.iter().enumerate() {
         let key = |of: &str| format!("cluster.member[{index}].{of}");
         if !is_node_name(&member.name) {
-            return Err(Invalid::new(
-                key("name"),
-                format!("`{}` is not a name for a node", member.name),
-                format!(
-                    "use a letter, then letters, digits, `-`, `_` and `.`, at most {NODE_NAME_BYTES_MAX} characters"
-                ),
-            ));
+            return Err(Invalid::new(key("name"), no_name(&member.name), NAME_HINT));
         }
         if let Some(earlier) = names.insert(&member.name, index) {
             return Err(Invalid::new(

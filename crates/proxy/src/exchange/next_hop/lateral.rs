@@ -11,7 +11,7 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::now::Tick;
-use weir_policy::route::{AskedBy, AskedNode, LateralRequest, Place, TargetKey};
+use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, TargetKey};
 use weir_policy::{Handling, RefuseReason};
 use weir_semantics::{
     FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
@@ -32,20 +32,21 @@ impl PeerSource {
         let refused = Handling::Refused(RefuseReason::OnlyIfCached);
         let is_own_client = exchange.client.facts().listener.peers == ForPeers::No;
         exchange.tx.verdict().handling == refused
-            && exchange.settings.cluster.is_some()
+            && exchange.settings.cluster().is_some()
             && is_own_client
             && exchange.modules.is_none()
     }
 
     /// The node to ask for an exchange, of those that are not in `failed`; `None`: the origin.
-    pub(crate) fn of(exchange: &RequestState, failed: &[Place]) -> Option<Self> {
-        let cluster = exchange.settings.cluster.as_ref()?;
-        let asked_by = asked_by(exchange, cluster)?;
+    pub(crate) fn of(exchange: &RequestState, failed: &[NodeKey]) -> Option<Self> {
+        let cluster = exchange.settings.cluster()?;
+        let asked_by = asked_by(exchange, &cluster)?;
         let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
         let handling = exchange.tx.verdict().handling;
         let is_shared =
             exchange.modules.is_none() && !shared.collapsed.is_uncollapsible(now, exchange.key);
-        let asks = LateralRequest::of(handling, asked_by, is_shared, failed)?;
+        let failed = cluster.places_of(failed);
+        let asks = LateralRequest::of(handling, asked_by, is_shared, &failed)?;
         let request = &exchange.request;
         let target = Target {
             scheme: Scheme::Http,
@@ -56,7 +57,7 @@ impl PeerSource {
         let target = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
         let source = cluster.state().source(now, target, asks);
         Some(Self {
-            cluster: Arc::clone(cluster),
+            cluster,
             node: source.node?,
             target,
         })
@@ -68,18 +69,20 @@ impl PeerSource {
     }
 
     /// Which node it is.
-    pub(crate) const fn place(&self) -> Place {
-        self.node.place
+    pub(crate) fn key(&self) -> NodeKey {
+        self.cluster.key(self.node.place)
     }
 
     /// It did not answer as a member does; since when it was silent, if that is all.
     pub(crate) fn failed(&self, now: Now, silent_since: Option<Tick>) {
-        self.cluster.state().failed(now, self.place(), silent_since);
+        self.cluster
+            .state()
+            .failed(now, self.node.place, silent_since);
     }
 
     /// A request is about to be sent to it on `hop`, and is outstanding until that is dropped.
     pub(crate) fn ask(&self, hop: &mut NextHopStream) -> LateralFetch {
-        hop.hold(Box::new(self.cluster.state().ask(self.place())));
+        hop.hold(Box::new(self.cluster.state().ask(self.node.place)));
         LateralFetch {
             began: Instant::now(),
             nonce: self.cluster.nonce(),
@@ -116,7 +119,7 @@ impl LateralFetch {
             return LateralAnswer::Stranger;
         };
         let cluster = &self.source.cluster;
-        let place = self.source.place();
+        let place = self.source.node.place;
         let is_proved = |report: &PeerReport<'_>| cluster.is_proved(place, &self.nonce, report);
         let Some(report) = PeerReport::read(line).filter(is_proved) else {
             return LateralAnswer::Stranger;

@@ -1,0 +1,146 @@
+//! Where a source puts what it has found, and what is known of it.
+
+use crate::member::{Member, check};
+use crate::own::OwnNode;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use weir_net::resolver::Resolver;
+
+/// Members as a source has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberList {
+    /// The members, in the order of their names. Never empty.
+    pub members: Vec<Member>,
+    /// The number of this node among them; `None` if it is none of them.
+    pub own: Option<usize>,
+}
+
+/// What gets the lists of a source.
+pub trait MemberSink: Send + Sync {
+    /// These are the members from now on.
+    ///
+    /// # Errors
+    ///
+    /// Why the list cannot be used: the one before stays in force.
+    fn put_in_force(&self, list: &MemberList) -> Result<(), String>;
+
+    /// The source gave no good list; also called each time that the same is wrong again.
+    fn count_error(&self);
+
+    /// A line for the operator.
+    fn tell(&self, line: &str);
+}
+
+/// How a source is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceReport {
+    /// What is wrong with it now.
+    pub problem: Option<String>,
+    /// How often it did not give a good list.
+    pub errors: u64,
+    /// How long ago it had the list that is in force; `None` before the first one.
+    pub age: Option<Duration>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Status(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    problem: Option<String>,
+    errors: u64,
+    /// When the source had the list that is in force.
+    confirmed: Option<Instant>,
+}
+
+impl Status {
+    /// For an operator.
+    pub(crate) fn report(&self) -> SourceReport {
+        let state = self.lock();
+        SourceReport {
+            problem: state.problem.clone(),
+            errors: state.errors,
+            age: state.confirmed.map(|at| at.elapsed()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a source puts what it has found.
+pub(crate) struct Output {
+    sink: Arc<dyn MemberSink>,
+    status: Arc<Status>,
+    own: OwnNode,
+    pub(crate) resolver: Resolver,
+    last: Option<MemberList>,
+}
+
+impl Output {
+    pub(crate) fn new(
+        sink: Arc<dyn MemberSink>,
+        status: &Arc<Status>,
+        own: OwnNode,
+        resolver: Resolver,
+    ) -> Self {
+        Self {
+            sink,
+            status: Arc::clone(status),
+            own,
+            resolver,
+            last: None,
+        }
+    }
+
+    /// The source has these members. An empty list is refused: that of a source that has lost its
+    /// entries looks the same.
+    pub(crate) async fn publish(&mut self, mut members: Vec<Member>) {
+        if members.is_empty() {
+            return self.fail(&"it lists no member");
+        }
+        members.sort_by(|one, other| one.name.cmp(&other.name));
+        if let Err(bad) = check(&members) {
+            return self.fail(&bad);
+        }
+        let own = match self.own.find(&members, &self.resolver).await {
+            Ok(own) => own,
+            Err(problem) => return self.fail(&problem),
+        };
+        let list = MemberList { members, own };
+        if self.last.as_ref() != Some(&list) {
+            if let Err(problem) = self.sink.put_in_force(&list) {
+                return self.fail(&problem);
+            }
+            self.last = Some(list);
+        }
+        self.confirm();
+    }
+
+    /// The source still has the list that it had last.
+    pub(crate) fn confirm(&self) {
+        let mut state = self.status.lock();
+        state.confirmed = Some(Instant::now());
+        if state.problem.take().is_some() {
+            drop(state);
+            self.sink.tell("the list of members is good again");
+        }
+    }
+
+    /// The source has no good list: the last one stays. A problem is told once.
+    pub(crate) fn fail(&self, problem: &dyn Display) {
+        self.sink.count_error();
+        let problem = problem.to_string();
+        let mut state = self.status.lock();
+        state.errors += 1;
+        if state.problem.as_ref() == Some(&problem) {
+            return;
+        }
+        let line = format!("the members stay as they are: {problem}");
+        state.problem = Some(problem);
+        drop(state);
+        self.sink.tell(&line);
+    }
+}

@@ -1,0 +1,101 @@
+//! Which of the members this node is.
+
+use crate::member::Member;
+use std::net::{IpAddr, SocketAddr};
+use weir_net::is_local;
+use weir_net::resolver::{ResolveError, Resolver};
+
+/// What this node knows of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnNode {
+    /// Its name, if the configuration has one.
+    pub name: Option<String>,
+    /// Its peer listeners, as bound.
+    pub listeners: Vec<SocketAddr>,
+}
+
+impl OwnNode {
+    /// The number of the member that this node is: by name, or else the one whose address and port
+    /// are those of a peer listener. A listener on all addresses has each one of this machine.
+    ///
+    /// # Errors
+    ///
+    /// It is none, and it could not be found out where one of them is.
+    pub(crate) async fn find(
+        &self,
+        members: &[Member],
+        resolver: &Resolver,
+    ) -> Result<Option<usize>, String> {
+        if let Some(name) = &self.name {
+            return Ok(members.iter().position(|member| member.name == *name));
+        }
+        let mut unknown = None;
+        for (index, member) in members.iter().enumerate() {
+            let mut listeners = self.listeners.iter();
+            if !listeners.any(|listener| listener.port() == member.hop.port) {
+                continue;
+            }
+            match resolver.resolve(&member.hop.host).await {
+                Ok(addresses) => {
+                    let mut addresses = addresses.iter();
+                    if addresses.any(|ip| self.listens_at(*ip, member.hop.port)) {
+                        return Ok(Some(index));
+                    }
+                }
+                Err(ResolveError::NotFound) => {}
+                Err(error) => unknown = Some(format!("`{}`: {error}", member.hop.host)),
+            }
+        }
+        unknown.map_or(Ok(None), Err)
+    }
+
+    fn listens_at(&self, ip: IpAddr, port: u16) -> bool {
+        self.listeners.iter().any(|listener| {
+            let is_here = listener.ip() == ip || (listener.ip().is_unspecified() && is_local(ip));
+            listener.port() == port && is_here
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use weir_measure::Counters;
+    use weir_net::next_hops::HopKey;
+    use weir_net::resolver::ResolverConfig;
+    use weir_policy::route::{NodeState, Weight};
+
+    #[test]
+    fn node_is_the_member_of_its_name_or_at_the_address_of_its_listener() {
+        let members = [("a", "192.0.2.1"), ("b", "127.0.0.1"), ("c", "localhost")];
+        let members = members.map(|(name, host)| Member {
+            name: name.into(),
+            hop: HopKey {
+                host: host.into(),
+                port: if name == "c" { 4002 } else { 4001 },
+            },
+            weight: Weight::ONE,
+            state: NodeState::In,
+        });
+        let config = ResolverConfig::default();
+        let resolver = Resolver::start(config, Arc::new(Counters::new())).unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let check = |name: Option<&str>, listener: &str, expected: Option<usize>| {
+            let own = OwnNode {
+                name: name.map(str::to_owned),
+                listeners: vec![listener.parse().unwrap()],
+            };
+            let found = runtime.block_on(own.find(&members, &resolver));
+            assert_eq!(found, Ok(expected), "{name:?} at {listener}");
+        };
+        check(Some("a"), "127.0.0.1:4001", Some(0));
+        check(Some("d"), "127.0.0.1:4001", None);
+        check(None, "127.0.0.1:4001", Some(1));
+        check(None, "0.0.0.0:4001", Some(1));
+        check(None, "127.0.0.2:4001", None);
+        check(None, "127.0.0.1:4002", Some(2));
+        check(None, "127.0.0.1:4003", None);
+    }
+}

@@ -1,0 +1,385 @@
+//! The cluster that this node is in, as its members change while requests are served.
+//!
+//! A source of members (`weir_cluster`) hands over lists; each makes a new [`Cluster`], which takes
+//! over what is known of the nodes that stay. A request goes on with the one that it found.
+
+use crate::cluster::members::{Cluster, ClusterTerms};
+use crate::cluster::proof::ClusterSecret;
+use crate::cluster::report::{ClusterReport, MemberReport, MembersReport};
+use crate::config::{Config, ListenerKind, MembersSource};
+use crate::log::access_log::Say;
+use arc_swap::ArcSwapOption;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use weir_cluster::{MemberList, MemberSink, MembersTask, OwnNode, Source, SourceReport};
+use weir_measure::{Counters, Metric};
+use weir_net::next_hops::HopKey;
+use weir_net::resolver::Resolver;
+use weir_policy::Now;
+use weir_policy::route::{NodeState, Weight};
+
+/// The cluster of this process; without members it is in none.
+#[derive(Default)]
+pub(crate) struct Membership {
+    current: ArcSwapOption<Cluster>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// What the configuration in force says; `None` without a cluster.
+    terms: Option<ClusterTerms>,
+    /// The last good list.
+    list: Option<MemberList>,
+    followed: Option<FollowedSource>,
+    /// The number of the source that is followed: what an earlier one had is not put in force.
+    number: u64,
+}
+
+struct FollowedSource {
+    source: Source,
+    own: OwnNode,
+    task: MembersTask,
+}
+
+impl Membership {
+    /// The cluster as it is now; `None` if there is none, or this node is not a member of it.
+    pub(crate) fn current(&self) -> Option<Arc<Cluster>> {
+        self.current.load_full()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts the cluster of a valid configuration in force; `secret` is what `cluster.secret_file`
+    /// holds. Members from elsewhere than the configuration stay until [`Self::follow`] has others.
+    pub(crate) fn configure(&self, config: &Config, secret: Option<&str>) {
+        let mut inner = self.inner();
+        inner.terms = config.cluster.exists().then(|| ClusterTerms {
+            policy: config.cluster.policy,
+            secret: ClusterSecret::new(secret),
+        });
+        if config.cluster.source == MembersSource::Config {
+            inner.number += 1;
+            inner.followed = None;
+            inner.list = list_of(config);
+        }
+        if self.rebuild(&inner).is_err() {
+            // what proves members is not there any more
+            inner.list = None;
+            self.current.store(None);
+        }
+    }
+
+    /// Follows the source that the configuration names, if it names one that is not followed yet.
+    /// `listeners` are all listeners as bound.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        config: &Config,
+        listeners: &[(ListenerKind, SocketAddr)],
+        resolver: &Resolver,
+        (counters, say): (&Arc<Counters>, &Say),
+    ) -> io::Result<()> {
+        let MembersSource::Of(source) = &config.cluster.source else {
+            return Ok(());
+        };
+        let peers = listeners.iter();
+        let peers = peers.filter(|(kind, _)| *kind == ListenerKind::Peer);
+        let own = OwnNode {
+            name: config.cluster.node.clone(),
+            listeners: peers.map(|(_, address)| *address).collect(),
+        };
+        let mut inner = self.inner();
+        let is_followed = inner
+            .followed
+            .as_ref()
+            .is_some_and(|followed| followed.source == *source && followed.own == own);
+        if is_followed {
+            return Ok(());
+        }
+        inner.number += 1;
+        let sink = Arc::new(Sink {
+            membership: Arc::downgrade(self),
+            number: inner.number,
+            source: source.to_string(),
+            counters: Arc::clone(counters),
+            say: Arc::clone(say),
+        });
+        let task = MembersTask::start(source.clone(), own.clone(), resolver.clone(), sink)?;
+        inner.followed = Some(FollowedSource {
+            source: source.clone(),
+            own,
+            task,
+        });
+        Ok(())
+    }
+
+    /// Makes the cluster of the list anew.
+    ///
+    /// # Errors
+    ///
+    /// A member could be any program.
+    fn rebuild(&self, inner: &Inner) -> Result<(), String> {
+        let (Some(terms), Some(list)) = (&inner.terms, &inner.list) else {
+            self.current.store(None);
+            return Ok(());
+        };
+        if !terms.secret.is_some() {
+            check_loopback(list)?;
+        }
+        let before = self.current.load();
+        let cluster = Cluster::new(list, terms, before.as_deref());
+        self.current.store(cluster.map(Arc::new));
+        Ok(())
+    }
+
+    /// Where members come from, and how that source is; `None` for the configuration.
+    pub(crate) fn source(&self) -> Option<(String, SourceReport)> {
+        let inner = self.inner();
+        let followed = inner.followed.as_ref()?;
+        Some((followed.source.to_string(), followed.task.report()))
+    }
+
+    /// How many members there are.
+    pub(crate) fn count(&self) -> usize {
+        let inner = self.inner();
+        inner.list.as_ref().map_or(0, |list| list.members.len())
+    }
+
+    /// The cluster for an operator; `None` if the configuration has none. `reads_waiting` are reads
+    /// that wait for the disk of this node.
+    pub(crate) fn report(&self, now: Now, reads_waiting: u32) -> Option<ClusterReport> {
+        let source = self.source().map(|(source, report)| MembersReport {
+            source,
+            problem: report.problem,
+            errors: report.errors,
+            age_ms: report.age.map(|age| {
+                let ms = age.as_millis();
+                u64::try_from(ms).unwrap_or(u64::MAX)
+            }),
+        });
+        let report = match self.current() {
+            Some(cluster) => cluster.report(now, reads_waiting),
+            None => self.report_of_others()?,
+        };
+        Some(ClusterReport { source, ..report })
+    }
+
+    /// Of a cluster that this node is not a member of, or knows no member of.
+    fn report_of_others(&self) -> Option<ClusterReport> {
+        let inner = self.inner();
+        let policy = inner.terms.as_ref()?.policy.as_str();
+        let list = inner.list.as_ref();
+        let members = list.into_iter().flat_map(|list| &list.members);
+        Some(ClusterReport {
+            node: None,
+            policy,
+            source: None,
+            members: members.map(MemberReport::unknown).collect(),
+        })
+    }
+}
+
+/// The members that a configuration lists.
+fn list_of(config: &Config) -> Option<MemberList> {
+    let node = config.cluster.node.as_deref()?;
+    let members = config.cluster.members.iter();
+    let members = members.map(|member| weir_cluster::Member {
+        name: member.name.clone(),
+        hop: HopKey {
+            host: member.url.host.as_str().into(),
+            port: member.url.port,
+        },
+        weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
+        state: NodeState::In,
+    });
+    let mut members: Vec<weir_cluster::Member> = members.collect();
+    members.sort_by(|one, other| one.name.cmp(&other.name));
+    let own = members.iter().position(|member| member.name == node);
+    Some(MemberList { members, own })
+}
+
+/// Refuses members beyond the loopback: without a secret nothing proves that they are members.
+fn check_loopback(list: &MemberList) -> Result<(), String> {
+    let is_loopback = |host: &str| {
+        let ip: Option<IpAddr> = host.parse().ok();
+        ip.is_some_and(|ip| ip.is_loopback())
+    };
+    let mut members = list.members.iter();
+    match members.find(|member| !is_loopback(&member.hop.host)) {
+        None => Ok(()),
+        Some(member) => Err(format!(
+            "`{}` at http://{} is not on the loopback, and there is no cluster.secret_file to prove that it is a member",
+            member.name, member.hop
+        )),
+    }
+}
+
+/// What the lists of one source become.
+struct Sink {
+    /// It outlives the cluster of a proxy that ends.
+    membership: Weak<Membership>,
+    number: u64,
+    source: String,
+    counters: Arc<Counters>,
+    say: Say,
+}
+
+impl MemberSink for Sink {
+    fn put_in_force(&self, list: &MemberList) -> Result<(), String> {
+        let Some(membership) = self.membership.upgrade() else {
+            return Ok(());
+        };
+        let mut inner = membership.inner();
+        if inner.number != self.number {
+            return Ok(());
+        }
+        let before = inner.list.replace(list.clone());
+        let rebuilt = membership.rebuild(&inner);
+        if rebuilt.is_err() {
+            inner.list = before;
+            return rebuilt;
+        }
+        drop(inner);
+        let members = list.members.len();
+        let alone = match list.own {
+            Some(_) => "",
+            None => ", none of which is this node: it serves alone",
+        };
+        self.tell(&format!("members {members}{alone}"));
+        Ok(())
+    }
+
+    fn count_error(&self) {
+        self.counters.add_shared(Metric::MemberSourceErrors, 1);
+    }
+
+    fn tell(&self, line: &str) {
+        (self.say)(&format!("cluster: {}: {line}", self.source));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_policy::now::Tick;
+    use weir_policy::route::Place;
+    use weir_semantics::Timestamp;
+
+    const NOW: Now = Now {
+        wall: Timestamp(0),
+        tick: Tick(0),
+    };
+
+    fn member(name: &str, host: &str) -> weir_cluster::Member {
+        weir_cluster::Member {
+            name: name.to_owned(),
+            hop: HopKey {
+                host: host.into(),
+                port: 4000 + u16::from(name.as_bytes()[0]),
+            },
+            weight: Weight::ONE,
+            state: NodeState::In,
+        }
+    }
+
+    fn list(names: &[&str], own: &str) -> MemberList {
+        let members = names.iter().map(|name| member(name, "127.0.0.1"));
+        MemberList {
+            members: members.collect(),
+            own: names.iter().position(|name| *name == own),
+        }
+    }
+
+    fn sink(membership: &Arc<Membership>, number: u64) -> Sink {
+        Sink {
+            membership: Arc::downgrade(membership),
+            number,
+            source: "file:m.toml".into(),
+            counters: Arc::new(Counters::new()),
+            say: Arc::new(|_| {}),
+        }
+    }
+
+    fn membership(secret: Option<&str>) -> Arc<Membership> {
+        let membership = Arc::new(Membership::default());
+        let mut config = Config::default();
+        config.cluster.source = "file:m.toml".parse().unwrap();
+        membership.configure(&config, secret);
+        membership
+    }
+
+    /// Outstanding requests of each member.
+    fn outstanding(membership: &Membership) -> Vec<(String, u32)> {
+        let report = membership.report(NOW, 0).unwrap();
+        let members = report.members.into_iter();
+        members.map(|it| (it.name, it.outstanding)).collect()
+    }
+
+    #[test]
+    fn request_in_flight_counts_at_its_node_whatever_place_that_has() {
+        let membership = membership(None);
+        let sink = sink(&membership, 0);
+        sink.put_in_force(&list(&["b", "c"], "b")).unwrap();
+        let first = membership.current().unwrap();
+        let (asked, served) = (first.state().ask(Place(1)), first.state().serve());
+        sink.put_in_force(&list(&["a", "b", "c"], "b")).unwrap();
+        let counts = |of: [u32; 3]| {
+            let names = ["a", "b", "c"].map(str::to_owned);
+            names.into_iter().zip(of).collect::<Vec<_>>()
+        };
+        assert_eq!(outstanding(&membership), counts([0, 1, 1]));
+        let second = membership.current().unwrap().state().ask(Place(2));
+        assert_eq!(outstanding(&membership), counts([0, 1, 2]));
+        drop((asked, served));
+        assert_eq!(outstanding(&membership), counts([0, 0, 1]));
+        drop(second);
+        assert_eq!(outstanding(&membership), counts([0, 0, 0]));
+    }
+
+    #[test]
+    fn node_that_is_not_listed_is_in_no_cluster() {
+        let membership = membership(None);
+        let sink = sink(&membership, 0);
+        sink.put_in_force(&list(&["a", "b"], "c")).unwrap();
+        assert!(membership.current().is_none());
+        let report = membership.report(NOW, 0).unwrap();
+        assert_eq!((report.node, report.members.len()), (None, 2));
+        sink.put_in_force(&list(&["a", "b", "c"], "c")).unwrap();
+        assert!(membership.current().is_some());
+    }
+
+    #[test]
+    fn list_with_a_member_beyond_the_loopback_needs_a_secret() {
+        let away = MemberList {
+            members: vec![member("a", "127.0.0.1"), member("b", "192.0.2.1")],
+            own: Some(0),
+        };
+        let check = |secret: Option<&str>, expected: bool| {
+            let membership = membership(secret);
+            let sink = sink(&membership, 0);
+            sink.put_in_force(&list(&["a", "c"], "a")).unwrap();
+            let result = sink.put_in_force(&away);
+            assert_eq!(result.is_ok(), expected, "{result:?}");
+            let second = membership.current().unwrap();
+            let name = if expected { "b" } else { "c" };
+            assert_eq!(second.name(Place(1)), name);
+        };
+        check(None, false);
+        check(Some("a-secret-that-all-members-have"), true);
+    }
+
+    #[test]
+    fn list_of_a_source_that_is_not_followed_any_more_is_dropped() {
+        let membership = membership(None);
+        let sink = sink(&membership, 7);
+        sink.put_in_force(&list(&["a", "b"], "a")).unwrap();
+        assert!(membership.current().is_none());
+    }
+}

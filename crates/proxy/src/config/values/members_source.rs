@@ -1,0 +1,48 @@
+//! Where the members of a cluster are listed.
+
+use crate::config::value::{BadValue, Form, text_value};
+use std::fmt;
+use weir_cluster::Source;
+
+/// Where members are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MembersSource {
+    /// In the configuration: `"config"`.
+    Config,
+    /// Elsewhere.
+    Of(Source),
+}
+
+impl fmt::Display for MembersSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config => f.write_str("config"),
+            Self::Of(source) => source.fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for MembersSource {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "config" => Ok(Self::Config),
+            _ if text.starts_with('/') => Err(BadValue::new(format!(
+                "`{text}` is no place where members are listed"
+            ))
+            .suggesting(format!("file:{text}"))),
+            _ => {
+                let source = text.parse().map(Self::Of);
+                source.map_err(|error: weir_cluster::InvalidSource| BadValue::new(error.0))
+            }
+        }
+    }
+}
+
+impl Form for MembersSource {
+    const FORM: &'static str =
+        "\"config\", or a source of members, such as \"file:/etc/weir/members.toml\"";
+}
+
+text_value!(MembersSource);
