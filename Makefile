@@ -11,7 +11,7 @@ SEEDS ?= 5000
 SEQUENCES ?= 2000000
 REQUESTS ?= 1000000
 
-.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users cluster-model isolation modules fuzz peers
+.PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users cluster-model isolation modules fuzz peers cluster
 
 RELEASE = $(CARGO_TARGET_DIR)/release
 OBJCOPY ?= objcopy
@@ -93,3 +93,8 @@ fuzz:
 # weir beside other caching proxies; more arguments by `make peers ARGS="--install"`
 peers:
 	$(CARGO) xtask peers $(ARGS)
+
+# several weirs that share what they store, beside one and beside HAProxy; in a few minutes by `make
+# cluster ARGS="--scale 0.1 --rounds 1 --out /tmp/cluster.json"`
+cluster:
+	$(CARGO) xtask cluster $(ARGS)

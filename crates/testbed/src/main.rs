@@ -2,14 +2,14 @@
 //! same requests. They know a proxy by its command line and its address only.
 //!
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
-//! instructions; `extend` is about what modules cost, `uneven` about links that do not match,
-//! `store-bench` about stores on disk, `memory` about a slow disk, `sim-bench` about the simulator,
-//! `bench-speed` about `weir bench` itself; `modules` counts the code of modules; `tables` writes
-//! tables of documents from records. `cargo xtask` starts this program: it is built in release, or
-//! it would be what is measured.
+//! instructions; `extend` is about what modules cost, `cluster` about several weirs that share what
+//! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
+//! about a slow disk, `sim-bench` about the simulator, `bench-speed` about `weir bench` itself;
+//! `modules` counts the code of modules; `tables` writes tables of documents from records. `cargo
+//! xtask` starts this program: it is built in release, or it would be what is measured.
 
-mod benchmark;
 mod client;
+mod cluster;
 mod extend;
 mod instructions;
 mod memory;
@@ -24,9 +24,9 @@ mod store;
 mod tables;
 mod uneven;
 
-use benchmark::CommandLine;
 use clap::Parser;
 use proxy::floor;
+use record::benchmark::{self, CommandLine};
 use std::process::ExitCode;
 use xtask::failure::Failure;
 
@@ -51,6 +51,8 @@ enum Command {
     Instructions(CommandLine<instructions::Options>),
     /// Modules: instructions and CPU time of a request, read-ahead, times under PolyMix-3 mini
     Extend(CommandLine<extend::Options>),
+    /// A cluster: hit ratio, CPU time, a node that joins, a hot URL, a node that is killed
+    Cluster(CommandLine<cluster::Options>),
     /// Disk stores: hits, fill, start after kill -9
     StoreBench(CommandLine<store::Options>),
     /// Resident memory of weir before a slow disk, with bodies of gigabytes
@@ -111,6 +113,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
             benchmark::run::<instructions::Figures>(options, arguments)
         }
         Command::Extend(options) => benchmark::run::<extend::Figures>(options, arguments),
+        Command::Cluster(options) => benchmark::run::<cluster::Figures>(options, arguments),
         Command::StoreBench(options) => benchmark::run::<store::Figures>(options, arguments),
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
@@ -147,6 +150,8 @@ mod tests {
             "instructions --against w --requests 100 --idle 0 --record r.json",
             "extend --parts instructions,cpu,table5,read-ahead,transcoder --requests 100 \
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
+            "cluster --parts hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,choice --rounds 2 --scale 0.1 \
+             --seed 7 --out r.json --install",
             "store-bench --peers weir,squid --memory 32 --times 5 --cgroup 100 --rounds 2 \
              --seconds 3 --connections 8 --responses 0 --seed 7 --out r.json",
             "memory --memory 32 --seconds 3 --clients 8 --body 100 --disk 5 --seed 7 --out r.json",
@@ -183,6 +188,8 @@ mod tests {
             "extend --parts table6",
             "extend --scale 2",
             "extend --case native",
+            "cluster --parts all",
+            "cluster --scale 0",
             "store-bench --out",
             "store-bench --peers haproxy",
             "store-bench --memory 1",

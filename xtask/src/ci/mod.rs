@@ -20,13 +20,14 @@ use xtask::failure::{During, Failure};
 use xtask::{filters, need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
-/// and an ICAP client, the list of files for `tidy`, file systems that are full, broken or frozen,
-/// and networks and mounts of the test's own.
-const PROGRAMS: [&str; 13] = [
+/// and an ICAP client, a front end, the list of files for `tidy`, file systems that are full,
+/// broken or frozen, and networks and mounts of the test's own.
+const PROGRAMS: [&str; 14] = [
     "nginx",
     "curl",
     "c-icap",
     "squid",
+    "haproxy",
     "git",
     "mount",
     "mkfs.ext4",

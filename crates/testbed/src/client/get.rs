@@ -96,19 +96,30 @@ pub(crate) fn get_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Resu
 
 /// The same with these field lines, each with its CRLF.
 pub(crate) fn get_with(stream: &mut TcpStream, lines: &str, path: &str) -> io::Result<Answer> {
+    let mut answer = Answer::default();
+    get_into(stream, (lines, path), &mut answer)?;
+    Ok(answer)
+}
+
+/// The same; what arrives goes to `answer`. Field lines are first, the path second.
+pub(crate) fn get_into(
+    stream: &mut TcpStream,
+    (lines, path): (&str, &str),
+    answer: &mut impl Inspect,
+) -> io::Result<()> {
     stream.write_all(format!("GET {path} HTTP/1.1\r\n{lines}\r\n").as_bytes())?;
-    let (mut connection, mut answer) = (Connection::with_get_sent(), Answer::default());
+    let mut connection = Connection::with_get_sent();
     let mut part = [0; 16 * 1024];
     loop {
         let event = match stream.read(&mut part)? {
             0 => Event::Closed,
             length => Event::Bytes(&part[..length]),
         };
-        match connection.handle(event, &mut answer) {
+        match connection.handle(event, answer) {
             Command::Finish {
                 ending: Ending::Whole { until_close: false },
                 ..
-            } => return Ok(answer),
+            } => return Ok(()),
             Command::Finish { ending, .. } => {
                 let what = format!("no whole response: {ending:?}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));

@@ -29,7 +29,7 @@ pub(crate) struct GroupState {
     pub(crate) read_bytes: u64,
 }
 
-/// Clients of one server.
+/// Clients of one server, or of several.
 #[derive(Debug)]
 pub(crate) struct ClientGroup {
     members: Vec<Member>,
@@ -37,9 +37,10 @@ pub(crate) struct ClientGroup {
 }
 
 impl ClientGroup {
-    /// Connects them all; a client that cannot connect has failed.
-    pub(crate) fn connect(to: SocketAddr, count: usize, receive_buffer_bytes: usize) -> Self {
+    /// Connects them all, spread over the servers; a client that cannot connect has failed.
+    pub(crate) fn connect(to: &[SocketAddr], count: usize, receive_buffer_bytes: usize) -> Self {
         let open = |number: usize| {
+            let to = to[number % to.len()];
             let stream = connect_from(source_address(number), to, Some(receive_buffer_bytes))?;
             stream.set_nonblocking(true)?;
             io::Result::Ok(stream)
@@ -113,7 +114,7 @@ mod tests {
     #[test]
     fn client_with_an_unexpected_response_fails_and_the_others_complete() {
         let (_origin, address) = in_threads();
-        let mut group = ClientGroup::connect(address, 20, 64 * 1024);
+        let mut group = ClientGroup::connect(&[address], 20, 64 * 1024);
         // a size that the origin refuses
         let size_bytes = |number| if number == 19 { u64::MAX } else { 100_000 };
         group.ask(Duration::ZERO, |number| {
@@ -145,7 +146,7 @@ mod tests {
         rustix::net::bind(&socket, &any).expect("a port");
         let bound = rustix::net::getsockname(&socket).expect("its address");
         let address = SocketAddr::try_from(bound).expect("an address of IPv4");
-        let mut group = ClientGroup::connect(address, 3, 64 * 1024);
+        let mut group = ClientGroup::connect(&[address], 3, 64 * 1024);
         group.ask(Duration::ZERO, |_| ResponseSpec::new("/", 1));
         assert_eq!(group.state().failed.values().sum::<usize>(), 3);
     }

@@ -20,11 +20,11 @@ mod table5;
 mod targets;
 mod transcoder;
 
-use crate::benchmark::{self, Participants};
 use crate::instructions;
 use crate::peers::Run;
 use crate::process::affinity::Cores;
 use crate::record::Benchmark;
+use crate::record::benchmark::{self, Participants};
 use crate::record::host;
 pub(crate) use cases::PROGRAMS;
 use cases::{AGAINST, BASELINE, CASES, Case, Way, Work};

@@ -3,10 +3,10 @@
 
 use super::Record;
 use super::cases::{AGAINST, Case, FILTERS, SERVERS};
-use crate::benchmark::Participants;
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
+use crate::record::benchmark::Participants;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::failure::{During, Failure};

@@ -9,10 +9,10 @@ mod callgrind;
 mod counted;
 mod run;
 
-use crate::benchmark::Participants;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle::Idle;
 use crate::record::Benchmark;
+use crate::record::benchmark::Participants;
 use crate::record::host;
 use crate::record::markdown::{self, COULD_NOT, list, ratio, row, table};
 use clap::{Args, value_parser};

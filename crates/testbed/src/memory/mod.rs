@@ -8,9 +8,9 @@ mod clients;
 mod schedule;
 mod slow_disk;
 
-use crate::benchmark::Participants;
 use crate::proxy::contender::Contender;
 use crate::record::Benchmark;
+use crate::record::benchmark::Participants;
 use crate::record::markdown::{row, table};
 use clap::{Args, value_parser};
 use schedule::Measurement;

@@ -16,12 +16,12 @@ mod run;
 pub(crate) mod scenario;
 mod table;
 
-use crate::benchmark::Participants;
 use crate::client::wrk;
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::idle::Idle;
 use crate::record::Benchmark;
+use crate::record::benchmark::Participants;
 use crate::record::host;
 use cells::FLOOR;
 pub(crate) use cells::{Cell, FORWARD_1K, HIT_1K};

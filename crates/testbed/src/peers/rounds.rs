@@ -2,13 +2,13 @@
 
 use super::cells::CELLS;
 use super::{Options, Record, run};
-use crate::benchmark::Participants;
 use crate::origin::Origin;
 use crate::process::affinity::Cores;
 use crate::proxy::contender::Contender;
 use crate::proxy::idle::{self, Idle};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
+use crate::record::benchmark::Participants;
 use std::time::Duration;
 use xtask::failure::{During, Failure};
 use xtask::workplace::Workplace;

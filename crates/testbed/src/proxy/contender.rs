@@ -187,7 +187,7 @@ pub(crate) fn prepare(
 mod tests {
     use super::*;
     use crate::proxy::server::file_of_peers;
-    use crate::{extend, memory, peers, store, uneven};
+    use crate::{cluster, extend, memory, peers, store, uneven};
 
     #[test]
     fn contenders_are_in_table_order_with_or_without_names() {
@@ -220,6 +220,8 @@ mod tests {
             "ADMIN",
             "FETCH",
             "MODULE_TABLES",
+            "CLUSTER_TABLES",
+            "SERVERS",
             "ICAP_ECHO",
             "ICAP_WEIR",
             "ORIGIN",
@@ -232,13 +234,14 @@ mod tests {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 6] = [
+        let tables: [&[Contender]; 7] = [
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
             &uneven::CONTENDERS,
             &store::CONTENDERS,
             &memory::CONTENDERS,
             &extend::PROGRAMS,
+            &cluster::PROGRAMS,
         ];
         for contender in tables.into_iter().flatten() {
             let name = contender.name;

@@ -1,5 +1,6 @@
 //! Record files: everything that was measured, with what is needed to measure it again, as JSON.
 
+pub(crate) mod benchmark;
 pub(crate) mod host;
 pub(crate) mod markdown;
 

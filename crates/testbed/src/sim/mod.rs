@@ -14,8 +14,8 @@ mod hits;
 mod packets;
 mod table;
 
-use crate::benchmark;
 use crate::record::Benchmark;
+use crate::record::benchmark;
 use clap::{Args, value_parser};
 use files::{MadeTrace, StreamedTrace};
 use hits::Hits;

@@ -14,13 +14,13 @@
 pub(crate) mod client;
 mod site;
 
-use crate::benchmark::{self, Participants};
 use crate::client::wrk::{self, Report};
 use crate::process::affinity::Cores;
 use crate::process::guarded;
 use crate::proxy::floor;
 use crate::proxy::server::{self, Server};
 use crate::record::Benchmark;
+use crate::record::benchmark::{self, Participants};
 use crate::record::host;
 use crate::record::markdown::{self, TARGETS, Target, list, median, ratio, row, table};
 use clap::{Args, value_parser};

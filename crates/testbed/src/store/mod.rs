@@ -12,10 +12,10 @@ mod schedule;
 mod setup;
 mod table;
 
-use crate::benchmark::{self, Participants};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
 use crate::record::Benchmark;
+use crate::record::benchmark::{self, Participants};
 use clap::{Args, value_parser};
 use restart::Restart;
 use serde::{Deserialize, Deserializer, Serialize};

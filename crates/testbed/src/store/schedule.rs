@@ -4,8 +4,8 @@
 
 use super::setup::{MeasuredProxy, Setup};
 use super::{Record, restart};
-use crate::benchmark::Participants;
 use crate::process::affinity;
+use crate::record::benchmark::Participants;
 use xtask::failure::Failure;
 
 /// Measures all proxies that are present, into the record.

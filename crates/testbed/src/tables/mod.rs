@@ -17,6 +17,7 @@ pub(crate) mod modules;
 mod newest;
 mod peers_cpu;
 
+use crate::cluster;
 use crate::extend;
 use crate::instructions;
 use crate::peers;
@@ -33,7 +34,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 9] = [
+const TABLES: [(&str, MakeTable); 11] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -59,6 +60,14 @@ const TABLES: [(&str, MakeTable); 9] = [
     ("extend", || {
         newest::record(extend::record_is_whole)
             .map(|(record, path)| from(&path, &extend::Figures::render(&record)))
+    }),
+    ("cluster", || {
+        let (record, path) = newest::record(cluster::record_is_whole)?;
+        Ok(from(&path, &cluster::render_figures(&record)))
+    }),
+    ("cluster-record", || {
+        newest::record(cluster::record_is_whole)
+            .map(|(record, path)| from(&path, &cluster::Figures::render(&record)))
     }),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;

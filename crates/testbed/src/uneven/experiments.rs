@@ -4,11 +4,11 @@
 use super::measurement::{Measurement, Subject};
 use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
-use crate::benchmark::Participants;
 use crate::origin::{Origin, READY};
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
+use crate::record::benchmark::Participants;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;

@@ -3,9 +3,11 @@
 use super::measurement::Subject;
 use crate::client::group::{ClientGroup, GroupState};
 use crate::client::reader::RECEIVE_BUFFER_BYTES;
+use crate::origin::Origin;
 use crate::record::millis;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
 
@@ -67,21 +69,31 @@ pub(crate) struct Herd {
 
 /// The herd of so many [`CLIENTS`].
 pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, String> {
+    let path = subject.path(&format!("herd-{clients}"));
+    measure_at(&[subject.address], subject.origin, &path, clients)
+}
+
+/// The same, spread over several servers; they all request this path.
+pub(crate) fn measure_at(
+    servers: &[SocketAddr],
+    origin: &Origin,
+    path: &str,
+    clients: usize,
+) -> Result<Herd, String> {
     let plan = PLANS.iter().find(|plan| plan.clients == clients);
     let plan = plan.ok_or("there is no such herd")?;
-    let path = subject.path(&format!("herd-{clients}"));
     let spec = ResponseSpec {
         rate_bytes_per_s: Some(plan.rate_bytes_s),
         delay: Duration::from_millis(plan.delay_ms),
-        ..ResponseSpec::new(&path, SIZE_BYTES)
+        ..ResponseSpec::new(path, SIZE_BYTES)
     };
-    let mut group = ClientGroup::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
+    let mut group = ClientGroup::connect(servers, clients, RECEIVE_BUFFER_BYTES);
     let begun = Instant::now();
     group.ask(plan.pause, |_| spec.clone());
     let asking = begun.elapsed();
     let state = wait(&mut group, begun);
     let duration = begun.elapsed();
-    let tally = subject.origin.tally(&path)?;
+    let tally = origin.tally(path)?;
     let mut failed = state.failed;
     if state.reading > 0 {
         failed.insert("still waiting when time was up".to_owned(), state.reading);

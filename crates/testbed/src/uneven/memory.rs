@@ -140,7 +140,7 @@ pub(crate) fn measure(
         })
     };
     let before = sample(0)?;
-    let mut group = ClientGroup::connect(subject.address, CLIENTS, RECEIVE_BUFFER_BYTES);
+    let mut group = ClientGroup::connect(&[subject.address], CLIENTS, RECEIVE_BUFFER_BYTES);
     group.ask(Duration::ZERO, |client| kind.spec(&path, client));
     let mut samples = Vec::new();
     let mut begun_all = None;

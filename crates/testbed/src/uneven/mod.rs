@@ -18,13 +18,13 @@ mod read_ahead;
 mod table;
 mod targets;
 
-use crate::benchmark::{self, Participants};
 use crate::proxy::contender::{self, Contender};
 use crate::record::Benchmark;
+use crate::record::benchmark::{self, Participants};
 use abort::{Abort, Second};
 use clap::{Args, ValueEnum};
 pub(crate) use experiments::SEND_BUFFER_BYTES;
-use herd::Herd;
+pub(crate) use herd::{CLIENTS as HERDS, Herd, measure_at as herd_at};
 use join::Join;
 use measurement::Measurement;
 pub(crate) use measurement::Subject;
@@ -32,6 +32,7 @@ use memory::Memory;
 use path::LongPath;
 pub(crate) use read_ahead::{
     KINDS as READ_AHEADS, Kind as ReadAheadKind, ReadAhead, measure as read_ahead,
+    requested as read_ahead_request,
 };
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -61,14 +61,19 @@ impl ReadAhead {
     }
 }
 
-pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, String> {
+/// What the client requests.
+pub(crate) fn requested(subject: &Subject<'_>, kind: Kind) -> ResponseSpec {
     let client = if kind.reads { "slow" } else { "stopped" };
     let stored = if kind.is_storable { "stored" } else { "passed" };
     let path = subject.path(&format!("lead-{client}-{stored}"));
-    let spec = ResponseSpec {
+    ResponseSpec {
         is_storable: kind.is_storable,
         ..ResponseSpec::new(&path, SIZE_BYTES)
-    };
+    }
+}
+
+pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, String> {
+    let spec = requested(subject, kind);
     let mut reader = Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))?;
     if subject.may_change_content {
         reader.accept_any_framing();
@@ -93,7 +98,7 @@ pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, St
         // the client's side first: what moves meanwhile makes the lead look larger, never smaller
         lead.read_bytes = reader.read_bytes();
         lead.unread_bytes = reader.unread_bytes();
-        let tally = subject.origin.tally(&path)?;
+        let tally = subject.origin.tally(&spec.path)?;
         lead.taken_bytes = tally.acknowledged_bytes;
         lead.fetches = tally.fetches;
         lead.largest_bytes = lead.largest_bytes.max(lead.over_program());

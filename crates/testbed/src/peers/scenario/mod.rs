@@ -14,9 +14,9 @@
 mod plan;
 mod schedule;
 
-use crate::benchmark::Participants;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::template::Words;
+use crate::record::benchmark::Participants;
 use crate::record::{self, host};
 use clap::{Args, value_parser};
 use plan::{PLANS, Plan};

@@ -3,12 +3,12 @@
 
 use super::plan::{Plan, Variant};
 use super::{Options, is_gateway, set_store};
-use crate::benchmark::Participants;
 use crate::process::affinity::{self, Cores};
 use crate::process::guarded::{self, GuardedProcess};
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
+use crate::record::benchmark::Participants;
 use crate::record::host;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

@@ -87,9 +87,19 @@ impl Participants {
         tools: &[&str],
         connections: usize,
     ) -> Result<Self, Failure> {
+        Self::prepare_with(record, (all, names), tools, (connections, None))
+    }
+
+    /// The same with this weir; `None` is built.
+    pub(crate) fn prepare_with<B: Benchmark>(
+        record: &mut Record<B>,
+        (all, names): (&'static [Contender], &[String]),
+        tools: &[&str],
+        (connections, weir): (usize, Option<String>),
+    ) -> Result<Self, Failure> {
         let (present, left_out) = contender::prepare(all, names, tools, record.install)?;
         record.left_out.extend(left_out);
-        let participants = Self::start(present, connections, B::WEIR_FEATURES)?;
+        let participants = Self::start_with(present, connections, (B::WEIR_FEATURES, weir))?;
         record.versions = host::versions(&participants.present, &participants.words);
         Ok(participants)
     }
@@ -100,15 +110,25 @@ impl Participants {
         connections: usize,
         features: &str,
     ) -> Result<Self, Failure> {
+        Self::start_with(present, connections, (features, None))
+    }
+
+    fn start_with(
+        present: Vec<&'static Contender>,
+        connections: usize,
+        (features, weir): (&str, Option<String>),
+    ) -> Result<Self, Failure> {
         let wanted = u64::try_from(connections + FILES_BESIDE).unwrap_or(u64::MAX);
         let outside = |error: std::io::Error| Failure::Outside(error.to_string());
         descriptors::raise_towards(u64::MAX);
         let files_max = descriptors::raise(wanted).map_err(outside)?;
         let mut words = Words::default();
-        if present
+        let has_weir = present
             .iter()
-            .any(|contender| contender.name == contender::WEIR)
-        {
+            .any(|contender| contender.name == contender::WEIR);
+        if let Some(weir) = weir {
+            words.set("WEIR", weir);
+        } else if has_weir {
             let what = ["-p", "weir-cli", "--bin", "weir", "--features", features];
             words.set("WEIR", program::build(&what, "weir")?);
         }
