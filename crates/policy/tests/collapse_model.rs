@@ -141,7 +141,7 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.chance.within(0, 16) {
+        match self.chance.within(0, 17) {
             0..6 => self.want(),
             6 => {
                 if let Some(group) = self.pick_asking() {
@@ -177,8 +177,22 @@ impl World {
                 self.collapse.shared(key);
                 self.reference.shared(key);
             }
+            15 => {
+                if let Some(group) = self.pick_asking() {
+                    self.sent(group);
+                }
+            }
             _ => self.forget(),
         }
+    }
+
+    fn sent(&mut self, group: usize) {
+        let is_to_node = !self.chance.once_in(3);
+        let mut commands = Vec::new();
+        self.collapse
+            .sent(self.groups[group], is_to_node, &mut commands);
+        let expected = self.reference.sent(group, is_to_node);
+        self.compare(commands, expected);
     }
 
     fn want(&mut self) {
@@ -201,6 +215,7 @@ impl World {
         let terms = Terms {
             leads: !self.chance.once_in(3),
             waits: !self.chance.once_in(6),
+            waits_for_nodes: !self.chance.once_in(3),
             followers_max: self.chance.one_of(&[0, 1, 2, 100, 100, 100]),
         };
         let key = self.key();

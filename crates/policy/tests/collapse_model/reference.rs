@@ -27,9 +27,12 @@ struct Group {
     response: Option<u32>,
     /// The variant that the leader wants, if that is known.
     variant: Option<u32>,
-    /// With whether it may lead, and the variant that it wants.
-    followers: Vec<(u32, bool, Option<u32>)>,
+    is_at_node: bool,
+    /// With whether it may lead, the variant that it wants, and whether it may wait for a node.
+    followers: Vec<Follower>,
 }
+
+type Follower = (u32, bool, Option<u32>, bool);
 
 /// All groups, as they are offered.
 #[derive(Debug)]
@@ -71,13 +74,17 @@ impl Reference {
                     Selection::Other(variant) => *wanted = Some(variant),
                 },
                 None if group.followers.len() < terms.followers_max => {
+                    if group.is_at_node && !terms.waits_for_nodes {
+                        continue;
+                    }
                     if matches!((group.variant, *wanted), (Some(its), Some(ours)) if its != ours) {
                         continue;
                     }
                     if !terms.waits {
                         return Answer::Bypass;
                     }
-                    group.followers.push((request, terms.leads, *wanted));
+                    let waits = terms.waits_for_nodes;
+                    group.followers.push((request, terms.leads, *wanted, waits));
                     return Answer::Wait(group.number);
                 }
                 None => {}
@@ -110,16 +117,37 @@ impl Reference {
             leaders: 1,
             response,
             variant: None,
+            is_at_node: false,
             followers: Vec::new(),
         }
+    }
+
+    pub(crate) fn sent(&mut self, number: usize, is_to_node: bool) -> Answers {
+        let group = self.at(number);
+        group.is_at_node = is_to_node;
+        if !is_to_node || group.followers.is_empty() {
+            return Vec::new();
+        }
+        let (stay, go) = std::mem::take(&mut group.followers)
+            .into_iter()
+            .partition(|(.., waits_for_nodes)| *waits_for_nodes);
+        group.followers = stay;
+        let go: Vec<Follower> = go;
+        let go = go.into_iter();
+        let mut answers: Answers = go
+            .map(|(request, ..)| (request, Answer::LookUp(number)))
+            .collect();
+        if group.followers.is_empty() {
+            answers.push((group.leader, Answer::NotAwaited));
+        }
+        answers
     }
 
     pub(crate) fn head(&mut self, number: usize, response: u32) -> Answers {
         let group = self.at(number);
         group.response = Some(response);
         let key = group.key;
-        let read =
-            |(request, ..): &(u32, bool, Option<u32>)| (*request, Answer::Read(number, response));
+        let read = |(request, ..): &Follower| (*request, Answer::Read(number, response));
         let answers = group.followers.iter().map(read).collect();
         self.shared(key);
         answers
@@ -150,13 +178,14 @@ impl Reference {
 
     pub(crate) fn failed(&mut self, number: usize) -> Answers {
         let group = self.at(number);
-        let next = group.followers.iter().position(|(_, leads, _)| *leads);
+        let next = group.followers.iter().position(|(_, leads, ..)| *leads);
         match next.filter(|_| group.leaders < LEADERS_MAX) {
             Some(next) => {
                 let rest = group.followers.split_off(next + 1);
                 let before = std::mem::replace(&mut group.followers, rest);
                 group.leader = before[next].0;
                 group.variant = before[next].2;
+                group.is_at_node = false;
                 group.leaders += 1;
                 let mut answers: Answers = before
                     .into_iter()

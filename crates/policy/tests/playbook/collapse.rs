@@ -33,6 +33,38 @@ fn followers_and_newcomers_read_the_in_flight_response() {
 }
 
 #[test]
+fn request_of_a_node_does_not_wait_for_one_that_was_sent_to_a_node() {
+    check(
+        "0 want r0              => lead g0
+         0 want r1 of-node      => wait g0
+         0 want r2              => wait g0
+         1 sent-to-node g0      => r1 look-up g0
+         1 pass r1 g0
+         1 want r1 of-node      => lead g1
+         1 want r3 of-node      => wait g1
+         1 want r4              => wait g0
+         1 sent-to-origin g1
+         2 head g1 page         => r3 read g1 page
+         3 leave r2
+         3 leave r4             => r0 not-awaited
+         4 want r5 of-node      => read g1 page
+         5 want r6 /b           => lead g2
+         5 want r7 /b of-node   => wait g2
+         5 sent-to-node g2      => r7 look-up g2, r6 not-awaited
+         6 want r8 /c of-node   => lead g3
+         6 sent-to-origin g3
+         6 want r9 /c           => wait g3
+         6 want r10 /c of-node  => wait g3
+         7 failed g3            => r9 take-over g3
+         7 sent-to-node g3      => r10 look-up g3, r9 not-awaited
+         8 want r11 /d          => lead g4
+         8 sent-to-node g4
+         8 sent-to-origin g4
+         8 want r12 /d of-node  => wait g4",
+    );
+}
+
+#[test]
 fn in_flight_response_is_awaited_until_the_last_follower_reads_or_leaves() {
     check(
         "0 want r0              => lead g0

@@ -103,12 +103,14 @@ impl Conversation {
         let mut terms = Terms {
             leads: true,
             waits: true,
+            waits_for_nodes: true,
             followers_max: 100,
         };
         for word in with {
             match word.split_once('=').unwrap_or((word, "")) {
                 ("cannot-lead", _) => terms.leads = false,
                 ("cannot-wait", _) => terms.waits = false,
+                ("of-node", _) => terms.waits_for_nodes = false,
                 ("followers", max) => terms.followers_max = max.parse().expect("a number"),
                 (path, _) if path.starts_with('/') => key = target(path),
                 (value, _) => variant = Some(value),
@@ -138,6 +140,8 @@ impl Conversation {
         let collapse = &mut self.collapse;
         match (event, with) {
             ("head", [response]) => collapse.head(group, (*response).to_owned(), &mut commands),
+            ("sent-to-node", []) => collapse.sent(group, true, &mut commands),
+            ("sent-to-origin", []) => collapse.sent(group, false, &mut commands),
             ("stored", []) => collapse.stored(group, &mut commands),
             ("refused", []) => collapse.refused(now, group, None, &mut commands),
             ("refused", [until]) => {

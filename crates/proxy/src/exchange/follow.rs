@@ -9,6 +9,7 @@ use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
 use crate::fetch::in_flight::{InFlightResponse, JoinTerms};
 use crate::fetch::missing_range;
 use crate::fetch::reader::{self, ReaderHandle, Start};
+use crate::log::client::ForPeers;
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
 use crate::request::vary::selecting_digest;
@@ -84,6 +85,7 @@ fn want(exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
     let terms = Terms {
         leads: exchange.tx.leads(),
         waits: true,
+        waits_for_nodes: exchange.client.facts().listener.peers == ForPeers::No,
         followers_max: exchange.settings.config.fetch.followers_max as usize,
     };
     let select = |response: &InFlightResponse| select(exchange, response);

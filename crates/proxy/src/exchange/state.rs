@@ -203,6 +203,9 @@ impl RequestState {
             self.worker.counters().inc(Metric::PeerRequests);
         }
         let cluster = self.settings.cluster();
+        if let Some(leader) = self.leader.as_ref().filter(|_| cluster.is_some()) {
+            leader.sent(self.lateral.as_ref().is_some_and(LateralFetch::may_wait));
+        }
         let to_origin = cluster.filter(|_| self.lateral.is_none());
         self.waits = to_origin.map(|cluster| cluster.state().wait());
     }

@@ -1,6 +1,7 @@
 //! What a node asks another one for, and what becomes of the answer.
 
-use crate::nodes::{Nodes, ask_as_peer, fresh, get};
+use crate::nodes::{Nodes, ask_as_peer, fresh, get, member};
+use crate::support::{ScriptedOrigin, span};
 use weir_measure::Metric;
 
 #[test]
@@ -71,6 +72,40 @@ fn member_is_answered_with_how_the_node_is_from_the_cache_and_from_the_origin() 
         let report = response.head.field("weir-peer").expect("a report");
         assert!(report.starts_with("node=b, state=in, weight=100, outstanding="));
     }
+}
+
+#[test]
+fn request_of_a_member_does_not_wait_for_one_that_waits_for_a_member() {
+    let cluster = Nodes::start(fresh);
+    let mut paths = cluster.paths_of(2);
+    let (path, other) = (paths.next().expect("a path"), paths.next().expect("a path"));
+    let (node, silent) = (&cluster.nodes[0], ScriptedOrigin::new());
+    node.reload(|config| {
+        config.cluster.members[2] = member("c", silent.address());
+        config.cluster.peer_timeout = span("5min");
+        config.fetch.follower_wait = span("5min");
+    });
+    let asked = |path: &str| cluster.asked(path) - 1;
+    // each waits for the other: the request of the member would wait behind that of the client
+    let mut client = node.client();
+    client.send(get(&path));
+    let mut held = silent.accept();
+    assert!(held.read_head().has("weir-peer"));
+    let as_member = "Weir-Peer: node=c, mode=gateway\r\n";
+    let response = ask_as_peer(node.listener(1), &path, as_member);
+    assert_eq!((response.status(), response.text()), (200, path.clone()));
+    assert_eq!(asked(&path), 1);
+    held.send(
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\
+         Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0\r\n\r\nheld",
+    );
+    assert_eq!(client.read_response().text(), "held");
+    // those of members wait for one another
+    assert_eq!(
+        ask_as_peer(node.listener(1), &other, as_member).status(),
+        200
+    );
+    assert_eq!(asked(&other), 1);
 }
 
 #[test]

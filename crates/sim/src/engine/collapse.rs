@@ -38,6 +38,7 @@ impl Simulator {
             let terms = Terms {
                 leads: exchange.tx().leads(),
                 waits: exchange.waits_until.is_none_or(|until| until > at),
+                waits_for_nodes: true,
                 followers_max: usize::MAX,
             };
             let (ask, mut passes) = (*exchange.ask(), exchange.passes);

@@ -34,8 +34,8 @@ pub enum Command<P> {
     Wait(FollowerId),
     /// Read the in-flight response, if that answers it; else the request passes by this group.
     Read(GroupId, P),
-    /// The response is stored: look it up again. If it does not answer the request, that passes by
-    /// this group.
+    /// The response is stored, or the request may not wait for it any longer: look it up again. If
+    /// it does not answer the request, that passes by this group.
     LookUp(GroupId),
     /// The leader failed: forward the request, for the group too.
     TakeOver(GroupId),

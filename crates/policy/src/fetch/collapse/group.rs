@@ -11,6 +11,8 @@ pub(super) struct Group<K, R, P, V> {
     pub(super) stage: Stage<R, P>,
     /// The variant that the leader's request selects, if it is known.
     pub(super) variant: Option<V>,
+    /// The leader was sent to another node of the cluster.
+    pub(super) is_at_node: bool,
     /// Requests that have led so far, but for those whose client disconnected.
     pub(super) leaders: u32,
     /// Those that wait for the head or are about to read, as they came.
@@ -38,6 +40,8 @@ pub(super) struct Follower<R, V> {
     pub(super) variant: Option<V>,
     /// It may take over.
     pub(super) leads: bool,
+    /// It may wait for a leader that was sent to another node.
+    pub(super) waits_for_nodes: bool,
 }
 
 impl<K, R: Copy, P, V: Copy + PartialEq> Group<K, R, P, V> {
@@ -46,6 +50,7 @@ impl<K, R: Copy, P, V: Copy + PartialEq> Group<K, R, P, V> {
             key,
             stage,
             variant,
+            is_at_node: false,
             leaders: 1,
             followers: BTreeMap::new(),
             joined: 0,

@@ -11,7 +11,8 @@
 //!       ├─ Read      (a response of another request is in flight)
 //!       └─ Bypass    (may not lead, hit-for-miss, too many groups, passed by three groups)
 //!
-//! leader ─┬─ head            followers: Read ── leave (each, once it reads or does not want to)
+//! leader ─┬─ sent            followers of other nodes: LookUp, if it is sent to one of them
+//!         ├─ head            followers: Read ── leave (each, once it reads or does not want to)
 //!         ├─ stored          followers: LookUp
 //!         ├─ refused         followers: Bypass, and hit-for-miss for a while
 //!         ├─ failed          followers: one TakeOver, or Bypass after LEADERS_MAX leaders
@@ -65,6 +66,9 @@ pub struct Terms {
     pub leads: bool,
     /// It may wait: it has not waited for as long as a request may.
     pub waits: bool,
+    /// It may wait for a request that was sent to another node of the cluster. One that another
+    /// node sent must not: that node may wait for it, by another request.
+    pub waits_for_nodes: bool,
     /// Followers that a group takes.
     pub followers_max: usize,
 }
@@ -128,7 +132,8 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
                 },
                 Stage::Asking(_)
                     if group.followers.len() < terms.followers_max
-                        && group.may_be(passes.variant) =>
+                        && group.may_be(passes.variant)
+                        && (terms.waits_for_nodes || !group.is_at_node) =>
                 {
                     if !terms.waits {
                         return Command::Bypass;
@@ -137,6 +142,7 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
                         request,
                         variant: passes.variant,
                         leads: terms.leads,
+                        waits_for_nodes: terms.waits_for_nodes,
                     };
                     return Command::Wait(group.join(id, follower));
                 }
@@ -154,6 +160,25 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
             None => _ = self.first.insert(key, id),
         }
         Command::Lead(id)
+    }
+
+    /// The leader is sent to another node of the cluster, or is not. Followers that may not wait
+    /// for that look for another group.
+    pub fn sent(&mut self, id: GroupId, is_to_node: bool, commands: &mut Vec<(R, Command<P>)>) {
+        let Some(group) = self.groups.get_mut(id) else {
+            return;
+        };
+        group.is_at_node = is_to_node;
+        if !is_to_node || group.followers.is_empty() {
+            return;
+        }
+        let released = group.followers.extract_if(.., |_, it| !it.waits_for_nodes);
+        commands.extend(released.map(|(_, it)| (it.request, Command::LookUp(id))));
+        if let Stage::Asking(leader) = group.stage
+            && group.followers.is_empty()
+        {
+            commands.push((leader, Command::NotAwaited));
+        }
     }
 
     /// The leader has the head of a response that others may read; from now on that owns the group.
@@ -225,6 +250,7 @@ impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V>
             while let Some((_, follower)) = group.followers.pop_first() {
                 if follower.leads {
                     group.stage = Stage::Asking(follower.request);
+                    group.is_at_node = false;
                     group.variant = follower.variant;
                     group.leaders += 1;
                     commands.push((follower.request, Command::TakeOver(id)));

@@ -106,6 +106,12 @@ impl LateralFetch {
         self.source.node.is_copied
     }
 
+    /// Whether the other node may wait for another request, and that for this one: not for what is
+    /// stored alone.
+    pub(crate) const fn may_wait(&self) -> bool {
+        !self.source.node.is_stored_only
+    }
+
     /// Appends the field line of its request.
     pub(crate) fn write_request(&self, mode: crate::config::Mode, out: &mut Vec<u8>) {
         let PeerSource { cluster, node, .. } = &self.source;

@@ -50,6 +50,14 @@ impl Leader {
         Poll::Ready(())
     }
 
+    /// It is about to be sent to another node of the cluster, or to the origin.
+    pub(crate) fn sent(&self, is_to_node: bool) {
+        let group = self.group;
+        self.requests.report(self.key, None, |policy, commands| {
+            policy.sent(group, is_to_node, commands);
+        });
+    }
+
     /// The response head is there: followers read the in-flight response, and newcomers may. Yields
     /// the group, to be closed when the response is over.
     pub(crate) fn head(mut self, response: &Arc<InFlightResponse>) -> CollapsedGroup {

@@ -19,6 +19,7 @@ fn want(requests: &Arc<CollapsedRequests>) -> Decision {
     let terms = Terms {
         leads: true,
         waits: true,
+        waits_for_nodes: true,
         followers_max: 100,
     };
     requests.want(NOW, KEY, terms, &mut Passes::default(), &|_| {
