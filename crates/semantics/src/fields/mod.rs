@@ -4,5 +4,6 @@ pub(crate) mod field;
 pub(crate) mod hop_by_hop;
 pub(crate) mod known;
 pub(crate) mod peer;
+pub(crate) mod purge_message;
 pub(crate) mod structured;
 pub(crate) mod via;
