@@ -318,6 +318,17 @@ table! {
     PeersDeclined, Counter, "weir_peer_declined_total", "requests";
     /// Requests at peer listeners that were refused: not of a member, or none that members send.
     PeersRefused, Counter, "weir_peer_refusals_total", "requests";
+    /// Messages sent to other nodes of the cluster that say what they are to purge.
+    PeerPurgeMessages, Counter, "weir_peer_purge_messages_total", "messages";
+    /// Messages of them that were not answered as a member does: they are sent again.
+    PeerPurgeFailures, Counter, "weir_peer_purge_failures_total", "messages";
+    /// Purges and invalidations that a node of the cluster had not answered when the client or the
+    /// operator was.
+    PeerPurgesUntold, Counter, "weir_peer_purges_untold_total", "purges";
+    /// Purges and invalidations that wait for nodes of the cluster which do not answer.
+    PeerPurgesOverdue, Gauge, "weir_peer_purges_overdue", "purges";
+    /// Purges and invalidations that other nodes of the cluster asked for.
+    PeerPurgesApplied, Counter, "weir_peer_purges_applied_total", "purges";
 
     /// Members of the cluster, this node included.
     ClusterMembers, Gauge, "weir_cluster_members", "members";

@@ -25,14 +25,12 @@ mod table;
 mod tests;
 mod token;
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -51,6 +49,7 @@ use places::{Limits, Place};
 use socket::SocketFile;
 
 pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
+pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use socket::AdminSocket;
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
 pub use token::{Token, TokenError};
@@ -71,8 +70,8 @@ GET  /cluster              the nodes of the cluster as this one knows them: a ta
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
-POST /purge?url=URL        forget the stored responses of a URL; the URL may also be the body
-POST /purge-all            forget all stored responses
+POST /purge?url=URL        forget the stored responses of a URL at all nodes of the cluster; the URL may also be the body; at this node alone with this-node& before url=, or ?this-node
+POST /purge-all            forget all stored responses at all nodes of the cluster; at this node alone with ?this-node
 POST /stored/query?url=URL    what is stored for a URL; before url= comes field=Name:%20value& for each field of the request, and mode=forward& or mode=gateway& where listeners have both
 POST /stored/list?url=URL     all variants of it that are in memory
 POST /stored/fetch?url=URL    have it stored, without a client
@@ -93,22 +92,14 @@ pub trait Control: Send + Sync {
     /// The effective configuration as TOML.
     fn config_text(&self) -> String;
 
-    /// Purges what is stored under `url`; how many stored responses that were. It survives a crash
-    /// when this returns.
+    /// Purges `what`, at all nodes of the cluster or at this one alone. At this node it survives a
+    /// crash when this returns.
     ///
     /// # Errors
     ///
-    /// Why `url` cannot be purged, for the operator: answered with 400, or with 500 if the disk
+    /// Why it cannot be purged, for the operator: answered with 400, or with 500 if the disk
     /// failed.
-    fn purge(&self, url: &str) -> Result<u64, PurgeFailure>;
-
-    /// Purges everything; how many stored responses that were, as far as memory knows. It survives
-    /// a crash when this returns.
-    ///
-    /// # Errors
-    ///
-    /// What the disk said: answered with 500.
-    fn purge_all(&self) -> Result<u64, PurgeFailure>;
+    fn purge(&self, what: &PurgeCall, reach: PurgeReach) -> Result<PurgeReport, PurgeFailure>;
 
     /// Reads the configuration again and puts it in force whole; what was done, in words.
     ///
@@ -152,33 +143,6 @@ pub trait Control: Send + Sync {
     /// The token that a request must carry to change anything; `None` if none is needed.
     fn token(&self) -> Option<Arc<Token>>;
 }
-
-/// Why something was not purged, or perhaps not for good.
-#[derive(Debug)]
-pub enum PurgeFailure {
-    /// The URL cannot be one of a stored response: nothing was purged.
-    Url(String),
-    /// It is in force, and might not survive a crash.
-    Disk(weir_disk::PurgeError),
-    /// It is in force, and the disk has not said within so much time that it survives a crash.
-    Slow(Duration),
-}
-
-impl fmt::Display for PurgeFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(why) => write!(f, "cannot purge: {why}"),
-            Self::Disk(error) => write!(f, "purged, but cannot {error}"),
-            Self::Slow(waited) => write!(
-                f,
-                "purged, but the disk did not make that durable within {} s; purge again when it works",
-                waited.as_secs()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PurgeFailure {}
 
 /// A running admin; it stops when dropped, which must not be in a method of [`Control`].
 #[derive(Debug)]
@@ -266,8 +230,8 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/route", get(cluster::route))
         .route("/modules", get(modules_report))
         .route("/modules/{name}/{action}", post(switch_module))
-        .route("/purge", post(purge_url))
-        .route("/purge-all", post(purge_all))
+        .route("/purge", post(purge::purge_url))
+        .route("/purge-all", post(purge::purge_all))
         .route("/stored/{word}", post(stored::call))
         .route("/reload", post(reload))
         .fallback(async || {
@@ -378,42 +342,6 @@ async fn config(State(control): Proxy) -> Response {
         "application/toml; charset=utf-8",
         control.config_text(),
     )
-}
-
-async fn purge_url(
-    State(control): Proxy,
-    ConnectInfo(place): ConnectInfo<Place>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let url = match purge::url(query.as_deref(), content_type, &body) {
-        Ok(url) => url,
-        Err(why) => return text(StatusCode::BAD_REQUEST, format!("{why}\n")),
-    };
-    purged(aside(&place, move || control.purge(&url)).await)
-}
-
-async fn purge_all(State(control): Proxy, ConnectInfo(place): ConnectInfo<Place>) -> Response {
-    purged(aside(&place, move || control.purge_all()).await)
-}
-
-fn purged(result: Result<Result<u64, PurgeFailure>, String>) -> Response {
-    let (status, body) = match result {
-        Ok(Ok(purged)) => (StatusCode::OK, format!("purged {purged}")),
-        Ok(Err(why @ PurgeFailure::Url(_))) => (StatusCode::BAD_REQUEST, why.to_string()),
-        Ok(Err(why @ (PurgeFailure::Disk(_) | PurgeFailure::Slow(_)))) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
-        }
-        Err(why) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("cannot purge: {why}"),
-        ),
-    };
-    text(status, format!("{body}\n"))
 }
 
 async fn reload(State(control): Proxy, ConnectInfo(place): ConnectInfo<Place>) -> Response {

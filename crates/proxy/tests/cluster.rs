@@ -11,5 +11,7 @@ mod failures;
 mod lateral;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/purges.rs"]
+mod purges;
 #[path = "cluster/strangers.rs"]
 mod strangers;

@@ -11,8 +11,8 @@
 //! thousand users; meanwhile the clock goes on, URLs are purged, and the proxy is stopped and
 //! started again. Held for every response: each token in it is its own user's, what the module made
 //! of it is for the tag of its request, shared content is of the URL that was asked for, nothing in
-//! it is older than the last purge before the request, and the origin was told the name of its host
-//! in one spelling. Held for the store's directory: there is no token in it.
+//! it is older than the last purge or answered change before it, and the origin was told the name
+//! of its host in one spelling. Held for the store's directory: there is no token in it.
 //!
 //! `WEIR_ISOLATION_REQUESTS` says how many requests, `WEIR_ISOLATION_SEED` what they are; which of
 //! them meet at once is up to the machine.

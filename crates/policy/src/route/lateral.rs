@@ -88,7 +88,8 @@ impl<'a> LateralRequest<'a> {
     ///
     /// `is_shared` is `false` if responses to it are known to be for one client each
     /// (hit-for-miss), or a module of this node is called for it: another node would only be a
-    /// second hop. `failed` are the nodes that were asked for it before in vain.
+    /// second hop. So it is if the target was purged a moment ago: another node may not know yet.
+    /// `failed` are the nodes that were asked for it before in vain.
     #[must_use]
     pub const fn of(
         handling: Handling,

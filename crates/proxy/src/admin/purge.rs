@@ -1,9 +1,192 @@
-//! Which URL a purge means: from the query, or from the body as JSON, as a form or as it is.
+//! Purges: what a request means, and what is answered.
+//!
+//! The URL comes from the query, or from the body as JSON, as a form or as it is.
 //!
 //! A URL with `&` in it, put into a query without encoding, would silently lose its tail and purge
 //! something else. So anything beside `url=` is an error.
 
+use super::places::Place;
+use super::{Control, aside, text};
+use axum::body::Bytes;
+use axum::extract::{ConnectInfo, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
 use serde_json::Value;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an operator purges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeCall {
+    /// What is stored for a URL.
+    Url(String),
+    /// Everything.
+    All,
+}
+
+/// Where it is purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeReach {
+    /// At all nodes of the cluster, if there is one.
+    Cluster,
+    /// At this node alone.
+    ThisNode,
+}
+
+/// What was purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurgeReport {
+    /// The name of this node; `None` if no other one was told.
+    pub node: Option<String>,
+    /// How many stored responses were dropped at this node, as far as that is known.
+    pub purged: u64,
+    /// The other nodes.
+    pub members: Vec<MemberPurge>,
+}
+
+/// What another node answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberPurge {
+    /// Its name.
+    pub name: String,
+    /// How many stored responses were dropped there, and whether that survives a crash; or why it
+    /// is not known to have purged anything.
+    pub outcome: Result<(u64, bool), String>,
+}
+
+/// Why something was not purged, or perhaps not for good.
+#[derive(Debug)]
+pub enum PurgeFailure {
+    /// The URL cannot be one of a stored response: nothing was purged.
+    Url(String),
+    /// It is in force, and might not survive a crash.
+    Disk(weir_disk::PurgeError),
+    /// It is in force, and the disk has not said within so much time that it survives a crash.
+    Slow(Duration),
+}
+
+impl fmt::Display for PurgeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(why) => write!(f, "cannot purge: {why}"),
+            Self::Disk(error) => write!(f, "purged, but cannot {error}"),
+            Self::Slow(waited) => write!(
+                f,
+                "purged, but the disk did not make that durable within {} s; purge again when it works",
+                waited.as_secs()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PurgeFailure {}
+
+impl PurgeReport {
+    /// Stored responses that were dropped, at all nodes.
+    #[must_use]
+    pub fn all_purged(&self) -> u64 {
+        let members = self
+            .members
+            .iter()
+            .filter_map(|member| member.outcome.as_ref().ok());
+        members.fold(self.purged, |all, (purged, _)| all.saturating_add(*purged))
+    }
+
+    /// Whether each node is known to have purged for good.
+    #[must_use]
+    pub fn is_everywhere(&self) -> bool {
+        let mut members = self.members.iter();
+        members.all(|member| matches!(member.outcome, Ok((_, true))))
+    }
+}
+
+/// A line for all, and one for each node if there are others.
+impl fmt::Display for PurgeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "purged {}", self.all_purged())?;
+        let Some(node) = &self.node else {
+            return Ok(());
+        };
+        writeln!(f, "{node}: purged {}", self.purged)?;
+        for MemberPurge { name, outcome } in &self.members {
+            match outcome {
+                Ok((purged, true)) => writeln!(f, "{name}: purged {purged}")?,
+                Ok((purged, false)) => writeln!(
+                    f,
+                    "{name}: purged {purged}, but its disk did not make that durable"
+                )?,
+                Err(why) => writeln!(
+                    f,
+                    "{name}: not purged as far as is known: {why}; it is told again until it has answered"
+                )?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `POST /purge`.
+pub(super) async fn purge_url(
+    State(control): State<Arc<dyn Control>>,
+    ConnectInfo(place): ConnectInfo<Place>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let (reach, query) = reach(query.as_deref());
+    let url = match url(query, content_type, &body) {
+        Ok(url) => url,
+        Err(why) => return text(StatusCode::BAD_REQUEST, format!("{why}\n")),
+    };
+    let call = PurgeCall::Url(url);
+    purged(aside(&place, move || control.purge(&call, reach)).await)
+}
+
+/// `POST /purge-all`.
+pub(super) async fn purge_all(
+    State(control): State<Arc<dyn Control>>,
+    ConnectInfo(place): ConnectInfo<Place>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let (reach, query) = reach(query.as_deref());
+    if let Some(query) = query.filter(|query| !query.is_empty()) {
+        let why = format!("unexpected `{query}`: use `this-node`, or nothing\n");
+        return text(StatusCode::BAD_REQUEST, why);
+    }
+    purged(aside(&place, move || control.purge(&PurgeCall::All, reach)).await)
+}
+
+/// Where to purge, and the rest of the query.
+fn reach(query: Option<&str>) -> (PurgeReach, Option<&str>) {
+    match query.and_then(|query| query.strip_prefix("this-node")) {
+        Some("") => (PurgeReach::ThisNode, None),
+        Some(rest) if rest.starts_with('&') => (PurgeReach::ThisNode, Some(&rest[1..])),
+        _ => (PurgeReach::Cluster, query),
+    }
+}
+
+fn purged(result: Result<Result<PurgeReport, PurgeFailure>, String>) -> Response {
+    let (status, mut body) = match result {
+        Ok(Ok(report)) if report.is_everywhere() => (StatusCode::OK, report.to_string()),
+        Ok(Ok(report)) => (StatusCode::BAD_GATEWAY, report.to_string()),
+        Ok(Err(why @ PurgeFailure::Url(_))) => (StatusCode::BAD_REQUEST, why.to_string()),
+        Ok(Err(why @ (PurgeFailure::Disk(_) | PurgeFailure::Slow(_)))) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
+        }
+        Err(why) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("cannot purge: {why}"),
+        ),
+    };
+    if !body.ends_with('\n') {
+        let _infallible = writeln!(body);
+    }
+    text(status, body)
+}
 
 /// The URL, or what is wrong with the request.
 pub(super) fn url(

@@ -1,6 +1,7 @@
 //! The admin over real connections.
 
 mod cluster;
+mod purge;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,6 +28,8 @@ struct Fake {
     gate: Mutex<Option<mpsc::Receiver<()>>>,
     refuse_reload: bool,
     cluster: Option<ClusterReport>,
+    /// What other nodes answer to a purge.
+    members: Vec<MemberPurge>,
     token: Option<Arc<Token>>,
 }
 
@@ -41,7 +44,11 @@ impl Control for Fake {
         "[cache]\nbudget = \"64MiB\"\n".into()
     }
 
-    fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
+    fn purge(&self, what: &PurgeCall, reach: PurgeReach) -> Result<PurgeReport, PurgeFailure> {
+        let (url, purged) = match what {
+            PurgeCall::Url(url) => (url.as_str(), 3),
+            PurgeCall::All => ("all", 7),
+        };
         if url.contains("bad") {
             return Err(PurgeFailure::Url("no such host".into()));
         }
@@ -49,13 +56,15 @@ impl Control for Fake {
             let path = "/store".into();
             return Err(PurgeFailure::Disk(weir_disk::PurgeError { path }));
         }
-        self.purged.lock().expect("no panic").push(url.to_owned());
-        Ok(3)
-    }
-
-    fn purge_all(&self) -> Result<u64, PurgeFailure> {
-        self.purged.lock().expect("no panic").push("all".into());
-        Ok(7)
+        let mut all = self.purged.lock().expect("no panic");
+        let is_here = reach == PurgeReach::ThisNode;
+        all.push(format!("{url}{}", if is_here { " here" } else { "" }));
+        let members = self.members.iter().filter(|_| !is_here);
+        Ok(PurgeReport {
+            node: (!is_here && !self.members.is_empty()).then(|| "a".to_owned()),
+            purged,
+            members: members.cloned().collect(),
+        })
     }
 
     fn stored(
@@ -359,48 +368,6 @@ fn module_is_listed_disabled_and_enabled_by_its_name() {
         "GET /modules/ads/disable HTTP/1.1",
         405,
         "not by this method",
-    );
-}
-
-#[test]
-fn purge_acts_on_the_given_target_uri_and_reports_count_or_error() {
-    let (admin, fake) = start(Fake::default());
-    let check = |request: &str, expected: u16, part: &str| {
-        let (status, text) = ask(&admin, request);
-        assert!(
-            status == expected && text.contains(part),
-            "{request}: {text}"
-        );
-    };
-    check("POST /purge?url=http://a/1%26 HTTP/1.1", 200, "purged 3\n");
-    check(
-        "POST /purge HTTP/1.1\nContent-Type: application/json\n\n{\"url\":\"http://a/2\"}",
-        200,
-        "purged 3\n",
-    );
-    check("POST /purge HTTP/1.1\n\nhttp://a/3", 200, "purged 3\n");
-    check("POST /purge HTTP/1.1", 400, "which URL?");
-    check("POST /purge?url=/path HTTP/1.1", 400, "absolute");
-    check(
-        "POST /purge?url=http://bad/ HTTP/1.1",
-        400,
-        "cannot purge: no such host",
-    );
-    check(
-        "POST /purge?url=http://full/ HTTP/1.1",
-        500,
-        "purged, but cannot make the purge durable",
-    );
-    check("POST /purge-all HTTP/1.1", 200, "purged 7\n");
-    check("GET /purge-all HTTP/1.1", 405, "not by this method");
-    let long = format!(
-        "POST /purge HTTP/1.1\n\nhttp://a/{}",
-        "x".repeat(BODY_BYTES_MAX)
-    );
-    check(&long, 413, "");
-    assert_eq!(
-        *fake.purged.lock().expect("no panic"),
-        ["http://a/1&", "http://a/2", "http://a/3", "all"]
     );
 }
 

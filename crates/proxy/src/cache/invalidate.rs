@@ -1,40 +1,90 @@
 //! Forgetting what is outdated: by an unsafe request (RFC 9111 §4.4), or as the next hop's response
 //! shows.
 
+use crate::cache::purge::{forget, hold_key, outcome};
+use crate::cluster::purges::PurgedTarget;
+use crate::cluster::purges::outboxes::Awaited;
 use crate::exchange::state::RequestState;
 use crate::fetch::storable_head::StorableHead;
 use crate::request::judge::key_of;
 use crate::send::heads::stored_fields;
 use crate::worker::core::Worker;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{Instant, timeout_at};
+use std::time::{Duration, Instant};
 use weir_measure::Metric;
 use weir_policy::Digest;
 use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{LineBuffer, ResponseHead};
 
+/// What a response invalidates. The client may hear of the change once that is [settled](settle).
+#[derive(Default)]
+pub(crate) struct Invalidation {
+    purges: Vec<Purge>,
+    /// Answers of the other nodes of the cluster, and until when they are awaited.
+    members: Option<(Vec<Awaited>, Instant)>,
+}
+
+impl Invalidation {
+    /// Whether there is nothing to wait for.
+    pub(crate) const fn is_none(&self) -> bool {
+        self.purges.is_empty() && self.members.is_none()
+    }
+
+    /// `purge`, too.
+    pub(crate) fn add(&mut self, purge: Purge) {
+        self.purges.push(purge);
+    }
+}
+
 /// Forgets the target, and what Location and Content-Location name, one each, if they have the same
-/// origin: a response could otherwise empty other sites' caches. The client may hear of the change
-/// once that is [`durable`].
+/// origin: a response could otherwise empty other sites' caches. The other nodes of the cluster are
+/// told.
 pub(crate) fn run(
     worker: &Worker,
     exchange: &RequestState,
     response: &ResponseHead<'_, '_>,
-) -> Vec<Purge> {
-    let mut purges = vec![forget(worker, exchange.key)];
+    invalidation: &mut Invalidation,
+) {
+    let mut targets = vec![(exchange.key, None)];
     for name in ["location", "content-location"] {
         // both are fields with one value (RFC 9110 §8.7, §10.2.2)
         for value in lines_named(response.fields, name).take(1) {
-            if let Some(key) = key_of_reference(exchange, value, worker) {
-                purges.push(forget(worker, key));
-            }
+            targets.extend(target_of_reference(exchange, value, worker));
         }
     }
+    let shared = &worker.shared;
+    let cluster = exchange.settings.cluster();
+    let until = cluster.as_ref().map(|_| {
+        let limit = exchange.settings.config.cluster.peer_timeout.as_duration();
+        for (key, _) in &targets {
+            hold_key(shared, *key, limit);
+        }
+        Instant::now() + limit
+    });
+    let purges: Vec<Purge> = targets
+        .iter()
+        .map(|(key, _)| forget(shared, *key))
+        .collect();
     let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
-    purges
+    invalidation.purges.extend(purges);
+    if let (Some(cluster), Some(until)) = (&cluster, until) {
+        let mode = exchange.request.mode;
+        let of_request = || exchange.request.target_uri();
+        let targets = targets
+            .into_iter()
+            .map(|(_, url)| PurgedTarget::Invalidated {
+                mode,
+                url: url.unwrap_or_else(of_request),
+            });
+        let targets: Vec<PurgedTarget> = targets.collect();
+        let outboxes = &shared.cluster_purges.outboxes;
+        let awaited = outboxes.tell(cluster.others(), &targets, until);
+        let before = invalidation.members.take();
+        let before = before.map(|(awaited, _)| awaited).unwrap_or_default();
+        invalidation.members = Some((before.into_iter().chain(awaited).collect(), until));
+    }
 }
 
 /// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for
@@ -48,32 +98,33 @@ pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredR
     store.purge_one(exchange.key, stored, selecting)
 }
 
-/// The store first: a request that comes between the two and finds the response in flight sees that
-/// it is outdated there.
-fn forget(worker: &Worker, key: Digest) -> Purge {
-    let purge = worker.shared.store.purge(key);
-    worker.shared.collapsed.forget(key);
-    purge
-}
-
-/// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most. If they might not survive
-/// one, they are in force nevertheless, and the store on disk is emptied before it is used again.
-/// The response is sent in any case, as the request was carried out.
-pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
+/// Waits until what is invalidated survives a crash, for [`DURABLE_WAIT`] at most, and until the
+/// other nodes have answered, for `cluster.peer_timeout`. If it might not survive a crash, it is in
+/// force nevertheless, and the store on disk is emptied before it is used again. The response is
+/// sent in any case, as the request was carried out.
+pub(crate) async fn settle(worker: &Worker, invalidation: Invalidation) {
     let until = Instant::now() + DURABLE_WAIT;
-    for purge in purges {
-        let durable = timeout_at(until, purge.durable()).await;
-        if !matches!(durable, Ok(Ok(()))) {
-            worker.counters().inc(Metric::PurgesNotDurable);
-        }
-    }
+    outcome(&worker.shared, invalidation.purges, until).await;
+    let Some((awaited, until)) = invalidation.members else {
+        return;
+    };
+    let outboxes = &worker.shared.cluster_purges.outboxes;
+    let answers = outboxes.answers(awaited, until).await;
+    let untold = answers.iter().filter(|(_, outcome)| outcome.is_err());
+    let untold = u64::try_from(untold.count()).unwrap_or(u64::MAX);
+    worker.counters().add(Metric::PeerPurgesUntold, untold);
 }
 
 /// How long an answer waits for the disk to write down what it invalidates, and an operator for a
 /// purge: a rotating disk under load takes a second.
 pub(crate) const DURABLE_WAIT: Duration = Duration::from_secs(5);
 
-fn key_of_reference(exchange: &RequestState, value: &[u8], worker: &Worker) -> Option<Digest> {
+/// The key that a reference names, and its URL where other nodes are to be told.
+fn target_of_reference(
+    exchange: &RequestState,
+    value: &[u8],
+    worker: &Worker,
+) -> Option<(Digest, Option<String>)> {
     let reference = std::str::from_utf8(value).ok()?;
     let reference = reference.split('#').next()?;
     let default = Authority {
@@ -97,7 +148,17 @@ fn key_of_reference(exchange: &RequestState, value: &[u8], worker: &Worker) -> O
     let same_origin = target.host == exchange.request.host
         && target.port == exchange.request.port
         && target.scheme == Scheme::Http;
-    same_origin.then(|| key_of(exchange.request.mode, &target, worker.shared.store.secret()))
+    same_origin.then(|| {
+        let key = key_of(exchange.request.mode, &target, worker.shared.store.secret());
+        let cluster = exchange.settings.cluster();
+        let url = cluster.map(|_| {
+            let mut url = b"http://".to_vec();
+            target.write_authority(&mut url);
+            url.extend_from_slice(target.path_and_query.as_bytes());
+            String::from_utf8_lossy(&url).into_owned()
+        });
+        (key, url)
+    })
 }
 
 /// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are

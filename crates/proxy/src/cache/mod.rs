@@ -4,5 +4,7 @@ pub(crate) mod chosen;
 pub(crate) mod disk_lookup;
 pub(crate) mod freshen;
 pub(crate) mod invalidate;
+pub(crate) mod peer_purges;
+pub(crate) mod purge;
 pub(crate) mod refresh;
 pub(crate) mod variants;

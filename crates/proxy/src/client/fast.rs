@@ -15,7 +15,7 @@ use crate::log::client::{ClientFacts, ForPeers, RequestClient};
 use crate::log::report;
 use crate::log::request_log::{ContentSource, LogReaders, RequestLog};
 use crate::log::served::ServedRequest;
-use crate::request::answer::{Answer, head_of};
+use crate::request::answer::{Answer, AnswerReason, head_of};
 use crate::request::facts::Request;
 use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::max_forwards;
@@ -80,7 +80,7 @@ pub(crate) struct Receiver<'a> {
 
 impl Receiver<'_> {
     /// The log of the request, whose head has `head_bytes`.
-    fn log(&self, started: Instant, head_bytes: usize) -> RequestLog {
+    pub(super) fn log(&self, started: Instant, head_bytes: usize) -> RequestLog {
         let shared = &self.worker.shared;
         let readers = LogReaders {
             access_log: shared.access_log.is_on(),
@@ -142,10 +142,8 @@ pub(crate) fn take(
         Ok(Progress::Partial) => return InputResult::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
-            let answer = Answer::closing(
-                error.status(),
-                crate::request::answer::AnswerReason::bad(error.to_string()),
-            );
+            let reason = AnswerReason::bad(error.to_string());
+            let answer = Answer::closing(error.status(), reason);
             let log = receiver.log(started, input.len());
             served.push(refuse(receiver, None, &answer, log, out));
             if let Some(record) = &receiver.worker.shared.record {
@@ -160,7 +158,11 @@ pub(crate) fn take(
     if receiver.client.listener.peers == ForPeers::No {
         return take_head(receiver, received, Input { bytes: input, at }, out, served);
     }
-    match receiver.worker.peers.receiver(receiver, &head) {
+    let peers = &receiver.worker.peers;
+    if let Some(exchange) = peers.purges(receiver, &head, (&input[..consumed], started)) {
+        return InputResult::Exchange { consumed, exchange };
+    }
+    match peers.receiver(receiver, &head) {
         Ok(mut member) => {
             let report = report_line(receiver.worker, settings, head.fields, false);
             member.peer_report = &report;
@@ -204,13 +206,11 @@ fn take_head(
     };
     if is_extended {
         let target = &request.target;
-        let (host, path) = (target.host.as_bytes(), target.path_and_query);
-        let called = settings.modules.called(host, path);
+        let host = target.host.as_bytes();
+        let called = settings.modules.called(host, target.path_and_query);
         if !settings.hooks.phases().is_empty() || !called.is_empty() {
-            let input = Input {
-                bytes: &input[..consumed],
-                at,
-            };
+            let bytes = &input[..consumed];
+            let input = Input { bytes, at };
             let begun = (head, &request, &mut log);
             return extended(receiver, input, begun, called, (out, served));
         }

@@ -1,18 +1,23 @@
 //! The listener for the other members.
 
 use crate::client::fast::Receiver;
-use crate::cluster::Cluster;
+use crate::cluster::purges::TARGET;
+use crate::cluster::{Cluster, PURGES};
 use crate::config::Mode;
+use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason};
+use crate::request::facts::Request;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::rc::Rc;
+use std::time::Instant;
 use weir_measure::Metric;
+use weir_policy::{Digest, Transaction};
 use weir_semantics::Scheme;
 use weir_semantics::{
-    Authority, FieldLine, Method, PEER_FIELD, PeerRequest, ProxyError, canonical_target,
-    lines_named,
+    Authority, FieldLine, Method, PEER_FIELD, PURGE_MESSAGE_BYTES_MAX, PeerRequest, ProxyError,
+    RequestFacts, canonical_target, lines_named,
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body};
 
@@ -63,6 +68,42 @@ impl PeerListener {
         })
     }
 
+    /// The state of a message that says what is to be purged; `None` if the request is none of a
+    /// member.
+    #[cold]
+    pub(crate) fn purges(
+        &self,
+        receiver: &Receiver<'_>,
+        head: &RequestHead<'_, '_>,
+        (received, started): (&[u8], Instant),
+    ) -> Option<Box<RequestState>> {
+        let cluster = receiver.settings.cluster()?;
+        let is_message = head.method == "PUT" && head.target == TARGET;
+        let asked = is_message.then(|| peer_request(head)).flatten()?;
+        let is_of_member = asked.mode == PURGES && cluster.knows(asked.node, asked.proof);
+        let body = request_body(head.version, head.fields).ok()?;
+        let is_bounded =
+            matches!(body, BodyLength::Exact(bytes) if bytes <= PURGE_MESSAGE_BYTES_MAX as u64);
+        if !is_of_member || !is_bounded {
+            return None;
+        }
+        let listener = &self.of_modes[0];
+        let client = ClientFacts {
+            listener,
+            ..receiver.client
+        };
+        let receiver = Receiver {
+            client,
+            ..*receiver
+        };
+        let mut log = receiver.log(started, received.len());
+        log.keep_details(received);
+        let request = Request::of_member(head, listener, body);
+        let facts = RequestFacts::gather(request.method, "/", head.fields);
+        let tx = Transaction::new(facts, receiver.worker.now());
+        Some(receiver.exchange(request, (tx, Plan::Purges, Digest::default()), log))
+    }
+
     fn accept(
         &self,
         settings: &Settings,
@@ -97,11 +138,7 @@ impl PeerListener {
         cluster: &Cluster,
         head: &RequestHead<'_, '_>,
     ) -> Option<&Rc<ListenerFacts>> {
-        let mut lines = lines_named(head.fields, PEER_FIELD);
-        let (Some(line), None) = (lines.next(), lines.next()) else {
-            return None;
-        };
-        let request = PeerRequest::read(line)?;
+        let request = peer_request(head)?;
         let is_member = cluster.knows(request.node, request.proof);
         let facts = self.of_modes.iter();
         let mut facts = facts.filter(|facts| facts.mode.as_str() == request.mode);
@@ -109,6 +146,15 @@ impl PeerListener {
             .next()
             .filter(|facts| is_member && serves(settings, facts.mode))
     }
+}
+
+/// The field of a member, which there is once.
+fn peer_request<'h>(head: &RequestHead<'h, '_>) -> Option<PeerRequest<'h>> {
+    let mut lines = lines_named(head.fields, PEER_FIELD);
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return None;
+    };
+    PeerRequest::read(line)
 }
 
 /// Whether this node does for its own clients what a member asks for: it has a listener of that

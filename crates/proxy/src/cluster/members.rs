@@ -112,7 +112,7 @@ impl Cluster {
 
     /// The node that a request of `node` with this proof is of, if it is another member.
     pub(crate) fn knows(&self, node: &str, proof: &str) -> bool {
-        let place = place_of(&self.members, node).filter(|place| *place != self.own);
+        let place = self.other(node);
         place.is_some_and(|place| self.member(place).proof.is(proof))
     }
 
@@ -165,13 +165,62 @@ impl Cluster {
 
     /// Appends the field line of a request to `place` for a client of a listener of `mode`.
     pub(crate) fn write_request(&self, place: Place, mode: Mode, nonce: &str, out: &mut Vec<u8>) {
+        self.write_request_for(place, mode.as_str(), nonce, out);
+    }
+
+    /// Appends the field line of a message to `place` that says what it is to purge.
+    pub(crate) fn write_purges(&self, place: Place, nonce: &str, out: &mut Vec<u8>) {
+        self.write_request_for(place, PURGES, nonce, out);
+    }
+
+    fn write_request_for(&self, place: Place, mode: &str, nonce: &str, out: &mut Vec<u8>) {
         let request = PeerRequest {
             node: &self.member(self.own).name,
-            mode: mode.as_str(),
+            mode,
             proof: self.member(place).own_proof.as_str(),
             nonce,
         };
         write_line(out, |out| request.write(out));
+    }
+
+    /// The names of the other nodes.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &str> {
+        let others = (0..).map(Place).zip(&self.members);
+        let others = others.filter(|(place, _)| *place != self.own);
+        others.map(|(_, member)| &*member.name)
+    }
+
+    /// The other node of that name.
+    pub(crate) fn other(&self, name: &str) -> Option<Place> {
+        self.place_of(name).filter(|place| *place != self.own)
+    }
+
+    /// What proves that `content` says what this node wants the node at `place` to purge.
+    pub(crate) fn purges_proof(&self, place: Place, content: &str) -> Proof {
+        let (own, to) = (&self.member(self.own).name, self.name(place));
+        self.secret.purges_proof(own, to, content)
+    }
+
+    /// Whether `proof` proves that `content` says what `node` wants this node to purge.
+    pub(crate) fn are_purges_proved(&self, node: &str, content: &str, proof: &str) -> bool {
+        let own = &self.member(self.own).name;
+        self.secret.purges_proof(node, own, content).is(proof)
+    }
+
+    /// What proves that `content` is the answer of `from` to a message of `to` with `nonce`, one of
+    /// which is this node.
+    pub(crate) fn purge_answer_proof(
+        &self,
+        (from, to): (&str, &str),
+        nonce: &str,
+        content: &str,
+    ) -> Proof {
+        self.secret.purge_answer_proof(from, to, nonce, content)
+    }
+
+    /// The name of this node.
+    pub(crate) fn own_name(&self) -> &str {
+        &self.member(self.own).name
     }
 
     /// A nonce for one request; empty without a secret.
@@ -243,6 +292,9 @@ impl Member {
         }
     }
 }
+
+/// The mode of a message that says what is to be purged.
+pub(crate) const PURGES: &str = "purges";
 
 /// The place of the member of that name.
 fn place_of(members: &[Member], name: &str) -> Option<Place> {

@@ -11,9 +11,11 @@ mod members;
 mod membership;
 mod nonces;
 mod proof;
+pub(crate) mod purges;
 pub(crate) mod report;
 mod state;
 
-pub(crate) use members::Cluster;
+pub(crate) use members::{Cluster, PURGES};
 pub(crate) use membership::Membership;
+pub(crate) use nonces::Nonces;
 pub(crate) use state::Counted;

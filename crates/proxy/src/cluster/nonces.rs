@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_policy::{KeyHasher, Secret};
 
 /// Nonces that no client can foretell: the digest of a count, under a random secret.
-pub(super) struct Nonces {
+pub(crate) struct Nonces {
     secret: Secret,
     count: AtomicU64,
 }
@@ -28,7 +28,7 @@ impl Default for Nonces {
 
 impl Nonces {
     /// Another one, in base64.
-    pub(super) fn next(&self) -> String {
+    pub(crate) fn next(&self) -> String {
         let mut hasher = KeyHasher::new(&self.secret);
         hasher.number(self.count.fetch_add(1, Ordering::Relaxed));
         let digest = hasher.finish();

@@ -15,6 +15,8 @@ use weir_policy::Secret;
 /// What is signed begins with its purpose: no proof is of use for another one.
 const OF_REQUEST: &str = "weir peer 1";
 const OF_RESPONSE: &str = "weir peer response 1";
+const OF_PURGES: &str = "weir purges 1";
+const OF_PURGE_ANSWER: &str = "weir purge answer 1";
 const OF_TARGETS: &str = "weir targets 1";
 
 /// The secret of a cluster, or that it has none.
@@ -23,7 +25,7 @@ pub(super) struct ClusterSecret(Option<Hmac<Sha256>>);
 
 /// What a node sends, or is to send: base64, empty without a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Proof(Box<str>);
+pub(crate) struct Proof(Box<str>);
 
 impl ClusterSecret {
     pub(super) fn new(secret: Option<&str>) -> Self {
@@ -47,6 +49,23 @@ impl ClusterSecret {
         self.base64(&[OF_RESPONSE, from, to, nonce])
     }
 
+    /// What `from` sends to `to` with purges: of what they are, so that no other ones can be sent
+    /// with it.
+    pub(super) fn purges_proof(&self, from: &str, to: &str, content: &str) -> Proof {
+        self.base64(&[OF_PURGES, from, to, content])
+    }
+
+    /// What `from` sends with its answer to purges of `to` with `nonce`.
+    pub(super) fn purge_answer_proof(
+        &self,
+        from: &str,
+        to: &str,
+        nonce: &str,
+        content: &str,
+    ) -> Proof {
+        self.base64(&[OF_PURGE_ANSWER, from, to, nonce, content])
+    }
+
     /// The key under which targets are hashed, the same on every node: clients that do not know it
     /// cannot choose targets that one node has all of.
     pub(super) fn target_key(&self) -> Secret {
@@ -65,7 +84,7 @@ impl ClusterSecret {
         )
     }
 
-    /// Names and nonces have no NUL, so that no two lists are signed alike.
+    /// Names, nonces and lines of words have no NUL, so that no two lists are signed alike.
     fn mac(&self, parts: &[&str]) -> Option<[u8; 32]> {
         let mut mac = self.0.clone()?;
         for part in parts {
@@ -77,12 +96,12 @@ impl ClusterSecret {
 }
 
 impl Proof {
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Whether `presented` is this one. The time depends on its length alone.
-    pub(super) fn is(&self, presented: &str) -> bool {
+    pub(crate) fn is(&self, presented: &str) -> bool {
         let (own, presented) = (self.0.as_bytes(), presented.as_bytes());
         if own.len() != presented.len() {
             return false;
@@ -109,6 +128,8 @@ mod tests {
             secret.response_proof("a", "b", "AAAB"),
             secret.response_proof("ab", "", "AAAA"),
             secret.proof("a", "b"),
+            secret.purges_proof("a", "b", "AAAA"),
+            secret.purge_answer_proof("a", "b", "AAAA", ""),
         ] {
             assert!(!proof.is(wrong.as_str()), "{wrong:?}");
         }

@@ -141,6 +141,28 @@ impl Attempts {
         }
     }
 
+    /// Goes on to the origin if the request was about to be sent to another node, and its target
+    /// has been purged since that was decided: that node may not know of the purge. To be called
+    /// behind [`RequestState::expect`]: a purge that comes later finds the ticket. Whether that is
+    /// so.
+    ///
+    /// # Errors
+    ///
+    /// The answer to give as there is no origin.
+    pub(crate) fn is_held_back(
+        &mut self,
+        exchange: &RequestState,
+        worker: &Worker,
+    ) -> Result<bool, Answer> {
+        let is_held =
+            exchange.lateral.is_some() && worker.shared.cluster_purges.is_held(exchange.key);
+        if is_held {
+            self.next_hop = NextHop::after(exchange, &self.failed_peers)?;
+            self.is_retry = false;
+        }
+        Ok(is_held)
+    }
+
     /// Whether the request is sent once more, after `hop` was closed without a byte of an
     /// answer.
     pub(crate) fn repeat(

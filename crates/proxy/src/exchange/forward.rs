@@ -112,6 +112,14 @@ async fn ask(
         if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.forget_chosen(&worker);
         }
+        match attempts.is_held_back(exchange, &worker) {
+            Ok(false) => {}
+            Ok(true) => {
+                hop.release_unused(worker.net());
+                continue;
+            }
+            Err(answer) => return no_next_hop(stream, exchange, answer).await,
+        }
         let mut request = outbound::request_head(exchange, forwarding, stored.as_deref());
         if exchange.modules.is_some() {
             request = match Box::pin(module_calls::request_sent(exchange, request)).await {
@@ -308,6 +316,14 @@ async fn ask_in_background(
         if !exchange.fills_missing_range() && !exchange.expect(worker) {
             hop.release_unused(worker.net());
             break BackgroundResult::Forgotten;
+        }
+        match attempts.is_held_back(exchange, worker) {
+            Ok(false) => {}
+            Ok(true) => {
+                hop.release_unused(worker.net());
+                continue;
+            }
+            Err(answer) => break BackgroundResult::Failed(answer.reason),
         }
         let mut request = outbound::request_head(exchange, forwarding, stored.map(|it| &**it));
         if exchange.modules.is_some() {

@@ -70,7 +70,7 @@ pub(crate) async fn respond(
 }
 
 /// Enters into the log how much of content of our own was sent, and how that ended.
-fn log_own(exchange: &mut RequestState, sent: u64, end: SendEnd) {
+pub(crate) fn log_own(exchange: &mut RequestState, sent: u64, end: SendEnd) {
     let log = &mut exchange.log;
     log.ended(match end {
         SendEnd::Whole => End::Whole,

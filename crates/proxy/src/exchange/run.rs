@@ -3,6 +3,7 @@
 
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
+use crate::cache::peer_purges;
 use crate::cache::refresh;
 use crate::client::fast;
 use crate::exchange::connect;
@@ -65,6 +66,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 plan = Plan::Forward { forwarding, stored };
             }
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
+            Plan::Purges => break Box::pin(peer_purges::run(stream, &mut exchange)).await,
             Plan::Module(response) => {
                 break Box::pin(respond::local(stream, &mut exchange, *response)).await;
             }

@@ -60,6 +60,8 @@ pub(crate) enum Plan {
     Connect,
     /// Answer by ourselves.
     Answer(Answer),
+    /// Purge what another node of the cluster says.
+    Purges,
     /// Send the response of a module.
     Module(Box<LocalResponse>),
 }

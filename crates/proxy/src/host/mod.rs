@@ -1,6 +1,8 @@
 //! The proxy as modules see it beside the messages that pass them (`weir_extend::Host`): requests
 //! of their own, timers, the log, stored responses.
 //!
+//! What tells other nodes of purges is here, too, as it sends requests of its own.
+//!
 //! It uses the whole proxy, and nothing but the start of a worker uses it: modules and exchanges
 //! get hosts from `modules::hosts`, which does not know how they are made.
 
@@ -10,5 +12,6 @@ pub(crate) mod operator;
 mod own_exchange;
 mod own_request;
 mod own_task;
+pub(crate) mod purge_sender;
 pub(crate) mod stored;
 pub(crate) mod timers;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use weir_extend::{FetchError, Fields, OwnResponse};
 use weir_net::http::{ContentEnd, NextHopStream, RequestSender, ResponseReceiver};
+use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::retry::{BodySent, FailedAttempt, may_retry};
 use weir_semantics::ProxyError;
 use weir_wire::{BodyLength, LineBuffer};
@@ -30,16 +31,27 @@ pub(super) async fn run(
     mut place: OwnPlace,
 ) -> Result<OwnResponse, FetchError> {
     let destination = request.destination(&settings, worker.network())?;
+    let at = (&destination, &settings.connections);
+    run_at(&worker, &settings, &request, at, &mut place).await
+}
+
+/// The same at a destination that was judged, on a connection as these rules have it.
+pub(super) async fn run_at(
+    worker: &Rc<Worker>,
+    settings: &Arc<Settings>,
+    request: &JudgedRequest,
+    (destination, rules): (&Destination, &Arc<ConnectionRules>),
+    place: &mut OwnPlace,
+) -> Result<OwnResponse, FetchError> {
     let mut is_retry = false;
     loop {
-        let rules = &settings.connections;
-        let opened = NextHopStream::open(worker.net(), rules, &destination, is_retry).await;
+        let opened = NextHopStream::open(worker.net(), rules, destination, is_retry).await;
         let mut hop = opened.map_err(|failure| match failure.error {
             ProxyError::DestinationIpProhibited => FetchError::Forbidden,
             _ => FetchError::Unreachable,
         })?;
         let reused = hop.facts().reused;
-        match talk(&worker, &settings, &request, &mut hop, &mut place).await {
+        match talk(worker, settings, request, &mut hop, place).await {
             Ok(response) => {
                 hop.release(worker.net(), destination.read_ahead.bytes());
                 return Ok(response);

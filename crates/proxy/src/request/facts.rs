@@ -112,6 +112,20 @@ impl Request {
         }
     }
 
+    /// A message of a member of the cluster, with content of this length: its target stands for
+    /// nothing.
+    pub(crate) fn of_member(
+        head: &RequestHead<'_, '_>,
+        listener: &ListenerFacts,
+        body: BodyLength,
+    ) -> Self {
+        Self {
+            body,
+            is_persistent: head.version == Version::Http11,
+            ..Self::refused(head, listener)
+        }
+    }
+
     /// Its head, with `fields` as [`Request::fields`] yields them.
     pub(crate) fn head<'s, 'a>(&'a self, fields: &'s [FieldLine<'a>]) -> RequestHead<'s, 'a> {
         RequestHead {

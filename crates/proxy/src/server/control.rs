@@ -1,7 +1,12 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
-use crate::admin::{self, BOTH_MODES, PurgeFailure, StoredCall, StoredReply, Token};
+use crate::admin::{
+    self, BOTH_MODES, MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport, StoredCall,
+    StoredReply, Token,
+};
 use crate::cache::invalidate::DURABLE_WAIT;
+use crate::cache::purge::{apply, purge_target};
+use crate::cluster::purges::PurgedTarget;
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
@@ -22,6 +27,7 @@ use arc_swap::ArcSwapOption;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use weir_extend::{ListenerMode, StoredError};
@@ -32,7 +38,7 @@ use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
 use weir_policy::route::TargetKey;
-use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
+use weir_semantics::{Authority, Scheme};
 use weir_store::Purge;
 
 /// Handle on a running proxy, for the admin interface and for signals.
@@ -343,40 +349,50 @@ impl Control {
         Ok(token.map(Arc::new))
     }
 
-    /// Forgets what is stored for a URL; how many responses that were, as far as that is known. It
-    /// survives a crash when this returns.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the URL, or with the disk.
-    pub fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
-        let target = purge_target(url).map_err(PurgeFailure::Url)?;
-        let shared = &self.shared;
-        let purges = [Mode::Forward, Mode::Gateway].map(|mode| {
-            let key = key_of(mode, &target, shared.store.secret());
-            // the store first: a request between the two finds neither
-            let purge = shared.store.purge(key);
-            shared.collapsed.forget(key);
-            purge
-        });
-        self.settle(purges)
-    }
-
-    /// Forgets everything that is stored; how many responses that were in memory. It survives a
+    /// Purges `what`: here, and at the other nodes of the cluster if it is for them, each of which
+    /// is awaited for `cluster.peer_timeout` and what a disk may take. At this node it survives a
     /// crash when this returns.
     ///
     /// # Errors
     ///
-    /// What is wrong with the disk.
-    pub fn purge_all(&self) -> Result<u64, PurgeFailure> {
-        let purge = self.shared.store.purge_all();
-        self.shared.collapsed.forget_all();
-        self.settle([purge])
+    /// What is wrong with the URL, or with the disk of this node.
+    pub fn purge(&self, what: &PurgeCall, reach: PurgeReach) -> Result<PurgeReport, PurgeFailure> {
+        let shared = &self.shared;
+        let settings = shared.settings.load();
+        let cluster = settings.cluster();
+        let cluster = cluster.as_deref().filter(|_| reach == PurgeReach::Cluster);
+        let what = match what {
+            PurgeCall::Url(url) => PurgedTarget::Url(url.clone()),
+            PurgeCall::All => PurgedTarget::All,
+        };
+        let wait = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
+        let hold = cluster.map_or(Duration::ZERO, |_| wait);
+        let until = std::time::Instant::now() + wait;
+        let purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
+        let outboxes = &shared.cluster_purges.outboxes;
+        let awaited = cluster.map(|cluster| outboxes.tell(cluster.others(), &[what], until));
+        let own = self.settle(purges);
+        let answers =
+            awaited.map(|awaited| self.runtime.block_on(outboxes.answers(awaited, until)));
+        let members = answers.unwrap_or_default().into_iter();
+        let members = members.map(|(name, outcome)| MemberPurge {
+            name: name.into(),
+            outcome: outcome.map(|outcome| (outcome.removed, outcome.is_durable)),
+        });
+        let members: Vec<MemberPurge> = members.collect();
+        let untold = members.iter().filter(|member| member.outcome.is_err());
+        let counters = shared.common_counters();
+        counters.add_shared(Metric::PeerPurgesUntold, untold.count() as u64);
+        Ok(PurgeReport {
+            node: cluster.map(|cluster| cluster.own_name().to_owned()),
+            purged: own?,
+            members,
+        })
     }
 
     /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; returns how many
     /// responses were dropped.
-    fn settle<const N: usize>(&self, purges: [Purge; N]) -> Result<u64, PurgeFailure> {
+    fn settle(&self, purges: Vec<Purge>) -> Result<u64, PurgeFailure> {
         let purged = purges.iter().map(|purge| purge.removed as u64).sum();
         let counters = self.shared.common_counters();
         counters.add_shared(Metric::Purged, purged);
@@ -505,6 +521,10 @@ impl Control {
         let settings = self.shared.settings.load();
         let network = &self.shared.network;
         for (metric, value) in [
+            (
+                Metric::PeerPurgesOverdue,
+                self.shared.cluster_purges.outboxes.overdue(),
+            ),
             (Metric::StoreUsedBytes, memory.used_bytes),
             (Metric::StoreLingeringBytes, memory.lingering_bytes),
             (Metric::StoreEntries, memory.entries),
@@ -587,17 +607,6 @@ impl Control {
     }
 }
 
-/// The target that a URL names.
-fn purge_target(url: &str) -> Result<Target<'_>, String> {
-    let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
-    let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
-        .map_err(|error| error.to_string())?;
-    if form != Form::Absolute {
-        return Err("a whole URL is needed, such as http://www.example.com/page".into());
-    }
-    Ok(target)
-}
-
 /// How long the last lines of the access log may take to leave.
 const LOG_FLUSH: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -610,12 +619,8 @@ impl admin::Control for Control {
         (self.describe)(&self.state().config)
     }
 
-    fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
-        self.purge(url)
-    }
-
-    fn purge_all(&self) -> Result<u64, PurgeFailure> {
-        self.purge_all()
+    fn purge(&self, what: &PurgeCall, reach: PurgeReach) -> Result<PurgeReport, PurgeFailure> {
+        self.purge(what, reach)
     }
 
     fn stored(

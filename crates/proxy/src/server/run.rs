@@ -2,7 +2,9 @@
 
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::cluster::Membership;
+use crate::cluster::purges::ClusterPurges;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
+use crate::host::purge_sender;
 use crate::host::{module_host, timers};
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
@@ -159,6 +161,7 @@ impl Proxy {
                 let worker = Worker::new(net, Arc::clone(&shared), module_host::maker);
                 timers::spawn(&worker);
                 worker.shared.jobs.serve(&worker);
+                purge_sender::spawn(&worker);
                 worker
             }
         };
@@ -322,6 +325,7 @@ pub(super) fn share(
         say: Arc::clone(&say),
         access_log: open_log(config, say)?,
         own_work: Arc::default(),
+        cluster_purges: ClusterPurges::default(),
         jobs: Jobs::default(),
         reloaded: watch::Sender::new(()),
         record,

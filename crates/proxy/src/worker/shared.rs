@@ -1,5 +1,6 @@
 //! What all workers share.
 
+use crate::cluster::purges::ClusterPurges;
 use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::{AccessLog, Say};
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) module_log: Arc<ModuleLog>,
     /// What modules have under way of their own.
     pub(crate) own_work: Arc<OwnWork>,
+    /// Purges for all nodes of the cluster.
+    pub(crate) cluster_purges: ClusterPurges,
     /// What other threads have the first worker do.
     pub(crate) jobs: Jobs,
     /// Tells workers that the settings were replaced.

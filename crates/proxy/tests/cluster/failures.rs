@@ -1,9 +1,9 @@
 //! What becomes of a request whose node does not answer.
 
-use crate::nodes::{Nodes, fresh, get, member};
+use crate::nodes::{Nodes, fresh, get, member, set_secret};
 use crate::support::{ScriptedOrigin, span};
 use weir_measure::Metric;
-use weir_proxy::config::TokenFile;
+use weir_proxy::admin::{PurgeCall, PurgeReach};
 
 #[test]
 fn node_that_has_stopped_costs_no_request_and_the_origin_is_asked_once_more() {
@@ -99,7 +99,8 @@ fn what_a_node_answers_for_itself_is_asked_of_the_origin_and_not_passed_on() {
             config.routes[0].path = route.1.parse().expect("a path");
         });
         for node in [&cluster.nodes[0], &cluster.nodes[2]] {
-            node.purge_all();
+            node.purge_at(PurgeReach::ThisNode, PurgeCall::All)
+                .expect("purged");
         }
         let response = cluster.get(0, &path);
         assert_eq!((response.status(), response.text()), (200, path.clone()));
@@ -133,16 +134,8 @@ fn error_of_the_origin_is_passed_on_and_asked_for_once() {
 
 #[test]
 fn only_a_program_that_knows_the_secret_can_answer_for_a_member() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let secret = folder.path().join("secret");
-    std::fs::write(&secret, "an-agreed-secret-of-nodes").expect("a file");
-    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&secret, private).expect("a file");
     let cluster = Nodes::start(fresh);
-    for node in &cluster.nodes {
-        let file = TokenFile::At(secret.clone());
-        node.reload(|config| config.cluster.secret_file = file);
-    }
+    let _folder = set_secret(&cluster);
     let path = cluster.path_of(2);
     let squatter = ScriptedOrigin::new();
     cluster.nodes[0].reload(|config| {

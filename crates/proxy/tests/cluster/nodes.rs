@@ -3,7 +3,7 @@
 use crate::support::{Answering, RawClient, Running, ScriptedOrigin};
 use crate::support::{Head, Response};
 use std::net::{Ipv4Addr, SocketAddr};
-use weir_proxy::config::{Config, Listener, ListenerKind, Member};
+use weir_proxy::config::{Config, Listener, ListenerKind, Member, TokenFile};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -67,6 +67,20 @@ impl Nodes {
         let seen = self.origin.seen();
         seen.iter().filter(|head| head.start_line() == line).count()
     }
+}
+
+/// Gives the nodes a secret; its file is in the folder.
+pub(crate) fn set_secret(cluster: &Nodes) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "an-agreed-secret-of-nodes").expect("a file");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&secret, private).expect("a file");
+    for node in &cluster.nodes {
+        let file = TokenFile::At(secret.clone());
+        node.reload(|config| config.cluster.secret_file = file);
+    }
+    folder
 }
 
 fn start_node(name: &str, origin: SocketAddr) -> Running {

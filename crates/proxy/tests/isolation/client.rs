@@ -45,6 +45,8 @@ pub(crate) struct Tally {
     pub(crate) cut: u64,
     /// Stored for a tag that a module gave the request.
     pub(crate) tagged_hits: u64,
+    /// Answers to unsafe requests.
+    pub(crate) changes: u64,
 }
 
 impl Tally {
@@ -60,6 +62,7 @@ impl Tally {
         self.validated += other.validated;
         self.cut += other.cut;
         self.tagged_hits += other.tagged_hits;
+        self.changes += other.changes;
     }
 
     pub(crate) fn never_happened(&self) -> Vec<&'static str> {
@@ -75,6 +78,7 @@ impl Tally {
             ("validated", self.validated),
             ("cut", self.cut),
             ("tagged hits", self.tagged_hits),
+            ("changes", self.changes),
         ]
         .into_iter()
         .filter(|(_, count)| *count < 3)
@@ -106,6 +110,7 @@ struct Request {
     tag: Option<String>,
     is_read: bool,
     is_head: bool,
+    is_unsafe: bool,
     /// What was there before is purged.
     least_version: u64,
     text: String,
@@ -137,6 +142,13 @@ impl<'a> Client<'a> {
             return;
         };
         self.look(&request, &head, &content);
+        if request.is_unsafe && (200..400).contains(&head.status()) {
+            // no node serves what was there before from now on
+            let versions = content.split(|byte| *byte == b'\n').filter_map(version);
+            let version = versions.max().expect("whole content");
+            self.purged.note(request.path, version);
+            self.tally.changes += 1;
+        }
         self.count(&request, &head);
     }
 
@@ -222,6 +234,7 @@ impl<'a> Client<'a> {
             tag: is_tagged(path).then(|| format!("[{tag}]")),
             is_read: method == "GET",
             is_head: method == "HEAD",
+            is_unsafe: method == "POST",
             // looked up before it is sent
             least_version: self.purged.least_version(path),
             text,

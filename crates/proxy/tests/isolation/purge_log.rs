@@ -1,9 +1,9 @@
-//! What was purged, and until which version.
+//! What was purged or invalidated, and until which version.
 
 use super::client::URLS;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// By URL: the version there was when it was purged for the last time.
+/// By URL: the version there was when it was purged or changed for the last time.
 #[derive(Debug)]
 pub(crate) struct Purged(Vec<AtomicU64>);
 
@@ -14,7 +14,7 @@ impl Purged {
 
     /// A request that is sent from now on gets nothing older than `version`.
     pub(crate) fn note(&self, path: u64, version: u64) {
-        self.of(path).store(version, Ordering::SeqCst);
+        self.of(path).fetch_max(version, Ordering::SeqCst);
     }
 
     /// The least version that a request gets which is sent now.

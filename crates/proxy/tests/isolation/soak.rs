@@ -168,6 +168,12 @@ impl Soak {
         });
     }
 
+    /// One of the nodes: whatever is purged there is for all of them.
+    fn any<'n>(&mut self, nodes: &'n [Running]) -> &'n Running {
+        let node = self.dice.below(nodes.len() as u64);
+        &nodes[usize::try_from(node).expect("small")]
+    }
+
     fn turn(&mut self, nodes: &[Running]) {
         let ms = self.dice.below(1500);
         for node in nodes {
@@ -180,25 +186,16 @@ impl Soak {
             let path = self.dice.below(urls);
             let version = self.origin.change(path);
             let url = format!("http://a.example{}", written(path));
-            everywhere(nodes, |node| _ = node.purge(&url));
+            self.any(nodes).purge(&url);
             self.purged.note(path, version);
         }
         if self.dice.below(300) == 0 {
             let versions: Vec<_> = (0..URLS).map(|path| self.origin.change(path)).collect();
-            everywhere(nodes, Running::purge_all);
+            self.any(nodes).purge_all();
             for (path, version) in (0..URLS).zip(versions) {
                 self.purged.note(path, version);
             }
         }
-    }
-}
-
-/// Purges on each node; and, of several, once more: meanwhile one that was purged may have had what
-/// another one still had.
-fn everywhere(nodes: &[Running], purge: impl Fn(&Running)) {
-    let rounds = nodes.len().min(2);
-    for node in (0..rounds).flat_map(|_| nodes) {
-        purge(node);
     }
 }
 

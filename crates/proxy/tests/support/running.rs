@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use weir_disk::files::{Files, SystemFiles};
 use weir_measure::{Metric, Reuse, Snapshot};
+use weir_proxy::admin::{PurgeCall, PurgeReach, PurgeReport};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
     AdminAddress, Cidr, Config, Listener, LogTarget, Mode, PathPrefix, Route, Span,
@@ -239,19 +240,31 @@ impl Running {
         self.control.reload()
     }
 
-    /// Forgets what is stored for a URL; how many responses that were.
+    /// Forgets what is stored for a URL, at all nodes of its cluster; how many responses that were.
     pub(crate) fn purge(&self, url: &str) -> u64 {
-        self.control.purge(url).expect("a URL")
+        self.try_purge(url).expect("a URL")
     }
 
     /// The same, where it may fail.
     pub(crate) fn try_purge(&self, url: &str) -> Result<u64, String> {
-        self.control.purge(url).map_err(|error| error.to_string())
+        let report = self.purge_at(PurgeReach::Cluster, PurgeCall::Url(url.to_owned()))?;
+        Ok(report.all_purged())
     }
 
-    /// Forgets everything.
+    /// Purges there.
+    pub(crate) fn purge_at(
+        &self,
+        reach: PurgeReach,
+        call: PurgeCall,
+    ) -> Result<PurgeReport, String> {
+        let purged = self.control.purge(&call, reach);
+        purged.map_err(|error| error.to_string())
+    }
+
+    /// Forgets everything, at all nodes of its cluster.
     pub(crate) fn purge_all(&self) {
-        self.control.purge_all().expect("a disk");
+        self.purge_at(PurgeReach::Cluster, PurgeCall::All)
+            .expect("a disk");
     }
 
     /// Waits until a number is reached, or exceeded.

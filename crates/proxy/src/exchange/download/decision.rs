@@ -168,8 +168,7 @@ impl Download<'_, '_> {
                 Command::Store(facts) => storing = Some(Storing::New(facts)),
                 Command::Combine(facts) => storing = Some(Storing::Part(facts)),
                 Command::Invalidate => {
-                    self.purges
-                        .extend(invalidate::run(worker, exchange, response.head));
+                    invalidate::run(worker, exchange, response.head, &mut self.invalidated);
                 }
                 Command::Drop => {
                     if let Some(stored) = stored {
@@ -178,7 +177,7 @@ impl Download<'_, '_> {
                             worker.shared.store.drop_one(exchange.key, stored);
                         } else {
                             let purge = invalidate::one(worker, exchange, stored);
-                            self.purges.push(purge);
+                            self.invalidated.add(purge);
                         }
                     }
                 }

@@ -10,7 +10,7 @@ mod decision;
 mod head;
 mod source;
 
-use crate::cache::invalidate;
+use crate::cache::invalidate::{self, Invalidation};
 use crate::exchange::download::content::RelayPlan;
 pub(crate) use crate::exchange::response_outcome::{
     FetchStart, HopFailure, ResponseOutcome, broken,
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use weir_net::Deadline;
 use weir_net::http::{Disconnect, FormerHead, ReceivedBytes, ResponseReceiver, ResponseSender};
 use weir_policy::fetch::AbortPolicy;
-use weir_store::{Purge, StoredResponse};
+use weir_store::StoredResponse;
 
 /// The two sides of the exchange, and what belongs to it.
 pub(crate) struct Parties<'a, 'c> {
@@ -50,7 +50,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
             .to_client
             .as_ref()
             .map(|client| client.disconnect(half_closed)),
-        purges: Vec::new(),
+        invalidated: Invalidation::default(),
         former: None,
         decided: None,
         has_client_closed: false,
@@ -61,9 +61,10 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
             Ok(step) => step,
             Err(failure) => return ResponseOutcome::Failed(failure),
         };
-        if !download.purges.is_empty() {
-            let purges = std::mem::take(&mut download.purges);
-            invalidate::durable(download.parties.worker, purges).await;
+        if !download.invalidated.is_none() {
+            let invalidated = std::mem::take(&mut download.invalidated);
+            // boxed, as few responses invalidate anything
+            Box::pin(invalidate::settle(download.parties.worker, invalidated)).await;
         }
         match step {
             Step::Interim { head } => {
@@ -89,8 +90,8 @@ struct Download<'a, 'c> {
     parties: Parties<'a, 'c>,
     interim: u32,
     disconnect: Option<Disconnect<'c>>,
-    /// What the response invalidates: it is passed on once that is durable.
-    purges: Vec<Purge>,
+    /// What the response invalidates: it is passed on once that is settled.
+    invalidated: Invalidation,
     /// The head as it was before modules changed it; `None` until they have seen it.
     former: Option<FormerHead>,
     /// The head as modules have decided on it by the content, some of which was received.

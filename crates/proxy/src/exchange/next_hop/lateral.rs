@@ -43,8 +43,9 @@ impl PeerSource {
         let asked_by = asked_by(exchange, &cluster)?;
         let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
         let handling = exchange.tx.verdict().handling;
-        let is_shared =
-            exchange.modules.is_none() && !shared.collapsed.is_uncollapsible(now, exchange.key);
+        let is_shared = exchange.modules.is_none()
+            && !shared.collapsed.is_uncollapsible(now, exchange.key)
+            && !shared.cluster_purges.is_held(exchange.key);
         let failed = cluster.places_of(failed);
         let asks = LateralRequest::of(handling, asked_by, is_shared, &failed)?;
         let request = &exchange.request;

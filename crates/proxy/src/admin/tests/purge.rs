@@ -1,0 +1,110 @@
+//! What a purge answers.
+
+use super::*;
+
+#[test]
+fn purge_acts_on_the_given_target_uri_and_reports_count_or_error() {
+    let (admin, fake) = start(Fake::default());
+    let check = |request: &str, expected: u16, part: &str| {
+        let (status, text) = ask(&admin, request);
+        assert!(
+            status == expected && text.contains(part),
+            "{request}: {text}"
+        );
+    };
+    check("POST /purge?url=http://a/1%26 HTTP/1.1", 200, "purged 3\n");
+    check(
+        "POST /purge HTTP/1.1\nContent-Type: application/json\n\n{\"url\":\"http://a/2\"}",
+        200,
+        "purged 3\n",
+    );
+    check("POST /purge HTTP/1.1\n\nhttp://a/3", 200, "purged 3\n");
+    check("POST /purge HTTP/1.1", 400, "which URL?");
+    check("POST /purge?url=/path HTTP/1.1", 400, "absolute");
+    check(
+        "POST /purge?url=http://bad/ HTTP/1.1",
+        400,
+        "cannot purge: no such host",
+    );
+    check(
+        "POST /purge?url=http://full/ HTTP/1.1",
+        500,
+        "purged, but cannot make the purge durable",
+    );
+    check("POST /purge-all HTTP/1.1", 200, "purged 7\n");
+    check("GET /purge-all HTTP/1.1", 405, "not by this method");
+    let long = format!(
+        "POST /purge HTTP/1.1\n\nhttp://a/{}",
+        "x".repeat(BODY_BYTES_MAX)
+    );
+    check(&long, 413, "");
+    assert_eq!(
+        *fake.purged.lock().expect("no panic"),
+        ["http://a/1&", "http://a/2", "http://a/3", "all"]
+    );
+}
+
+#[test]
+fn purge_names_each_node_and_fails_if_one_is_not_known_to_have_applied_it() {
+    let member = |name: &str, outcome| MemberPurge {
+        name: name.to_owned(),
+        outcome,
+    };
+    let check = |members: Vec<MemberPurge>, request: &str, expected: (u16, &str)| {
+        let (admin, _fake) = start(Fake {
+            members,
+            ..Fake::default()
+        });
+        let (status, text) = ask(&admin, request);
+        let (_, text) = text.split_once("\r\n\r\n").expect("a response");
+        assert_eq!((status, text), expected, "{request}");
+    };
+    let done = || vec![member("b", Ok((2, true))), member("c", Ok((0, true)))];
+    let one = "POST /purge?url=http://a/ HTTP/1.1";
+    check(
+        done(),
+        one,
+        (200, "purged 5\na: purged 3\nb: purged 2\nc: purged 0\n"),
+    );
+    check(
+        done(),
+        "POST /purge-all HTTP/1.1",
+        (200, "purged 9\na: purged 7\nb: purged 2\nc: purged 0\n"),
+    );
+    check(
+        vec![member("b", Err("it cannot be reached".into()))],
+        one,
+        (
+            502,
+            "purged 3\na: purged 3\nb: not purged as far as is known: it cannot be reached; it is told again until it has answered\n",
+        ),
+    );
+    check(
+        vec![member("b", Ok((1, false)))],
+        one,
+        (
+            502,
+            "purged 4\na: purged 3\nb: purged 1, but its disk did not make that durable\n",
+        ),
+    );
+    let here = "POST /purge?this-node&url=http://a/ HTTP/1.1";
+    check(done(), here, (200, "purged 3\n"));
+    check(
+        done(),
+        "POST /purge-all?this-node HTTP/1.1",
+        (200, "purged 7\n"),
+    );
+    check(
+        done(),
+        "POST /purge?this-node HTTP/1.1\n\nhttp://a/",
+        (200, "purged 3\n"),
+    );
+    check(
+        done(),
+        "POST /purge-all?these-nodes HTTP/1.1",
+        (
+            400,
+            "unexpected `these-nodes`: use `this-node`, or nothing\n",
+        ),
+    );
+}

@@ -1,0 +1,97 @@
+//! Purges a target at this node: for an unsafe request, an operator, or another node.
+
+use crate::cluster::purges::PurgedTarget;
+use crate::config::Mode;
+use crate::request::judge::key_of;
+use crate::worker::shared::Shared;
+use std::time::{Duration, Instant};
+use tokio::time::timeout_at;
+use weir_measure::Metric;
+use weir_policy::Digest;
+use weir_semantics::{Authority, Form, Method, PurgeOutcome, Scheme, Target, canonical_target};
+use weir_store::Purge;
+
+/// The target that a URL names.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn purge_target(url: &str) -> Result<Target<'_>, String> {
+    let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
+    let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
+        .map_err(|error| error.to_string())?;
+    if form != Form::Absolute {
+        return Err("a whole URL is needed, such as http://www.example.com/page".into());
+    }
+    Ok(target)
+}
+
+/// Forgets `key`, here and on disk. The store first: a request that comes between the two and finds
+/// the response in flight sees that it is outdated there.
+pub(crate) fn forget(shared: &Shared, key: Digest) -> Purge {
+    let purge = shared.store.purge(key);
+    shared.collapsed.forget(key);
+    purge
+}
+
+/// Purges `what`, and fetches it from the origin alone for so long. The purges may be acknowledged
+/// once they are durable.
+///
+/// # Errors
+///
+/// What is wrong with its URL.
+pub(crate) fn apply(
+    shared: &Shared,
+    what: &PurgedTarget,
+    hold: Duration,
+) -> Result<Vec<Purge>, String> {
+    let (url, modes): (&str, &[Mode]) = match what {
+        PurgedTarget::Invalidated { mode, url } => (url, &[*mode]),
+        PurgedTarget::Url(url) => (url, &[Mode::Forward, Mode::Gateway]),
+        PurgedTarget::All => {
+            hold_all(shared, hold);
+            let purge = shared.store.purge_all();
+            shared.collapsed.forget_all();
+            return Ok(vec![purge]);
+        }
+    };
+    let target = purge_target(url)?;
+    let key = |mode: &Mode| key_of(*mode, &target, shared.store.secret());
+    let purge = |key| {
+        hold_key(shared, key, hold);
+        forget(shared, key)
+    };
+    Ok(modes.iter().map(key).map(purge).collect())
+}
+
+/// Has `key` fetched from the origin alone for so long.
+pub(crate) fn hold_key(shared: &Shared, key: Digest, hold: Duration) {
+    if !hold.is_zero() {
+        let now = Instant::now();
+        shared.cluster_purges.holds.hold(now, key, now + hold);
+    }
+}
+
+fn hold_all(shared: &Shared, hold: Duration) {
+    if !hold.is_zero() {
+        shared.cluster_purges.holds.hold_all(Instant::now() + hold);
+    }
+}
+
+/// Waits until `purges` survive a crash, until then at most.
+pub(crate) async fn outcome(shared: &Shared, purges: Vec<Purge>, until: Instant) -> PurgeOutcome {
+    let removed = purges.iter().map(|purge| purge.removed as u64).sum();
+    let mut is_durable = true;
+    for purge in purges {
+        let durable = timeout_at(until.into(), purge.durable()).await;
+        if !matches!(durable, Ok(Ok(()))) {
+            let counters = shared.common_counters();
+            counters.add_shared(Metric::PurgesNotDurable, 1);
+            is_durable = false;
+        }
+    }
+    PurgeOutcome {
+        removed,
+        is_durable,
+    }
+}

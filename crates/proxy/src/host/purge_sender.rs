@@ -1,0 +1,241 @@
+//! Tells members what they are to purge, on the first worker: one message to each at a time, over a
+//! connection that stays open.
+
+use super::own_exchange;
+use super::own_request::JudgedRequest;
+use crate::cache::invalidate::DURABLE_WAIT;
+use crate::cluster::Cluster;
+use crate::cluster::purges::outboxes::{Order, RETRY_PAUSE};
+use crate::cluster::purges::{PurgedTarget, TARGET};
+use crate::modules::own_work::{OwnPlace, OwnWork};
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_extend::{FetchError, OwnResponse};
+use weir_measure::Metric;
+use weir_net::next_hops::{ConnectionRules, Destination};
+use weir_policy::connections::OpenRules;
+use weir_policy::route::Place;
+use weir_semantics::{
+    Method, PEER_FIELD, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PeerReport, PurgeAnswer, PurgeMessage,
+    PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget as WrittenTarget, split_purge_proof,
+    write_purge_proof,
+};
+use weir_wire::{Version, write};
+
+/// Bytes of an answer: a line for each order.
+const ANSWER_BYTES_MAX: usize = 1024 + 32 * PURGE_ORDERS_MAX;
+
+/// Messages until the member has taken one: the first may be of another session, and the second of
+/// a number that it has had.
+const TRIES_MAX: usize = 3;
+
+/// Sends what members are to be told, from now on; on the first worker. To be called once on each.
+pub(crate) fn spawn(worker: &Rc<Worker>) {
+    if worker.net().index() > 0 {
+        return;
+    }
+    let worker = Rc::clone(worker);
+    // a share of its own: modules must not keep a purge from a member
+    let room: Arc<OwnWork> = Arc::default();
+    tokio::task::spawn_local(async move {
+        loop {
+            worker.shared.cluster_purges.outboxes.wait().await;
+            for member in worker.shared.cluster_purges.outboxes.unserved() {
+                let (worker, room) = (Rc::clone(&worker), Arc::clone(&room));
+                tokio::task::spawn_local(async move { serve(&worker, &room, &member).await });
+            }
+        }
+    });
+}
+
+/// Tells `member` until it has been told everything.
+async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
+    let outboxes = &worker.shared.cluster_purges.outboxes;
+    while let Some(orders) = outboxes.next(member) {
+        match tell(worker, room, member, &orders).await {
+            Ok(outcomes) => {
+                if outboxes.delivered(member, orders, outcomes) {
+                    let line = format!(
+                        "node {member} has been told what purges and invalidations it had missed"
+                    );
+                    worker.shared.module_log.write(line);
+                }
+            }
+            Err(Untold::NoMember) => outboxes.remove(member),
+            Err(Untold::Failed(why)) => {
+                worker.counters().inc(Metric::PeerPurgeFailures);
+                if outboxes.failed(member, orders, &why) {
+                    let line = format!(
+                        "node {member} cannot be told of purges and invalidations: {why}; it may have outdated responses until it has been told"
+                    );
+                    worker.shared.module_log.write(line);
+                }
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Why a member is not known to have been told.
+enum Untold {
+    /// It is no member any more.
+    NoMember,
+    Failed(String),
+}
+
+/// Sends one message with all `orders`.
+async fn tell(
+    worker: &Rc<Worker>,
+    room: &Arc<OwnWork>,
+    member: &str,
+    orders: &[Order],
+) -> Result<Vec<PurgeOutcome>, Untold> {
+    let outboxes = &worker.shared.cluster_purges.outboxes;
+    let settings = worker.settings();
+    let cluster = settings.cluster().ok_or(Untold::NoMember)?;
+    let place = cluster.other(member).ok_or(Untold::NoMember)?;
+    let limit = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
+    let failed = |why: &str| Untold::Failed(why.to_owned());
+    for _ in 0..TRIES_MAX {
+        let (session, number) = outboxes.number(member);
+        let sequence = PurgeSequence {
+            session: &session,
+            number,
+        };
+        let content = content_of(&settings, sequence, orders);
+        let nonce = cluster.nonce();
+        let request = request_of(&cluster, place, &nonce, content);
+        worker.counters().inc(Metric::PeerPurgeMessages);
+        let sent = tokio::time::timeout(limit, send(worker, room, &settings, &request));
+        let response = match sent.await {
+            Err(_) => return Err(failed("it did not answer in time")),
+            Ok(Err(FetchError::Unreachable)) => return Err(failed("it cannot be reached")),
+            Ok(Err(error)) => return Err(Untold::Failed(error.to_string())),
+            Ok(Ok(response)) => response,
+        };
+        let text = String::from_utf8_lossy(&response.content);
+        let Some(answer) = proved_answer(&cluster, place, &nonce, &response, &text) else {
+            return Err(Untold::Failed(format!(
+                "it answered {} and not as a member does that knows of purges",
+                response.status
+            )));
+        };
+        if response.status == 200 && answer.outcomes.len() == orders.len() {
+            return Ok(answer.outcomes);
+        }
+        outboxes.learn(member, answer.sequence.session, answer.sequence.number);
+    }
+    Err(failed("it takes no message"))
+}
+
+/// The lines of a message.
+fn content_of(settings: &Settings, sequence: PurgeSequence<'_>, orders: &[Order]) -> String {
+    let mut content = String::with_capacity(1024);
+    PurgeMessage::begin(sequence, &mut content);
+    let now = Instant::now();
+    let overdue = settings.config.cluster.peer_timeout.as_duration();
+    for Order { what, until, .. } in orders {
+        // nothing waits for one that is told late: it is held as long as one that is not
+        let hold = Some(until.saturating_duration_since(now));
+        let hold = hold.filter(|hold| !hold.is_zero()).unwrap_or(overdue);
+        let order = PurgeOrder {
+            hold_ms: hold_ms(hold),
+            what: match what {
+                PurgedTarget::Invalidated { mode, url } => WrittenTarget::Invalidated {
+                    mode: mode.as_str(),
+                    url,
+                },
+                PurgedTarget::Url(url) => WrittenTarget::Url(url),
+                PurgedTarget::All => WrittenTarget::All,
+            },
+        };
+        order.write(&mut content);
+    }
+    content
+}
+
+/// Rounded up, with a hundredth more for clocks that do not run alike.
+fn hold_ms(hold: Duration) -> u32 {
+    let ms = hold.as_millis();
+    u32::try_from(ms + ms / 100 + 1).map_or(PURGE_HOLD_MS_MAX, |ms| ms.min(PURGE_HOLD_MS_MAX))
+}
+
+fn request_of(
+    cluster: &Cluster,
+    place: Place,
+    nonce: &str,
+    mut content: String,
+) -> (Destination, JudgedRequest) {
+    let proof = cluster.purges_proof(place, &content);
+    write_purge_proof(proof.as_str(), &mut content);
+    let destination = Destination::configured(cluster.hop(place).clone());
+    let mut head = Vec::with_capacity(512);
+    // a copy of it does nothing more: it may be sent again on another connection
+    write::request_line(&mut head, "PUT", TARGET, Version::Http11);
+    write::field(&mut head, "Host", cluster.name(place).as_bytes());
+    write::field(&mut head, "Content-Type", b"text/plain");
+    write::number_field(&mut head, "Content-Length", content.len() as u64);
+    cluster.write_purges(place, nonce, &mut head);
+    let request = JudgedRequest {
+        method: Method::Put,
+        hop: destination.hop.clone(),
+        head,
+        content: content.into_bytes(),
+        timeout: Duration::ZERO,
+        content_bytes_max: ANSWER_BYTES_MAX,
+    };
+    (destination, request)
+}
+
+/// Connections to a member are not counted against those of its lateral fetches: slow clients that
+/// have all of them must not keep a purge from it. There is one message to each member at a time.
+async fn send(
+    worker: &Rc<Worker>,
+    room: &Arc<OwnWork>,
+    settings: &Arc<Settings>,
+    (destination, request): &(Destination, JudgedRequest),
+) -> Result<OwnResponse, FetchError> {
+    let mut place = OwnPlace::take(room, None).ok_or(FetchError::TooMany)?;
+    let rules = Arc::new(ConnectionRules {
+        open: OpenRules {
+            per_hop_max: usize::MAX,
+            total_max: usize::MAX,
+            ..settings.connections.open
+        },
+        ..(*settings.connections).clone()
+    });
+    own_exchange::run_at(worker, settings, request, (destination, &rules), &mut place).await
+}
+
+/// The answer of the node at `place` to the message with `nonce`, if it is one.
+fn proved_answer<'t>(
+    cluster: &Cluster,
+    place: Place,
+    nonce: &str,
+    response: &OwnResponse,
+    text: &'t str,
+) -> Option<PurgeAnswer<'t>> {
+    let report = PeerReport::read(response.fields.get(PEER_FIELD)?)?;
+    let (signed, proof) = split_purge_proof(text);
+    let names = (cluster.name(place), cluster.own_name());
+    let is_proved = cluster.is_proved(place, nonce, &report)
+        && cluster.purge_answer_proof(names, nonce, signed).is(proof);
+    is_proved.then(|| PurgeAnswer::read(signed)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_is_held_a_little_longer_than_the_sender_waits_and_within_the_bound() {
+        let check = |hold, expected| assert_eq!(hold_ms(hold), expected);
+        check(Duration::from_secs(5), 5051);
+        check(Duration::from_micros(1), 1);
+        check(Duration::from_hours(1), PURGE_HOLD_MS_MAX);
+        check(Duration::MAX, PURGE_HOLD_MS_MAX);
+    }
+}
