@@ -36,6 +36,10 @@ pub(crate) struct PurgeFlags {
     #[arg(long, conflicts_with = "urls")]
     all: bool,
 
+    /// At this node alone, and not at all nodes of its cluster
+    #[arg(long)]
+    this_node: bool,
+
     #[command(flatten)]
     admin: AdminFlags,
 }
@@ -47,12 +51,14 @@ pub(crate) struct ReloadFlags {
     admin: AdminFlags,
 }
 
-/// Purges one URL after the other, or everything; says how many stored responses each was.
+/// Purges one URL after the other, or everything; says how many stored responses each was, and in a
+/// cluster what each node has done.
 ///
 /// # Errors
 ///
-/// A URL that cannot be purged or a token that is wrong (exit 2); no proxy, or a disk that failed
-/// (exit 3). What was before it in the list is purged, and was said.
+/// A URL that cannot be purged or a token that is wrong (exit 2); no proxy, a disk that failed, or
+/// a node of the cluster that is not known to have purged it (exit 3). What was before it in the
+/// list is purged, and was said.
 pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
     if flags.urls.is_empty() && !flags.all {
         return Err(Failure::usage("cannot purge", "no URL is named").hint("name URLs, such as `weir purge http://www.example.com/page`, or `--all` for everything"));
@@ -60,22 +66,60 @@ pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
     let endpoint = find::endpoint(&flags.admin)?;
     if flags.all {
         let what = "cannot purge everything";
-        let reply = post(&endpoint, "/purge-all", "", what)?;
-        return give(&format!("{}\n", reply.body.trim_end()));
+        let path = purge_path("/purge-all", flags);
+        let reply = purge_reply(&endpoint, &path, "", what)?;
+        give(&format!("{}\n", reply.body.trim_end()))?;
+        return check_purged(&reply, what);
     }
     for url in &flags.urls {
         let what = format!("cannot purge `{url}`");
-        let reply = post(&endpoint, "/purge", url, &what)?;
-        if url.contains('*') && reply.body.trim_end() == "purged 0" {
+        let path = purge_path("/purge", flags);
+        let reply = purge_reply(&endpoint, &path, url, &what)?;
+        let (purged, nodes) = reply.body.split_once('\n').unwrap_or((&reply.body, ""));
+        if url.contains('*') && purged == "purged 0" {
             return Err(Failure::usage(
                 what,
                 "nothing is stored for a URL with that `*`, and there are no wildcards",
             )
             .hint("name each URL, or `--all` for everything"));
         }
-        give(&format!("{} {url}\n", reply.body.trim_end()))?;
+        give(&format!("{purged} {url}\n{nodes}"))?;
+        check_purged(&reply, &what)?;
     }
     Ok(())
+}
+
+fn purge_path(path: &str, flags: &PurgeFlags) -> String {
+    let query = if flags.this_node { "?this-node" } else { "" };
+    format!("{path}{query}")
+}
+
+/// The reply to a purge that was carried out, at some nodes at least.
+fn purge_reply(
+    endpoint: &AdminEndpoint,
+    path: &str,
+    body: &str,
+    what: &str,
+) -> Result<Reply, Failure> {
+    let reply = reply(endpoint, (Method::Post, path), body.as_bytes(), what)?;
+    match reply.status {
+        200 | NOT_EVERYWHERE => Ok(reply),
+        _ => Err(refused(endpoint, &reply, what)),
+    }
+}
+
+/// The status of an answer that names nodes which are not known to have purged it.
+const NOT_EVERYWHERE: u16 = 502;
+
+fn check_purged(reply: &Reply, what: &str) -> Result<(), Failure> {
+    if reply.status != NOT_EVERYWHERE {
+        return Ok(());
+    }
+    Err(Failure::outside(
+        format!("{what} at all nodes of the cluster"),
+        "the nodes that say so above may still have it, until they answer",
+    )
+    .hint("`weir cluster` shows which nodes answer; a purge may be repeated"))
 }
 
 /// Makes the proxy read its config again; says what that changed.
@@ -108,15 +152,25 @@ fn send(
     body: &[u8],
     what: &str,
 ) -> Result<Reply, Failure> {
-    let reply = client::send(&endpoint.address, request, body, endpoint.token.as_ref());
-    let reply = reply.map_err(|error| {
-        Failure::outside(format!("{what} at {}", endpoint.address), error)
-            .hint("does `weir serve` run there? `--admin` says where else")
-    })?;
+    let reply = reply(endpoint, request, body, what)?;
     if reply.status == 200 {
         return Ok(reply);
     }
     Err(refused(endpoint, &reply, what))
+}
+
+/// The reply, whatever it says.
+fn reply(
+    endpoint: &AdminEndpoint,
+    request: (Method, &str),
+    body: &[u8],
+    what: &str,
+) -> Result<Reply, Failure> {
+    let reply = client::send(&endpoint.address, request, body, endpoint.token.as_ref());
+    reply.map_err(|error| {
+        Failure::outside(format!("{what} at {}", endpoint.address), error)
+            .hint("does `weir serve` run there? `--admin` says where else")
+    })
 }
 
 /// Whose fault a refusal is: 400, 403, 404, 409, 413 and 422 are about the request, 401 about the

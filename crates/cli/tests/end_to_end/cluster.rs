@@ -2,6 +2,7 @@
 //! node that is killed, stands still, leaves or has another secret costs no request.
 
 mod members;
+mod purges;
 
 use crate::support::{Config, Nginx, PATIENCE, RawClient, Signal, Weir, ask, content};
 use std::fmt::Write as _;
@@ -82,7 +83,7 @@ impl Nodes {
     /// Nodes whose members are listed as `list` has it, by the name of each.
     fn start_listed(list: impl Fn(&'static str, Config) -> Config) -> Self {
         let nginx = Nginx::start(
-            "access_log requests.log; location /f/ { add_header Cache-Control max-age=3600; }",
+            "access_log requests.log; location /f/ { add_header Cache-Control max-age=3600; dav_methods PUT; }",
         );
         for number in 0..FILES {
             nginx.file(&path(number)[1..], &file(number));
