@@ -144,6 +144,17 @@ impl Index {
         found
     }
 
+    /// The first 64 bits of all keys, one shard after the other; no lock is held while they are
+    /// visited.
+    pub(crate) fn tags(&self, mut visit: impl FnMut(u64)) {
+        for number in 0..SHARDS {
+            let shard = self.shard(number);
+            let tags: Vec<u64> = shard.entries().map(|entry| entry.tag()).collect();
+            drop(shard);
+            tags.into_iter().for_each(&mut visit);
+        }
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&self) {
         for number in 0..SHARDS {

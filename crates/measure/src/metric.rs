@@ -316,6 +316,17 @@ table! {
     /// Responses of nodes that are their own and no origin's, for lack of a route, a rule, a module
     /// or a connection: the origin was asked from here.
     PeersDeclined, Counter, "weir_peer_declined_total", "requests";
+    /// Messages about what it holds that this node has sent to members.
+    DigestsSent, Counter, "weir_peer_digests_sent_total", "messages";
+    /// Messages about what other nodes hold that were received and taken.
+    DigestsTaken, Counter, "weir_peer_digests_taken_total", "messages";
+    /// Messages about what other nodes hold that were refused: of another version, length, secret
+    /// or digest, or too large.
+    DigestsRefused, Counter, "weir_peer_digests_refused_total", "messages";
+    /// Requests for what other nodes hold that had no answer of a member.
+    DigestsFailed, Counter, "weir_peer_digests_failed_total", "requests";
+    /// Memory of what is known of what nodes hold, this one included.
+    DigestBytes, Gauge, "weir_peer_digest_bytes", "bytes";
     /// Requests at peer listeners that were refused: not of a member, or none that members send.
     PeersRefused, Counter, "weir_peer_refusals_total", "requests";
     /// Messages sent to other nodes of the cluster that say what they are to purge.

@@ -5,6 +5,8 @@
 
 mod support;
 
+#[path = "cluster/digests.rs"]
+mod digests;
 #[path = "cluster/failures.rs"]
 mod failures;
 #[path = "cluster/lateral.rs"]

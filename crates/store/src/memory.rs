@@ -124,6 +124,24 @@ impl MemoryStore {
         &self.secret
     }
 
+    /// The first 64 bits of the keys of all that is stored, in memory or on disk, each once. Walks
+    /// all of both, a shard after the other: for a thread that nothing waits for. No lock is held
+    /// while one is visited.
+    pub fn tags(&self, mut visit: impl FnMut(u64)) {
+        let disk = self.disk.as_ref();
+        for shard in &self.shards {
+            let primaries = lock(shard).primaries();
+            for primary in primaries {
+                if disk.is_none_or(|disk| !disk.may_hold(primary)) {
+                    visit(primary.0);
+                }
+            }
+        }
+        if let Some(disk) = disk {
+            disk.tags(visit);
+        }
+    }
+
     /// Looks for the response stored for `primary`; `selecting` digests the request's nominated
     /// fields under a rule and is called with the shard locked, so it must be quick and must not
     /// call back.

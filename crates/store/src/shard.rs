@@ -578,6 +578,10 @@ impl Shard {
         self.catalog.len() as u64
     }
 
+    pub(crate) fn primaries(&self) -> Vec<Digest> {
+        self.index.keys().copied().collect()
+    }
+
     pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight.len() as u64
     }

@@ -4,7 +4,7 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
-use super::peer_listener::{refusal_line, report_line};
+use super::peer_listener::{is_bare, refusal_line, report_line};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
@@ -33,9 +33,7 @@ use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
 use weir_store::{ExpectedResponse, LookupResult, StoredResponse};
-use weir_wire::{
-    BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body, write,
-};
+use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, write};
 
 /// What became of the front of the input.
 pub(crate) enum InputResult {
@@ -159,7 +157,7 @@ pub(crate) fn take(
         return take_head(receiver, received, Input { bytes: input, at }, out, served);
     }
     let peers = &receiver.worker.peers;
-    if let Some(exchange) = peers.purges(receiver, &head, (&input[..consumed], started)) {
+    if let Some(exchange) = peers.message(receiver, &head, (&input[..consumed], started)) {
         return InputResult::Exchange { consumed, exchange };
     }
     match peers.receiver(receiver, &head) {
@@ -679,10 +677,7 @@ fn refuse(
     let is_first = !receiver.client.is_reused();
     report::count(worker.counters(), is_first, &verdict, &log);
     report::count_phases(worker.counters(), log.reached());
-    let is_bare = head.is_some_and(|head| {
-        let body = request_body(head.version, head.fields);
-        matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
-    });
+    let is_bare = head.is_some_and(is_bare);
     ServedRequest {
         log,
         verdict,

@@ -1,6 +1,7 @@
 //! A client's connection, and the requests on it that are answered in one pass.
 
 pub(crate) mod connection;
+pub(crate) mod digest_answer;
 pub(crate) mod fast;
 pub(crate) mod outgoing;
 pub(crate) mod peer_listener;

@@ -1,8 +1,9 @@
 //! The listener for the other members.
 
 use crate::client::fast::Receiver;
+use crate::cluster::digests::known_of;
 use crate::cluster::purges::TARGET;
-use crate::cluster::{Cluster, PURGES};
+use crate::cluster::{Cluster, DIGESTS, PURGES};
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
@@ -68,25 +69,16 @@ impl PeerListener {
         })
     }
 
-    /// The state of a message that says what is to be purged; `None` if the request is none of a
-    /// member.
+    /// The state of a message to this node alone, about purges or its digest; `None` if the request
+    /// is none of a member.
     #[cold]
-    pub(crate) fn purges(
+    pub(crate) fn message(
         &self,
         receiver: &Receiver<'_>,
         head: &RequestHead<'_, '_>,
         (received, started): (&[u8], Instant),
     ) -> Option<Box<RequestState>> {
-        let cluster = receiver.settings.cluster()?;
-        let is_message = head.method == "PUT" && head.target == TARGET;
-        let asked = is_message.then(|| peer_request(head)).flatten()?;
-        let is_of_member = asked.mode == PURGES && cluster.knows(asked.node, asked.proof);
-        let body = request_body(head.version, head.fields).ok()?;
-        let is_bounded =
-            matches!(body, BodyLength::Exact(bytes) if bytes <= PURGE_MESSAGE_BYTES_MAX as u64);
-        if !is_of_member || !is_bounded {
-            return None;
-        }
+        let (plan, body) = message_of(receiver, head)?;
         let listener = &self.of_modes[0];
         let client = ClientFacts {
             listener,
@@ -101,7 +93,7 @@ impl PeerListener {
         let request = Request::of_member(head, listener, body);
         let facts = RequestFacts::gather(request.method, "/", head.fields);
         let tx = Transaction::new(facts, receiver.worker.now());
-        Some(receiver.exchange(request, (tx, Plan::Purges, Digest::default()), log))
+        Some(receiver.exchange(request, (tx, plan, Digest::default()), log))
     }
 
     fn accept(
@@ -114,9 +106,7 @@ impl PeerListener {
         };
         let facts = self.facts(settings, &cluster, head).ok_or_else(stranger)?;
         let method = Method::parse(head.method);
-        let body = request_body(head.version, head.fields);
-        let is_plain = matches!(method, Method::Get | Method::Head)
-            && matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)));
+        let is_plain = matches!(method, Method::Get | Method::Head) && is_bare(head);
         if !is_plain {
             return Err(refused(
                 405,
@@ -155,6 +145,33 @@ fn peer_request<'h>(head: &RequestHead<'h, '_>) -> Option<PeerRequest<'h>> {
         return None;
     };
     PeerRequest::read(line)
+}
+
+/// What a member wants with a message, and the length of its content.
+fn message_of(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Option<(Plan, BodyLength)> {
+    // what is for an origin is in absolute form
+    let cluster = receiver
+        .settings
+        .cluster()
+        .filter(|_| head.target.starts_with('/'))?;
+    let asked = peer_request(head).filter(|asked| cluster.knows(asked.node, asked.proof))?;
+    let body = request_body(head.version, head.fields).ok()?;
+    match (asked.mode, head.method, body) {
+        (PURGES, "PUT", BodyLength::Exact(bytes)) => {
+            let is_bounded = bytes <= PURGE_MESSAGE_BYTES_MAX as u64;
+            (is_bounded && head.target == TARGET).then_some((Plan::Purges, body))
+        }
+        (DIGESTS, "GET", BodyLength::None | BodyLength::Exact(0)) => {
+            Some((Plan::Digest(known_of(head.target)?), body))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a request has no content.
+pub(crate) fn is_bare(head: &RequestHead<'_, '_>) -> bool {
+    let body = request_body(head.version, head.fields);
+    matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
 }
 
 /// Whether this node does for its own clients what a member asks for: it has a listener of that

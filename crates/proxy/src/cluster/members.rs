@@ -7,9 +7,9 @@ use crate::config::Mode;
 use std::sync::Arc;
 use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
-use weir_policy::Secret;
 use weir_policy::route::policy::PolicyKind;
-use weir_policy::route::{Balancing, NodeKey, Place, Weight};
+use weir_policy::route::{Balancing, NodeKey, Place, SealedKey, Weight, tag_key};
+use weir_policy::{Digest, Secret};
 use weir_semantics::{PEER_FIELD, PeerReport, PeerRequest};
 
 /// The cluster with the members that a source lists, and what is known of its nodes.
@@ -20,6 +20,7 @@ pub(crate) struct Cluster {
     members: Vec<Member>,
     state: Arc<ClusterState>,
     target_secret: Secret,
+    digest_key: Secret,
     secret: ClusterSecret,
     nonces: Nonces,
 
@@ -75,6 +76,7 @@ impl Cluster {
             state,
             members,
             target_secret: secret.target_key(),
+            digest_key: secret.digest_key(),
             nonces: Nonces::default(),
             secret: secret.clone(),
             policy: *policy,
@@ -266,6 +268,32 @@ impl Cluster {
         write_line(out, |out| report.write(out));
     }
 
+    /// The other nodes.
+    pub(crate) fn other_places(&self) -> impl Iterator<Item = Place> {
+        let all = (0..).map(Place).take(self.members.len());
+        all.filter(|place| *place != self.own)
+    }
+
+    /// Appends the field line of a request for the digest of the node at `place`.
+    pub(crate) fn write_digest_request(&self, place: Place, nonce: &str, out: &mut Vec<u8>) {
+        self.write_request_for(place, DIGESTS, nonce, out);
+    }
+
+    /// The key in a digest of what has this tag in its node's store.
+    pub(crate) fn digest_key_of(&self, tag: u64) -> Digest {
+        tag_key(&self.digest_key, tag)
+    }
+
+    /// The secret of this node's store, sealed for its digest of `epoch`.
+    pub(crate) fn seal_digest(&self, epoch: u64, secret: Secret) -> SealedKey {
+        self.secret.seal(self.own_name(), epoch, secret)
+    }
+
+    /// What `node` has sealed for its digest of `epoch`.
+    pub(crate) fn open_digest(&self, node: &str, epoch: u64, key: &SealedKey) -> Option<Secret> {
+        self.secret.open(node, epoch, key)
+    }
+
     /// The state of its nodes.
     pub(crate) fn state(&self) -> &Arc<ClusterState> {
         &self.state
@@ -302,6 +330,9 @@ fn place_of(members: &[Member], name: &str) -> Option<Place> {
     let place = place.ok().and_then(|place| u16::try_from(place).ok());
     place.map(Place)
 }
+
+/// The mode of a request for a digest.
+pub(crate) const DIGESTS: &str = "digests";
 
 fn write_line(out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(PEER_FIELD.as_bytes());

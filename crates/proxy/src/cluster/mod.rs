@@ -7,6 +7,7 @@
 //! a fetch like any other, but for its next hop and one field. It is one hop, never two: what
 //! arrives at a peer listener is answered from here or from the origin.
 
+pub(crate) mod digests;
 mod members;
 mod membership;
 mod nonces;
@@ -15,7 +16,7 @@ pub(crate) mod purges;
 pub(crate) mod report;
 mod state;
 
-pub(crate) use members::{Cluster, PURGES};
+pub(crate) use members::{Cluster, DIGESTS, PURGES};
 pub(crate) use membership::Membership;
 pub(crate) use nonces::Nonces;
 pub(crate) use state::Counted;

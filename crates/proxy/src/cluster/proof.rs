@@ -11,6 +11,7 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use std::hint::black_box;
 use weir_policy::Secret;
+use weir_policy::route::SealedKey;
 
 /// What is signed begins with its purpose: no proof is of use for another one.
 const OF_REQUEST: &str = "weir peer 1";
@@ -18,6 +19,9 @@ const OF_RESPONSE: &str = "weir peer response 1";
 const OF_PURGES: &str = "weir purges 1";
 const OF_PURGE_ANSWER: &str = "weir purge answer 1";
 const OF_TARGETS: &str = "weir targets 1";
+const OF_DIGESTS: &str = "weir digests 1";
+const OF_DIGEST_MASK: &str = "weir digest mask 1";
+const OF_DIGEST_CHECK: &str = "weir digest check 1";
 
 /// The secret of a cluster, or that it has none.
 #[derive(Clone)]
@@ -69,11 +73,39 @@ impl ClusterSecret {
     /// The key under which targets are hashed, the same on every node: clients that do not know it
     /// cannot choose targets that one node has all of.
     pub(super) fn target_key(&self) -> Secret {
-        let mut key = [0; 16];
-        if let Some(mac) = self.mac(&[OF_TARGETS]) {
-            key.copy_from_slice(&mac[..16]);
+        Secret(self.first_half(&[OF_TARGETS]))
+    }
+
+    /// The key under which tags in digests of nodes are hashed, the same on every node.
+    pub(super) fn digest_key(&self) -> Secret {
+        Secret(self.first_half(&[OF_DIGESTS]))
+    }
+
+    /// The secret of `node`'s store for its digest of `epoch`, as the other nodes alone can read
+    /// it; as it is without a secret of the cluster.
+    pub(super) fn seal(&self, node: &str, epoch: u64, secret: Secret) -> SealedKey {
+        let epoch = epoch.to_string();
+        let mask = self.first_half(&[OF_DIGEST_MASK, node, &epoch]);
+        SealedKey {
+            masked: xor(secret.0, mask),
+            check: self.first_half(&[OF_DIGEST_CHECK, node, &epoch, &BASE64.encode(secret.0)]),
         }
-        Secret(key)
+    }
+
+    /// What `node` has sealed for its digest of `epoch`; `None` if it was sealed otherwise.
+    pub(super) fn open(&self, node: &str, epoch: u64, key: &SealedKey) -> Option<Secret> {
+        let mask = self.first_half(&[OF_DIGEST_MASK, node, &epoch.to_string()]);
+        let secret = Secret(xor(key.masked, mask));
+        (self.seal(node, epoch, secret).check == key.check).then_some(secret)
+    }
+
+    /// Zeros without a secret.
+    fn first_half(&self, parts: &[&str]) -> [u8; 16] {
+        let mut half = [0; 16];
+        if let Some(mac) = self.mac(parts) {
+            half.copy_from_slice(&mac[..16]);
+        }
+        half
     }
 
     fn base64(&self, parts: &[&str]) -> Proof {
@@ -93,6 +125,10 @@ impl ClusterSecret {
         }
         Some(mac.finalize().into_bytes().into())
     }
+}
+
+fn xor(bytes: [u8; 16], mask: [u8; 16]) -> [u8; 16] {
+    std::array::from_fn(|at| bytes[at] ^ mask[at])
 }
 
 impl Proof {
@@ -135,6 +171,26 @@ mod tests {
         }
         assert!(!proof.is(""));
         assert!(!proof.is(&proof.as_str()[1..]));
+    }
+
+    #[test]
+    fn sealed_key_is_opened_with_the_same_secret_for_the_same_node_and_epoch_alone() {
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        let sealed = secret.seal("a", 7, Secret([5; 16]));
+        assert_ne!(sealed.masked, [5; 16]);
+        let open = |secret: &ClusterSecret, node, epoch, key| {
+            secret.open(node, epoch, key).map(|secret| secret.0)
+        };
+        assert_eq!(open(&secret, "a", 7, &sealed), Some([5; 16]));
+        assert_eq!(open(&secret, "b", 7, &sealed), None);
+        assert_eq!(open(&secret, "a", 8, &sealed), None);
+        let other = ClusterSecret::new(Some("another-secret-of-nodes"));
+        let none = ClusterSecret::new(None);
+        assert_eq!(open(&other, "a", 7, &sealed), None);
+        assert_eq!(open(&none, "a", 7, &sealed), None);
+        let plain = none.seal("a", 7, Secret([5; 16]));
+        assert_eq!(open(&none, "a", 7, &plain), Some([5; 16]));
+        assert_eq!(open(&secret, "a", 7, &plain), None);
     }
 
     #[test]

@@ -116,6 +116,11 @@ impl ClusterState {
         known.collect()
     }
 
+    /// Whether the node at `place` takes requests of this node.
+    pub(crate) fn state_of(&self, now: Now, place: Place) -> NodeState {
+        self.members().known(now.tick, place).state
+    }
+
     /// The node at `place` did not answer as a member does; `silent_since`: it was silent, and
     /// nothing else.
     pub(crate) fn failed(&self, now: Now, place: Place, silent_since: Option<Tick>) {

@@ -5,6 +5,7 @@ use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::cache::peer_purges;
 use crate::cache::refresh;
+use crate::client::digest_answer;
 use crate::client::fast;
 use crate::exchange::connect;
 use crate::exchange::forward;
@@ -67,6 +68,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             }
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
             Plan::Purges => break Box::pin(peer_purges::run(stream, &mut exchange)).await,
+            Plan::Digest(known) => {
+                break Box::pin(digest_answer::run(stream, &mut exchange, known)).await;
+            }
             Plan::Module(response) => {
                 break Box::pin(respond::local(stream, &mut exchange, *response)).await;
             }

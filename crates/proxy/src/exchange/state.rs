@@ -27,6 +27,7 @@ use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
+use weir_policy::route::DigestVersion;
 use weir_policy::{
     Digest, Event, Forwarding, Missing, Phase, Phases, Serving, StoredFacts, Transaction,
 };
@@ -62,6 +63,8 @@ pub(crate) enum Plan {
     Answer(Answer),
     /// Purge what another node of the cluster says.
     Purges,
+    /// Send another node the digest of this one; of what it knows.
+    Digest(Option<DigestVersion>),
     /// Send the response of a module.
     Module(Box<LocalResponse>),
 }

@@ -6,6 +6,7 @@
 //! It uses the whole proxy, and nothing but the start of a worker uses it: modules and exchanges
 //! get hosts from `modules::hosts`, which does not know how they are made.
 
+pub(crate) mod digest_fetch;
 mod line_limit;
 pub(crate) mod module_host;
 pub(crate) mod operator;

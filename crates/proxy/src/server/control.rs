@@ -525,6 +525,7 @@ impl Control {
                 Metric::PeerPurgesOverdue,
                 self.shared.cluster_purges.outboxes.overdue(),
             ),
+            (Metric::DigestBytes, self.shared.digests.bytes() as u64),
             (Metric::StoreUsedBytes, memory.used_bytes),
             (Metric::StoreLingeringBytes, memory.lingering_bytes),
             (Metric::StoreEntries, memory.entries),

@@ -4,8 +4,7 @@ use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::cluster::Membership;
 use crate::cluster::purges::ClusterPurges;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
-use crate::host::purge_sender;
-use crate::host::{module_host, timers};
+use crate::host::{digest_fetch, module_host, purge_sender, timers};
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
 use crate::log::record::{Record, Recorder};
@@ -162,6 +161,7 @@ impl Proxy {
                 timers::spawn(&worker);
                 worker.shared.jobs.serve(&worker);
                 purge_sender::spawn(&worker);
+                digest_fetch::spawn(&worker);
                 worker
             }
         };
@@ -326,6 +326,7 @@ pub(super) fn share(
         access_log: open_log(config, say)?,
         own_work: Arc::default(),
         cluster_purges: ClusterPurges::default(),
+        digests: Arc::default(),
         jobs: Jobs::default(),
         reloaded: watch::Sender::new(()),
         record,

@@ -1,5 +1,6 @@
 //! What all workers share.
 
+use crate::cluster::digests::Digests;
 use crate::cluster::purges::ClusterPurges;
 use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) own_work: Arc<OwnWork>,
     /// Purges for all nodes of the cluster.
     pub(crate) cluster_purges: ClusterPurges,
+    /// What nodes of the cluster hold, as far as their digests say.
+    pub(crate) digests: Arc<Digests>,
     /// What other threads have the first worker do.
     pub(crate) jobs: Jobs,
     /// Tells workers that the settings were replaced.

@@ -91,6 +91,8 @@ fn start_node(name: &str, origin: SocketAddr) -> Running {
             mode: ListenerKind::Peer,
         });
         config.cluster.node = Some(name.to_owned());
+        // tests of digests ask for them
+        config.cluster.digest_memory = "0".parse().expect("a size");
         // the ports of the others are known once they listen
         config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
     })

@@ -4,6 +4,7 @@ use crate::config::listener::{Listener, ListenerKind};
 use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
+use crate::config::values::byte_size::ByteSize;
 use crate::config::values::members_source::MembersSource;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::span::Span;
@@ -30,6 +31,10 @@ pub struct Cluster {
     pub policy: PolicyKind,
     /// How long the head of a response may take that another node sends.
     pub peer_timeout: Span,
+    /// How often other nodes are asked what they hold.
+    pub digest_interval: Span,
+    /// The memory for what nodes hold.
+    pub digest_memory: ByteSize,
     /// The nodes, this one included.
     #[serde(rename = "member", skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
@@ -61,6 +66,8 @@ impl Default for Cluster {
             secret_file: TokenFile::Off,
             policy: PolicyKind::ReplicatedHash,
             peer_timeout: Span::from_secs(5),
+            digest_interval: Span::from_secs(10),
+            digest_memory: ByteSize::from_mib(64),
             members: Vec::new(),
         }
     }
@@ -68,6 +75,12 @@ impl Default for Cluster {
 
 /// The shortest and the longest time for the head of another node.
 const PEER_TIMEOUTS: [Span; 2] = [Span::from_millis(10), Span::from_mins(5)];
+
+/// The shortest and the longest time between two questions for a digest.
+const DIGEST_INTERVALS: [Span; 2] = [Span::from_secs(1), Span::from_hours(24)];
+
+/// The least and the most memory for digests.
+const DIGEST_MEMORIES: [ByteSize; 2] = [ByteSize::from_bytes(0), ByteSize::from_gib(64)];
 
 impl Cluster {
     pub(in crate::config) fn settings() -> Vec<Setting> {
@@ -114,6 +127,24 @@ impl Cluster {
             )
             .by_default(&default.peer_timeout)
             .within(&PEER_TIMEOUTS[0], &PEER_TIMEOUTS[1]),
+            Setting::new::<Span>(
+                "cluster.digest_interval",
+                &[
+                    "How often each other node is asked what it has stored since: its digest, 10 bits a response. The whole is",
+                    "asked for once. It is used while the node that keeps a target is gone, and by a node that joins.",
+                ],
+            )
+            .by_default(&default.digest_interval)
+            .within(&DIGEST_INTERVALS[0], &DIGEST_INTERVALS[1]),
+            Setting::new::<ByteSize>(
+                "cluster.digest_memory",
+                &[
+                    "Memory for the digests of all nodes: 1.25 MB for a million responses of one node. What does not fit is",
+                    "refused; with 0 none is asked for, and this node answers others all the same.",
+                ],
+            )
+            .by_default(&default.digest_memory)
+            .within(&DIGEST_MEMORIES[0], &DIGEST_MEMORIES[1]),
             Setting::new::<String>(
                 "cluster.member[].name",
                 &[
@@ -147,7 +178,12 @@ impl Cluster {
             &self.peer_timeout,
             shortest,
             longest,
-        )
+        )?;
+        let [shortest, longest] = &DIGEST_INTERVALS;
+        let interval = &self.digest_interval;
+        check_range("cluster.digest_interval", interval, shortest, longest)?;
+        let [least, most] = &DIGEST_MEMORIES;
+        check_range("cluster.digest_memory", &self.digest_memory, least, most)
     }
 }
 

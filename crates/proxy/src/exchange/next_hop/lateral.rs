@@ -12,7 +12,7 @@ use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::now::Tick;
 use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, TargetKey};
-use weir_policy::{Handling, RefuseReason};
+use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
     FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
 };
@@ -55,12 +55,17 @@ impl PeerSource {
             port: request.port,
             path_and_query: request.path_and_query(),
         };
-        let target = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
-        let source = cluster.state().source(now, target, asks);
+        let holds = |place| {
+            let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
+            shared.digests.holds(&cluster, cluster.name(place), key_of)
+        };
+        let asks = asks.with_holds(&holds);
+        let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
+        let source = cluster.state().source(now, hashed, asks);
         Some(Self {
             cluster,
             node: source.node?,
-            target,
+            target: hashed,
         })
     }
 

@@ -1,0 +1,249 @@
+//! What nodes hold, as far as their digests say: the digest of this node, and those of the others.
+//!
+//! The digest of this node is made of what its store holds when a member asks for it: nothing on
+//! the way of a request is told of what is stored or evicted.
+
+use crate::cluster::members::Cluster;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use weir_policy::Digest;
+use weir_policy::route::{
+    DigestError, DigestReader, DigestVersion, DigestWriter, HoldsIt, RESPONSES_MAX,
+};
+use weir_store::MemoryStore;
+
+/// What a request for a digest asks for; the version that is known is behind it.
+pub(crate) const TARGET: &str = "/weir/digest";
+
+/// The store is walked at most this often.
+const WALK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Room of a new digest beyond what is held, so that additions go on for a while: one in so many.
+const SPARE_SHARE: u64 = 4;
+
+/// Room of the smallest digest, responses.
+const ROOM_MIN: u64 = 4096;
+
+/// Messages that are made at a time; they are not charged yet.
+const MADE_AT_ONCE_MAX: u32 = 2;
+
+/// The digests that a process has.
+#[derive(Debug, Default)]
+pub(crate) struct Digests {
+    own: Mutex<Option<OwnDigest>>,
+    /// Messages that are being made.
+    making: AtomicU32,
+    /// Of the other nodes, by name.
+    others: Mutex<BTreeMap<Box<str>, Arc<Mutex<DigestReader>>>>,
+}
+
+/// The digest of this node.
+#[derive(Debug)]
+struct OwnDigest {
+    /// Its node's name: a reload may change that.
+    node: Box<str>,
+    writer: DigestWriter,
+    walked: Instant,
+}
+
+impl Digests {
+    /// What a member needs that has `known` of this node's digest. Walks the store: for a thread
+    /// that nothing else waits for.
+    pub(crate) fn message_for(
+        &self,
+        cluster: &Cluster,
+        store: &MemoryStore,
+        known: Option<DigestVersion>,
+    ) -> Vec<u8> {
+        let mut own = lock(&self.own);
+        let digest = own
+            .take()
+            .filter(|digest| *digest.node == *cluster.own_name());
+        let digest = match digest {
+            Some(digest) if digest.walked.elapsed() < WALK_PAUSE => digest,
+            digest => OwnDigest::walk(digest.map(|digest| digest.writer), cluster, store),
+        };
+        let message = digest.writer.message_for(known);
+        *own = Some(digest);
+        message
+    }
+
+    /// The version of the digest of `node` that is known here.
+    pub(crate) fn version(&self, node: &str) -> Option<DigestVersion> {
+        let reader = self.reader(node)?;
+        lock(&reader).version()
+    }
+
+    /// Takes a message of `node`. Takes milliseconds for each MiB.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub(crate) fn take(
+        &self,
+        cluster: &Cluster,
+        node: &str,
+        message: &[u8],
+    ) -> Result<(), DigestError> {
+        let reader = Arc::clone(lock(&self.others).entry(node.into()).or_default());
+        let open = |epoch, key: &_| cluster.open_digest(node, epoch, key);
+        lock(&reader).take(message, open)
+    }
+
+    /// Whether `node` holds the response of a target; `key_of` makes the key of a store with this
+    /// secret.
+    pub(crate) fn holds(
+        &self,
+        cluster: &Cluster,
+        node: &str,
+        key_of: impl FnOnce(&weir_policy::Secret) -> Digest,
+    ) -> HoldsIt {
+        let Some(reader) = self.reader(node) else {
+            return HoldsIt::Unknown;
+        };
+        let reader = lock(&reader);
+        let Some(secret) = reader.secret() else {
+            return HoldsIt::Unknown;
+        };
+        reader.holds(cluster.digest_key_of(key_of(secret).0))
+    }
+
+    /// Forgets what is known of the digest of `node`.
+    pub(crate) fn forget(&self, node: &str) {
+        lock(&self.others).remove(node);
+    }
+
+    /// Forgets the digests of nodes that are not `members`.
+    pub(crate) fn retain(&self, is_member: impl Fn(&str) -> bool) {
+        lock(&self.others).retain(|name, _| is_member(name));
+    }
+
+    /// Bytes of all digests: of this node, and of the others without `node`.
+    pub(crate) fn bytes_without(&self, node: &str) -> usize {
+        let own = lock(&self.own).as_ref().map_or(0, |own| own.writer.bytes());
+        let others: Vec<_> = lock(&self.others)
+            .iter()
+            .filter(|(name, _)| ***name != *node)
+            .map(|(_, reader)| Arc::clone(reader))
+            .collect();
+        own + others
+            .iter()
+            .map(|reader| lock(reader).bytes())
+            .sum::<usize>()
+    }
+
+    /// Bytes of all digests.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes_without("")
+    }
+
+    fn reader(&self, node: &str) -> Option<Arc<Mutex<DigestReader>>> {
+        lock(&self.others).get(node).cloned()
+    }
+}
+
+/// A message that is being made, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Making(Arc<Digests>);
+
+impl Making {
+    /// One more; `None` if there are as many as may be.
+    pub(crate) fn begin(digests: &Arc<Digests>) -> Option<Self> {
+        let making = digests.making.fetch_add(1, Ordering::Relaxed);
+        // it is taken out of the count again where there are too many
+        let made = Self(Arc::clone(digests));
+        (making < MADE_AT_ONCE_MAX).then_some(made)
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.0.making.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl OwnDigest {
+    /// The digest of what `store` holds now: `writer`, as far as it can be added to.
+    fn walk(writer: Option<DigestWriter>, cluster: &Cluster, store: &MemoryStore) -> Self {
+        let mut held = 0;
+        let mut writer = writer;
+        store.tags(|tag| {
+            held += 1;
+            if let Some(writer) = &mut writer {
+                writer.add(cluster.digest_key_of(tag));
+            }
+        });
+        let known = writer.map(|mut writer| {
+            writer.note_held(held);
+            writer
+        });
+        let writer = known.filter(|writer| !writer.is_outdated());
+        let writer = writer.unwrap_or_else(|| begin(cluster, store, held));
+        Self {
+            node: cluster.own_name().into(),
+            writer,
+            walked: Instant::now(),
+        }
+    }
+}
+
+/// A new epoch, for a store that held so many responses.
+fn begin(cluster: &Cluster, store: &MemoryStore, held: u64) -> DigestWriter {
+    // no other digest of this node has it
+    let epoch = RandomState::new().build_hasher().finish();
+    let room = (held + held / SPARE_SHARE).clamp(ROOM_MIN, RESPONSES_MAX);
+    let key = cluster.seal_digest(epoch, *store.secret());
+    let mut writer = DigestWriter::new(epoch, key, room);
+    let mut held = 0;
+    store.tags(|tag| {
+        held += 1;
+        writer.add(cluster.digest_key_of(tag));
+    });
+    writer.note_held(held);
+    writer
+}
+
+/// The version that is known, of the target of a request for a digest; `None` if it is none.
+pub(crate) fn known_of(target: &str) -> Option<Option<DigestVersion>> {
+    let rest = target.strip_prefix(TARGET)?;
+    if rest.is_empty() {
+        return Some(None);
+    }
+    let (epoch, additions) = rest.strip_prefix('?')?.split_once('-')?;
+    Some(Some(DigestVersion {
+        epoch: epoch.parse().ok()?,
+        additions: additions.parse().ok()?,
+    }))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_of_a_request_says_which_version_is_known() {
+        let check = |target: &str, expected| assert_eq!(known_of(target), expected, "{target}");
+        let version = DigestVersion {
+            epoch: u64::MAX,
+            additions: 12,
+        };
+        check("/weir/digest", Some(None));
+        check("/weir/digest?18446744073709551615-12", Some(Some(version)));
+        for other in [
+            "/",
+            "/weir/digests",
+            "/weir/digest?",
+            "/weir/digest?1",
+            "/weir/digest?1-x",
+        ] {
+            check(other, None);
+        }
+    }
+}

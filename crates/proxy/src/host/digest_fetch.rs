@@ -1,0 +1,348 @@
+//! Fetches what the other nodes of the cluster hold: the whole digest of each once, then what was
+//! added, at intervals. On the first worker, from one node at a time, so that one message is in
+//! memory beside the digests.
+
+use crate::cluster::Cluster;
+use crate::cluster::digests::TARGET;
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until, timeout};
+use weir_measure::Metric;
+use weir_net::http::{ContentEnd, NextHopStream, RequestSender, ResponseReceiver};
+use weir_net::next_hops::Destination;
+use weir_net::workers::Stage;
+use weir_policy::route::{ADDITIONS_MAX, DIGEST_BYTES_MAX, DigestVersion, NodeState, Place};
+use weir_semantics::{Method, PEER_FIELD, PeerReport, lines_named};
+use weir_wire::{BodyLength, LineBuffer, Version, write};
+
+/// Time for one message: 64 MiB at 1 MiB/s.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(64);
+
+/// Bytes of a message in front of its blocks or keys, and more.
+const HEAD_BYTES_MAX: usize = 64;
+
+/// Fetches digests from now on until a shutdown begins; on the first worker. To be called once on
+/// each.
+pub(crate) fn spawn(worker: &Rc<Worker>) {
+    if worker.net().index() > 0 {
+        return;
+    }
+    let worker = Rc::clone(worker);
+    tokio::task::spawn_local(async move {
+        let mut stage = worker.network().stage();
+        tokio::select! {
+            _ = stage.wait_for(|stage| *stage > Stage::Serving) => {}
+            () = run(&worker) => {}
+        }
+    });
+}
+
+async fn run(worker: &Rc<Worker>) {
+    let mut reloads = worker.shared.reloaded.subscribe();
+    loop {
+        reloads.mark_unchanged();
+        let settings = worker.settings();
+        let began = Instant::now();
+        let interval = settings.config.cluster.digest_interval.as_duration();
+        match settings.cluster() {
+            Some(cluster) if settings.config.cluster.digest_memory.as_usize() > 0 => {
+                round(worker, &settings, &cluster).await;
+            }
+            _ => worker.shared.digests.retain(|_| false),
+        }
+        drop(settings);
+        tokio::select! {
+            () = sleep_until(began + interval) => {}
+            reloaded = reloads.changed() => if reloaded.is_err() {
+                std::future::pending::<()>().await;
+            },
+        }
+    }
+}
+
+/// Asks each of the other nodes once.
+async fn round(worker: &Rc<Worker>, settings: &Arc<Settings>, cluster: &Arc<Cluster>) {
+    let digests = &worker.shared.digests;
+    digests.retain(|name| cluster.place_of(name).is_some());
+    for place in cluster.other_places() {
+        if cluster.state().state_of(worker.now(), place) == NodeState::Gone {
+            continue;
+        }
+        let known = digests.version(cluster.name(place));
+        let asked = timeout(
+            MESSAGE_TIMEOUT,
+            ask(worker, settings, cluster, place, known),
+        );
+        let outcome = match asked.await {
+            Ok(Ok(message)) => take(worker, cluster, place, message).await,
+            Ok(Err(why)) => why,
+            Err(_) => Metric::DigestsFailed,
+        };
+        worker.counters().inc(outcome);
+    }
+}
+
+/// Takes a message, on a thread that nothing else waits for; what became of it.
+async fn take(
+    worker: &Rc<Worker>,
+    cluster: &Arc<Cluster>,
+    place: Place,
+    message: Vec<u8>,
+) -> Metric {
+    let (digests, cluster) = (Arc::clone(&worker.shared.digests), Arc::clone(cluster));
+    let taken = tokio::task::spawn_blocking(move || {
+        let name = cluster.name(place);
+        let taken = digests.take(&cluster, name, &message);
+        if taken.is_err() {
+            // the whole is asked for next
+            digests.forget(name);
+        }
+        taken
+    });
+    match taken.await {
+        Ok(Ok(())) => Metric::DigestsTaken,
+        Ok(Err(_)) | Err(_) => Metric::DigestsRefused,
+    }
+}
+
+/// Asks the node at `place` for what is not `known` of its digest.
+async fn ask(
+    worker: &Rc<Worker>,
+    settings: &Arc<Settings>,
+    cluster: &Cluster,
+    place: Place,
+    known: Option<DigestVersion>,
+) -> Result<Vec<u8>, Metric> {
+    let name = cluster.name(place);
+    let memory = settings.config.cluster.digest_memory.as_usize();
+    let free = memory.saturating_sub(worker.shared.digests.bytes_without(name));
+    let whole_bytes_max = free.min(DIGEST_BYTES_MAX) + HEAD_BYTES_MAX;
+    let additions_bytes_max = ADDITIONS_MAX * 16 + HEAD_BYTES_MAX;
+    let destination = Destination::configured(cluster.hop(place).clone());
+    let rules = &settings.peer_connections;
+    let opened = NextHopStream::open(worker.net(), rules, &destination, false).await;
+    let mut hop = opened.map_err(|_| Metric::DigestsFailed)?;
+    let nonce = cluster.nonce();
+    let (mut to_hop, from_hop) = hop.split();
+    to_hop.begin(head(cluster, place, &nonce, known), BodyLength::None, false);
+    let mut talk = Talk {
+        worker,
+        settings,
+        from_hop,
+        is_proved: &|report| cluster.is_proved(place, &nonce, report),
+        content_bytes_max: whole_bytes_max.max(known.map_or(0, |_| additions_bytes_max)),
+        content: None,
+    };
+    poll_fn(|cx| talk.poll(&mut to_hop, cx)).await?;
+    let content = talk.content.take().unwrap_or_default();
+    hop.release(worker.net(), 0);
+    Ok(content)
+}
+
+fn head(cluster: &Cluster, place: Place, nonce: &str, known: Option<DigestVersion>) -> Vec<u8> {
+    let target = match known {
+        None => TARGET.to_owned(),
+        Some(DigestVersion { epoch, additions }) => format!("{TARGET}?{epoch}-{additions}"),
+    };
+    let mut head = Vec::with_capacity(256);
+    write::request_line(&mut head, "GET", &target, Version::Http11);
+    write::field(&mut head, "Host", cluster.name(place).as_bytes());
+    cluster.write_digest_request(place, nonce, &mut head);
+    head
+}
+
+/// A response under way.
+struct Talk<'t> {
+    worker: &'t Worker,
+    settings: &'t Settings,
+    from_hop: ResponseReceiver<'t>,
+    is_proved: &'t dyn Fn(&PeerReport<'_>) -> bool,
+    content_bytes_max: usize,
+    /// Once its head was received.
+    content: Option<Vec<u8>>,
+}
+
+impl Talk<'_> {
+    /// Ready with the whole content, or with how the failure is counted.
+    fn poll(
+        &mut self,
+        to_hop: &mut RequestSender<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Metric>> {
+        if !to_hop.is_complete() {
+            let sent = ready!(to_hop.poll_send(cx, &[], Some(&[])));
+            sent.map_err(|_| Metric::DigestsFailed)?;
+        }
+        loop {
+            let is_whole = match self.content {
+                None => {
+                    ready!(self.poll_head(cx))?;
+                    let (content, max) = (&mut self.content, self.content_bytes_max);
+                    let read = self.from_hop.take_buffered(|data| keep(content, max, data));
+                    is_whole(read.end)?
+                }
+                Some(_) => {
+                    let mut scratch = self.worker.scratch();
+                    let (content, max) = (&mut self.content, self.content_bytes_max);
+                    let take = |_: &mut Context<'_>, data: &[u8]| keep(content, max, data);
+                    let read = ready!(self.from_hop.poll_content(cx, &mut scratch, take));
+                    is_whole(read.map_err(|_| Metric::DigestsFailed)?.end)?
+                }
+            };
+            if is_whole {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Metric>> {
+        while self.content.is_none() {
+            let limits = self.settings.response_heads;
+            if self.from_hop.is_worth_reading(&limits) && self.try_head()? {
+                break;
+            }
+            let mut scratch = self.worker.scratch();
+            match ready!(self.from_hop.poll_receive_head(cx, &mut scratch)) {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return Poll::Ready(Err(Metric::DigestsFailed)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes the final head from the front of what was received; whether there was a whole one. A
+    /// member sends no interim ones.
+    fn try_head(&mut self) -> Result<bool, Metric> {
+        let received = self.from_hop.take_received();
+        let mut lines = LineBuffer::new();
+        let parsed = received.head(Method::Get, &self.settings.response_heads, &mut lines);
+        let Some(found) = parsed.map_err(|_| Metric::DigestsFailed)? else {
+            self.from_hop.return_received(received, None);
+            return Ok(false);
+        };
+        let line = lines_named(found.head.fields, PEER_FIELD).next();
+        let report = line.and_then(PeerReport::read);
+        let is_proved = report.is_some_and(|report| !report.is_own && (self.is_proved)(&report));
+        if found.head.status != 200 || !is_proved {
+            return Err(Metric::DigestsFailed);
+        }
+        if matches!(found.length, Ok(BodyLength::Exact(bytes)) if bytes > self.content_bytes_max as u64)
+        {
+            return Err(Metric::DigestsRefused);
+        }
+        self.content = Some(Vec::new());
+        let accepted = found.acceptance();
+        self.from_hop.return_received(received, Some(accepted));
+        Ok(true)
+    }
+}
+
+fn keep(content: &mut Option<Vec<u8>>, max: usize, data: &[u8]) -> ControlFlow<()> {
+    match content {
+        Some(content) if content.len() + data.len() <= max => {
+            content.extend_from_slice(data);
+            ControlFlow::Continue(())
+        }
+        _ => ControlFlow::Break(()),
+    }
+}
+
+fn is_whole(end: ContentEnd) -> Result<bool, Metric> {
+    match end {
+        ContentEnd::More => Ok(false),
+        ContentEnd::Whole => Ok(true),
+        ContentEnd::Stopped => Err(Metric::DigestsRefused),
+        ContentEnd::BrokenFraming => Err(Metric::DigestsFailed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::Membership;
+    use crate::config::{Config, Member, Mode};
+    use crate::request::judge::key_of;
+    use std::fmt::Write as _;
+    use std::process::Command;
+    use weir_policy::Secret;
+    use weir_policy::route::DigestWriter;
+    use weir_semantics::{Authority, Scheme, Target};
+
+    const PAGE: &str = include_str!("../../../../docs/cache-digest.md");
+    const SECRET: &str = "an-agreed-secret-of-nodes";
+
+    /// The message of the example in the page.
+    fn example() -> Vec<u8> {
+        let mut config = Config::default();
+        config.cluster.node = Some("b".into());
+        config.cluster.members = vec![Member {
+            name: "b".into(),
+            url: "http://127.0.0.1:4001".parse().expect("a URL"),
+            weight: 100,
+        }];
+        let membership = Membership::default();
+        membership.configure(&config, Some(SECRET));
+        let cluster = membership.current().expect("a cluster");
+        let secret = Secret([5; 16]);
+        let mut writer = DigestWriter::new(7, cluster.seal_digest(7, secret), 1);
+        for path in ["/1", "/2"] {
+            let target = Target {
+                scheme: Scheme::Http,
+                host: Authority::parse("a.example").expect("a host").host,
+                port: 80,
+                path_and_query: path,
+            };
+            let tag = key_of(Mode::Gateway, &target, &secret).0;
+            writer.add(cluster.digest_key_of(tag));
+        }
+        writer.message_for(None)
+    }
+
+    /// What is between the fences of the last block of `kind` in the page.
+    fn block(kind: &str) -> &'static str {
+        let (_, block) = PAGE.rsplit_once(&format!("```{kind}\n")).expect("a block");
+        block.split_once("```").expect("its end").0
+    }
+
+    #[test]
+    fn page_has_the_message_of_its_example() {
+        let mut text = String::new();
+        for (number, byte) in (1..).zip(example()) {
+            let end = if number % 32 == 0 { "\n" } else { "" };
+            write!(text, "{byte:02x}{end}").expect("memory");
+        }
+        assert_eq!(block("text").trim(), text.trim());
+    }
+
+    #[test]
+    fn reader_of_the_page_reads_the_example() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (reader, message) = (
+            folder.path().join("reader.py"),
+            folder.path().join("message"),
+        );
+        std::fs::write(&reader, block("python")).expect("a file");
+        std::fs::write(&message, example()).expect("a file");
+        let ask = |node: &str| {
+            Command::new("python3")
+                .arg(&reader)
+                .arg(&message)
+                .args([SECRET, node])
+                .args((1..=3).map(|number| format!("http://a.example/{number}")))
+                .output()
+        };
+        // where there is no python3, the test before this one holds the page to its bytes
+        let Ok(read) = ask("b") else { return };
+        let said = String::from_utf8_lossy(&read.stdout).into_owned();
+        let wanted =
+            "perhaps http://a.example/1\nperhaps http://a.example/2\nno http://a.example/3\n";
+        assert_eq!(said, wanted, "{}", String::from_utf8_lossy(&read.stderr));
+        let other = ask("c").expect("python3");
+        assert!(!other.status.success(), "it is sealed for node b");
+    }
+}
