@@ -25,6 +25,8 @@ const KNOWN: &[Need] = &[
     ("haproxy", "haproxy"),
     ("varnishd", "varnish"),
     ("squid", "squid"),
+    ("etcd", "etcd-server"),
+    ("dnsmasq", "dnsmasq-base"),
     ("c-icap", "c-icap"),
     ("virus_scan.so", "libc-icap-mod-virus-scan"),
     ("clamd", "clamav-daemon"),

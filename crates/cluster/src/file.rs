@@ -166,7 +166,7 @@ pub(crate) async fn follow(path: &Path, output: &mut Output) {
             match (stamp, taken) {
                 (Some(stamp), Some((known, is_good))) if stamp == known => {
                     if is_good {
-                        output.confirm();
+                        output.reporter.confirm();
                     }
                 }
                 _ => {
@@ -174,7 +174,7 @@ pub(crate) async fn follow(path: &Path, output: &mut Output) {
                     taken = stamp.map(|stamp| (stamp, members.is_ok()));
                     match members {
                         Ok(members) => output.publish(members).await,
-                        Err(error) => output.fail(&error),
+                        Err(error) => output.reporter.fail(&error),
                     }
                 }
             }

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod etcd;
 mod file;
 mod member;
 mod output;
@@ -24,5 +25,5 @@ pub use member::{
 };
 pub use output::{MemberList, MemberSink, SourceReport};
 pub use own::OwnNode;
-pub use source::{InvalidSource, Source};
+pub use source::{ETCD_PREFIX, InvalidSource, Source};
 pub use task::MembersTask;

@@ -70,55 +70,14 @@ impl Status {
     }
 }
 
-/// Where a source puts what it has found.
-pub(crate) struct Output {
+/// Who is told how a source is.
+#[derive(Clone)]
+pub(crate) struct Reporter {
     sink: Arc<dyn MemberSink>,
     status: Arc<Status>,
-    own: OwnNode,
-    pub(crate) resolver: Resolver,
-    last: Option<MemberList>,
 }
 
-impl Output {
-    pub(crate) fn new(
-        sink: Arc<dyn MemberSink>,
-        status: &Arc<Status>,
-        own: OwnNode,
-        resolver: Resolver,
-    ) -> Self {
-        Self {
-            sink,
-            status: Arc::clone(status),
-            own,
-            resolver,
-            last: None,
-        }
-    }
-
-    /// The source has these members. An empty list is refused: that of a source that has lost its
-    /// entries looks the same.
-    pub(crate) async fn publish(&mut self, mut members: Vec<Member>) {
-        if members.is_empty() {
-            return self.fail(&"it lists no member");
-        }
-        members.sort_by(|one, other| one.name.cmp(&other.name));
-        if let Err(bad) = check(&members) {
-            return self.fail(&bad);
-        }
-        let own = match self.own.find(&members, &self.resolver).await {
-            Ok(own) => own,
-            Err(problem) => return self.fail(&problem),
-        };
-        let list = MemberList { members, own };
-        if self.last.as_ref() != Some(&list) {
-            if let Err(problem) = self.sink.put_in_force(&list) {
-                return self.fail(&problem);
-            }
-            self.last = Some(list);
-        }
-        self.confirm();
-    }
-
+impl Reporter {
     /// The source still has the list that it had last.
     pub(crate) fn confirm(&self) {
         let mut state = self.status.lock();
@@ -129,7 +88,7 @@ impl Output {
         }
     }
 
-    /// The source has no good list: the last one stays. A problem is told once.
+    /// The source has no good list: what was good last stays. A problem is told once.
     pub(crate) fn fail(&self, problem: &dyn Display) {
         self.sink.count_error();
         let problem = problem.to_string();
@@ -142,5 +101,64 @@ impl Output {
         state.problem = Some(problem);
         drop(state);
         self.sink.tell(&line);
+    }
+}
+
+/// Where a source puts what it has found.
+pub(crate) struct Output {
+    pub(crate) reporter: Reporter,
+    pub(crate) own: OwnNode,
+    pub(crate) resolver: Resolver,
+    last: Option<MemberList>,
+}
+
+impl Output {
+    pub(crate) fn new(
+        sink: Arc<dyn MemberSink>,
+        status: &Arc<Status>,
+        own: OwnNode,
+        resolver: Resolver,
+    ) -> Self {
+        Self {
+            reporter: Reporter {
+                sink,
+                status: Arc::clone(status),
+            },
+            own,
+            resolver,
+            last: None,
+        }
+    }
+
+    /// The source has these members. An empty list is refused: that of a source that has lost its
+    /// entries looks the same.
+    pub(crate) async fn publish(&mut self, members: Vec<Member>) {
+        match self.put_in_force(members).await {
+            Ok(()) => self.reporter.confirm(),
+            Err(problem) => self.reporter.fail(&problem),
+        }
+    }
+
+    /// The source has these members, and nothing that can be read of another one.
+    pub(crate) async fn publish_but(&mut self, members: Vec<Member>, problem: &dyn Display) {
+        match self.put_in_force(members).await {
+            Ok(()) => self.reporter.fail(problem),
+            Err(problem) => self.reporter.fail(&problem),
+        }
+    }
+
+    async fn put_in_force(&mut self, mut members: Vec<Member>) -> Result<(), String> {
+        if members.is_empty() {
+            return Err("it lists no member".into());
+        }
+        members.sort_by(|one, other| one.name.cmp(&other.name));
+        check(&members).map_err(|bad| bad.to_string())?;
+        let own = self.own.find(&members, &self.resolver).await?;
+        let list = MemberList { members, own };
+        if self.last.as_ref() != Some(&list) {
+            self.reporter.sink.put_in_force(&list)?;
+            self.last = Some(list);
+        }
+        Ok(())
     }
 }

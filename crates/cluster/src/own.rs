@@ -3,7 +3,9 @@
 use crate::member::Member;
 use std::net::{IpAddr, SocketAddr};
 use weir_net::is_local;
+use weir_net::next_hops::HopKey;
 use weir_net::resolver::{ResolveError, Resolver};
+use weir_policy::route::{NodeState, Weight};
 
 /// What this node knows of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,26 @@ pub struct OwnNode {
     pub name: Option<String>,
     /// Its peer listeners, as bound.
     pub listeners: Vec<SocketAddr>,
+    /// Where others reach its peer listener, if that is not where it is bound.
+    pub hop: Option<HopKey>,
+    /// The weight that it announces.
+    pub weight: Weight,
+}
+
+impl OwnNode {
+    /// The member that it announces; `None` without a name or an address.
+    pub(crate) fn member(&self, state: NodeState) -> Option<Member> {
+        let bound = self.listeners.first().map(|address| HopKey {
+            host: address.ip().to_string().into(),
+            port: address.port(),
+        });
+        Some(Member {
+            name: self.name.clone()?,
+            hop: self.hop.clone().or(bound)?,
+            weight: self.weight,
+            state,
+        })
+    }
 }
 
 impl OwnNode {
@@ -62,9 +84,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use weir_measure::Counters;
-    use weir_net::next_hops::HopKey;
     use weir_net::resolver::ResolverConfig;
-    use weir_policy::route::{NodeState, Weight};
 
     #[test]
     fn node_is_the_member_of_its_name_or_at_the_address_of_its_listener() {
@@ -86,6 +106,8 @@ mod tests {
             let own = OwnNode {
                 name: name.map(str::to_owned),
                 listeners: vec![listener.parse().unwrap()],
+                hop: None,
+                weight: Weight::ONE,
             };
             let found = runtime.block_on(own.find(&members, &resolver));
             assert_eq!(found, Ok(expected), "{name:?} at {listener}");

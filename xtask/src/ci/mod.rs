@@ -20,14 +20,16 @@ use xtask::failure::{During, Failure};
 use xtask::{filters, need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
-/// and an ICAP client, a front end, the list of files for `tidy`, file systems that are full,
-/// broken or frozen, and networks and mounts of the test's own.
-const PROGRAMS: [&str; 14] = [
+/// and an ICAP client, a front end, what lists the members of a cluster, the list of files for
+/// `tidy`, file systems that are full, broken or frozen, and networks and mounts of the test's own.
+const PROGRAMS: [&str; 16] = [
     "nginx",
     "curl",
     "c-icap",
     "squid",
     "haproxy",
+    "etcd",
+    "dnsmasq",
     "git",
     "mount",
     "mkfs.ext4",

@@ -1,6 +1,7 @@
 //! Three real nodes before a real origin: each target is fetched once, every byte arrives, and a
 //! node that is killed, stands still, leaves or has another secret costs no request.
 
+mod etcd;
 mod members;
 mod purges;
 

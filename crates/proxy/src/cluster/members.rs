@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
-use weir_policy::route::{Balancing, NodeKey, Place, SealedKey, Weight, tag_key};
+use weir_policy::route::{Balancing, NodeKey, NodeState, Place, SealedKey, Weight, tag_key};
 use weir_policy::{Digest, Secret};
 use weir_semantics::{PEER_FIELD, PeerReport, PeerRequest};
 
@@ -68,7 +68,8 @@ impl Cluster {
             }
             _ => Arc::new(Self::state_of(&members, own, *policy, before)),
         };
-        for (place, member) in (0..).map(Place).zip(&list.members) {
+        let others = (0..).map(Place).zip(&list.members);
+        for (place, member) in others.filter(|(place, _)| *place != own) {
             state.set_state(place, member.state);
         }
         Some(Self {
@@ -105,6 +106,11 @@ impl Cluster {
             state.take_over(&before.state, &places.collect::<Vec<_>>());
         }
         state
+    }
+
+    /// This node is in `state`.
+    pub(super) fn set_own_state(&self, state: NodeState) {
+        self.state.set_state(self.own, state);
     }
 
     /// The key under which targets are hashed, the same on every node.
@@ -258,7 +264,7 @@ impl Cluster {
             .response_proof(&own.name, asked.node, asked.nonce);
         let report = PeerReport {
             node: &own.name,
-            state: "in",
+            state: self.state.own_state().as_str(),
             weight: u32::from(own.weight.get()),
             outstanding,
             miss_pressure,

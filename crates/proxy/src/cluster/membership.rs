@@ -6,7 +6,7 @@
 use crate::cluster::members::{Cluster, ClusterTerms};
 use crate::cluster::proof::ClusterSecret;
 use crate::cluster::report::{ClusterReport, MemberReport, MembersReport};
-use crate::config::{Config, ListenerKind, MembersSource};
+use crate::config::{Config, ListenerKind, MembersSource, NextHopUrl};
 use crate::log::access_log::Say;
 use arc_swap::ArcSwapOption;
 use std::io;
@@ -26,8 +26,9 @@ pub(crate) struct Membership {
     inner: Mutex<Inner>,
 }
 
-#[derive(Default)]
 struct Inner {
+    /// This node's own state, which it tells the others.
+    own_state: NodeState,
     /// What the configuration in force says; `None` without a cluster.
     terms: Option<ClusterTerms>,
     /// The last good list.
@@ -35,6 +36,18 @@ struct Inner {
     followed: Option<FollowedSource>,
     /// The number of the source that is followed: what an earlier one had is not put in force.
     number: u64,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            own_state: NodeState::In,
+            terms: None,
+            list: None,
+            followed: None,
+            number: 0,
+        }
+    }
 }
 
 struct FollowedSource {
@@ -86,7 +99,7 @@ impl Membership {
         resolver: &Resolver,
         (counters, say): (&Arc<Counters>, &Say),
     ) -> io::Result<()> {
-        let MembersSource::Of(source) = &config.cluster.source else {
+        let Some(source) = config.cluster.followed_source() else {
             return Ok(());
         };
         let peers = listeners.iter();
@@ -94,12 +107,14 @@ impl Membership {
         let own = OwnNode {
             name: config.cluster.node.clone(),
             listeners: peers.map(|(_, address)| *address).collect(),
+            hop: config.cluster.url.as_ref().map(hop_of),
+            weight: Weight::new(config.cluster.weight).unwrap_or(Weight::ONE),
         };
         let mut inner = self.inner();
         let is_followed = inner
             .followed
             .as_ref()
-            .is_some_and(|followed| followed.source == *source && followed.own == own);
+            .is_some_and(|followed| followed.source == source && followed.own == own);
         if is_followed {
             return Ok(());
         }
@@ -111,13 +126,36 @@ impl Membership {
             counters: Arc::clone(counters),
             say: Arc::clone(say),
         });
-        let task = MembersTask::start(source.clone(), own.clone(), resolver.clone(), sink)?;
-        inner.followed = Some(FollowedSource {
-            source: source.clone(),
-            own,
-            task,
-        });
+        let (resolver, state) = (resolver.clone(), inner.own_state);
+        let task = MembersTask::start(source.clone(), own.clone(), state, resolver, sink)?;
+        inner.followed = Some(FollowedSource { source, own, task });
         Ok(())
+    }
+
+    /// This node is in `state` from now on, and tells the others.
+    pub(crate) fn set_own_state(&self, state: NodeState) {
+        let mut inner = self.inner();
+        inner.own_state = state;
+        if let Some(followed) = &inner.followed {
+            followed.task.announce(state);
+        }
+        if let Some(cluster) = self.current() {
+            cluster.set_own_state(state);
+        }
+    }
+
+    /// No source is followed any more. What is returned is ready when none announces this node, or
+    /// that takes too long.
+    pub(crate) fn leave(&self) -> impl Future<Output = ()> + use<> {
+        let mut inner = self.inner();
+        inner.number += 1;
+        let followed = inner.followed.take();
+        let stopped = followed.map(|followed| followed.task.stop());
+        async move {
+            if let Some(stopped) = stopped {
+                stopped.await;
+            }
+        }
     }
 
     /// Makes the cluster of the list anew.
@@ -135,6 +173,9 @@ impl Membership {
         }
         let before = self.current.load();
         let cluster = Cluster::new(list, terms, before.as_deref());
+        if let Some(cluster) = &cluster {
+            cluster.set_own_state(inner.own_state);
+        }
         self.current.store(cluster.map(Arc::new));
         Ok(())
     }
@@ -186,16 +227,20 @@ impl Membership {
     }
 }
 
+fn hop_of(url: &NextHopUrl) -> HopKey {
+    HopKey {
+        host: url.host.as_str().into(),
+        port: url.port,
+    }
+}
+
 /// The members that a configuration lists.
 fn list_of(config: &Config) -> Option<MemberList> {
     let node = config.cluster.node.as_deref()?;
     let members = config.cluster.members.iter();
     let members = members.map(|member| weir_cluster::Member {
         name: member.name.clone(),
-        hop: HopKey {
-            host: member.url.host.as_str().into(),
-            port: member.url.port,
-        },
+        hop: hop_of(&member.url),
         weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
         state: NodeState::In,
     });

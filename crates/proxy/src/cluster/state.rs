@@ -64,6 +64,11 @@ impl ClusterState {
         self.members().set_state(place, state);
     }
 
+    /// The state of this node.
+    pub(super) fn own_state(&self) -> NodeState {
+        self.members().own_state()
+    }
+
     fn members(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -37,7 +37,7 @@ use weir_net::workers::Sockets;
 use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
-use weir_policy::route::TargetKey;
+use weir_policy::route::{NodeState, TargetKey};
 use weir_semantics::{Authority, Scheme};
 use weir_store::Purge;
 
@@ -572,6 +572,8 @@ impl Control {
     /// Stops accepting, waits within the limit for requests under way, cuts the others; returns
     /// whether nothing was cut.
     pub(crate) fn drain(&self) -> bool {
+        let membership = Arc::clone(&self.shared.settings.load().membership);
+        membership.set_own_state(NodeState::Draining);
         self.shared.network.advance(Stage::Draining);
         let limit = self
             .shared
@@ -585,6 +587,7 @@ impl Control {
             let drained = self.shared.network.drained();
             timeout(limit, drained).await.unwrap_or(false)
         });
+        self.runtime.block_on(membership.leave());
         self.shared.network.advance(Stage::Cut);
         self.workers.join();
         self.close_disk();

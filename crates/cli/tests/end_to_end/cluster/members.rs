@@ -11,7 +11,7 @@ impl Nodes {
     /// Waits until the admin interface of node number `at` says `part` of the cluster, and returns
     /// all that it says.
     #[track_caller]
-    fn wait_for_cluster(&self, at: usize, part: &str) -> String {
+    pub(super) fn wait_for_cluster(&self, at: usize, part: &str) -> String {
         let until = Instant::now() + PATIENCE;
         let mut admin = RawClient::connect(self.nodes[at].admin);
         loop {
@@ -25,7 +25,7 @@ impl Nodes {
 
     /// Waits until node number `at` has so many members.
     #[track_caller]
-    fn wait_for_members(&self, at: usize, members: usize) {
+    pub(super) fn wait_for_members(&self, at: usize, members: usize) {
         let wanted = members as u64;
         self.nodes[at].until("so many members", |metrics| {
             metrics.count("weir_cluster_members") == wanted

@@ -11,6 +11,7 @@ use crate::config::values::span::Span;
 use crate::config::values::token_file::TokenFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_cluster::{ETCD_PREFIX, Source};
 use weir_policy::route::NODES_MAX;
 use weir_policy::route::policy::PolicyKind;
 use weir_semantics::is_node_name;
@@ -25,6 +26,13 @@ pub struct Cluster {
     /// Where the members are listed.
     #[serde(rename = "members")]
     pub source: MembersSource,
+    /// What keys in etcd begin with.
+    pub etcd_prefix: String,
+    /// Where others reach the peer listener of this node, announced in etcd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<NextHopUrl>,
+    /// The weight of this node, announced in etcd.
+    pub weight: u16,
     /// The file with the secret that members have in common.
     pub secret_file: TokenFile,
     /// How a node is chosen for a target.
@@ -63,6 +71,9 @@ impl Default for Cluster {
         Self {
             node: None,
             source: MembersSource::Config,
+            etcd_prefix: ETCD_PREFIX.into(),
+            url: None,
+            weight: weight(),
             secret_file: TokenFile::Off,
             policy: PolicyKind::ReplicatedHash,
             peer_timeout: Span::from_secs(5),
@@ -85,7 +96,7 @@ const DIGEST_MEMORIES: [ByteSize; 2] = [ByteSize::from_bytes(0), ByteSize::from_
 impl Cluster {
     pub(in crate::config) fn settings() -> Vec<Setting> {
         let default = Self::default();
-        vec![
+        let mut settings = vec![
             Setting::new::<String>(
                 "cluster.node",
                 &[
@@ -101,6 +112,9 @@ impl Cluster {
                 ],
             )
             .by_default(&default.source),
+        ];
+        settings.extend(Self::announced_settings());
+        settings.extend([
             Setting::new::<TokenFile>(
                 "cluster.secret_file",
                 &[
@@ -145,6 +159,14 @@ impl Cluster {
             )
             .by_default(&default.digest_memory)
             .within(&DIGEST_MEMORIES[0], &DIGEST_MEMORIES[1]),
+        ]);
+        settings.extend(Self::member_settings());
+        settings
+    }
+
+    /// What each member has.
+    fn member_settings() -> Vec<Setting> {
+        vec![
             Setting::new::<String>(
                 "cluster.member[].name",
                 &[
@@ -165,13 +187,55 @@ impl Cluster {
         ]
     }
 
+    /// What is for etcd alone.
+    fn announced_settings() -> Vec<Setting> {
+        let default = Self::default();
+        vec![
+            Setting::new::<String>(
+                "cluster.etcd_prefix",
+                &[
+                    "What the keys of the cluster begin with, if members are listed in etcd. Several clusters in one etcd",
+                    "need several.",
+                ],
+            )
+            .by_default(&default.etcd_prefix),
+            Setting::new::<NextHopUrl>(
+                "cluster.url",
+                &[
+                    "Where the other members reach the peer listener of this node, which announces it in etcd. Without it,",
+                    "where that listens.",
+                ],
+            ),
+            Setting::new::<u16>(
+                "cluster.weight",
+                &["The weight that this node announces in etcd."],
+            )
+            .by_default(&default.weight)
+            .within(&1, &u16::MAX),
+        ]
+    }
+
     /// Whether this node is in a cluster.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.node.is_some() || self.source != MembersSource::Config
     }
 
+    /// Where the members are listed, if not in the configuration.
+    #[must_use]
+    pub fn followed_source(&self) -> Option<Source> {
+        match &self.source {
+            MembersSource::Config => None,
+            MembersSource::Of(Source::Etcd { endpoints, .. }) => Some(Source::Etcd {
+                endpoints: endpoints.clone(),
+                prefix: self.etcd_prefix.clone(),
+            }),
+            MembersSource::Of(source) => Some(source.clone()),
+        }
+    }
+
     pub(in crate::config) fn check_ranges(&self) -> Result<(), Invalid> {
+        check_range("cluster.weight", &self.weight, &1, &u16::MAX)?;
         let [shortest, longest] = &PEER_TIMEOUTS;
         check_range(
             "cluster.peer_timeout",
@@ -208,6 +272,9 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
             "add a [[listener]] table with mode = \"peer\" at the address of the member's url",
         ));
     };
+    if let MembersSource::Of(Source::Etcd { .. }) = cluster.source {
+        check_announced(cluster, &listeners[listener])?;
+    }
     if cluster.secret_file == TokenFile::Off {
         let address = listeners[listener].address;
         if !address.ip().is_loopback() {
@@ -231,6 +298,38 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
     }
     Ok(())
 }
+
+/// Refuses what cannot be announced in etcd.
+fn check_announced(cluster: &Cluster, peer_listener: &Listener) -> Result<(), Invalid> {
+    if cluster.node.is_none() {
+        return Err(Invalid::new(
+            "cluster.members",
+            "a node announces itself in etcd by its name, and this one has none",
+            "set cluster.node to a name that no other node has",
+        ));
+    }
+    let address = peer_listener.address;
+    if cluster.url.is_none() && address.ip().is_unspecified() {
+        return Err(Invalid::new(
+            "cluster.members",
+            format!("{address}, all addresses, is not where others reach this node"),
+            "set cluster.url to the URL of its peer listener",
+        ));
+    }
+    let prefix = &cluster.etcd_prefix;
+    let is_key = prefix.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_key || prefix.is_empty() || prefix.len() > ETCD_PREFIX_BYTES_MAX {
+        return Err(Invalid::new(
+            "cluster.etcd_prefix",
+            format!("`{prefix}` is not what keys can begin with"),
+            "use 1 to 256 printable characters without spaces, such as \"/weir/cluster/\"",
+        ));
+    }
+    Ok(())
+}
+
+/// The longest prefix of keys, bytes.
+const ETCD_PREFIX_BYTES_MAX: usize = 256;
 
 /// Refuses a node that is not among the members, as far as they are known.
 fn check_source(cluster: &Cluster) -> Result<(), Invalid> {

@@ -42,7 +42,7 @@ impl std::str::FromStr for MembersSource {
 
 impl Form for MembersSource {
     const FORM: &'static str =
-        "\"config\", or a source of members, such as \"file:/etc/weir/members.toml\"";
+        "\"config\", \"file:/path\", or \"etcd:http://host:2379\" with several URLs behind commas";
 }
 
 text_value!(MembersSource);

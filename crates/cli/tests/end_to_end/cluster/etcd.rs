@@ -1,0 +1,160 @@
+//! Members that announce themselves in a real etcd, which is killed, emptied and written to by
+//! others.
+
+use super::{NAMES, Nodes, under_load, wait_for_more};
+use crate::support::{Etcd, PATIENCE};
+use std::time::Instant;
+
+/// Nodes that have found each other in etcd.
+fn start_with(etcd: &Etcd) -> Nodes {
+    let source = format!("\"etcd:{}\"", etcd.url());
+    let nodes = Nodes::start_listed(|name, config| {
+        config
+            .set("cluster.node", &format!("{name:?}"))
+            .set("cluster.members", &source)
+    });
+    for at in 0..NAMES.len() {
+        nodes.wait_for_members(at, NAMES.len());
+    }
+    nodes
+}
+
+/// "/weir/cluster/" and what follows it, in base64, for the JSON gateway.
+const ALL_KEYS: &str = "\"key\":\"L3dlaXIvY2x1c3Rlci8=\",\"range_end\":\"L3dlaXIvY2x1c3RlcjA=\"";
+
+/// Waits until there are so many keys.
+fn wait_for_keys(etcd: &Etcd, count: usize) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let answer = etcd.post("kv/range", &format!("{{{ALL_KEYS}}}"));
+        if answer.contains(&format!("\"count\":\"{count}\"")) {
+            return;
+        }
+        assert!(Instant::now() < until, "never {count} keys: {answer}");
+    }
+}
+
+fn errors(nodes: &Nodes, at: usize) -> u64 {
+    let metrics = nodes.nodes[at].metrics();
+    metrics.count("weir_member_source_errors_total")
+}
+
+#[test]
+fn nodes_find_each_other_in_etcd_and_a_killed_one_goes_with_its_lease() {
+    let etcd = Etcd::start();
+    let mut nodes = start_with(&etcd);
+    for at in 0..NAMES.len() {
+        assert!(nodes.check_files(at) > 0, "others are asked");
+    }
+    let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];
+    let mut killed = [Instant::now(); 2];
+    let failed = under_load(&clients, |count| {
+        wait_for_more(count, 100);
+        killed[0] = Instant::now();
+        nodes.nodes[2].kill();
+        killed[1] = Instant::now();
+        for at in 0..2 {
+            nodes.wait_for_members(at, 2);
+        }
+        wait_for_more(count, 100);
+    });
+    for [began, ended] in &failed {
+        assert!(
+            *began < killed[1] && *ended > killed[0],
+            "a request failed that the killed node was not answering"
+        );
+    }
+    wait_for_keys(&etcd, 2);
+    assert_eq!(errors(&nodes, 0), 0);
+}
+
+#[test]
+fn members_stay_while_etcd_is_away_and_when_it_has_lost_them() {
+    let mut etcd = Etcd::start();
+    let nodes = start_with(&etcd);
+    let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];
+    let failed = under_load(&clients, |count| {
+        etcd.kill();
+        for node in &nodes.nodes {
+            node.until("without etcd", |metrics| {
+                metrics.count("weir_member_source_errors_total") > 0
+            });
+        }
+        nodes.wait_for_cluster(0, "etcd does not answer");
+        wait_for_more(count, 100);
+        assert!(nodes.check_files(2) > 0, "the others are asked");
+        etcd.start_again();
+        wait_for_keys(&etcd, 3);
+        for at in 0..NAMES.len() {
+            // it has been listed since
+            nodes.wait_for_cluster(at, " s ago, errors");
+        }
+        // by an operator's mistake
+        etcd.post("kv/deleterange", &format!("{{{ALL_KEYS}}}"));
+        wait_for_keys(&etcd, 3);
+        wait_for_more(count, 100);
+        etcd.lose_all();
+        etcd.start_again();
+        wait_for_keys(&etcd, 3);
+        wait_for_more(count, 100);
+    });
+    assert!(failed.is_empty(), "{} requests failed", failed.len());
+    for at in 0..NAMES.len() {
+        let metrics = nodes.nodes[at].metrics();
+        assert_eq!(metrics.count("weir_cluster_members"), 3);
+        assert_eq!(metrics.count("weir_peer_failures_total"), 0);
+        assert!(nodes.check_files(at) > 0, "the others are asked");
+    }
+}
+
+#[test]
+fn value_in_etcd_that_cannot_be_read_is_named_and_the_last_good_one_stays() {
+    let etcd = Etcd::start();
+    let mut nodes = start_with(&etcd);
+    // what a node that no one has heard of says, and what is no JSON at all
+    for (key, value, named) in [
+        // /weir/cluster/member/d: {}
+        (
+            "L3dlaXIvY2x1c3Rlci9tZW1iZXIvZA==",
+            "e30=",
+            "key `/weir/cluster/member/d`: missing field `url`",
+        ),
+        // /weir/cluster/member/c: no
+        (
+            "L3dlaXIvY2x1c3Rlci9tZW1iZXIvYw==",
+            "bm8=",
+            "key `/weir/cluster/member/c`: expected ident",
+        ),
+    ] {
+        etcd.post(
+            "kv/put",
+            &format!("{{\"key\":\"{key}\",\"value\":\"{value}\"}}"),
+        );
+        let text = nodes.wait_for_cluster(0, named);
+        // a title, the source, the table's head, and the members
+        assert_eq!(text.lines().count(), 6, "{text}");
+        nodes.nodes[0].wait_for(named);
+        assert!(nodes.check_files(0) > 0, "the others are asked");
+        assert!(errors(&nodes, 0) > 0, "it is counted");
+        etcd.post("kv/deleterange", &format!("{{\"key\":\"{key}\"}}"));
+        nodes.nodes[0].wait_for("good again");
+    }
+    wait_for_keys(&etcd, 3);
+}
+
+#[test]
+fn node_that_ends_leaves_etcd_at_once_and_fails_no_request_of_others() {
+    let etcd = Etcd::start();
+    let mut nodes = start_with(&etcd);
+    let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];
+    let failed = under_load(&clients, |count| {
+        wait_for_more(count, 100);
+        assert!(nodes.nodes[2].stop().success(), "it drains");
+        wait_for_keys(&etcd, 2);
+        for at in 0..2 {
+            nodes.wait_for_members(at, 2);
+        }
+        wait_for_more(count, 100);
+    });
+    assert!(failed.is_empty(), "{} requests failed", failed.len());
+}
