@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! start
-//! └─ Request  ── Forward | LookUp
+//! └─ Request  ── Answer | Forward | LookUp
 //!
 //! LookUp
 //! ├─ Found, FoundPart (Wanted)  ── Answer | Forward | Forward{validate} | Serve | Serve + RefreshInBackground
@@ -279,7 +279,10 @@ impl Transaction {
         match judge(now, &self.request.directives, stored) {
             Judgement::Use(hit) => {
                 let serve = self.hit(now, stored, hit);
-                if hit == Hit::WhileRevalidate {
+                // only what is stored is wanted: two caches that validate with each other, each by
+                // such a request, would never end
+                let is_refreshed = !self.is_for_caches_alone();
+                if hit == Hit::WhileRevalidate && is_refreshed {
                     serve.with(Command::RefreshInBackground)
                 } else {
                     serve
@@ -339,11 +342,16 @@ impl Transaction {
         self.form.forwarding()
     }
 
-    /// Whether the request may not reach an origin: it says `only-if-cached`, and is one that
-    /// caches answer.
+    /// Whether the request may not reach an origin: it says `only-if-cached`.
     #[must_use]
     pub const fn is_for_caches_alone(&self) -> bool {
-        self.request.directives.only_if_cached && !self.bypassing
+        self.request.directives.only_if_cached
+    }
+
+    /// Whether it is one that caches answer: it does not bypass them.
+    #[must_use]
+    pub const fn is_for_caches(&self) -> bool {
+        !self.bypassing
     }
 
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {

@@ -27,6 +27,8 @@ words! {
         /// Another node of the cluster keeps it, and it is not requested so often that a copy here
         /// would pay.
         OnPeer = "on-peer",
+        /// It came from a parent or a sibling whose responses are not stored here (`keep = false`).
+        OnParent = "on-parent",
         /// Its entry was removed meanwhile: evicted, purged or replaced.
         NotResident = "not-resident",
         /// The entries that would have to be evicted are being read: evicting them would give no
@@ -65,6 +67,7 @@ impl fmt::Display for Refusal {
             ),
             Self::NoSlot => f.write_str("all slots are in use"),
             Self::OnPeer => f.write_str("another node of the cluster keeps it"),
+            Self::OnParent => f.write_str("responses of this parent or sibling are not stored"),
             Self::NotResident => f.write_str("the entry is no longer resident"),
             Self::AllInUse { size_bytes } => write!(
                 f,

@@ -77,15 +77,17 @@ impl HopChoice {
         }
     }
 
-    /// The place of the chosen hop among all hops. `target` is called if the policy needs it.
+    /// The place of the chosen hop among all hops, of those that are not in `tried`. `target` is
+    /// called if the policy needs it.
     pub(super) fn choose(
         &mut self,
         now: Now,
         health: &Health,
+        tried: &[HopId],
         random: u64,
         target: impl FnOnce() -> TargetKey,
     ) -> (usize, Why) {
-        self.see(now, health);
+        self.see(now, health, tried);
         let target = if self.kind.uses_target() {
             target()
         } else {
@@ -94,13 +96,19 @@ impl HopChoice {
         let request = RoutedRequest::new(target, random);
         let view = ClusterView::new(&self.nodes);
         let choice = self.policy.choose(now.tick, &view, &request);
-        self.hop_of(now, health, choice)
+        self.hop_of(now, health, tried, choice)
     }
 
     /// The hop of a choice, by its place among all hops.
-    fn hop_of(&self, now: Now, health: &Health, choice: Option<NodeChoice>) -> (usize, Why) {
+    fn hop_of(
+        &self,
+        now: Now,
+        health: &Health,
+        tried: &[HopId],
+        choice: Option<NodeChoice>,
+    ) -> (usize, Why) {
         let Some(choice) = choice else {
-            return (self.first_back(now, health), Why::AllEjected);
+            return (self.first_back(now, health, tried), Why::AllEjected);
         };
         let index = self.indexes[choice.place.index()];
         match health.at(index).condition(now) {
@@ -115,10 +123,11 @@ impl HopChoice {
     }
 
     /// Brings the nodes up to date.
-    fn see(&mut self, now: Now, health: &Health) {
+    fn see(&mut self, now: Now, health: &Health, tried: &[HopId]) {
         for (node, index) in self.nodes.iter_mut().zip(&self.indexes) {
             let hop = health.at(*index);
             node.state = match hop.condition(now) {
+                _ if tried.contains(&hop.hop()) => NodeState::Gone,
                 Condition::Healthy | Condition::Probing => NodeState::In,
                 Condition::Ejected { .. } => NodeState::Gone,
             };
@@ -129,11 +138,15 @@ impl HopChoice {
         }
     }
 
-    /// The hop whose ejection ends first.
-    fn first_back(&self, now: Now, health: &Health) -> usize {
-        let until = |index: usize| match health.at(index).condition(now) {
-            Condition::Ejected { until } => until,
-            _ => Tick(0),
+    /// The hop whose ejection ends first, of those that are not in `tried` if there is one.
+    fn first_back(&self, now: Now, health: &Health, tried: &[HopId]) -> usize {
+        let until = |index: usize| {
+            let hop = health.at(index);
+            let until = match hop.condition(now) {
+                Condition::Ejected { until } => until,
+                _ => Tick(0),
+            };
+            (tried.contains(&hop.hop()), until)
         };
         let first = self.indexes.iter().copied().min_by_key(|it| until(*it));
         first.unwrap_or_default()
@@ -146,11 +159,11 @@ impl HopChoice {
         health: &Health,
         target: TargetKey,
     ) -> Vec<Candidate> {
-        self.see(now, health);
+        self.see(now, health, &[]);
         let view = ClusterView::new(&self.nodes);
         let request = RoutedRequest::new(target, 0);
         let preview = self.policy.preview(now.tick, &view, &request);
-        let (chosen, why) = self.hop_of(now, health, preview);
+        let (chosen, why) = self.hop_of(now, health, &[], preview);
         let is_known = preview.is_none() || !self.kind.is_random();
         let nodes = self.nodes.iter().zip(&self.indexes).enumerate();
         let candidates = nodes.map(|(place, (node, index))| Candidate {

@@ -220,21 +220,48 @@ impl Routes {
     /// [`NoRoute`] if no route is for it.
     pub fn choose(&mut self, now: Now, host: &str, path: &str) -> Result<Choice, NoRoute> {
         let id = self.find(host, path)?;
+        Ok(self.choose_of(now, id, (host, path), &[]))
+    }
+
+    /// The same for a request that was sent to all in `tried` in vain; `None` if there is no other
+    /// next hop.
+    ///
+    /// # Errors
+    /// [`NoRoute`] if no route is for it.
+    pub fn choose_another(
+        &mut self,
+        now: Now,
+        host: &str,
+        path: &str,
+        tried: &[HopId],
+    ) -> Result<Option<Choice>, NoRoute> {
+        let id = self.find(host, path)?;
+        let choice = self.choose_of(now, id, (host, path), tried);
+        Ok((!tried.contains(&choice.hop)).then_some(choice))
+    }
+
+    fn choose_of(
+        &mut self,
+        now: Now,
+        id: RouteId,
+        (host, path): (&str, &str),
+        tried: &[HopId],
+    ) -> Choice {
         let random = self.random.next();
         let target = || TargetKey::of(&AGREED, &host::canonical(host), path);
         let hops = &mut self.routes[id.0 as usize].hops;
-        let (index, why) = hops.choose(now, &self.health, random, target);
+        let (index, why) = hops.choose(now, &self.health, tried, random, target);
         let is_timed = hops.is_timed();
         if why == Why::Probe {
             self.health.begin_probe(now, index);
         }
-        Ok(Choice {
+        Choice {
             hop: self.health.at(index).hop(),
             route: id,
             why,
             is_counted: self.is_counted,
             is_timed,
-        })
+        }
     }
 
     /// The next hops of the route for a target, with what the target would cost there. Nothing

@@ -224,6 +224,24 @@ fn if_all_hops_are_ejected_the_one_that_ends_first_is_tried() {
 }
 
 #[test]
+fn hop_that_was_tried_is_not_chosen_again() {
+    let mut routes = over(&[A, B]);
+    let mut choose = |ms: u64, tried: &[HopId]| {
+        let choice = routes.choose_another(at(ms), "example.org", "/", tried);
+        choice.unwrap().map(|choice| (choice.hop, choice.why))
+    };
+    assert_eq!(choose(0, &[B]), Some((A, Why::InTurn)));
+    assert_eq!(choose(0, &[A]), Some((B, Why::InTurn)));
+    assert_eq!(choose(0, &[A, B]), None);
+    assert_eq!(choose(0, &[B, A]), None);
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    // it is ejected, and the only one left
+    let choice = routes.choose_another(at(1), "example.org", "/", &[B]);
+    let choice = choice.unwrap().map(|choice| (choice.hop, choice.why));
+    assert_eq!(choice, Some((A, Why::AllEjected)));
+}
+
+#[test]
 fn ejected_hop_is_ejected_in_every_route() {
     let specs = vec![spec("a.org/", &[A, B]), spec("b.org/", &[A, C])];
     let mut routes = Routes::new(specs, EjectionRules::default(), 1).unwrap();

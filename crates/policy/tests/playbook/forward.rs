@@ -49,22 +49,22 @@ fn only_if_cached_is_served_from_a_usable_stored_response() {
     check(
         "GET / | Cache-Control: only-if-cached
          0 request => look-up
-         61 found 200 | Cache-Control: max-age=60, stale-while-revalidate=9 => serve age=61, refresh
+         61 found 200 | Cache-Control: max-age=60, stale-while-revalidate=9 => serve age=61
          = hit stale-while-revalidate ttl=-1",
     );
 }
 
 #[test]
-fn only_if_cached_is_ignored_on_requests_that_bypass_the_cache() {
+fn only_if_cached_is_never_forwarded_by_requests_that_bypass_the_cache() {
     check(
         "POST / | Cache-Control: only-if-cached
-         0 request => forward
-         = method",
+         0 request => answer only-if-cached
+         = refused only-if-cached",
     );
     check(
         "GET / | Cache-Control: only-if-cached
-         0 request unshared => forward
-         = bypass",
+         0 request unshared => answer only-if-cached
+         = refused only-if-cached",
     );
 }
 

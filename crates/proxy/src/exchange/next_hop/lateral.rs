@@ -32,6 +32,7 @@ impl PeerSource {
         let refused = Handling::Refused(RefuseReason::OnlyIfCached);
         let is_own_client = exchange.client.facts().listener.peers == ForPeers::No;
         exchange.tx.verdict().handling == refused
+            && exchange.tx.is_for_caches()
             && exchange.settings.cluster().is_some()
             && is_own_client
             && exchange.modules.is_none()
