@@ -5,7 +5,7 @@ use crate::messages::{Failure, give, tell};
 use crate::serve::flags::CheckFlags;
 use crate::serve::flags::ServeFlags;
 use weir_proxy::Unusable;
-use weir_proxy::config::{AdminAddress, ByteSize, Config, MembersSource, TokenFile};
+use weir_proxy::config::{AdminAddress, ByteSize, Config, MembersSource, ParentKind, TokenFile};
 
 /// Reads and validates the file, tries the directories and files that it names, and prints `ok` and
 /// a summary on stdout; on stderr what modules say of services that they cannot reach.
@@ -88,8 +88,28 @@ fn summary(config: &Config) -> String {
             config.routes.len()
         ));
     }
+    lines.push_str(&describe_parents(config));
     lines.push_str(&format!("  cache {}\n", describe_cache(config)));
     lines
+}
+
+/// How many parents and siblings there are, in a line; empty without.
+fn describe_parents(config: &Config) -> String {
+    let count = |kind: ParentKind| {
+        let mut all = config
+            .parents
+            .iter()
+            .filter(|it| it.kind == kind)
+            .peekable();
+        let is_named = all.peek().is_some();
+        let named = all.filter(|it| it.url.is_some()).count();
+        is_named.then(|| format!("{kind}s {named}"))
+    };
+    let counts: Vec<String> = ParentKind::ALL.into_iter().filter_map(count).collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    format!("  {}\n", counts.join(", "))
 }
 
 /// What and how much the cache keeps, in a few words.

@@ -43,6 +43,7 @@ use weir_measure::Snapshot;
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
+use crate::settings::hierarchy::ParentReport;
 use listener::BoundedListener;
 use modules::ModuleAction;
 use places::{Limits, Place};
@@ -52,6 +53,7 @@ pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use socket::AdminSocket;
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
+pub(crate) use token::read_private;
 pub use token::{Token, TokenError};
 
 /// Bytes of a request body: a URL and a little JSON around it.
@@ -121,6 +123,9 @@ pub trait Control: Send + Sync {
 
     /// The modules of the configuration in force, in their order.
     fn modules(&self) -> Vec<ModuleReport>;
+
+    /// What was counted of parents and siblings, each URL and kind once.
+    fn parents(&self) -> Vec<ParentReport>;
 
     /// The cluster as this node knows it; `None` without one: answered with 404.
     fn cluster(&self) -> Option<ClusterReport>;
@@ -263,7 +268,7 @@ async fn healthz(State(control): Proxy) -> Response {
 }
 
 async fn metrics(State(control): Proxy) -> Response {
-    match exposition::write(control.metrics(), control.modules()) {
+    match exposition::write(control.metrics(), control.modules(), control.parents()) {
         Ok(body) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, body),
         Err(error) => text(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -44,6 +44,7 @@ pub use server::machine::{
 pub use server::on_disk;
 pub use server::run::{Describe, Options, Proxy, Reload, StartError};
 pub use server::signals::{Stopped, run_until_signalled};
+pub use settings::hierarchy::ParentReport;
 pub use settings::hooks::{Hook, HookFuture, Hooks};
 pub use weir_net::clock;
 pub use weir_net::raise_descriptor_limit;

@@ -1,13 +1,17 @@
 //! The configuration as the workers use it: parsed, compiled, immutable. A reload replaces all of
 //! it.
 
+pub(crate) mod hierarchy;
 pub(crate) mod hooks;
+pub(crate) mod login;
 
 use crate::cluster::report::CandidateReport;
 use crate::cluster::{Cluster, Membership};
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
 use crate::modules::loaded::LoadedModules;
+use hierarchy::Hierarchy;
 use hooks::Hooks;
+use login::Login;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -66,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) routes: Mutex<Routes>,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
+    /// Parents and siblings of forward proxies.
+    pub(crate) hierarchy: Hierarchy,
     /// What happens to a fetch without readers.
     pub(crate) abort: AbortPolicy,
     /// The read-ahead where no route has its own.
@@ -118,6 +124,7 @@ impl Settings {
             ),
             routes: Mutex::new(routes),
             hops,
+            hierarchy: Hierarchy::new(&config, RandomState::new().hash_one(0_u8)),
             abort: compile_abort(&config.fetch),
             read_ahead: config.fetch.read_ahead.0,
             read_aheads: read_aheads_of(&config),
@@ -157,6 +164,15 @@ impl Settings {
     /// The cluster as it is now, if this node is a member of one.
     pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
         self.membership.current()
+    }
+
+    /// The same with the logins of its parents and siblings, going on from `before`.
+    pub(crate) fn with_logins(self, logins: Vec<Option<Login>>, before: Option<&Self>) -> Self {
+        let before = before.map(|before| &before.hierarchy);
+        Self {
+            hierarchy: self.hierarchy.with_logins(logins, before),
+            ..self
+        }
     }
 
     /// Takes over from `before` which next hops rest.

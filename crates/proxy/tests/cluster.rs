@@ -1,5 +1,5 @@
 //! Nodes that share what they store: which of them is asked, what it may be asked, and what becomes
-//! of its answer.
+//! of its answer. Parents and siblings, too.
 //!
 //! The nodes are proxies in this process; the origin counts what reaches it.
 
@@ -13,6 +13,8 @@ mod failures;
 mod lateral;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/parents/mod.rs"]
+mod parents;
 #[path = "cluster/purges.rs"]
 mod purges;
 #[path = "cluster/strangers.rs"]

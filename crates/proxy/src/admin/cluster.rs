@@ -3,6 +3,7 @@
 use super::table::aligned;
 use super::{Control, json, purge, text, wants_json};
 use crate::cluster::report::{ClusterReport, MembersReport, RouteReport};
+use crate::config::Direct;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -140,7 +141,7 @@ fn source_line(members: &MembersReport) -> String {
 
 fn route_table(route: &RouteReport) -> String {
     if route.candidates.is_empty() {
-        return "sent to the host of the URL: there are no other nodes and no routes for it\n"
+        return "sent to the host of the URL: there are no other nodes, parents or routes for it\n"
             .into();
     }
     let titles = [
@@ -180,7 +181,22 @@ fn route_table(route: &RouteReport) -> String {
             "each node that is asked for it fetches it from the chosen one and keeps a copy"
         );
     }
+    if let Some(direct) = route.direct.and_then(|word| word.parse().ok()) {
+        text.push_str(meaning(direct));
+    }
     text
+}
+
+/// What follows the siblings and parents, in a line.
+const fn meaning(direct: Direct) -> &'static str {
+    match direct {
+        Direct::Fallback => "sent to the host of the URL if no parent can be reached\n",
+        Direct::Never => "never sent to the host of the URL\n",
+        Direct::Prefer => {
+            "sent to the host of the URL, and to a parent if that cannot be reached\n"
+        }
+        Direct::Always => "sent to the host of the URL if no sibling has it\n",
+    }
 }
 
 fn or_dash(value: Option<impl Display>) -> String {

@@ -1,11 +1,12 @@
 //! The numbers as OpenMetrics text, which Prometheus reads.
 //!
-//! Labels are the closed sets of `weir-measure`, and names of modules and their numbers, which have
-//! a limit: the size of the answer does not depend on what clients send.
+//! Labels are the closed sets of `weir-measure`, names of modules and their numbers, which have a
+//! limit, and configured parents: the size of the answer does not depend on what clients send.
 
 use std::fmt;
 
 use crate::modules::report::ModuleReport;
+use crate::settings::hierarchy::ParentReport;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -20,10 +21,15 @@ pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 const RESPONSE_TIME: &str = "weir_response_time";
 
 /// The whole answer to `/metrics`.
-pub(super) fn write(snapshot: Snapshot, modules: Vec<ModuleReport>) -> Result<String, fmt::Error> {
+pub(super) fn write(
+    snapshot: Snapshot,
+    modules: Vec<ModuleReport>,
+    parents: Vec<ParentReport>,
+) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers(snapshot)));
     registry.register_collector(Box::new(ModuleNumbers(modules)));
+    registry.register_collector(Box::new(ParentNumbers(parents)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
     Ok(text)
@@ -57,6 +63,33 @@ impl Collector for ModuleNumbers {
             for (name, value) in &module.metrics {
                 let labels = [("module", module.name.as_str()), ("metric", name.as_str())];
                 write_value(&mut family.encode_family(&labels)?, Kind::Gauge, *value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Requests to parents and siblings.
+#[derive(Debug)]
+struct ParentNumbers(Vec<ParentReport>);
+
+impl Collector for ParentNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let help = "Requests to parents and siblings: answered, missed (a sibling has nothing stored \
+                    for it), or failed (it was not reached, or did not answer in time).";
+        let (name, kind) = ("weir_parent_requests", MetricType::Counter);
+        let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+        for parent in &self.0 {
+            for (outcome, count) in parent.requests {
+                let labels = [
+                    ("parent", parent.url.as_str()),
+                    ("kind", parent.kind),
+                    ("outcome", outcome),
+                ];
+                write_value(&mut family.encode_family(&labels)?, Kind::Counter, count)?;
             }
         }
         Ok(())
@@ -160,7 +193,7 @@ mod tests {
         counters.set(Metric::StoreUsedBytes, 4096);
         counters.record_response_time(Source::Store, 3);
         counters.record_response_time(Source::Store, 1_000_000_000);
-        write(Snapshot::sum([&counters]), Vec::new()).expect("written")
+        write(Snapshot::sum([&counters]), Vec::new(), Vec::new()).expect("written")
     }
 
     #[test]

@@ -109,6 +109,14 @@ impl Control for Fake {
         }]
     }
 
+    fn parents(&self) -> Vec<ParentReport> {
+        vec![ParentReport {
+            url: "http://10.0.0.1:3128".to_owned(),
+            kind: "sibling",
+            requests: [("answered", 3), ("missed", 5), ("failed", 0)],
+        }]
+    }
+
     fn cluster(&self) -> Option<ClusterReport> {
         self.cluster.clone()
     }
@@ -138,6 +146,7 @@ impl Control for Fake {
             node: None,
             is_copied: true,
             candidates: vec![hop],
+            direct: url.contains("parent").then_some("never"),
         })
     }
 
@@ -303,6 +312,7 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
         &[
             "application/openmetrics-text",
             "\nweir_panics_total 1\n",
+            "\nweir_parent_requests_total{parent=\"http://10.0.0.1:3128\",kind=\"sibling\",outcome=\"missed\"} 5\n",
             "\nweir_module_metric{module=\"ads\",metric=\"removed\"} 7\n",
             "\n# EOF\n",
         ],

@@ -91,23 +91,7 @@ impl Token {
     ///
     /// Each [`TokenError`].
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        // a FIFO would make us wait for a writer
-        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(nonblocking)
-            .open(path)
-            .map_err(TokenError::Io)?;
-        // of what was opened: the path may lead elsewhere by now
-        let metadata = file.metadata().map_err(TokenError::Io)?;
-        if !metadata.is_file() {
-            return Err(TokenError::NoFile);
-        }
-        let mode = metadata.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(TokenError::Open(mode));
-        }
-        Self::of_text(&read_text(file)?)
+        Self::of_text(&read_private(path)?)
     }
 
     fn of_text(text: &[u8]) -> Result<Self, TokenError> {
@@ -145,6 +129,31 @@ impl Token {
         }
         differs == 0
     }
+}
+
+/// The text in a file that its owner alone can read.
+///
+/// # Errors
+///
+/// [`TokenError::Io`], [`TokenError::NoFile`] or [`TokenError::Open`].
+pub(crate) fn read_private(path: &Path) -> Result<Vec<u8>, TokenError> {
+    // a FIFO would make us wait for a writer
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(nonblocking)
+        .open(path)
+        .map_err(TokenError::Io)?;
+    // of what was opened: the path may lead elsewhere by now
+    let metadata = file.metadata().map_err(TokenError::Io)?;
+    if !metadata.is_file() {
+        return Err(TokenError::NoFile);
+    }
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(TokenError::Open(mode));
+    }
+    read_text(file)
 }
 
 fn read_text(file: File) -> Result<Vec<u8>, TokenError> {

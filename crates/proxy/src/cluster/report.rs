@@ -77,8 +77,11 @@ pub struct RouteReport {
     pub node: Option<String>,
     /// Each node of the cluster that is asked for it keeps a copy.
     pub is_copied: bool,
-    /// The nodes of the cluster, then the next hops of the route.
+    /// The nodes of the cluster, then the next hops of the route, or siblings and parents.
     pub candidates: Vec<CandidateReport>,
+    /// Whether the host of the URL is asked itself, where there are parents or siblings:
+    /// `fallback`, `never`, `prefer`, `always`.
+    pub direct: Option<&'static str>,
 }
 
 /// A node or a next hop to which a request could be sent.
@@ -114,6 +117,10 @@ pub enum CandidateKind {
     Node,
     /// A next hop of a route.
     NextHop,
+    /// A sibling, asked for what it has stored.
+    Sibling,
+    /// A parent.
+    Parent,
 }
 
 impl CandidateKind {
@@ -123,6 +130,8 @@ impl CandidateKind {
         match self {
             Self::Node => "node",
             Self::NextHop => "next-hop",
+            Self::Sibling => "sibling",
+            Self::Parent => "parent",
         }
     }
 }

@@ -32,9 +32,10 @@ pub use limits::Limits;
 pub use listener::{Listener, ListenerKind, Mode};
 pub use log::{Log, LogFormat, LogTarget};
 pub use module::Module;
-pub(crate) use route::balancing;
 pub use route::cluster::{Cluster, Member};
+pub use route::parent::{Direct, Parent, ParentKind};
 pub use route::{HostPattern, PathPrefix, Route};
+pub(crate) use route::{balancing, parent};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
 pub use value::{BadValue, Form};
@@ -53,6 +54,7 @@ pub use values::when_busy::WhenBusy;
 
 pub use weir_policy::extension::{ExecutionModel, FailurePolicy};
 
+use route::OwnPlaces;
 use serde::{Deserialize, Serialize};
 
 /// The whole configuration. An empty file is its default.
@@ -67,6 +69,9 @@ pub struct Config {
     /// Where gateways forward to.
     #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
+    /// Other proxies that forward requests are sent to.
+    #[serde(rename = "parent", skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<Parent>,
     /// What is called on the way of requests and responses, in this order.
     #[serde(rename = "module", skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
@@ -110,7 +115,9 @@ impl Config {
         listener::check(&self.listeners, self.admin.address.socket())?;
         self.check_modes()?;
         admin::check(&self.admin)?;
-        route::check(&self.routes, &self.listeners, &self.admin.address)?;
+        let own = OwnPlaces::new(&self.listeners, &self.admin.address);
+        route::check(&self.routes, &own)?;
+        parent::check(&self.parents, &self.listeners, &own)?;
         module::check(&self.modules)?;
         route::cluster::check(&self.cluster, &self.listeners)?;
         cache::check(&self.cache)?;
@@ -156,6 +163,7 @@ impl Default for Config {
             workers: 0,
             listeners: vec![Listener::default()],
             routes: Vec::new(),
+            parents: Vec::new(),
             modules: Vec::new(),
             cluster: Cluster::default(),
             admin: Admin::default(),
@@ -183,6 +191,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Listener::settings());
     settings.extend(Admin::settings());
     settings.extend(Route::settings());
+    settings.extend(Parent::settings());
     settings.extend(Module::settings());
     settings.extend(Cluster::settings());
     settings.extend(Cache::settings());

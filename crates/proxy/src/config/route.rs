@@ -2,6 +2,7 @@
 
 pub(crate) mod balancing;
 pub(in crate::config) mod cluster;
+pub(crate) mod parent;
 
 use crate::config::listener::Listener;
 use crate::config::setting::Setting;
@@ -198,17 +199,37 @@ impl Form for Vec<NextHopUrl> {
     const FORM: &'static str = "a list of URLs of scheme http, such as [\"http://10.0.0.1:8080\"]";
 }
 
+/// Addresses that this proxy itself listens at, as sorted sets: a hundred thousand routes are
+/// checked.
+pub(in crate::config) struct OwnPlaces {
+    listeners: BTreeSet<SocketAddr>,
+    admin: BTreeSet<SocketAddr>,
+}
+
+impl OwnPlaces {
+    pub(in crate::config) fn new(listeners: &[Listener], admin: &AdminAddress) -> Self {
+        Self {
+            listeners: listeners.iter().map(|listener| listener.address).collect(),
+            admin: admin.socket().into_iter().collect(),
+        }
+    }
+
+    /// Refuses a next hop at one of them; `key` is where it stands, `hint` what to do.
+    fn check(&self, key: &str, hop: &NextHopUrl, hint: &str) -> Result<(), Invalid> {
+        let what = if leads_back(hop, &self.listeners) {
+            "a listener of this proxy: requests would go round"
+        } else if leads_back(hop, &self.admin) {
+            "the admin interface of this proxy: every client could purge"
+        } else {
+            return Ok(());
+        };
+        Err(Invalid::new(key, format!("{hop} is {what}"), hint))
+    }
+}
+
 /// Refuses routes that lead nowhere, twice to the same requests, or back to a listener.
-///
-/// Sorted sets, so that a hundred thousand routes stay cheap.
-pub(super) fn check(
-    routes: &[Route],
-    listeners: &[Listener],
-    admin: &AdminAddress,
-) -> Result<(), Invalid> {
+pub(super) fn check(routes: &[Route], own: &OwnPlaces) -> Result<(), Invalid> {
     let mut seen = BTreeSet::new();
-    let own: BTreeSet<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
-    let admin: BTreeSet<SocketAddr> = admin.socket().into_iter().collect();
     for (index, route) in routes.iter().enumerate() {
         if route.next_hops.is_empty() {
             return Err(Invalid::new(
@@ -232,20 +253,8 @@ pub(super) fn check(
             read_ahead.check(&format!("route[{index}].read_ahead"))?;
         }
         for (place, hop) in route.next_hops.iter().enumerate() {
-            if leads_back(hop, &own) {
-                return Err(Invalid::new(
-                    format!("route[{index}].next_hops[{place}]"),
-                    format!("{hop} is a listener of this proxy: requests would go round"),
-                    "name the origin here, not the proxy",
-                ));
-            }
-            if leads_back(hop, &admin) {
-                return Err(Invalid::new(
-                    format!("route[{index}].next_hops[{place}]"),
-                    format!("{hop} is the admin interface of this proxy: every client could purge"),
-                    "name the origin here, not the proxy",
-                ));
-            }
+            let key = format!("route[{index}].next_hops[{place}]");
+            own.check(&key, hop, "name the origin here, not the proxy")?;
         }
     }
     Ok(())

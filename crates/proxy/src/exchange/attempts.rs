@@ -1,25 +1,28 @@
 //! The attempts to send one request: which next hop after which, and whether the request is sent
 //! again.
 
-use crate::exchange::next_hop::NextHop;
+use crate::config::{Direct, Mode};
+use crate::exchange::next_hop::{NextHop, Tried};
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
+use crate::settings::Settings;
+use crate::settings::hierarchy::ProxyOutcome;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
+use weir_net::next_hops::ConnectFailure;
 use weir_policy::now::Tick;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
-use weir_policy::route::NodeKey;
-use weir_semantics::ProxyError;
+use weir_semantics::{Method, ProxyError};
 
 /// The attempts to send one request: to the next hops of its route, and once more where that is
 /// safe.
 pub(crate) struct Attempts {
     next_hop: NextHop,
     is_retry: bool,
-    /// Nodes of the cluster that did not answer.
-    failed_peers: Vec<NodeKey>,
+    /// What did not answer.
+    tried: Tried,
     /// When the last connection was there.
     connected: Tick,
 }
@@ -30,9 +33,14 @@ impl Attempts {
         Self {
             next_hop,
             is_retry: false,
-            failed_peers: Vec::new(),
+            tried: Tried::default(),
             connected: Tick::default(),
         }
+    }
+
+    /// What is to be tried now.
+    pub(crate) const fn next_hop(&mut self) -> &mut NextHop {
+        &mut self.next_hop
     }
 
     /// A stream for the next attempt: to the next hop, or to another one of its route if this one
@@ -49,32 +57,23 @@ impl Attempts {
         let settings = Arc::clone(&exchange.settings);
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
-            let destination = &self.next_hop.destination;
-            let rules = match self.next_hop.peer() {
-                None => &settings.connections,
-                Some(_) => &settings.peer_connections,
-            };
-            let opened = NextHopStream::open(worker.net(), rules, destination, self.is_retry).await;
+            let opened = open(worker, &settings, &self.next_hop, self.is_retry).await;
             let failure = match opened {
                 Ok(mut hop) => {
                     exchange.response_timer = self.next_hop.connected(&mut hop);
-                    exchange.ask(self.next_hop.peer(), &mut hop);
+                    exchange.ask(&self.next_hop, &mut hop);
                     self.connected = worker.now().tick;
                     return Ok(hop);
                 }
                 Err(failure) => failure,
             };
-            let why = match failure.error {
-                ProxyError::ConnectionLimitReached => PeerFailure::Busy,
-                _ => PeerFailure::Unreachable,
-            };
-            match self.pass_peer(exchange, worker, why) {
+            match self.pass_on(exchange, worker, Failed::NoConnection(failure.error)) {
                 PassResult::Next => {
                     attempts = HopAttempts::first(self.next_hop.route_hop());
                     continue;
                 }
                 PassResult::Answer(answer) => return Err(NoStream::Answer(answer)),
-                PassResult::NoPeer => {}
+                PassResult::NoOther => {}
             }
             let lack = match failure.error {
                 ProxyError::ConnectionLimitReached => NoConnection::Ours,
@@ -87,43 +86,59 @@ impl Attempts {
         }
     }
 
-    /// Goes on after a node gave no response: to the next node, or to the origin.
+    /// Goes on to what comes next, after the next hop gave no response: from a node of the cluster
+    /// or a sibling in any case, from a parent to another one or the origin, from the origin to a
+    /// parent.
     ///
-    /// What other nodes are asked for is safe to be asked for again, and has no content.
-    pub(crate) fn pass_peer(
+    /// What nodes and siblings are asked for is safe to be asked for again, and has no content.
+    pub(crate) fn pass_on(
         &mut self,
         exchange: &RequestState,
         worker: &Worker,
-        failure: PeerFailure,
+        failed: Failed,
     ) -> PassResult {
-        let Some(peer) = self.next_hop.peer() else {
-            return PassResult::NoPeer;
-        };
-        let (metric, now) = (failure.metric(), worker.now());
-        match failure {
-            PeerFailure::Silent => peer.failed(now, Some(self.connected)),
-            PeerFailure::Unreachable | PeerFailure::Broken => peer.failed(now, None),
-            PeerFailure::Busy | PeerFailure::Declined => {}
-        }
-        worker.counters().inc(metric);
-        self.failed_peers.push(peer.key());
-        let next = match failure {
-            // what one node lacks, others may lack, too
-            PeerFailure::Declined if exchange.tx.is_for_caches_alone() => {
-                Err(Answer::only_if_cached())
+        let mut is_optional = true;
+        if let Some(peer) = self.next_hop.peer() {
+            let (why, now) = (PeerFailure::of(failed), worker.now());
+            match why {
+                PeerFailure::Silent => peer.failed(now, Some(self.connected)),
+                PeerFailure::Unreachable | PeerFailure::Broken => peer.failed(now, None),
+                PeerFailure::Busy | PeerFailure::Declined => {}
             }
-            PeerFailure::Declined => NextHop::of_origin(exchange),
-            _ => NextHop::after(exchange, &self.failed_peers),
+            worker.counters().inc(why.metric());
+        } else if let Some(proxy) = self.next_hop.proxy() {
+            proxy.count(match failed {
+                Failed::Declined => ProxyOutcome::Missed,
+                Failed::NoConnection(_) | Failed::Sent(_) => ProxyOutcome::Failed,
+            });
+            is_optional = proxy.is_sibling();
+            if !is_optional && !may_ask_again(exchange, failed) {
+                return PassResult::NoOther;
+            }
+        } else {
+            is_optional = false;
+            if !failed.is_of_next_hop() || !prefers_direct(exchange) {
+                return PassResult::NoOther;
+            }
+        }
+        let is_node = self.next_hop.peer().is_some();
+        self.tried.note(&self.next_hop);
+        let next = match failed {
+            // what one node lacks, others may lack, too
+            Failed::Declined if exchange.tx.is_for_caches_alone() => Err(Answer::only_if_cached()),
+            Failed::Declined if is_node => NextHop::of_origin(exchange, &self.tried),
+            _ => NextHop::after(exchange, &self.tried),
         };
         match next {
             Ok(next) => self.next_hop = next,
-            Err(answer) => return PassResult::Answer(answer),
+            Err(answer) if is_optional => return PassResult::Answer(answer),
+            Err(_) => return PassResult::NoOther,
         }
         self.is_retry = false;
         PassResult::Next
     }
 
-    /// [`Self::pass_peer`] without a client, after a failure for `reason`.
+    /// [`Self::pass_on`] without a client, after a failure for `reason`.
     ///
     /// # Errors
     ///
@@ -134,9 +149,9 @@ impl Attempts {
         worker: &Worker,
         reason: AnswerReason,
     ) -> Result<(), AnswerReason> {
-        match self.pass_peer(exchange, worker, PeerFailure::of(&reason)) {
+        match self.pass_on(exchange, worker, Failed::Sent(reason.error)) {
             PassResult::Next => Ok(()),
-            PassResult::NoPeer => Err(reason),
+            PassResult::NoOther => Err(reason),
             PassResult::Answer(answer) => Err(answer.reason),
         }
     }
@@ -157,7 +172,7 @@ impl Attempts {
         let is_held =
             exchange.lateral.is_some() && worker.shared.cluster_purges.is_held(exchange.key);
         if is_held {
-            self.next_hop = NextHop::after(exchange, &self.failed_peers)?;
+            self.next_hop = NextHop::after(exchange, &self.tried)?;
             self.is_retry = false;
         }
         Ok(is_held)
@@ -191,9 +206,33 @@ impl Attempts {
     }
 }
 
+/// How a next hop failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// There is no connection to it.
+    NoConnection(ProxyError),
+    /// It was sent the request.
+    Sent(ProxyError),
+    /// It is a node or a sibling, and said that it has no response.
+    Declined,
+}
+
+impl Failed {
+    /// Whether there is no connection for a reason of the next hop: not one of our own, and no
+    /// rule.
+    const fn is_of_next_hop(self) -> bool {
+        matches!(self, Self::NoConnection(error) if !matches!(
+            error,
+            ProxyError::ConnectionLimitReached
+                | ProxyError::DestinationIpProhibited
+                | ProxyError::ProxyInternalError
+        ))
+    }
+}
+
 /// Why a node of the cluster gave no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PeerFailure {
+enum PeerFailure {
     /// All connections to it are in use.
     Busy,
     /// It accepts no connection.
@@ -207,11 +246,13 @@ pub(crate) enum PeerFailure {
 }
 
 impl PeerFailure {
-    /// Of one that was asked and failed for `reason`.
-    pub(crate) fn of(reason: &AnswerReason) -> Self {
-        match reason.error {
-            ProxyError::ConnectionReadTimeout => Self::Silent,
-            _ => Self::Broken,
+    const fn of(failed: Failed) -> Self {
+        match failed {
+            Failed::NoConnection(ProxyError::ConnectionLimitReached) => Self::Busy,
+            Failed::NoConnection(_) => Self::Unreachable,
+            Failed::Sent(ProxyError::ConnectionReadTimeout) => Self::Silent,
+            Failed::Sent(_) => Self::Broken,
+            Failed::Declined => Self::Declined,
         }
     }
 
@@ -228,9 +269,9 @@ impl PeerFailure {
 pub(crate) enum PassResult {
     /// Another next hop is tried.
     Next,
-    /// It was no node of the cluster.
-    NoPeer,
-    /// There is no other one: what to answer.
+    /// There is no other one to try: the request has failed.
+    NoOther,
+    /// There is no next hop besides those that need not have been asked: what to answer.
     Answer(Answer),
 }
 
@@ -240,4 +281,62 @@ pub(crate) enum NoStream {
     Failed(AnswerReason),
     /// There is no next hop: what to answer.
     Answer(Answer),
+}
+
+/// A stream to `next_hop`; a sibling has its own time to accept a connection.
+async fn open(
+    worker: &Worker,
+    settings: &Settings,
+    next_hop: &NextHop,
+    fresh: bool,
+) -> Result<NextHopStream, ConnectFailure> {
+    let destination = &next_hop.destination;
+    let rules = match next_hop.peer() {
+        None => &settings.connections,
+        Some(_) => &settings.peer_connections,
+    };
+    let sibling = next_hop.proxy().filter(|proxy| proxy.is_sibling());
+    let limit = sibling.map(|sibling| sibling.configured().timeout);
+    let patience = async {
+        match limit {
+            None => std::future::pending().await,
+            Some(limit) => {
+                tokio::time::sleep(limit.as_duration()).await;
+                limit
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        opened = NextHopStream::open(worker.net(), rules, destination, fresh) => opened,
+        limit = patience => Err(ConnectFailure::new(
+            ProxyError::ConnectionTimeout,
+            format!("the sibling did not accept a connection within {limit}"),
+        )),
+    }
+}
+
+/// Whether a request that a parent failed at may be sent to another one, or to the origin: it never
+/// got there, or the parent closed the connection, and a repetition is safe.
+fn may_ask_again(exchange: &RequestState, failed: Failed) -> bool {
+    let request = &exchange.request;
+    let is_safe = matches!(
+        request.method,
+        Method::Get | Method::Head | Method::Options | Method::Connect
+    ) && !request.has_content()
+        && !request.upgrade;
+    let is_closed = matches!(
+        failed,
+        Failed::Sent(ProxyError::ConnectionTerminated | ProxyError::HttpResponseIncomplete)
+    );
+    failed.is_of_next_hop() || is_closed && is_safe
+}
+
+/// Whether the host of its URL was asked, and parents may be.
+fn prefers_direct(exchange: &RequestState) -> bool {
+    let hierarchy = &exchange.settings.hierarchy;
+    let request = &exchange.request;
+    request.mode == Mode::Forward
+        && !hierarchy.is_empty()
+        && hierarchy.direct(request.host.as_str(), request.path_and_query()) == Direct::Prefer
 }

@@ -3,7 +3,7 @@
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::cache::variants;
-use crate::exchange::attempts::{Attempts, NoStream, PassResult, PeerFailure};
+use crate::exchange::attempts::{Attempts, Failed, NoStream, PassResult};
 use crate::exchange::download::{self, FetchStart, HopFailure, ResponseOutcome};
 use crate::exchange::follow::{self, FollowResult};
 use crate::exchange::heads::outbound;
@@ -25,6 +25,7 @@ use crate::modules::content_source::FedContent;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::worker::core::Worker;
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -145,27 +146,27 @@ async fn ask(
                 if repeats {
                     continue;
                 }
-                match attempts.pass_peer(exchange, &worker, PeerFailure::of(&reason)) {
+                match attempts.pass_on(exchange, &worker, Failed::Sent(reason.error)) {
                     PassResult::Next => {}
                     PassResult::Answer(answer) => {
                         return no_next_hop(stream, exchange, answer).await;
                     }
-                    PassResult::NoPeer => return fail(stream, exchange, stored, reason).await,
+                    PassResult::NoOther => return fail(stream, exchange, stored, reason).await,
                 }
             }
             ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
                 drop(hop);
-                match attempts.pass_peer(exchange, &worker, PeerFailure::of(&reason)) {
+                match attempts.pass_on(exchange, &worker, Failed::Sent(reason.error)) {
                     PassResult::Next => {}
                     PassResult::Answer(answer) => {
                         return no_next_hop(stream, exchange, answer).await;
                     }
-                    PassResult::NoPeer => return fail(stream, exchange, stored, reason).await,
+                    PassResult::NoOther => return fail(stream, exchange, stored, reason).await,
                 }
             }
             ResponseOutcome::Declined => {
-                drop(hop);
-                let passed = attempts.pass_peer(exchange, &worker, PeerFailure::Declined);
+                release_whole(exchange, hop);
+                let passed = attempts.pass_on(exchange, &worker, Failed::Declined);
                 if let PassResult::Answer(answer) = passed {
                     return no_next_hop(stream, exchange, answer).await;
                 }
@@ -351,7 +352,7 @@ async fn ask_in_background(
                 }
             }
             ResponseOutcome::Declined => {
-                let passed = attempts.pass_peer(exchange, worker, PeerFailure::Declined);
+                let passed = attempts.pass_on(exchange, worker, Failed::Declined);
                 if let PassResult::Answer(answer) = passed {
                     break BackgroundResult::Failed(answer.reason);
                 }
@@ -371,10 +372,11 @@ async fn talk_in_background(
     worker: &Rc<Worker>,
     exchange: &mut RequestState,
     hop: &mut NextHopStream,
-    request: Vec<u8>,
+    mut request: Vec<u8>,
     stored: Option<&Arc<StoredResponse>>,
 ) -> ResponseOutcome {
     let (mut to_hop, from_hop) = hop.split();
+    exchange.write_login(&mut request);
     if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
         return ResponseOutcome::Failed(failure);
     }
@@ -399,6 +401,13 @@ fn release(exchange: &mut RequestState, hop: NextHopStream) {
     exchange.log.connection_kept(is_kept);
 }
 
+/// The same for a response that no client gets: its connection is used again if all of its content
+/// was received with its head.
+fn release_whole(exchange: &mut RequestState, mut hop: NextHopStream) {
+    let _content = hop.response().take_buffered(|_| ControlFlow::Continue(()));
+    release(exchange, hop);
+}
+
 fn note_next_hop(stream: &ClientStream<'_>, exchange: &mut RequestState, hop: &mut NextHopStream) {
     let counters = exchange.worker.counters();
     if stream.is_new_next_hop(hop.facts().hop) {
@@ -415,7 +424,7 @@ async fn talk(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     hop: &mut NextHopStream,
-    request: Vec<u8>,
+    mut request: Vec<u8>,
     stored: Option<&Arc<StoredResponse>>,
 ) -> ResponseOutcome {
     let has_content = exchange.request.has_content();
@@ -423,6 +432,7 @@ async fn talk(
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
     let client = to_client.disconnect_source();
     let (mut to_hop, from_hop) = hop.split();
+    exchange.write_login(&mut request);
     let sent = upload::send_head(&mut to_hop, request, exchange).await;
     if let Err(failure) = sent {
         return ResponseOutcome::Failed(failure);

@@ -1,7 +1,8 @@
-//! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a
-//! gateway.
+//! Where a request goes next: the origin itself or another proxy for a forward proxy, a next hop of
+//! a route for a gateway.
 
 mod lateral;
+mod proxy_hop;
 pub(crate) mod route_request;
 
 use crate::config::Mode;
@@ -21,19 +22,57 @@ use weir_policy::route::{Choice, NodeKey, Outcome};
 use weir_semantics::ProxyError;
 
 pub(crate) use lateral::{LateralAnswer, LateralFetch, PeerSource};
-use route_request::{Outstanding, ResponseTimer, RouteHop};
+pub(crate) use proxy_hop::ProxyHop;
+use route_request::{HopTable, Outstanding, ResponseTimer, RouteHop};
 
 /// A next hop for one request.
 pub(crate) struct NextHop {
     /// Where to connect.
     pub(crate) destination: Destination,
-    /// What the route has of it; `None` for an origin that the request names.
+    /// What the route has of it, or the table of parents or siblings; `None` for an origin that the
+    /// request names.
     of_route: Option<OfRoute>,
     /// The node of the cluster that it is.
     peer: Option<PeerSource>,
+    /// The parent or sibling that it is.
+    proxy: Option<ProxyHop>,
 }
 
-/// A next hop that a route has chosen.
+/// The next hops of one request that failed.
+#[derive(Debug, Default)]
+pub(crate) struct Tried {
+    /// Nodes of the cluster.
+    pub(crate) peers: Vec<NodeKey>,
+    siblings: Vec<HopId>,
+    parents: Vec<HopId>,
+    /// The host of its URL.
+    origin: bool,
+}
+
+impl Tried {
+    /// `next_hop` did not answer.
+    pub(crate) fn note(&mut self, next_hop: &NextHop) {
+        if let Some(peer) = &next_hop.peer {
+            self.peers.push(peer.key());
+        } else if let Some(proxy) = &next_hop.proxy {
+            let tried = if proxy.is_sibling() {
+                &mut self.siblings
+            } else {
+                &mut self.parents
+            };
+            tried.push(proxy.hop());
+        } else {
+            self.origin = true;
+        }
+    }
+
+    /// Whether something was tried that comes after the siblings.
+    const fn is_past_siblings(&self) -> bool {
+        self.origin || !self.parents.is_empty()
+    }
+}
+
+/// A next hop that a route has chosen, or the table of parents or siblings.
 struct OfRoute {
     number: HopId,
     hop: RouteHop,
@@ -46,12 +85,12 @@ struct OfRoute {
 impl NextHop {
     /// The next hop of an exchange; the answer to give if there is none.
     pub(crate) fn of(exchange: &RequestState) -> Result<Self, Answer> {
-        Self::after(exchange, &[])
+        Self::after(exchange, &Tried::default())
     }
 
-    /// The same, after the nodes in `failed` did not answer.
-    pub(crate) fn after(exchange: &RequestState, failed: &[NodeKey]) -> Result<Self, Answer> {
-        match PeerSource::of(exchange, failed) {
+    /// The same, after those in `tried` did not answer.
+    pub(crate) fn after(exchange: &RequestState, tried: &Tried) -> Result<Self, Answer> {
+        match PeerSource::of(exchange, &tried.peers) {
             Some(peer) => {
                 // an address that this node would not reach is not reached by another one
                 if exchange.request.mode == Mode::Forward && exchange.request.host.ip().is_some() {
@@ -60,7 +99,7 @@ impl NextHop {
                 Ok(Self::of_peer(exchange, peer))
             }
             None if exchange.tx.is_for_caches_alone() => Err(Answer::only_if_cached()),
-            None => Self::of_origin(exchange),
+            None => Self::of_origin(exchange, tried),
         }
     }
 
@@ -74,15 +113,15 @@ impl NextHop {
             },
             of_route: None,
             peer: Some(peer),
+            proxy: None,
         }
     }
 
-    /// The origin itself, or what a route has in its place.
-    pub(crate) fn of_origin(exchange: &RequestState) -> Result<Self, Answer> {
-        let worker = &exchange.worker;
+    /// The origin itself, or what is asked in its place: a next hop of a route, a parent.
+    pub(crate) fn of_origin(exchange: &RequestState, tried: &Tried) -> Result<Self, Answer> {
         match exchange.request.mode {
-            Mode::Forward => Self::of_target(exchange, worker),
-            Mode::Gateway => Self::of_route(exchange, worker),
+            Mode::Forward => Self::of_hierarchy(exchange, tried),
+            Mode::Gateway => Self::of_route(exchange, &exchange.worker),
         }
     }
 
@@ -109,6 +148,7 @@ impl NextHop {
             destination,
             of_route: None,
             peer: None,
+            proxy: None,
         })
     }
 
@@ -129,7 +169,7 @@ impl NextHop {
         }
         drop(routes);
         match choice {
-            Ok(choice) => Ok(Self::chosen(settings, worker, choice)),
+            Ok(choice) => Ok(Self::chosen(settings, worker, choice, HopTable::Routes)),
             Err(none) => Err(Answer::open(
                 404,
                 AnswerReason::new(
@@ -140,16 +180,23 @@ impl NextHop {
         }
     }
 
-    fn chosen(settings: &Arc<Settings>, worker: &Worker, choice: Choice) -> Self {
-        let reason = route_request::label(choice.why);
-        worker.counters().inc(Metric::RouteChoices(reason));
-        let hop = RouteHop::new(settings, worker, choice.hop);
+    fn chosen(settings: &Arc<Settings>, worker: &Worker, choice: Choice, table: HopTable) -> Self {
+        let proxy = match table {
+            HopTable::Routes => {
+                let reason = route_request::label(choice.why);
+                worker.counters().inc(Metric::RouteChoices(reason));
+                None
+            }
+            HopTable::Hierarchy(_) => Some(ProxyHop::new(Arc::clone(settings), choice.hop)),
+        };
+        let route = Some(choice.route).filter(|_| proxy.is_none());
+        let hop = RouteHop::new(settings, worker, (table, choice.hop));
         let outstanding = choice.is_counted.then(|| Outstanding::counted(hop.clone()));
         Self {
             destination: Destination {
                 hop: hop.key().clone(),
                 guarded: false,
-                read_ahead: settings.read_ahead_of(Some(choice.route)),
+                read_ahead: settings.read_ahead_of(route),
                 observer: Some(Rc::new(RouteHealth(hop.clone()))),
             },
             of_route: Some(OfRoute {
@@ -160,12 +207,14 @@ impl NextHop {
                 is_timed: choice.is_timed,
             }),
             peer: None,
+            proxy,
         }
     }
 
     /// The number of its next hop in the routes; `None` for an origin that the request names.
     pub(crate) fn route_hop(&self) -> Option<HopId> {
-        self.of_route.as_ref().map(|route| route.number)
+        let of_route = self.of_route.as_ref().filter(|_| self.proxy.is_none());
+        of_route.map(|route| route.number)
     }
 
     /// The request has a stream to it. Returns what measures its response time, if that counts.
@@ -184,6 +233,11 @@ impl NextHop {
     /// The node that it is.
     pub(crate) const fn peer(&self) -> Option<&PeerSource> {
         self.peer.as_ref()
+    }
+
+    /// The parent or sibling that it is.
+    pub(crate) const fn proxy(&self) -> Option<&ProxyHop> {
+        self.proxy.as_ref()
     }
 
     /// The next hop that the routes choose now, with its number.
@@ -222,7 +276,7 @@ pub(crate) fn keep_ready(worker: &Worker) {
             observer: Some(Rc::new(RouteHealth(RouteHop::new(
                 &settings,
                 worker,
-                HopId(number),
+                (HopTable::Routes, HopId(number)),
             )))),
         };
         next_hops::keep_ready(worker.net(), &settings.connections, &destination);

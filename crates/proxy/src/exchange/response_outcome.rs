@@ -44,7 +44,7 @@ pub(crate) enum ResponseOutcome {
     Module(Box<ModuleAnswer>),
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),
-    /// Another node has no response of the origin, and says why.
+    /// Another node or a sibling has no response for it, and says why.
     Declined,
     /// There is no usable response head.
     Failed(HopFailure),

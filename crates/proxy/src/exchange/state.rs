@@ -6,7 +6,7 @@ use crate::client::peer_listener::report_line;
 use crate::cluster::Counted;
 use crate::config::Span;
 use crate::exchange::next_hop::route_request::ResponseTimer;
-use crate::exchange::next_hop::{LateralFetch, PeerSource};
+use crate::exchange::next_hop::{LateralFetch, NextHop, ProxyHop};
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
 use crate::log::client::{ForPeers, RequestClient};
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use weir_extend::LocalResponse;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
+use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::route::DigestVersion;
@@ -108,6 +109,8 @@ pub(crate) struct RequestState {
     pub(crate) disk_variants: Option<DiskVariants>,
     /// The request to another node of the cluster, if one was sent for it last.
     pub(crate) lateral: Option<LateralFetch>,
+    /// The parent or sibling that it was sent to last, if it was.
+    pub(crate) proxy: Option<ProxyHop>,
     /// Set while it waits for the head of an origin's response, where other nodes are told.
     pub(crate) waits: Option<Counted>,
     /// What modules have of it, if there are any.
@@ -148,6 +151,7 @@ impl RequestState {
             expected: None,
             disk_variants: None,
             lateral: None,
+            proxy: None,
             waits: None,
             modules: None,
             received: None,
@@ -194,19 +198,23 @@ impl RequestState {
         state
     }
 
-    /// Whether another node of the cluster keeps what it brings, and this one does not.
-    pub(crate) fn is_left_to_peer(&self) -> bool {
-        self.lateral
-            .as_ref()
-            .is_some_and(|lateral| !lateral.is_kept())
+    /// Why nothing of what it brings is stored here, if that follows from where it comes from:
+    /// another node of the cluster keeps it, or a parent or sibling is to.
+    pub(crate) fn left_to_source(&self) -> Option<Refusal> {
+        if let Some(lateral) = &self.lateral {
+            return (!lateral.is_kept()).then_some(Refusal::OnPeer);
+        }
+        let proxy = self.proxy.as_ref()?;
+        (!proxy.configured().keep).then_some(Refusal::OnParent)
     }
 
-    /// It is about to be sent on `hop`: to `peer`, or to the origin.
-    pub(crate) fn ask(&mut self, peer: Option<&PeerSource>, hop: &mut NextHopStream) {
-        self.lateral = peer.map(|peer| peer.ask(hop));
+    /// It is about to be sent on `hop`, to `next_hop`.
+    pub(crate) fn ask(&mut self, next_hop: &NextHop, hop: &mut NextHopStream) {
+        self.lateral = next_hop.peer().map(|peer| peer.ask(hop));
         if self.lateral.is_some() {
             self.worker.counters().inc(Metric::PeerRequests);
         }
+        self.sent_to(next_hop);
         let cluster = self.settings.cluster();
         if let Some(leader) = self.leader.as_ref().filter(|_| cluster.is_some()) {
             leader.sent(self.lateral.as_ref().is_some_and(LateralFetch::may_wait));
@@ -215,12 +223,32 @@ impl RequestState {
         self.waits = to_origin.map(|cluster| cluster.state().wait());
     }
 
+    /// It, or a tunnel for it, is sent to `next_hop`.
+    pub(crate) fn sent_to(&mut self, next_hop: &NextHop) {
+        self.proxy = next_hop.proxy().cloned();
+        self.log.proxy = self.proxy.as_ref().map(ProxyHop::log_word);
+    }
+
+    /// Whether it was sent to a sibling, which answers from what it has stored or not at all.
+    pub(crate) fn asks_sibling(&self) -> bool {
+        self.proxy.as_ref().is_some_and(ProxyHop::is_sibling)
+    }
+
+    /// Appends what proves to the parent or sibling that it is sent to who this proxy is. Last of
+    /// all: no module sees it.
+    pub(crate) fn write_login(&self, head: &mut Vec<u8>) {
+        if let Some(proxy) = &self.proxy {
+            head.extend_from_slice(proxy.configured().login());
+        }
+    }
+
     /// How long its next hop may be silent before the head of the response.
     pub(crate) fn head_silence(&self) -> Span {
         let config = &self.settings.config;
-        match self.lateral {
-            None => config.limits.next_hop_silence,
-            Some(_) => config.cluster.peer_timeout,
+        match (&self.lateral, &self.proxy) {
+            (Some(_), _) => config.cluster.peer_timeout,
+            (None, Some(proxy)) if proxy.is_sibling() => proxy.configured().timeout,
+            (None, _) => config.limits.next_hop_silence,
         }
     }
 

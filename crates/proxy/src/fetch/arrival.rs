@@ -16,7 +16,6 @@ use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_net::http::{BufferedContent, ContentForm};
-use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, InFlightRules};
 use weir_policy::{Serving, StoredFacts};
 use weir_semantics::{ContentRange, line_named};
@@ -83,7 +82,7 @@ pub(crate) fn is_stored_by_relay(
     let is_awaited = exchange.leader.as_ref().is_some_and(Leader::is_awaited);
     is_whole
         && (exchange.background || response.buffered.is_whole())
-        && !(exchange.is_left_to_peer() && is_awaited)
+        && !(exchange.left_to_source().is_some() && is_awaited)
 }
 
 /// Enters the content that was received with a head into the log, where no client gets that
@@ -148,8 +147,7 @@ fn new(
     let reservation = match storable.begin(worker, exchange, expected(response.body)) {
         Some(reservation) => Ok(reservation),
         // those that wait for it share the one fetch nevertheless
-        None if exchange.is_left_to_peer() => Err(Refusal::OnPeer),
-        None => return None,
+        None => Err(exchange.left_to_source()?),
     };
     let vary = storable.vary.clone();
     let params = InFlightParams {

@@ -113,12 +113,12 @@ pub(crate) fn room(
 ) -> Result<Reservation, Refusal> {
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
     // without it, the request may be older than a purge
-    let reservation = match exchange.expected.take() {
-        Some(_) if exchange.is_left_to_peer() => Err(Refusal::OnPeer),
-        Some(expected) => expected
+    let reservation = match (exchange.expected.take(), exchange.left_to_source()) {
+        (Some(_), Some(refusal)) => Err(refusal),
+        (Some(expected), None) => expected
             .varying(vary)
             .begin(beside_content + rule_bytes, content_bytes),
-        None => Err(Refusal::NotResident),
+        (None, _) => Err(Refusal::NotResident),
     };
     if let Err(refusal) = &reservation {
         exchange.tell(worker, Event::NotAdmitted(*refusal));

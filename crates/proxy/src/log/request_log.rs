@@ -4,6 +4,7 @@
 //! place. To add one: a field and its method here, the call where the fact is known, and its line
 //! in `access_log` (`Entry` names every field that a format can show).
 
+use crate::log::logged_proxy::LoggedProxy;
 use crate::log::phase_times::PhaseTimes;
 use crate::log::record::{ContentTimes, End, RecordDetails};
 use std::net::SocketAddr;
@@ -90,6 +91,8 @@ pub(crate) struct RequestLog {
     pub(super) status: u16,
     /// The next hop, if the request was forwarded.
     pub(super) next_hop: Option<SocketAddr>,
+    /// What it is, if it is a parent or sibling.
+    pub(crate) proxy: Option<LoggedProxy>,
     /// Its connection was open before.
     pub(super) next_hop_reused: bool,
     /// What went wrong, as a word.
@@ -127,6 +130,7 @@ impl RequestLog {
             read_ahead_max_bytes: 0,
             status: 0,
             next_hop: None,
+            proxy: None,
             next_hop_reused: false,
             error: None,
             end: End::Whole,

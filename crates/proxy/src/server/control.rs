@@ -17,10 +17,11 @@ use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
 use crate::server::run::{
-    Describe, Reload, StartError, clients_max, read_cluster_secret, read_token,
+    Describe, Reload, StartError, clients_max, read_cluster_secret, read_logins, read_token,
 };
 use crate::server::until_restart;
 use crate::settings::Settings;
+use crate::settings::hierarchy::ParentReport;
 use crate::worker::core::Worker;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
@@ -173,7 +174,9 @@ impl Control {
     /// name of the loopback. Name servers are consulted when a connection is made: at start there
     /// may be none.
     fn refuse_own_next_hops(&self, config: &Config, own: &OwnAddresses) -> Result<(), StartError> {
-        for hop in config.routes.iter().flat_map(|route| &route.next_hops) {
+        let of_routes = config.routes.iter().flat_map(|route| &route.next_hops);
+        let others = config.parents.iter().flat_map(|parent| &parent.url);
+        for hop in of_routes.chain(others) {
             let known = match hop.host.ip() {
                 Some(ip) => vec![ip],
                 None => self.shared.network.resolver().known(hop.host.as_str()),
@@ -185,7 +188,7 @@ impl Control {
                     hint: None,
                     what: format!("use the next hop {hop}"),
                     cause: io::Error::other(format!(
-                        "this proxy itself listens at {address}; name the origin in the route, not the proxy"
+                        "this proxy itself listens at {address}; name the origin in the route or another proxy as parent"
                     )),
                 });
             }
@@ -286,6 +289,7 @@ impl Control {
         let token = self.next_token(&config)?;
         let (config, notes) = until_restart::keep(&self.state().config, config);
         let cluster_secret = read_cluster_secret(&config).map_err(|error| error.to_string())?;
+        let logins = read_logins(&config).map_err(|error| error.to_string())?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         self.open_listeners(&config)
@@ -296,7 +300,8 @@ impl Control {
         let settings = settings
             .with_hooks(before.hooks.clone())
             .with_modules(modules.logging_to(&self.shared.module_log))
-            .with_membership(&before.membership);
+            .with_membership(&before.membership)
+            .with_logins(logins, Some(&before));
         settings.keep_health(&before);
         let cluster_secret = cluster_secret.as_ref().map(Token::as_str);
         before.membership.configure(&config, cluster_secret);
@@ -490,6 +495,7 @@ impl Control {
             node: None,
             is_copied: false,
             candidates: Vec::new(),
+            direct: None,
         };
         if let Some(cluster) = settings.cluster() {
             let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
@@ -500,6 +506,11 @@ impl Control {
             let hops = settings.route_candidates(now, &target);
             let hops = hops.map_err(|none| format!("{none} ({url})"))?;
             report.candidates.extend(hops);
+        } else if !settings.hierarchy.is_empty() {
+            let (host, path) = (target.host.as_str(), target.path_and_query);
+            let candidates = settings.hierarchy.candidates(now, host, path);
+            report.candidates.extend(candidates);
+            report.direct = Some(settings.hierarchy.direct(host, path).as_str());
         }
         Ok(report)
     }
@@ -641,6 +652,10 @@ impl admin::Control for Control {
 
     fn modules(&self) -> Vec<ModuleReport> {
         self.modules()
+    }
+
+    fn parents(&self) -> Vec<ParentReport> {
+        self.shared.settings.load().hierarchy.report()
     }
 
     fn cluster(&self) -> Option<ClusterReport> {

@@ -5,7 +5,7 @@ use crate::admin::Token;
 use crate::config::{Config, Invalid, MembersSource, TokenFile};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
-use crate::server::run::worker_count;
+use crate::server::run::{read_login, worker_count};
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -302,6 +302,20 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
         secret,
         "cluster.secret_file",
     ));
+    for (index, parent) in config.parents.iter().enumerate() {
+        let Some(path) = parent.login_file.path() else {
+            continue;
+        };
+        if let Err(cause) = read_login(path) {
+            all.push(Unusable {
+                hint: Some(format!(
+                    "`parent[{index}].login_file` names a file with one line `NAME:PASSWORD`, mode 0600"
+                )),
+                what: format!("the login in `{}`", path.display()),
+                cause,
+            });
+        }
+    }
     all
 }
 

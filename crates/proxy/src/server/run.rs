@@ -1,6 +1,6 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
-use crate::admin::{self, AdminHandle, AdminSocket, Token};
+use crate::admin::{self, AdminHandle, AdminSocket, Token, read_private};
 use crate::cluster::Membership;
 use crate::cluster::purges::ClusterPurges;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
@@ -14,6 +14,7 @@ use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
+use crate::settings::login::Login;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::jobs::Jobs;
@@ -23,6 +24,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -295,7 +297,8 @@ pub(super) fn share(
     let settings = settings
         .with_hooks(hooks)
         .with_modules(modules)
-        .with_membership(&membership);
+        .with_membership(&membership)
+        .with_logins(read_logins(config)?, None);
     let network = Network::new(NetworkSettings {
         workers,
         clock,
@@ -365,6 +368,28 @@ pub(crate) fn read_cluster_secret(config: &Config) -> Result<Option<Token>, Star
         what: format!("use the secret of the cluster in `{}`", path.display()),
         cause: io::Error::other(error),
     })
+}
+
+/// The logins of parents and siblings, by the places of their tables, in the files that these name.
+pub(crate) fn read_logins(config: &Config) -> Result<Vec<Option<Login>>, StartError> {
+    let logins = config.parents.iter().map(|parent| {
+        let path = parent.login_file.path();
+        let login = path.map(|path| {
+            read_login(path).map_err(|cause| StartError {
+                hint: None,
+                what: format!("use the login in `{}`", path.display()),
+                cause,
+            })
+        });
+        login.transpose()
+    });
+    logins.collect()
+}
+
+/// The login in a file.
+pub(crate) fn read_login(path: &Path) -> io::Result<Login> {
+    let text = read_private(path).map_err(io::Error::other)?;
+    Login::of_text(&text).map_err(io::Error::other)
 }
 
 /// Threads that serve: as configured, or one a core.

@@ -13,10 +13,11 @@ use crate::fetch::missing_range;
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::report;
 use crate::request::answer::AnswerReason;
+use crate::settings::hierarchy::ProxyOutcome;
 use std::sync::Arc;
 use weir_net::http::ReceivedHead;
-use weir_policy::{Command, Commands, Event};
-use weir_semantics::{Fits, ResponseFacts};
+use weir_policy::{Command, Commands, Event, Now};
+use weir_semantics::{Fits, ProxyError, ResponseFacts};
 use weir_wire::LineBuffer;
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
@@ -40,10 +41,12 @@ impl Download<'_, '_> {
             if self.interim > INTERIM_MAX {
                 return Err(broken(&"it sends interim responses without end"));
             }
-            // another node proves itself with the final head
-            let head = match exchange.lateral {
-                None => inbound::interim_head(head),
-                Some(_) => Vec::new(),
+            // another node proves itself with the final head, and a sibling may have nothing
+            let is_passed = exchange.lateral.is_none() && !exchange.asks_sibling();
+            let head = if is_passed {
+                inbound::interim_head(head)
+            } else {
+                Vec::new()
             };
             return Ok(Step::Interim { head });
         }
@@ -63,18 +66,13 @@ impl Download<'_, '_> {
         let body = received.length.map_err(|error| broken(&error))?;
         let now = worker.now();
         exchange.waits = None;
-        match exchange
-            .lateral
-            .as_ref()
-            .map(|lateral| lateral.take_report(now, head.fields))
-        {
-            None | Some(LateralAnswer::Usable) => {}
-            Some(LateralAnswer::Declined) => return Ok(Step::Final(ResponseOutcome::Declined)),
-            Some(LateralAnswer::Stranger) => {
-                return Err(broken(
-                    &"it is no member of the cluster, or refuses this one",
-                ));
-            }
+        let response = Response {
+            head,
+            body,
+            buffered: received.buffered,
+        };
+        if let Some(outcome) = judge_source(exchange, now, &response)? {
+            return Ok(Step::Final(outcome));
         }
         let settings = Arc::clone(&exchange.settings);
         let targeted = settings.targeted(exchange.request.mode);
@@ -82,11 +80,6 @@ impl Download<'_, '_> {
             has_mixed_line_ends: received.has_mixed_line_ends,
             ..ResponseFacts::gather(head.status, head.fields, now.wall)
                 .targeted(head.fields, targeted)
-        };
-        let response = Response {
-            head,
-            body,
-            buffered: received.buffered,
         };
         exchange.log.answered(received.is_persistent);
         if let Some(timer) = exchange.response_timer.take() {
@@ -239,7 +232,7 @@ impl Download<'_, '_> {
             exchange.expected = None;
             // what another node keeps may be for others
             let says_about_target = exchange.tx.says_about_target(response.head.status)
-                && !(storing.is_some() && exchange.is_left_to_peer());
+                && !(storing.is_some() && exchange.left_to_source().is_some());
             exchange.release_followers(worker, says_about_target);
             if to_client.is_none() && !is_there {
                 // there is neither a client nor room in the store
@@ -250,6 +243,46 @@ impl Download<'_, '_> {
         }
         Step::Relay(relay_plan(exchange, response, store_writer))
     }
+}
+
+/// Whether a response is one that answers the request, if another node of the cluster, a parent or
+/// a sibling sent it: the outcome if not.
+fn judge_source(
+    exchange: &mut RequestState,
+    now: Now,
+    response: &Response<'_>,
+) -> Result<Option<ResponseOutcome>, AnswerReason> {
+    let head = response.head;
+    if let Some(lateral) = &exchange.lateral {
+        return match lateral.take_report(now, head.fields) {
+            LateralAnswer::Usable => Ok(None),
+            LateralAnswer::Declined => Ok(Some(ResponseOutcome::Declined)),
+            LateralAnswer::Stranger => Err(broken(
+                &"it is no member of the cluster, or refuses this one",
+            )),
+        };
+    }
+    let Some(proxy) = &exchange.proxy else {
+        return Ok(None);
+    };
+    if !proxy.is_answer(head.status) {
+        arrival::discard(exchange, response);
+        return Ok(Some(ResponseOutcome::Declined));
+    }
+    if head.status == 407 {
+        return Err(login_refused());
+    }
+    proxy.count(ProxyOutcome::Answered);
+    Ok(None)
+}
+
+/// A parent wants to know who this proxy is, or has another password for it. Its clients are not
+/// asked: they would send their credentials.
+pub(crate) fn login_refused() -> AnswerReason {
+    AnswerReason::new(
+        ProxyError::ProxyConfigurationError,
+        "the parent wants another name or password of this proxy (407); see parent[].login_file",
+    )
 }
 
 /// The rest of a response, fetched for one client alone. Nothing of it is stored: it only has to be

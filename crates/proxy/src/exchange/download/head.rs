@@ -30,8 +30,10 @@ impl Download<'_, '_> {
     pub(super) async fn next_head(&mut self) -> Result<Step, HopFailure> {
         let heads = self.parties.exchange.settings.response_heads;
         let silence = self.parties.exchange.head_silence();
-        // interim responses of another node give it no more time
-        if self.interim == 0 || self.parties.exchange.lateral.is_none() {
+        // interim responses of another node or a sibling give it no more time
+        let exchange = &self.parties.exchange;
+        let is_hurried = exchange.lateral.is_some() || exchange.asks_sibling();
+        if self.interim == 0 || !is_hurried {
             self.parties.deadline.set(silence.as_duration());
         }
         loop {

@@ -12,6 +12,7 @@ mod source;
 
 use crate::cache::invalidate::{self, Invalidation};
 use crate::exchange::download::content::RelayPlan;
+pub(crate) use crate::exchange::download::decision::login_refused;
 pub(crate) use crate::exchange::response_outcome::{
     FetchStart, HopFailure, ResponseOutcome, broken,
 };

@@ -29,13 +29,16 @@ pub(crate) fn request_head(
     let validators = stored.filter(|_| forwarding.validate);
     let request = &exchange.request;
     let (method, path) = (request.method_token(), request.path_and_query());
-    match &exchange.lateral {
-        None => write::request_line(&mut out, method, path, Version::Http11),
-        Some(lateral) => {
-            let target = request.target_uri();
-            write::request_line(&mut out, method, &target, Version::Http11);
-            lateral.write_request(request.mode, &mut out);
-        }
+    if exchange.lateral.is_some() || exchange.proxy.is_some() {
+        write::request_line(&mut out, method, &absolute_form(request), Version::Http11);
+    } else {
+        write::request_line(&mut out, method, path, Version::Http11);
+    }
+    if let Some(lateral) = &exchange.lateral {
+        lateral.write_request(request.mode, &mut out);
+    }
+    if exchange.asks_sibling() {
+        write::field(&mut out, "Cache-Control", b"only-if-cached");
     }
     let own = validators.is_some()
         || exchange.background
@@ -50,6 +53,32 @@ pub(crate) fn request_head(
     }
     out.extend_from_slice(exchange.settings.via_line(request.version));
     out
+}
+
+/// The head of a CONNECT for a parent.
+pub(crate) fn connect_head(exchange: &RequestState) -> Vec<u8> {
+    let request = &exchange.request;
+    let mut out = Vec::with_capacity(request.head_bytes() + 256);
+    let authority = authority_form(request);
+    write::request_line(&mut out, "CONNECT", &authority, Version::Http11);
+    write_fields(request, &request.fields(), false, &mut out);
+    out.extend_from_slice(exchange.settings.via_line(request.version));
+    out
+}
+
+/// The target of a CONNECT, with its port (RFC 9112 §3.2.3).
+fn authority_form(request: &Request) -> String {
+    format!("{}:{}", request.host.as_str(), request.port)
+}
+
+/// The target as another proxy is sent it (RFC 9112 §3.2.2). That of a whole server, `*`, has no
+/// path then (§3.2.4).
+fn absolute_form(request: &Request) -> String {
+    let mut target = request.target_uri();
+    if request.path_and_query() == "*" {
+        target.truncate(target.len() - 1);
+    }
+    target
 }
 
 fn write_fields(request: &Request, fields: &[FieldLine<'_>], validating: bool, out: &mut Vec<u8>) {
@@ -122,6 +151,9 @@ fn is_precondition(known: Option<Known>) -> bool {
 
 /// Host of the canonical target: what key, routing and rules use.
 fn write_host(request: &Request, out: &mut Vec<u8>) {
+    if request.method == Method::Connect {
+        return write::field(out, "Host", authority_form(request).as_bytes());
+    }
     let target = Target {
         scheme: weir_semantics::Scheme::Http,
         host: request.host,

@@ -1,5 +1,6 @@
 //! A request to a next hop of a route, as the route's policy counts it.
 
+use crate::config::ParentKind;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use arc_swap::ArcSwap;
@@ -11,41 +12,73 @@ use weir_policy::Now;
 use weir_policy::connections::HopId;
 use weir_policy::route::{Routes, Why};
 
+/// Where a next hop is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HopTable {
+    /// Among the next hops of routes.
+    Routes,
+    /// Among the parents, or the siblings.
+    Hierarchy(ParentKind),
+}
+
 /// A next hop in the settings that a request began with, and in those that are in force.
 #[derive(Clone)]
 pub(crate) struct RouteHop {
     settings: Arc<Settings>,
     current: Arc<ArcSwap<Settings>>,
+    table: HopTable,
     /// The number of the next hop in `settings`.
     hop: HopId,
 }
 
 impl RouteHop {
-    /// Next hop number `hop` of `settings`.
-    pub(crate) fn new(settings: &Arc<Settings>, worker: &Worker, hop: HopId) -> Self {
+    /// Next hop number `hop` of `settings`, in that table.
+    pub(crate) fn new(
+        settings: &Arc<Settings>,
+        worker: &Worker,
+        (table, hop): (HopTable, HopId),
+    ) -> Self {
         Self {
             settings: Arc::clone(settings),
             current: Arc::clone(&worker.shared.settings),
+            table,
             hop,
         }
     }
 
     /// The next hop.
     pub(crate) fn key(&self) -> &HopKey {
-        &self.settings.hops[self.hop.0 as usize]
+        match self.table {
+            HopTable::Routes => &self.settings.hops[self.hop.0 as usize],
+            HopTable::Hierarchy(_) => &self.settings.hierarchy.proxy(self.hop).hop,
+        }
     }
 
-    /// Calls `tell` with the routes of both.
+    /// Its number in other settings, if it is there.
+    fn same(&self, current: &Settings) -> Option<HopId> {
+        match self.table {
+            HopTable::Routes => current.hop_id(self.key()),
+            HopTable::Hierarchy(_) => {
+                let proxy = self.settings.hierarchy.proxy(self.hop);
+                current.hierarchy.same(proxy)
+            }
+        }
+    }
+
+    /// Calls `tell` with the tables of both.
     pub(crate) fn tell(&self, mut tell: impl FnMut(&mut Routes, HopId)) {
-        let mut tell_one = |settings: &Settings, hop| {
-            let routes = settings.routes.lock();
-            tell(&mut routes.unwrap_or_else(PoisonError::into_inner), hop);
+        let mut tell_one = |settings: &Settings, hop| match self.table {
+            HopTable::Routes => {
+                let routes = settings.routes.lock();
+                tell(&mut routes.unwrap_or_else(PoisonError::into_inner), hop);
+            }
+            HopTable::Hierarchy(kind) => tell(&mut settings.hierarchy.table(kind), hop),
         };
         tell_one(&self.settings, self.hop);
         // the settings were reloaded meanwhile: the requests that choose now use those
         let current = self.current.load_full();
         if !Arc::ptr_eq(&current, &self.settings)
-            && let Some(hop) = current.hop_id(self.key())
+            && let Some(hop) = self.same(&current)
         {
             tell_one(&current, hop);
         }

@@ -3,6 +3,7 @@
 //! The reference page of the log is made from this table.
 
 use super::entry::Entry;
+use crate::log::logged_proxy::LoggedProxy;
 use std::net::SocketAddr;
 
 /// Bytes of the target shown.
@@ -108,6 +109,8 @@ fields! {
         |entry| text(entry.joined().as_bytes());
     "next_hop", "Address of the next hop that was asked, if one was.",
         |entry| entry.log.next_hop.map_or(Value::Absent, Value::Address);
+    "next_hop_kind", "`parent` or `sibling`, if the next hop is one.",
+        |entry| text(entry.log.proxy.map_or("", LoggedProxy::word).as_bytes());
     "next_hop_reused", "Not the first request on the next hop's connection. Shown with `next_hop`.",
         |entry| with_next_hop(entry, Value::Truth(entry.log.next_hop_reused));
     "from_next_hop_bytes", "Bytes read from the next hop for this request. Of an in-flight response: \

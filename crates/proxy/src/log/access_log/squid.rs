@@ -5,6 +5,7 @@
 //! written in those.
 
 use super::entry::Entry;
+use crate::log::logged_proxy::LoggedProxy;
 use weir_log::{escape, put};
 
 /// Bytes of the target shown.
@@ -40,7 +41,9 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
     line.extend_from_slice(b" - ");
     match entry.log.next_hop {
         Some(address) => {
-            line.extend_from_slice(b"HIER_DIRECT/");
+            let code = entry.log.proxy.map(LoggedProxy::squid_code);
+            line.extend_from_slice(code.unwrap_or("HIER_DIRECT").as_bytes());
+            line.push(b'/');
             escape::ip(address.ip(), line);
         }
         None => line.extend_from_slice(b"HIER_NONE/-"),
