@@ -307,6 +307,9 @@ table! {
     // --- other nodes of the cluster --------------------------------------------------------------
     /// Requests sent to other nodes of the cluster.
     PeerRequests, Counter, "weir_peer_requests_total", "requests";
+    /// Choices of the node that keeps a target, by the reason: another node is asked, or the origin
+    /// if this node is the one.
+    NodeChoices(reason: RouteChoice), Counter, "weir_node_choices_total", "choices";
     /// Nodes that did not answer a request as a member of the cluster does, or not in time: the
     /// next node was asked, or the origin.
     PeersFailed, Counter, "weir_peer_failures_total", "requests";

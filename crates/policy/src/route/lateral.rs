@@ -14,6 +14,7 @@
 //!    it, before the origin: for what that has stored, and for nothing else. That request is
 //!    answered from the store alone, so that it ends there. A node that has just asked for the
 //!    target does not have it, and is not asked.
+//!    With `extended-lard`, a node whose disk is idle keeps a copy of what it fetches from the owner.
 //! 5. What nodes hold, as far as their digests say: while the owner is gone, the first in order of
 //!    those whose digest has the target is asked in its place; and rule 4 asks one that has it, and
 //!    none that has not. Without digests, nothing of this rule holds.
@@ -184,13 +185,18 @@ impl Members {
             return self.source_as_owner(now, target, request, Some(owner.why), requests);
         }
         let is_probe = self.begin(now, owner.place);
+        let is_disk_idle = self.is_disk_idle();
         Source {
             node: Some(AskedNode {
                 place: owner.place,
-                is_copied: owner.is_copied,
+                is_copied: owner.is_copied || is_disk_idle,
                 is_stored_only: false,
             }),
-            why: Some(if is_probe { Why::Probe } else { owner.why }),
+            why: Some(match (is_probe, is_disk_idle) {
+                (true, _) => Why::Probe,
+                (false, true) => Why::DiskIdle,
+                (false, false) => owner.why,
+            }),
         }
     }
 

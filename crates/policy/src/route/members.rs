@@ -24,10 +24,6 @@ const LOAD_REPORT_MS: u64 = 1000;
 /// so cannot say that it drains no more.
 const STATE_REPORT_MS: u64 = 10_000;
 
-/// A node that serves no more requests than this has no share of the load to give away: what is
-/// bound by the mean would move targets between idle nodes. `L_idle` of USENIX 1999.
-const IDLE_REQUESTS: u32 = 30;
-
 /// What a node says of itself with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeReport {
@@ -47,10 +43,16 @@ pub struct Members {
     /// As the policies see them, by place; brought up to date for each choice.
     nodes: Vec<Node>,
     known: Vec<Known>,
-    /// How many requests of a node the policy is not told of.
+    /// How many requests of a node the policy is not told of, `L_idle` of USENIX 1999: a node that
+    /// serves no more has no share of the load to give away. What is bound by the mean would move
+    /// targets between idle nodes.
     idle_requests: u32,
-    kind: PolicyKind,
+    balancing: Balancing,
     policy: Box<dyn Policy>,
+    /// Reads that are queued at the disk of this node and its fetches that wait for the origin.
+    own_pressure: u32,
+    /// The own pressure from which the disk is busy, where that decides.
+    disk_busy: Option<u32>,
     random: SplitMix,
 }
 
@@ -96,17 +98,22 @@ impl Members {
             known: nodes.iter().map(known).collect(),
             nodes,
             idle_requests: match balancing.policy {
-                PolicyKind::BoundedHash | PolicyKind::ReplicatedHash => IDLE_REQUESTS,
+                PolicyKind::BoundedHash | PolicyKind::ReplicatedHash => balancing.rules.costs.idle,
                 _ => 0,
             },
-            kind: balancing.policy,
+            balancing: *balancing,
             policy: balancing.policy.build(&balancing.rules, secret),
+            own_pressure: 0,
+            disk_busy: match balancing.policy {
+                PolicyKind::ExtendedLard => Some(balancing.rules.costs.disk_busy),
+                _ => None,
+            },
             random: SplitMix(secret),
         }
     }
 
     /// Takes over what `before` knows of the nodes that are in both: `places` has their places here
-    /// by those there. If both have the same policy, the tables of it go over too, and `before` has
+    /// by those there. If both have the same policy with the same constants, the tables of it go over too, and `before` has
     /// empty ones from then on.
     pub fn take_over(&mut self, before: &mut Self, places: &[Option<Place>]) {
         for (known, place) in before.known.iter().zip(places) {
@@ -115,7 +122,7 @@ impl Members {
                 self.known[place.index()] = Known { listed, ..*known };
             }
         }
-        if self.kind == before.kind {
+        if self.balancing == before.balancing {
             core::mem::swap(&mut self.policy, &mut before.policy);
             self.policy.move_nodes(places);
         }
@@ -130,7 +137,7 @@ impl Members {
     /// The policy that chooses.
     #[must_use]
     pub const fn kind(&self) -> PolicyKind {
-        self.kind
+        self.balancing.policy
     }
 
     /// The list of members, or this node of itself, has the node at `place` in this state. Unless
@@ -143,6 +150,17 @@ impl Members {
     #[must_use]
     pub fn own_state(&self) -> NodeState {
         self.known[self.own.index()].listed
+    }
+
+    /// The miss pressure of this node.
+    pub const fn set_own_pressure(&mut self, miss_pressure: u32) {
+        self.own_pressure = miss_pressure;
+    }
+
+    /// Whether this node keeps a copy of what it fetches from another one since its disk is idle: as
+    /// `extended-lard` has it of the node of a connection.
+    pub(super) fn is_disk_idle(&self) -> bool {
+        self.disk_busy.is_some_and(|busy| self.own_pressure < busy)
     }
 
     /// The node at `place` answered, `us` microseconds after it was asked.

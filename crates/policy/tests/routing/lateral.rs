@@ -208,6 +208,29 @@ fn owner_that_joins_asks_a_node_whose_digest_has_the_target_and_none_that_has_no
 }
 
 #[test]
+fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
+    check(
+        PolicyKind::ExtendedLard,
+        "node a of a b c
+         order /u -> c b a
+         client /u -> c disk-idle, copied
+         pressure 4
+         client /u -> c disk-idle, copied
+         pressure 5
+         client /u -> c mapped
+         order /l -> a c b
+         client /l -> origin not-mapped",
+    );
+    check(
+        PolicyKind::Lard,
+        "node a of a b c
+         order /u -> c b a
+         client /u -> c not-mapped
+         client /u -> c mapped",
+    );
+}
+
+#[test]
 fn origin_is_asked_where_no_node_takes_requests() {
     check(
         PolicyKind::InTurn,

@@ -8,6 +8,7 @@
 //! failed b                        it did not answer as a member does
 //! silent b since 3s               it was asked then, and said nothing
 //! serving 50                      requests that this node serves
+//! pressure 5                      reads and fetches of this node that wait
 //! asked b 7                       requests of this node that are outstanding at b
 //! digest b has /x                 as far as its digest says; `lacks`, `unknown`
 //! at 21s
@@ -92,6 +93,7 @@ impl Stage {
                 let place = self.place(name);
                 self.members.failed(self.now, place, Some(at(since)));
             }
+            "pressure" => self.members.set_own_pressure(rest.parse().unwrap()),
             "serving" => self.requests[self.members.own().index()] = rest.parse().unwrap(),
             "asked" => {
                 let (name, requests) = rest.split_once(' ').unwrap();

@@ -83,14 +83,18 @@ impl ClusterState {
         counter.load(Ordering::Relaxed)
     }
 
-    /// Where a request for `target` is sent.
+    /// Where a request for `target` is sent. `reads_waiting` are reads that wait for this node's
+    /// disk.
     pub(crate) fn source(
         &self,
         now: Now,
         target: TargetKey,
         request: LateralRequest<'_>,
+        reads_waiting: u32,
     ) -> Source {
         let mut members = self.members();
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        members.set_own_pressure(waiting.saturating_add(reads_waiting));
         members.source(now.tick, target, request, |place| self.requests(place))
     }
 

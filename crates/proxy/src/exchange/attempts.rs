@@ -62,6 +62,8 @@ impl Attempts {
                 Ok(mut hop) => {
                     exchange.response_timer = self.next_hop.connected(&mut hop);
                     exchange.ask(&self.next_hop, &mut hop);
+                    let (node, next_hop) = self.next_hop.choices();
+                    exchange.log.chosen(node, next_hop);
                     self.connected = worker.now().tick;
                     return Ok(hop);
                 }

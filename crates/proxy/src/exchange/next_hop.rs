@@ -18,7 +18,7 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{Choice, NodeKey, Outcome};
+use weir_policy::route::{Choice, NodeKey, Outcome, Why};
 use weir_semantics::ProxyError;
 
 pub(crate) use lateral::{LateralAnswer, LateralFetch, PeerSource};
@@ -36,6 +36,8 @@ pub(crate) struct NextHop {
     peer: Option<PeerSource>,
     /// The parent or sibling that it is.
     proxy: Option<ProxyHop>,
+    /// Why it is that node, or none.
+    node_choice: Option<Why>,
 }
 
 /// The next hops of one request that failed.
@@ -75,6 +77,7 @@ impl Tried {
 /// A next hop that a route has chosen, or the table of parents or siblings.
 struct OfRoute {
     number: HopId,
+    why: Why,
     hop: RouteHop,
     /// The request, until it has a stream.
     outstanding: Option<Outstanding>,
@@ -90,17 +93,24 @@ impl NextHop {
 
     /// The same, after those in `tried` did not answer.
     pub(crate) fn after(exchange: &RequestState, tried: &Tried) -> Result<Self, Answer> {
-        match PeerSource::of(exchange, &tried.peers) {
+        let (peer, node_choice) = PeerSource::of(exchange, &tried.peers);
+        let next_hop = match peer {
             Some(peer) => {
                 // an address that this node would not reach is not reached by another one
                 if exchange.request.mode == Mode::Forward && exchange.request.host.ip().is_some() {
                     Self::of_target(exchange, &exchange.worker)?;
                 }
-                Ok(Self::of_peer(exchange, peer))
+                Self::of_peer(exchange, peer)
             }
-            None if exchange.tx.is_for_caches_alone() => Err(Answer::only_if_cached()),
-            None => Self::of_origin(exchange, tried),
-        }
+            None if exchange.tx.is_for_caches_alone() => {
+                return Err(Answer::only_if_cached());
+            }
+            None => Self::of_origin(exchange, tried)?,
+        };
+        Ok(Self {
+            node_choice,
+            ..next_hop
+        })
     }
 
     fn of_peer(exchange: &RequestState, peer: PeerSource) -> Self {
@@ -114,6 +124,7 @@ impl NextHop {
             of_route: None,
             peer: Some(peer),
             proxy: None,
+            node_choice: None,
         }
     }
 
@@ -149,6 +160,7 @@ impl NextHop {
             of_route: None,
             peer: None,
             proxy: None,
+            node_choice: None,
         })
     }
 
@@ -201,6 +213,7 @@ impl NextHop {
             },
             of_route: Some(OfRoute {
                 number: choice.hop,
+                why: choice.why,
                 hop,
                 outstanding,
                 is_counted: choice.is_counted,
@@ -208,7 +221,15 @@ impl NextHop {
             }),
             peer: None,
             proxy,
+            node_choice: None,
         }
+    }
+
+    /// Why it is this node of the cluster, or this one keeps the target; and why this next hop of
+    /// its route.
+    pub(crate) fn choices(&self) -> (Option<Why>, Option<Why>) {
+        let of_route = self.of_route.as_ref();
+        (self.node_choice, of_route.map(|route| route.why))
     }
 
     /// The number of its next hop in the routes; `None` for an origin that the request names.

@@ -10,6 +10,7 @@ use crate::log::record::{ContentTimes, End, RecordDetails};
 use std::net::SocketAddr;
 use std::time::Instant;
 use weir_net::http::NextHopFacts;
+use weir_policy::route::Why;
 use weir_policy::{Phase, Phases};
 use weir_store::StoredResponse;
 
@@ -95,6 +96,10 @@ pub(crate) struct RequestLog {
     pub(crate) proxy: Option<LoggedProxy>,
     /// Its connection was open before.
     pub(super) next_hop_reused: bool,
+    /// Why it is this node of the cluster, or this node asks the origin.
+    pub(super) node_choice: Option<Why>,
+    /// Why it is this next hop of its route.
+    pub(super) next_hop_choice: Option<Why>,
     /// What went wrong, as a word.
     pub(super) error: Option<&'static str>,
     /// How the response ended.
@@ -132,6 +137,8 @@ impl RequestLog {
             next_hop: None,
             proxy: None,
             next_hop_reused: false,
+            node_choice: None,
+            next_hop_choice: None,
             error: None,
             end: End::Whole,
             content_type: Box::default(),
@@ -217,6 +224,13 @@ impl RequestLog {
     }
 
     // ---- the next hop
+
+    /// Why the request is sent where it is: the reason for the node of the cluster, and that for the
+    /// next hop of its route.
+    pub(crate) fn chosen(&mut self, node: Option<Why>, next_hop: Option<Why>) {
+        self.node_choice = node.or(self.node_choice);
+        self.next_hop_choice = next_hop;
+    }
 
     /// The request is sent to `next_hop`.
     pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {

@@ -37,7 +37,8 @@ pub(crate) fn request_head(
     if let Some(lateral) = &exchange.lateral {
         lateral.write_request(request.mode, &mut out);
     }
-    if exchange.asks_sibling() {
+    let is_stored_only = |lateral: &LateralFetch| lateral.is_stored_only();
+    if exchange.asks_sibling() || exchange.lateral.as_ref().is_some_and(is_stored_only) {
         write::field(&mut out, "Cache-Control", b"only-if-cached");
     }
     let own = validators.is_some()

@@ -2,16 +2,18 @@
 //! to the origin.
 
 use crate::cluster::Cluster;
+use crate::exchange::next_hop::route_request;
 use crate::exchange::state::RequestState;
 use crate::log::client::ForPeers;
 use crate::request::judge::key_of;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::now::Tick;
-use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, TargetKey};
+use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, TargetKey, Why};
 use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
     FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
@@ -38,8 +40,19 @@ impl PeerSource {
             && exchange.modules.is_none()
     }
 
-    /// The node to ask for an exchange, of those that are not in `failed`; `None`: the origin.
-    pub(crate) fn of(exchange: &RequestState, failed: &[NodeKey]) -> Option<Self> {
+    /// The node to ask for an exchange, of those that are not in `failed`, and why; no node: the
+    /// origin.
+    pub(crate) fn of(exchange: &RequestState, failed: &[NodeKey]) -> (Option<Self>, Option<Why>) {
+        let (peer, why) = Self::choose(exchange, failed).unwrap_or_default();
+        if let Some(why) = why {
+            let reason = Metric::NodeChoices(route_request::label(why));
+            exchange.worker.counters().inc(reason);
+        }
+        (peer, why)
+    }
+
+    /// `None` if no node is looked at.
+    fn choose(exchange: &RequestState, failed: &[NodeKey]) -> Option<(Option<Self>, Option<Why>)> {
         let cluster = exchange.settings.cluster()?;
         let asked_by = asked_by(exchange, &cluster)?;
         let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
@@ -62,12 +75,14 @@ impl PeerSource {
         };
         let asks = asks.with_holds(&holds);
         let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
-        let source = cluster.state().source(now, hashed, asks);
-        Some(Self {
-            cluster,
-            node: source.node?,
+        let reads_waiting = shared.reads_waiting();
+        let source = cluster.state().source(now, hashed, asks, reads_waiting);
+        let peer = source.node.map(|node| Self {
+            cluster: Arc::clone(&cluster),
+            node,
             target: hashed,
-        })
+        });
+        Some((peer, source.why))
     }
 
     /// Where to connect.
@@ -116,7 +131,12 @@ impl LateralFetch {
     /// Whether the other node may wait for another request, and that for this one: not for what is
     /// stored alone.
     pub(crate) const fn may_wait(&self) -> bool {
-        !self.source.node.is_stored_only
+        !self.is_stored_only()
+    }
+
+    /// Whether the other node is asked for what it has stored alone.
+    pub(crate) const fn is_stored_only(&self) -> bool {
+        self.source.node.is_stored_only
     }
 
     /// Appends the field line of its request.

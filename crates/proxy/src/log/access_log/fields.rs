@@ -5,6 +5,7 @@
 use super::entry::Entry;
 use crate::log::logged_proxy::LoggedProxy;
 use std::net::SocketAddr;
+use weir_policy::route::Why;
 
 /// Bytes of the target shown.
 const TARGET_BYTES_MAX: usize = 8 << 10;
@@ -38,6 +39,10 @@ fn text(value: &[u8]) -> Value<'_> {
 
 fn number(value: Option<u64>) -> Value<'static> {
     value.map_or(Value::Absent, Value::Number)
+}
+
+fn word(why: Option<Why>) -> Value<'static> {
+    text(why.map_or("", Why::as_str).as_bytes())
 }
 
 /// Left out if it is 0.
@@ -113,6 +118,12 @@ fields! {
         |entry| text(entry.log.proxy.map_or("", LoggedProxy::word).as_bytes());
     "next_hop_reused", "Not the first request on the next hop's connection. Shown with `next_hop`.",
         |entry| with_next_hop(entry, Value::Truth(entry.log.next_hop_reused));
+    "node_choice", "Why this node of the cluster was asked, or the origin since this node keeps the \
+        target: the reason in `weir_node_choices_total`. Shown if a node was chosen.",
+        |entry| word(entry.log.node_choice);
+    "next_hop_choice", "Why this next hop of its route was asked: the reason in \
+        `weir_route_choices_total`. Shown if a route was used.",
+        |entry| word(entry.log.next_hop_choice);
     "from_next_hop_bytes", "Bytes read from the next hop for this request. Of an in-flight response: \
         the head, and the content that the fetch which this request began brought until the fetch \
         or the client ended, without framing. What that fetch brings later, and what others fetch \

@@ -11,6 +11,7 @@ use rustix::pipe::pipe;
 use super::*;
 use crate::log::request_log::{LogReaders, RequestLog};
 use std::time::Instant;
+use weir_policy::route::Why;
 use weir_policy::{Handling, Hit, Phase, RefuseReason, Storing, Verdict};
 use weir_semantics::{DecidedBy, Fwd};
 
@@ -73,6 +74,8 @@ fn forwarded() -> Sample {
             fetched_bytes: 50,
             to_next_hop_bytes: 120,
             next_hop: Some(address("[2001:db8::1]:80")),
+            node_choice: Some(Why::Replica),
+            next_hop_choice: Some(Why::InTurn),
             status: 200,
             ..empty_log().with_times(&[
                 (Phase::RequestHead, 5),
@@ -108,7 +111,7 @@ fn json_line_holds_logged_values_and_omits_empty_ones() {
         "status": 200, "verdict": "uri-miss", "cache_status": "weir; fwd=uri-miss; stored",
         "stored": true, "response_bytes": 1300, "body_bytes": 1024, "store_bytes": 1000,
         "recovered_bytes": 900, "read_ahead_max_bytes": 16384, "next_hop": "[2001:db8::1]:80",
-        "next_hop_reused": false, "from_next_hop_bytes": 1200, "to_next_hop_bytes": 120, "next_hop_status": 200,
+        "next_hop_reused": false, "node_choice": "replica", "next_hop_choice": "in-turn", "from_next_hop_bytes": 1200, "to_next_hop_bytes": 120, "next_hop_status": 200,
         "head_us": 5, "choose_us": 2, "connect_us": 300, "first_byte_us": 4000, "total_us": 12345,
         "content_type": "text/html; charset=utf-8", "user_agent": "curl/8 \"x\"\r\nfake",
     });
@@ -134,6 +137,8 @@ fn request_without_facts_is_a_valid_line_in_every_format() {
     for absent in [
         "next_hop",
         "next_hop_reused",
+        "node_choice",
+        "next_hop_choice",
         "error",
         "connect_us",
         "method",
