@@ -336,7 +336,7 @@ fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
             host: route.host.as_ref().map(config::HostPattern::pattern),
             path_prefix: route.path.as_str().to_owned(),
             hops: of_route,
-            balancing: balancing::compile(route),
+            balancing: route.constants().balancing(route.policy),
         });
     }
     // validated before: what the configuration accepts the table accepts

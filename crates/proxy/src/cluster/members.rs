@@ -24,7 +24,7 @@ pub(crate) struct Cluster {
     secret: ClusterSecret,
     nonces: Nonces,
 
-    policy: PolicyKind,
+    balancing: Balancing,
 }
 
 /// One node.
@@ -44,7 +44,7 @@ struct Member {
 /// What a configuration says of its cluster, beside the members.
 #[derive(Clone)]
 pub(super) struct ClusterTerms {
-    pub(super) policy: PolicyKind,
+    pub(super) balancing: Balancing,
     pub(super) secret: ClusterSecret,
 }
 
@@ -56,17 +56,17 @@ impl Cluster {
         terms: &ClusterTerms,
         before: Option<&Self>,
     ) -> Option<Self> {
-        let ClusterTerms { policy, secret } = terms;
+        let ClusterTerms { balancing, secret } = terms;
         let own = Place(u16::try_from(list.own?).ok()?);
         let node = &list.members[own.index()].name;
         let members = list.members.iter();
         let members = members.map(|member| Member::new(member, node, secret));
         let members: Vec<Member> = members.collect();
         let state = match before {
-            Some(before) if before.own == own && before.is_alike(&members, *policy) => {
+            Some(before) if before.own == own && before.is_alike(&members, *balancing) => {
                 Arc::clone(&before.state)
             }
-            _ => Arc::new(Self::state_of(&members, own, *policy, before)),
+            _ => Arc::new(Self::state_of(&members, own, balancing, before)),
         };
         let others = (0..).map(Place).zip(&list.members);
         for (place, member) in others.filter(|(place, _)| *place != own) {
@@ -80,26 +80,22 @@ impl Cluster {
             digest_key: secret.digest_key(),
             nonces: Nonces::default(),
             secret: secret.clone(),
-            policy: *policy,
+            balancing: *balancing,
         })
     }
 
-    fn is_alike(&self, members: &[Member], policy: PolicyKind) -> bool {
-        self.members == members && self.policy == policy
+    fn is_alike(&self, members: &[Member], balancing: Balancing) -> bool {
+        self.members == members && self.balancing == balancing
     }
 
     /// What is known of these members, by name from `before`.
     fn state_of(
         members: &[Member],
         own: Place,
-        policy: PolicyKind,
+        balancing: &Balancing,
         before: Option<&Self>,
     ) -> ClusterState {
-        let balancing = Balancing {
-            policy,
-            ..Balancing::default()
-        };
-        let mut state = ClusterState::new(members.iter().map(Member::node), own, &balancing);
+        let mut state = ClusterState::new(members.iter().map(Member::node), own, balancing);
         if let Some(before) = before {
             let places = before.members.iter();
             let places = places.map(|member| place_of(members, &member.name));
@@ -158,7 +154,7 @@ impl Cluster {
 
     /// The policy that chooses.
     pub(super) const fn policy(&self) -> PolicyKind {
-        self.policy
+        self.balancing.policy
     }
 
     /// The node of that name.

@@ -71,7 +71,7 @@ impl Membership {
     pub(crate) fn configure(&self, config: &Config, secret: Option<&str>) {
         let mut inner = self.inner();
         inner.terms = config.cluster.exists().then(|| ClusterTerms {
-            policy: config.cluster.policy,
+            balancing: config.cluster.constants().balancing(config.cluster.policy),
             secret: ClusterSecret::new(secret),
         });
         if config.cluster.source == MembersSource::Config {
@@ -215,7 +215,7 @@ impl Membership {
     /// Of a cluster that this node is not a member of, or knows no member of.
     fn report_of_others(&self) -> Option<ClusterReport> {
         let inner = self.inner();
-        let policy = inner.terms.as_ref()?.policy.as_str();
+        let policy = inner.terms.as_ref()?.balancing.policy.as_str();
         let list = inner.list.as_ref();
         let members = list.into_iter().flat_map(|list| &list.members);
         Some(ClusterReport {

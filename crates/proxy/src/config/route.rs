@@ -12,50 +12,38 @@ use crate::config::values::address::AdminAddress;
 use crate::config::values::host::Host;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::read_ahead::ReadAhead;
-use crate::config::values::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use weir_policy::route::policy::PolicyKind;
 
-/// One `[[route]]` table. Which of several routes a request takes is decided in
-/// `weir_policy::route`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Route {
-    /// Hosts it is for; absent for any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<HostPattern>,
-    /// Path prefix it is for.
-    #[serde(default)]
-    pub path: PathPrefix,
-    /// Where to forward; at least one, each once.
-    pub next_hops: Vec<NextHopUrl>,
-    /// How the next hops share the requests.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub policy: PolicyKind,
-    /// The share of each next hop; empty: all have 1.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub weights: Vec<u16>,
-    /// The most requests of a next hop, in per cent of the mean; absent for the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_factor_pct: Option<u16>,
-    /// Below so many requests a next hop is idle; absent for the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_low: Option<u32>,
-    /// Above so many requests a next hop is overloaded; absent for the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_high: Option<u32>,
-    /// How long a target keeps several next hops; absent for the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replica_time: Option<Span>,
-    /// How many targets are remembered; absent for the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub targets_max: Option<u32>,
-    /// How far a fetch may run ahead; absent for `fetch.read_ahead`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_ahead: Option<ReadAhead>,
+balancing::with_constants! {
+    /// One `[[route]]` table. Which of several routes a request takes is decided in
+    /// `weir_policy::route`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Route {
+        /// Hosts it is for; absent for any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub host: Option<HostPattern>,
+        /// Path prefix it is for.
+        #[serde(default)]
+        pub path: PathPrefix,
+        /// Where to forward; at least one, each once.
+        pub next_hops: Vec<NextHopUrl>,
+        /// How the next hops share the requests.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pub policy: PolicyKind,
+        /// The share of each next hop; empty: all have 1.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub weights: Vec<u16>,
+    }
+    {
+        /// How far a fetch may run ahead; absent for `fetch.read_ahead`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub read_ahead: Option<ReadAhead>,
+    }
 }
 
 impl Route {

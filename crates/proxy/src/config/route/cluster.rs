@@ -1,6 +1,7 @@
 //! The nodes that share what they store, and how a node is chosen for a target.
 
 use crate::config::listener::{Listener, ListenerKind};
+use crate::config::route::balancing::{constants_settings, with_constants};
 use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
@@ -16,36 +17,40 @@ use weir_policy::route::NODES_MAX;
 use weir_policy::route::policy::PolicyKind;
 use weir_semantics::is_node_name;
 
-/// The `[cluster]` table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Cluster {
-    /// Which of the members this node is; absent outside a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-    /// Where the members are listed.
-    #[serde(rename = "members")]
-    pub source: MembersSource,
-    /// What keys in etcd begin with.
-    pub etcd_prefix: String,
-    /// Where others reach the peer listener of this node, announced in etcd.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<NextHopUrl>,
-    /// The weight of this node, announced in etcd.
-    pub weight: u16,
-    /// The file with the secret that members have in common.
-    pub secret_file: TokenFile,
-    /// How a node is chosen for a target.
-    pub policy: PolicyKind,
-    /// How long the head of a response may take that another node sends.
-    pub peer_timeout: Span,
-    /// How often other nodes are asked what they hold.
-    pub digest_interval: Span,
-    /// The memory for what nodes hold.
-    pub digest_memory: ByteSize,
-    /// The nodes, this one included.
-    #[serde(rename = "member", skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<Member>,
+with_constants! {
+    /// The `[cluster]` table.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Cluster {
+        /// Which of the members this node is; absent outside a cluster.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub node: Option<String>,
+        /// Where the members are listed.
+        #[serde(rename = "members")]
+        pub source: MembersSource,
+        /// What keys in etcd begin with.
+        pub etcd_prefix: String,
+        /// Where others reach the peer listener of this node, announced in etcd.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub url: Option<NextHopUrl>,
+        /// The weight of this node, announced in etcd.
+        pub weight: u16,
+        /// The file with the secret that members have in common.
+        pub secret_file: TokenFile,
+        /// How a node is chosen for a target.
+        pub policy: PolicyKind,
+        /// How long the head of a response may take that another node sends.
+        pub peer_timeout: Span,
+        /// How often other nodes are asked what they hold.
+        pub digest_interval: Span,
+        /// The memory for what nodes hold.
+        pub digest_memory: ByteSize,
+    }
+    {
+        /// The nodes, this one included.
+        #[serde(rename = "member", skip_serializing_if = "Vec::is_empty")]
+        pub members: Vec<Member>,
+    }
 }
 
 /// One `[[cluster.member]]` table.
@@ -79,6 +84,16 @@ impl Default for Cluster {
             peer_timeout: Span::from_secs(5),
             digest_interval: Span::from_secs(10),
             digest_memory: ByteSize::from_mib(64),
+            preset: None,
+            load_factor_pct: None,
+            load_low: None,
+            load_high: None,
+            replica_time: None,
+            load_idle: None,
+            load_overload: None,
+            miss_cost: None,
+            disk_busy: None,
+            targets_max: None,
             members: Vec::new(),
         }
     }
@@ -161,6 +176,7 @@ impl Cluster {
             .within(&DIGEST_MEMORIES[0], &DIGEST_MEMORIES[1]),
         ]);
         settings.extend(Self::member_settings());
+        settings.extend(constants_settings!("cluster", "node", "nodes"));
         settings
     }
 
@@ -247,7 +263,8 @@ impl Cluster {
         let interval = &self.digest_interval;
         check_range("cluster.digest_interval", interval, shortest, longest)?;
         let [least, most] = &DIGEST_MEMORIES;
-        check_range("cluster.digest_memory", &self.digest_memory, least, most)
+        check_range("cluster.digest_memory", &self.digest_memory, least, most)?;
+        self.constants().check(|key| format!("cluster.{key}"))
     }
 }
 

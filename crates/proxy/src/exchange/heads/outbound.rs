@@ -7,6 +7,7 @@
 //! framing we use, and on validation the stored response's validators for the client's own (RFC
 //! 9111 §4.3.1).
 
+use crate::exchange::next_hop::LateralFetch;
 use crate::exchange::state::RequestState;
 use crate::fetch::missing_range::MissingRange;
 use crate::request::facts::Request;
