@@ -6,7 +6,7 @@ pub(crate) mod hooks;
 pub(crate) mod login;
 
 use crate::cluster::report::CandidateReport;
-use crate::cluster::{Cluster, Membership};
+use crate::cluster::{Cluster, ClusterSecret, Membership};
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
 use crate::modules::loaded::LoadedModules;
 use hierarchy::Hierarchy;
@@ -173,6 +173,16 @@ impl Settings {
             hierarchy: self.hierarchy.with_logins(logins, before),
             ..self
         }
+    }
+
+    /// The same with what `cluster.secret_file` holds: clients cannot choose targets that go to one
+    /// next hop of a route.
+    pub(crate) fn with_cluster_secret(self, secret: Option<&str>) -> Self {
+        if let Some(key) = ClusterSecret::new(secret).route_key() {
+            let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+            routes.hash_targets_under(key);
+        }
+        self
     }
 
     /// Takes over from `before` which next hops rest.

@@ -169,6 +169,8 @@ pub struct Routes {
     health: Health,
     /// Whether any route's policy counts requests: next hops are shared by routes.
     is_counted: bool,
+    /// Under which targets are hashed.
+    target_secret: Secret,
     /// Of random numbers for choices.
     random: SplitMix,
 }
@@ -182,9 +184,11 @@ struct Route {
     hops: HopChoice,
 }
 
-/// Under which targets and next hops are hashed. Not a secret: front ends of one cluster agree
-/// without having one in common. So a client can choose targets of one next hop, as it can with any
-/// consistent hash of a URL; `bounded-hash` bounds what that next hop gets.
+/// Under which next hops are hashed, and targets unless front ends have a secret in common
+/// ([`Routes::hash_targets_under`]). Not a secret: front ends agree that never talk. So a client can
+/// choose targets of one next hop, as it can with any consistent hash of a URL; `bounded-hash`
+/// bounds what that next hop gets. A secret of each process would keep clients from it, but then no
+/// two front ends would agree, nor one with itself before a restart.
 pub const AGREED: Secret = Secret(*b"weir route hash ");
 
 impl Routes {
@@ -198,6 +202,7 @@ impl Routes {
         let mut routes = Self {
             health: Health::new(rules, hops.map(|hop| hop.hop)),
             is_counted: specs.iter().any(|spec| spec.balancing.policy.uses_load()),
+            target_secret: AGREED,
             random: SplitMix(seed),
             routes: Vec::with_capacity(specs.len()),
             exact: BTreeMap::new(),
@@ -209,6 +214,12 @@ impl Routes {
             routes.add(id, spec)?;
         }
         Ok(routes)
+    }
+
+    /// Hashes targets under a secret that front ends have in common and clients do not know: they
+    /// cannot choose targets of one next hop then.
+    pub const fn hash_targets_under(&mut self, secret: Secret) {
+        self.target_secret = secret;
     }
 
     /// Chooses the next hop for a target.
@@ -248,7 +259,8 @@ impl Routes {
         tried: &[HopId],
     ) -> Choice {
         let random = self.random.next();
-        let target = || TargetKey::of(&AGREED, &host::canonical(host), path);
+        let secret = self.target_secret;
+        let target = || TargetKey::of(&secret, &host::canonical(host), path);
         let hops = &mut self.routes[id.0 as usize].hops;
         let (index, why) = hops.choose(now, &self.health, tried, random, target);
         let is_timed = hops.is_timed();
@@ -276,7 +288,7 @@ impl Routes {
         path: &str,
     ) -> Result<(RouteId, Vec<Candidate>), NoRoute> {
         let id = self.find(host, path)?;
-        let target = TargetKey::of(&AGREED, &host::canonical(host), path);
+        let target = TargetKey::of(&self.target_secret, &host::canonical(host), path);
         let hops = &mut self.routes[id.0 as usize].hops;
         Ok((id, hops.candidates(now, &self.health, target)))
     }

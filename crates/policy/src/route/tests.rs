@@ -414,6 +414,27 @@ fn host_in_any_case_has_the_same_hop() {
 }
 
 #[test]
+fn targets_have_other_hops_under_a_secret_and_the_same_ones_under_the_same_secret() {
+    let under = |secret: Option<u8>| {
+        let mut routes = balanced(PolicyKind::Hash);
+        if let Some(secret) = secret {
+            routes.hash_targets_under(Secret([secret; 16]));
+        }
+        let paths = (0..100).map(|number| std::format!("/{number}"));
+        let hops = paths.map(|path| routes.choose(at(0), "a", &path).unwrap().hop);
+        hops.collect::<Vec<HopId>>()
+    };
+    assert_eq!(under(None), under(None));
+    assert_eq!(under(Some(1)), under(Some(1)));
+    let alike = |one: &[HopId], other: &[HopId]| {
+        let pairs = one.iter().zip(other);
+        pairs.filter(|(one, other)| one == other).count()
+    };
+    assert!(alike(&under(Some(1)), &under(Some(2))) < 60);
+    assert!(alike(&under(Some(1)), &under(None)) < 60);
+}
+
+#[test]
 fn candidates_of_a_target_have_their_costs_and_take_no_turn() {
     let mut routes = balanced(PolicyKind::BoundedHash);
     let (first, _) = choose(&mut routes, 0);

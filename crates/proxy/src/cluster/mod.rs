@@ -19,4 +19,5 @@ mod state;
 pub(crate) use members::{Cluster, DIGESTS, PURGES};
 pub(crate) use membership::Membership;
 pub(crate) use nonces::Nonces;
+pub(crate) use proof::ClusterSecret;
 pub(crate) use state::Counted;

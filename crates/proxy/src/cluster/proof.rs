@@ -22,17 +22,18 @@ const OF_TARGETS: &str = "weir targets 1";
 const OF_DIGESTS: &str = "weir digests 1";
 const OF_DIGEST_MASK: &str = "weir digest mask 1";
 const OF_DIGEST_CHECK: &str = "weir digest check 1";
+const OF_ROUTES: &str = "weir route targets 1";
 
 /// The secret of a cluster, or that it has none.
 #[derive(Clone)]
-pub(super) struct ClusterSecret(Option<Hmac<Sha256>>);
+pub(crate) struct ClusterSecret(Option<Hmac<Sha256>>);
 
 /// What a node sends, or is to send: base64, empty without a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Proof(Box<str>);
 
 impl ClusterSecret {
-    pub(super) fn new(secret: Option<&str>) -> Self {
+    pub(crate) fn new(secret: Option<&str>) -> Self {
         Self(secret.map(|secret| {
             Hmac::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length")
         }))
@@ -106,6 +107,12 @@ impl ClusterSecret {
             half.copy_from_slice(&mac[..16]);
         }
         half
+    }
+
+    /// The same for next hops of routes, which are no nodes; `None` without a secret.
+    pub(crate) fn route_key(&self) -> Option<Secret> {
+        let mac = self.mac(&[OF_ROUTES])?;
+        mac.first_chunk().copied().map(Secret)
     }
 
     fn base64(&self, parts: &[&str]) -> Proof {

@@ -296,14 +296,15 @@ impl Control {
             .map_err(|error| error.to_string())?;
         let before = self.shared.settings.load_full();
         let modules = modules.continuing(&before.modules);
+        let cluster_secret = cluster_secret.as_ref().map(Token::as_str);
         let settings = Settings::new(config.clone(), &before.instance);
         let settings = settings
             .with_hooks(before.hooks.clone())
             .with_modules(modules.logging_to(&self.shared.module_log))
             .with_membership(&before.membership)
-            .with_logins(logins, Some(&before));
+            .with_logins(logins, Some(&before))
+            .with_cluster_secret(cluster_secret);
         settings.keep_health(&before);
-        let cluster_secret = cluster_secret.as_ref().map(Token::as_str);
         before.membership.configure(&config, cluster_secret);
         self.follow_members(&config)
             .map_err(|error| error.to_string())?;

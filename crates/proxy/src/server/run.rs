@@ -298,7 +298,8 @@ pub(super) fn share(
         .with_hooks(hooks)
         .with_modules(modules)
         .with_membership(&membership)
-        .with_logins(read_logins(config)?, None);
+        .with_logins(read_logins(config)?, None)
+        .with_cluster_secret(cluster_secret.as_ref().map(Token::as_str));
     let network = Network::new(NetworkSettings {
         workers,
         clock,
