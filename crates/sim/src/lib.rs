@@ -10,6 +10,7 @@
 //! request costs is computed from them, not from averages. Content is numbers only.
 
 mod cache;
+pub mod cluster;
 mod engine;
 mod facts;
 mod hashing;

@@ -103,6 +103,12 @@ impl Simulation {
         }
     }
 
+    /// A request for what is in the cache alone; whether it is a hit. A miss is no request.
+    pub fn find(&mut self, asked: NumberedRequest) -> bool {
+        let is_there = self.slot(asked.number).is_some();
+        is_there && self.ask(asked)
+    }
+
     /// A request; whether it is a hit.
     pub fn ask(&mut self, asked: NumberedRequest) -> bool {
         let NumberedRequest { number, size_bytes } = asked;
