@@ -23,6 +23,7 @@ impl World {
             }
         }
         self.is_quiet = true;
+        self.has_digests = false;
         let listed = self.listed.clone();
         self.forget_members_that_left();
         for node in &mut self.nodes {

@@ -4,7 +4,7 @@ use super::node::Copy;
 use super::request::{Answer, Request, RequestId, Stage};
 use super::world::World;
 use weir_policy::Handling;
-use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NODES_ASKED_MAX, Place};
+use weir_policy::route::{AskedBy, AskedNode, HoldsIt, LateralRequest, NODES_ASKED_MAX, Place};
 use weir_semantics::Fwd;
 
 impl World {
@@ -142,13 +142,35 @@ impl World {
         is_client || !waits_for_node || self.rules.members_wait_for_members
     }
 
+    /// What the digests of the nodes say of a target: some are old, some take it for held.
+    fn holds(&mut self, target: usize) -> Vec<HoldsIt> {
+        let digests = self.nodes.iter().map(|node| {
+            let is_stored = node.stored[target].is_some();
+            match self.random.below(8) {
+                0 => HoldsIt::Unknown,
+                1 => HoldsIt::Yes,
+                2 => HoldsIt::No,
+                _ if is_stored => HoldsIt::Yes,
+                _ => HoldsIt::No,
+            }
+        });
+        digests.collect()
+    }
+
     fn choose(&mut self, request: &Request) -> Result<Option<AskedNode>, String> {
+        let holds = self.holds(request.target);
+        let holds = |place: Place| holds[place.index()];
         let node = &mut self.nodes[request.at];
         let is_held = node.held[request.target] > self.now;
         let handling = Handling::Forward(Fwd::UriMiss);
         let asks = LateralRequest::of(handling, request.asked_by, true, &request.failed);
         let Some(asks) = asks.filter(|_| !is_held) else {
             return Ok(None);
+        };
+        let asks = if self.has_digests {
+            asks.with_holds(&holds)
+        } else {
+            asks
         };
         let target = self.targets[request.target];
         let counts: Vec<u32> = (0..)

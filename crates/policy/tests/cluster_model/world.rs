@@ -10,23 +10,24 @@ use weir_policy::Tick;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{AskedBy, Balancing, Members, Node, NodeKey, NodeState, Place, TargetKey};
 
-/// Rules around the choice of a node, each of which can be left out.
+/// Rules around the choice of a node, each of which can be left out. The last two the live proxy
+/// leaves to its operator (`docs/cluster.md`, Limits).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// A request of a member waits for one that waits for another member: it must not.
     pub(crate) members_wait_for_members: bool,
     /// What was purged is fetched from the origin alone until the purge is over.
     pub(crate) holds: bool,
-    /// So is everything for as long when a node starts.
+    /// What is under way when a target is purged is not stored, and no newcomer gets it.
+    pub(crate) forgets_fetches: bool,
+    /// A node that starts fetches everything from the origin alone for as long as a purge may take.
     pub(crate) holds_at_start: bool,
     /// A node that was no member for a time validates what it has on disk.
     pub(crate) validates_after_absence: bool,
-    /// What is under way when a target is purged is not stored, and no newcomer gets it.
-    pub(crate) forgets_fetches: bool,
 }
 
 impl Rules {
-    /// As they are.
+    /// All of them.
     pub(crate) const ALL: Self = Self {
         members_wait_for_members: false,
         holds: true,
@@ -59,6 +60,8 @@ pub(crate) struct World {
     scale: Scale,
     pub(crate) random: Random,
     pub(crate) now: Tick,
+    /// Nodes have digests of the others.
+    pub(crate) has_digests: bool,
     /// Reports and answers arrive, all of them.
     pub(crate) is_quiet: bool,
     pub(crate) balancing: Balancing,
@@ -114,6 +117,7 @@ impl World {
             rules,
             scale,
             now: Tick(100_000),
+            has_digests: random.below(2) == 0,
             is_quiet: false,
             balancing,
             nodes: nodes.collect(),

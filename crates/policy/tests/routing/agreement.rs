@@ -2,9 +2,13 @@
 
 use super::random::{Random, Zipf, nodes};
 use std::collections::VecDeque;
-use weir_policy::Tick;
 use weir_policy::route::policy::{Policy, PolicyKind, PolicyRules, RoutedRequest};
-use weir_policy::route::{ClusterView, Load, Node, NodeState, Place, TargetKey};
+use weir_policy::route::{
+    AskedBy, Balancing, ClusterView, LateralRequest, Load, Members, Node, NodeState, Place,
+    TargetKey,
+};
+use weir_policy::{Handling, Tick};
+use weir_semantics::Fwd;
 
 const NOW: Tick = Tick(0);
 
@@ -121,4 +125,67 @@ fn front_ends_at_half_load_that_never_talk_send_99_percent_alike() {
     check(PolicyKind::Lard, 8 * 65 / 2, 990);
     check(PolicyKind::LardR, 8 * 65 / 2, 990);
     check(PolicyKind::ExtendedLard, 8 * 80 / 2, 990);
+}
+
+/// Two nodes of a cluster of eight, each with its own requests at the others alone. Per 1000, for
+/// how many targets both name the same owner.
+fn alike_in_cluster(policy: PolicyKind, outstanding: usize) -> usize {
+    struct Entry {
+        members: Members,
+        requests: Vec<u32>,
+        open: VecDeque<Place>,
+    }
+    let balancing = Balancing {
+        policy,
+        ..Balancing::default()
+    };
+    let mut random = Random(11);
+    let zipf = Zipf::new(5000);
+    let mut entries = [Place(0), Place(1)].map(|own| Entry {
+        members: Members::new(nodes(8), own, &balancing, 1 + u64::from(own.0)),
+        requests: vec![0; 8],
+        open: VecDeque::new(),
+    });
+    let mut alike = 0;
+    for step in 0..50_000 {
+        let target = zipf.draw(&mut random);
+        let [one, other] = entries.each_mut().map(|entry| {
+            let handling = Handling::Forward(Fwd::UriMiss);
+            let request = LateralRequest::of(handling, AskedBy::Client, true, &[]).unwrap();
+            let requests = |place: Place| entry.requests[place.index()];
+            let now = Tick(step / 10);
+            let source = entry.members.source(now, target, request, requests);
+            let owner = source.node.map_or(entry.members.own(), |node| node.place);
+            entry.requests[owner.index()] += 1;
+            entry.open.push_back(owner);
+            while entry.open.len() > outstanding {
+                let at = random.below(entry.open.len());
+                let ended = entry.open.swap_remove_back(at).unwrap();
+                entry.requests[ended.index()] -= 1;
+            }
+            owner
+        });
+        alike += usize::from(one == other);
+    }
+    alike / 50
+}
+
+#[test]
+fn nodes_at_half_load_that_never_talk_name_the_same_owner_in_99_percent() {
+    let check = |policy: PolicyKind, outstanding: usize| {
+        let alike = alike_in_cluster(policy, outstanding);
+        assert!(alike >= 990, "{policy}: {alike} of 1000");
+    };
+    for policy in [
+        PolicyKind::Hash,
+        PolicyKind::BoundedHash,
+        PolicyKind::ReplicatedHash,
+    ] {
+        // with half of what counts as idle, and with as much as that: copies move, owners do not
+        check(policy, 8 * 15);
+        check(policy, 8 * 60);
+    }
+    check(PolicyKind::Lard, 8 * 65 / 2);
+    check(PolicyKind::LardR, 8 * 65 / 2);
+    check(PolicyKind::ExtendedLard, 8 * 80 / 2);
 }
