@@ -312,8 +312,8 @@ labels! {
         Tunnel = "tunnel",
     }
 
-    /// Why a next hop was chosen among those of its route, or a node among those of its cluster: the
-    /// words and meanings of `weir_policy::route::Why`.
+    /// Why a next hop was chosen among those of its route, or a node among those of its cluster:
+    /// the words and meanings of `weir_policy::route::Why`.
     RouteChoice {
         /// It was its turn.
         InTurn = "in-turn",

@@ -9,6 +9,7 @@
 //! stored at the end. `docs/sim.md` says what is covered and what is not.
 
 mod asking;
+mod cluster;
 mod conditions;
 mod content;
 mod coverage;
@@ -19,13 +20,12 @@ mod message;
 mod origin;
 mod replay;
 mod script;
-mod shorter;
 mod trace;
 mod wire;
 
 use coverage::Coverage;
+use difference::shortened;
 use replay::replay;
-use shorter::shortened;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

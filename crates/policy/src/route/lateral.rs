@@ -6,6 +6,7 @@
 //!
 //! 1. The node whose client asks sends the request to the *owner* of the target, the node that the
 //!    policy chooses. The owner alone asks the origin.
+//!    With `extended-lard`, a node whose disk is idle keeps a copy of what the owner gives it.
 //! 2. If the owner does not answer as a member does, the next one in rendezvous order is asked, and
 //!    after [`NODES_ASKED_MAX`] the origin. No node is asked twice.
 //! 3. A request of another node is never sent on to a third one, but for rule 4. So views that
@@ -14,7 +15,6 @@
 //!    it, before the origin: for what that has stored, and for nothing else. That request is
 //!    answered from the store alone, so that it ends there. A node that has just asked for the
 //!    target does not have it, and is not asked.
-//!    With `extended-lard`, a node whose disk is idle keeps a copy of what it fetches from the owner.
 //! 5. What nodes hold, as far as their digests say: while the owner is gone, the first in order of
 //!    those whose digest has the target is asked in its place; and rule 4 asks one that has it, and
 //!    none that has not. Without digests, nothing of this rule holds.

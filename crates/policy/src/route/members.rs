@@ -113,8 +113,8 @@ impl Members {
     }
 
     /// Takes over what `before` knows of the nodes that are in both: `places` has their places here
-    /// by those there. If both have the same policy with the same constants, the tables of it go over too, and `before` has
-    /// empty ones from then on.
+    /// by those there. If both have the same policy with the same constants, the tables of it go
+    /// over too, and `before` has empty ones from then on.
     pub fn take_over(&mut self, before: &mut Self, places: &[Option<Place>]) {
         for (known, place) in before.known.iter().zip(places) {
             if let Some(place) = place {
@@ -157,8 +157,8 @@ impl Members {
         self.own_pressure = miss_pressure;
     }
 
-    /// Whether this node keeps a copy of what it fetches from another one since its disk is idle: as
-    /// `extended-lard` has it of the node of a connection.
+    /// Whether this node keeps a copy of what it fetches from another one since its disk is idle:
+    /// as `extended-lard` has it of the node of a connection.
     pub(super) fn is_disk_idle(&self) -> bool {
         self.disk_busy.is_some_and(|busy| self.own_pressure < busy)
     }

@@ -185,10 +185,10 @@ struct Route {
 }
 
 /// Under which next hops are hashed, and targets unless front ends have a secret in common
-/// ([`Routes::hash_targets_under`]). Not a secret: front ends agree that never talk. So a client can
-/// choose targets of one next hop, as it can with any consistent hash of a URL; `bounded-hash`
-/// bounds what that next hop gets. A secret of each process would keep clients from it, but then no
-/// two front ends would agree, nor one with itself before a restart.
+/// ([`Routes::hash_targets_under`]). Not a secret: front ends agree that never talk. So a client
+/// can choose targets of one next hop, as it can with any consistent hash of a URL; `bounded-hash`
+/// bounds what that next hop gets. A secret of each process would keep clients from it, but then
+/// no two front ends would agree, nor one with itself before a restart.
 pub const AGREED: Secret = Secret(*b"weir route hash ");
 
 impl Routes {

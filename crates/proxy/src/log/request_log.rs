@@ -225,8 +225,8 @@ impl RequestLog {
 
     // ---- the next hop
 
-    /// Why the request is sent where it is: the reason for the node of the cluster, and that for the
-    /// next hop of its route.
+    /// Why the request is sent where it is: the reason for the node of the cluster, and that for
+    /// the next hop of its route.
     pub(crate) fn chosen(&mut self, node: Option<Why>, next_hop: Option<Why>) {
         self.node_choice = node.or(self.node_choice);
         self.next_hop_choice = next_hop;
