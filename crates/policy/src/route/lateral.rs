@@ -212,7 +212,8 @@ impl Members {
         let (view, policy) = self.view();
         let choice = policy.preview(now, &view, &request);
         let owner = choice.and_then(|choice| {
-            let owner = Owner::of(choice, first_in_order(now, self, &request))?;
+            let is_frequent = policy.is_copied(target);
+            let owner = Owner::of(choice, is_frequent, first_in_order(now, self, &request))?;
             let why = match self.is_probed(now, owner.place) {
                 true => Why::Probe,
                 false => owner.why,
@@ -233,7 +234,9 @@ impl Members {
         } else {
             Hash.choose(now, &view, &request)?
         };
-        Owner::of(choice, first_in_order(now, self, &request))
+        let (_, policy) = self.view();
+        let is_frequent = is_first && policy.is_copied(target);
+        Owner::of(choice, is_frequent, first_in_order(now, self, &request))
     }
 
     /// The first in order of the nodes that take requests and whose digest has the target, without
@@ -293,12 +296,13 @@ impl Members {
 
 impl Owner {
     /// One node asks the origin, and others that are to keep it ask that one, the `first` in order:
-    /// a node that has more than its share is relieved by copies, not by misses.
-    fn of(choice: NodeChoice, first: Option<Place>) -> Option<Self> {
-        let is_copied = matches!(choice.why, Why::Replica | Why::NextInOrder);
+    /// a node that has more than its share is relieved by copies, not by misses. What is requested
+    /// often is copied before a node has more than its share: a lateral hit costs more.
+    fn of(choice: NodeChoice, is_frequent: bool, first: Option<Place>) -> Option<Self> {
+        let is_relieved = matches!(choice.why, Why::Replica | Why::NextInOrder);
         Some(Self {
-            place: if is_copied { first? } else { choice.place },
-            is_copied,
+            place: if is_relieved { first? } else { choice.place },
+            is_copied: is_relieved || is_frequent,
             why: choice.why,
         })
     }

@@ -126,6 +126,12 @@ pub trait Policy: fmt::Debug + Send + Sync {
     /// What the request would cost at the node at `place` of the view.
     fn costs(&self, view: &ClusterView<'_>, request: &RoutedRequest, place: Place) -> Costs;
 
+    /// Whether `target` is requested so often of this node that it should keep a copy of what
+    /// another node has. Only nodes that fetch from each other do.
+    fn is_copied(&self, _target: TargetKey) -> bool {
+        false
+    }
+
     /// Whether the node at `place` held the target when it was asked: corrects what was concluded
     /// from choices.
     fn correct(&mut self, _target: TargetKey, _place: Place, _is_held: bool) {}

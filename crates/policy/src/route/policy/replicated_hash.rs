@@ -93,6 +93,10 @@ impl Policy for ReplicatedHash {
         })
     }
 
+    fn is_copied(&self, target: TargetKey) -> bool {
+        self.hot.is_copied(target)
+    }
+
     fn preview(
         &self,
         now: Tick,
