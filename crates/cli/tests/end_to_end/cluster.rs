@@ -2,6 +2,7 @@
 //! node that is killed, stands still, leaves or has another secret costs no request.
 
 mod etcd;
+mod hierarchies;
 mod members;
 mod purges;
 

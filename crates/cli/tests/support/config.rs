@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 
-/// Keys, listeners, routes and modules; what is not said is the default, but for ports (0) and the
-/// access log (off).
+/// Keys, listeners, routes, modules and parents; what is not said is the default, but for ports (0)
+/// and the access log (off).
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     keys: BTreeMap<String, String>,
     listeners: Vec<(String, &'static str)>,
     routes: Vec<String>,
     modules: Vec<String>,
+    parents: Vec<String>,
 }
 
 impl Config {
@@ -20,6 +22,7 @@ impl Config {
             listeners: Vec::new(),
             routes: Vec::new(),
             modules: Vec::new(),
+            parents: Vec::new(),
         };
         config
             .set("workers", "2")
@@ -72,6 +75,13 @@ impl Config {
         self
     }
 
+    /// Adds a parent, or a sibling; `lines` are further ones of its table in TOML.
+    pub(crate) fn parent(mut self, address: SocketAddr, lines: &str) -> Self {
+        self.parents
+            .push(format!("[[parent]]\nurl = \"http://{address}\"\n{lines}\n"));
+        self
+    }
+
     /// Without any listener.
     pub(crate) fn without_listeners(mut self) -> Self {
         self.listeners.clear();
@@ -99,6 +109,7 @@ impl Config {
         }
         text.push_str(&self.routes.concat());
         text.push_str(&self.modules.concat());
+        text.push_str(&self.parents.concat());
         text
     }
 }

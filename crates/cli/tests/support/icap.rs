@@ -218,7 +218,7 @@ impl CIcap {
 pub(crate) struct Squid(Program);
 
 impl Squid {
-    /// Starts one that has messages adapted as `lines` of its config say.
+    /// Starts one with these further lines of its config.
     pub(crate) fn start(lines: &str) -> Self {
         let config = format!("{SQUID}{lines}");
         // its shared memory has the name of the service
@@ -229,6 +229,23 @@ impl Squid {
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.0.address
+    }
+
+    /// Ends it at once, and what it does for its clients.
+    pub(crate) fn kill(mut self) {
+        self.0.signal = "-KILL";
+        let shared = format!("weir{}-", self.address().port());
+        drop(self);
+        // it has left this behind
+        for entry in std::fs::read_dir("/dev/shm")
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if entry.file_name().to_string_lossy().starts_with(&shared) {
+                let _gone_already = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Why it does not work, if it does not.
