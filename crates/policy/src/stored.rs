@@ -118,6 +118,19 @@ impl StoredFacts {
         }
     }
 
+    /// The same facts of a response that may be outdated for a reason that it does not know itself:
+    /// it must be validated before each use, and is never served stale.
+    #[must_use]
+    pub const fn to_be_validated(self) -> Self {
+        Self {
+            no_cache: true,
+            must_revalidate: true,
+            stale_while_revalidate: None,
+            stale_if_error: None,
+            ..self
+        }
+    }
+
     /// When it was received, by the wall clock as it is now: for records, as ticks mean nothing to
     /// another process. In doubt a second earlier.
     #[must_use]

@@ -12,6 +12,7 @@ use crate::modules::loaded::LoadedModules;
 use hierarchy::Hierarchy;
 use hooks::Hooks;
 use login::Login;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -25,7 +26,7 @@ use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
 use weir_policy::route::{
     AGREED, EjectionRules, NoRoute, NodeKey, RouteHop, RouteId, RouteSpec, Routes,
 };
-use weir_policy::{Now, Rules};
+use weir_policy::{Now, Rules, StoredFacts};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, Target, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
@@ -183,6 +184,21 @@ impl Settings {
             routes.hash_targets_under(key);
         }
         self
+    }
+
+    /// The facts of a stored response for a use now: what was stored before this node had lost
+    /// touch with the log of purges must be validated. Part of the way of every hit.
+    #[inline]
+    pub(crate) fn facts_now<'f>(&self, facts: &'f StoredFacts) -> Cow<'f, StoredFacts> {
+        if self
+            .membership
+            .valid_since
+            .must_validate(facts.response_tick)
+        {
+            Cow::Owned(facts.to_be_validated())
+        } else {
+            Cow::Borrowed(facts)
+        }
     }
 
     /// Takes over from `before` which next hops rest.

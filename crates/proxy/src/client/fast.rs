@@ -492,11 +492,11 @@ pub(crate) fn found(
     if !response.body.is_in_memory() {
         tx.found_on_disk();
     }
+    let facts = &settings.facts_now(&response.facts);
     let event = if response.body.is_whole() {
-        Event::Found(&response.facts)
+        Event::Found(facts)
     } else {
-        let covers = covers(tx.request(), fields, &response, now);
-        Event::FoundPart(&response.facts, covers)
+        Event::FoundPart(facts, covers(tx.request(), fields, &response, now))
     };
     let commands = tx.handle(now, &settings.rules, event);
     match commands.first() {

@@ -5,6 +5,7 @@
 
 use crate::cluster::members::{Cluster, ClusterTerms};
 use crate::cluster::proof::ClusterSecret;
+use crate::cluster::purges::valid_since::ValidSince;
 use crate::cluster::report::{ClusterReport, MemberReport, MembersReport};
 use crate::config::{Config, ListenerKind, MembersSource, NextHopUrl};
 use crate::log::access_log::Say;
@@ -23,6 +24,8 @@ use weir_policy::route::{NodeState, Weight};
 #[derive(Default)]
 pub(crate) struct Membership {
     current: ArcSwapOption<Cluster>,
+    /// What is stored from before must be validated.
+    pub(crate) valid_since: ValidSince,
     inner: Mutex<Inner>,
 }
 

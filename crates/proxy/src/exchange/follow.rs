@@ -240,7 +240,8 @@ async fn look_up_stored(
         return None;
     }
     let before = exchange.tx;
-    let commands = exchange.tx.joined(now, &response.facts, JoinKind::Waited);
+    let facts = exchange.settings.facts_now(&response.facts);
+    let commands = exchange.tx.joined(now, &facts, JoinKind::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
         let Ok(ready) = stored::ready(stream, exchange, &response).await else {
             disk_lookup::forget(exchange, &response);
@@ -252,7 +253,7 @@ async fn look_up_stored(
     }
     // what must be validated before each use is validated for this one too, and not fetched again
     exchange.tx = before;
-    let event = Event::Found(&response.facts);
+    let event = Event::Found(&facts);
     let commands = exchange.tx.handle(now, &exchange.settings.rules, event);
     match commands.first() {
         Some(Command::Forward(forwarding)) => {

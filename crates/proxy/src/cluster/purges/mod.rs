@@ -25,6 +25,7 @@
 pub(crate) mod holds;
 pub(crate) mod inbox;
 pub(crate) mod outboxes;
+pub(crate) mod valid_since;
 
 use crate::config::Mode;
 use holds::Holds;
