@@ -17,10 +17,12 @@ mod http;
 pub(crate) mod listing;
 mod member_value;
 mod messages;
+mod purge_log;
 mod retry;
 mod watch;
 
 pub use client::{Client, LeaseId};
 pub use error::EtcdError;
 pub use messages::{Header, KeyValue, Range};
+pub use purge_log::{Entered, LogPosition, PurgeLog, PurgeLogSink};
 pub use watch::{Event, Events, Watch};

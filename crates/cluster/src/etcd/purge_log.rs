@@ -1,0 +1,426 @@
+//! The purges of the whole cluster, in one order that a node which was away reads later.
+//!
+//! A purge is a key under `PREFIXpurges/`, and its place in the order is the revision at which etcd
+//! has set it. Each node applies them in that order, and writes `PREFIXapplied/NAME` with the
+//! revision up to which it has. A node that begins, or has lost touch, reads the keys that are
+//! there and then watches: it does not need etcd's history. The oldest keys are dropped beyond a
+//! number; `PREFIXpurges-dropped` has the greatest revision of those. `PREFIXpurge-log` has a
+//! random name for the log: an etcd that was emptied or replaced has another one.
+//!
+//! A node that cannot know what it has missed (it has read up to a revision that was dropped since,
+//! or of another log) is told so: [`PurgeLogSink::missed`].
+
+use super::client::Client;
+use super::error::EtcdError;
+use super::messages::KeyValue;
+use super::retry::Retry;
+use super::watch::{Event, Watch};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{io, thread};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::LocalSet;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use weir_net::next_hops::HopKey;
+use weir_net::resolver::Resolver;
+
+/// Purges that are kept in the log. A node that has missed more validates all that it has stored.
+const PURGES_MAX: usize = 1024;
+
+/// Purges that are left when some are dropped.
+const PURGES_LEFT: usize = 768;
+
+/// Purges that are read at once: their URLs have up to 16 KiB each, and an answer at most 8 MiB.
+const PAGE: u32 = 128;
+
+/// How often etcd is asked whether it is there, while there is no purge.
+const BEAT: Duration = Duration::from_secs(3);
+
+/// A node that has not reached etcd for so long has lost touch: etcd itself stands still for a
+/// second or two when it chooses another leader.
+const TOUCH_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often a purge looks whether others have applied it.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Purges of this node that wait to be entered.
+const APPENDS_MAX: usize = 16;
+
+/// How far a node has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogPosition {
+    /// The random name of the log.
+    pub log: String,
+    /// Purges up to this revision are applied.
+    pub revision: i64,
+}
+
+/// What applies purges. Called on the thread of the log.
+pub trait PurgeLogSink: Send + Sync {
+    /// Applies a purge; ready when it survives a crash.
+    fn apply(&self, purge: &str) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Purges may have been missed that cannot be read any more.
+    fn missed(&self);
+
+    /// Whether this node has lost touch with the log; if so, so long ago.
+    fn lost(&self, ago: Option<Duration>);
+
+    /// All purges up to there are applied: what is stored from now on need not know of them.
+    fn reached(&self, position: &LogPosition);
+}
+
+/// What became of a purge that was to be entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// Its place in the order.
+    pub revision: i64,
+    /// The members that have applied it, by name.
+    pub applied: Vec<String>,
+    /// Other nodes that have followed the log once, and have not applied it.
+    pub behind: Vec<String>,
+}
+
+struct Append {
+    purge: String,
+    members: Vec<String>,
+    until: Instant,
+    reply: oneshot::Sender<Result<Entered, String>>,
+}
+
+/// A thread that follows the log. It ends soon after this is dropped.
+#[derive(Debug)]
+pub struct PurgeLog {
+    appends: mpsc::Sender<Append>,
+    _alive: watch::Sender<()>,
+}
+
+impl PurgeLog {
+    /// Follows the log of the cluster with this prefix, as the node `name`, from `position` on: of
+    /// `None`, from its end on.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn start(
+        (endpoints, resolver): (&[HopKey], Resolver),
+        prefix: &str,
+        name: &str,
+        position: Option<LogPosition>,
+        sink: Arc<dyn PurgeLogSink>,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (appends, entering) = mpsc::channel(APPENDS_MAX);
+        let (alive, mut ended) = watch::channel(());
+        let log = Arc::new(Log {
+            client: Client::new(endpoints, resolver),
+            prefix: prefix.to_owned(),
+            name: name.to_owned(),
+        });
+        let run = move || {
+            let tasks = LocalSet::new();
+            let all = tasks.run_until(async {
+                tokio::select! {
+                    () = async { while ended.changed().await.is_ok() {} } => {}
+                    () = log.follow(position, &*sink) => {}
+                    () = enter_all(&log, entering) => {}
+                }
+            });
+            runtime.block_on(all);
+        };
+        thread::Builder::new()
+            .name("weir-purge-log".into())
+            .spawn(run)?;
+        Ok(Self {
+            appends,
+            _alive: alive,
+        })
+    }
+
+    /// Enters `purge`, and waits until `members` have applied it, or until then.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not known to be in the log.
+    pub async fn enter(
+        &self,
+        purge: String,
+        members: Vec<String>,
+        until: Instant,
+    ) -> Result<Entered, String> {
+        let (reply, entered) = oneshot::channel();
+        let append = Append {
+            purge,
+            members,
+            until,
+            reply,
+        };
+        if self.appends.try_send(append).is_err() {
+            return Err("too many purges are entered at once".into());
+        }
+        // a little longer: what was entered by then is said
+        match timeout_at(until + BEAT, entered).await {
+            Ok(Ok(entered)) => entered,
+            Ok(Err(_)) => Err("the proxy ends".into()),
+            Err(_) => Err("etcd did not answer in time".into()),
+        }
+    }
+}
+
+struct Log {
+    client: Client,
+    prefix: String,
+    name: String,
+}
+
+impl Log {
+    fn key(&self, rest: &str) -> String {
+        format!("{}{rest}", self.prefix)
+    }
+
+    /// Follows the log for ever.
+    async fn follow(&self, mut position: Option<LogPosition>, sink: &dyn PurgeLogSink) {
+        let mut retry = Retry::default();
+        let mut touched = Instant::now();
+        let mut is_lost = true;
+        sink.lost(Some(Duration::ZERO));
+        loop {
+            let result = async {
+                let watch = self.catch_up(&mut position, sink).await?;
+                retry = Retry::default();
+                touched = Instant::now();
+                if std::mem::take(&mut is_lost) {
+                    sink.lost(None);
+                }
+                self.watch(watch, &mut position, &mut touched, sink).await
+            };
+            let _ended: Result<(), EtcdError> = result.await;
+            if !is_lost && touched.elapsed() > TOUCH_LIMIT {
+                is_lost = true;
+                sink.lost(Some(touched.elapsed()));
+            }
+            retry.wait().await;
+        }
+    }
+
+    /// Applies what there is beyond `position`, and begins to watch.
+    async fn catch_up(
+        &self,
+        position: &mut Option<LogPosition>,
+        sink: &dyn PurgeLogSink,
+    ) -> Result<Watch, EtcdError> {
+        let log = self.log_name().await?;
+        let (mut entries, head) = self.entries().await?;
+        // behind the entries: what was dropped between is known to be
+        let dropped = self.dropped().await?;
+        let known = position.take().filter(|known| known.log == log);
+        let from = match known {
+            Some(known) if (dropped..=head).contains(&known.revision) => known.revision,
+            _ => {
+                sink.missed();
+                head
+            }
+        };
+        entries.retain(|entry| entry.mod_revision > from);
+        entries.sort_by_key(|entry| entry.mod_revision);
+        for entry in &entries {
+            apply(entry, sink).await;
+        }
+        let reached = LogPosition {
+            log,
+            revision: head,
+        };
+        self.tell(&reached, sink).await?;
+        *position = Some(reached);
+        self.client.watch(&self.key("purges/"), head + 1).await
+    }
+
+    /// Applies purges as they come, until etcd is not there.
+    async fn watch(
+        &self,
+        mut watch: Watch,
+        position: &mut Option<LogPosition>,
+        touched: &mut Instant,
+        sink: &dyn PurgeLogSink,
+    ) -> Result<(), EtcdError> {
+        loop {
+            let Ok(events) = timeout(BEAT, watch.next()).await else {
+                self.client.range(&self.key("purge-log"), b"", 1).await?;
+                *touched = Instant::now();
+                continue;
+            };
+            let events = events?;
+            *touched = Instant::now();
+            let mut is_new = false;
+            for event in &events.events {
+                if let Event::Put(entry) = event {
+                    apply(entry, sink).await;
+                    is_new = true;
+                }
+            }
+            if let Some(position) = position.as_mut().filter(|_| is_new) {
+                position.revision = position.revision.max(events.header.revision);
+                self.tell(position, sink).await?;
+            }
+        }
+    }
+
+    async fn tell(&self, position: &LogPosition, sink: &dyn PurgeLogSink) -> Result<(), EtcdError> {
+        sink.reached(position);
+        let key = self.key("applied/") + &self.name;
+        let revision = position.revision.to_string();
+        self.client.put(&key, revision.as_bytes(), None).await?;
+        Ok(())
+    }
+
+    /// The purges that are there, and the revision at which the first of them were read.
+    async fn entries(&self) -> Result<(Vec<KeyValue>, i64), EtcdError> {
+        let prefix = self.key("purges/");
+        let first = self.client.range(&prefix, b"", PAGE).await?;
+        let (mut entries, mut is_more) = (first.kvs, first.more);
+        while is_more && entries.len() <= 2 * PURGES_MAX {
+            let mut at = entries
+                .last()
+                .map(|last| last.key.clone())
+                .unwrap_or_default();
+            at.push(0);
+            let page = self.client.range(&prefix, &at, PAGE).await?;
+            is_more = page.more && !page.kvs.is_empty();
+            entries.extend(page.kvs);
+        }
+        Ok((entries, first.header.revision))
+    }
+
+    /// The random name of the log; it is made if there is none.
+    async fn log_name(&self) -> Result<String, EtcdError> {
+        let key = self.key("purge-log");
+        self.client.create(&key, random().as_bytes(), None).await?;
+        let range = self.client.range(&key, b"", 1).await?;
+        let name = range.kvs.first().map(|entry| text(&entry.value));
+        name.ok_or_else(|| EtcdError::Malformed(format!("`{key}` is not there")))
+    }
+
+    /// The greatest revision of a purge that was dropped.
+    async fn dropped(&self) -> Result<i64, EtcdError> {
+        let range = self
+            .client
+            .range(&self.key("purges-dropped"), b"", 1)
+            .await?;
+        let dropped = range
+            .kvs
+            .first()
+            .and_then(|entry| text(&entry.value).parse().ok());
+        Ok(dropped.unwrap_or(0))
+    }
+
+    /// Enters what this node purges, and answers.
+    async fn answer(&self, append: Append) {
+        let entered = match timeout_at(append.until, self.enter(&append)).await {
+            Ok(Ok(entered)) => Ok(entered),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("etcd did not answer in time".into()),
+        };
+        let is_entered = entered.is_ok();
+        // the operator may not wait any more
+        let _ = append.reply.send(entered);
+        if is_entered {
+            // the next one tries it, too
+            let _ = self.drop_oldest().await;
+        }
+    }
+
+    async fn enter(&self, append: &Append) -> Result<Entered, EtcdError> {
+        let key = format!("{}{}-{}", self.key("purges/"), self.name, random());
+        let purge = append.purge.as_bytes();
+        let (_, revision) = self.client.create(&key, purge, None).await?;
+        let (mut applied, mut behind) = (Vec::new(), Vec::new());
+        // what is entered stays so, whatever comes of the rest
+        while Instant::now() + LOOK_EVERY < append.until {
+            if let Ok(all) = self.applied().await {
+                let members = append.members.iter();
+                let members =
+                    members.filter(|name| all.get(*name).is_some_and(|at| *at >= revision));
+                applied = members.cloned().collect();
+                let others = all.into_iter().filter(|(_, at)| *at < revision);
+                let others = others.map(|(name, _)| name);
+                behind = others
+                    .filter(|name| *name != self.name && !append.members.contains(name))
+                    .collect();
+            }
+            if applied.len() == append.members.len() {
+                break;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(Entered {
+            revision,
+            applied,
+            behind,
+        })
+    }
+
+    /// The revisions that nodes have applied, by name.
+    async fn applied(&self) -> Result<BTreeMap<String, i64>, EtcdError> {
+        let prefix = self.key("applied/");
+        let range = self.client.range(&prefix, b"", 0).await?;
+        let applied = range.kvs.iter().filter_map(|entry| {
+            let name = text(&entry.key).strip_prefix(&prefix)?.to_owned();
+            Some((name, text(&entry.value).parse().ok()?))
+        });
+        Ok(applied.collect())
+    }
+
+    /// Drops the oldest purges if there are too many. Which revisions these are is written first:
+    /// a node that reads in between believes that it has missed them.
+    async fn drop_oldest(&self) -> Result<(), EtcdError> {
+        let (mut entries, _) = self.entries().await?;
+        if entries.len() <= PURGES_MAX {
+            return Ok(());
+        }
+        entries.sort_by_key(|entry| entry.mod_revision);
+        entries.truncate(entries.len() - PURGES_LEFT);
+        let last = entries.last().map_or(0, |entry| entry.mod_revision);
+        let dropped = self.dropped().await?.max(last).to_string();
+        let key = self.key("purges-dropped");
+        self.client.put(&key, dropped.as_bytes(), None).await?;
+        for entry in entries {
+            self.client.delete(&text(&entry.key)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Enters what this node purges, one beside the other: each waits for the other nodes.
+async fn enter_all(log: &Arc<Log>, mut appends: mpsc::Receiver<Append>) {
+    let places = Arc::new(Semaphore::new(APPENDS_MAX));
+    while let Some(append) = appends.recv().await {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        let log = Arc::clone(log);
+        tokio::task::spawn_local(async move {
+            log.answer(append).await;
+            drop(place);
+        });
+    }
+}
+
+async fn apply(entry: &KeyValue, sink: &dyn PurgeLogSink) {
+    sink.apply(&text(&entry.value)).await;
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A name that no other has.
+fn random() -> String {
+    let number = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", number(), number())
+}
