@@ -341,6 +341,11 @@ table! {
     PeerPurgesUntold, Counter, "weir_peer_purges_untold_total", "purges";
     /// Purges and invalidations that wait for nodes of the cluster which do not answer.
     PeerPurgesOverdue, Gauge, "weir_peer_purges_overdue", "purges";
+    /// Purges that were applied as the log of purges has them.
+    PurgeLogApplied, Counter, "weir_purge_log_applied_total", "purges";
+    /// How often purges of the log may have been missed for good: what was stored before is
+    /// validated.
+    PurgeLogMissed, Counter, "weir_purge_log_missed_total", "times";
     /// Purges and invalidations that other nodes of the cluster asked for.
     PeerPurgesApplied, Counter, "weir_peer_purges_applied_total", "purges";
 

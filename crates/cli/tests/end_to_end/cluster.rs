@@ -4,6 +4,7 @@
 mod etcd;
 mod hierarchies;
 mod members;
+mod purge_log;
 mod purges;
 
 use crate::support::{Config, Nginx, PATIENCE, RawClient, Signal, Weir, ask, content};
@@ -232,8 +233,8 @@ fn each_file_comes_whole_from_each_node_and_the_origin_is_asked_once() {
     assert_eq!(nodes.asked(FILES as usize), [1; FILES as usize]);
     for node in &nodes.nodes {
         let metrics = node.metrics();
+        // a digest may be asked of a node that does not know this one yet, and is refused
         assert_eq!(metrics.count("weir_peer_failures_total"), 0);
-        assert_eq!(metrics.count("weir_peer_refusals_total"), 0);
     }
 }
 
@@ -365,7 +366,8 @@ fn requests_of_a_node_with_another_secret_are_answered_by_the_origin_and_counted
     assert!(failures > 0 && failures == sent, "{failures} of {sent}");
     let refused = nodes.nodes[..2].iter();
     let refused = refused.map(|node| node.metrics().count("weir_peer_refusals_total"));
-    assert_eq!(refused.sum::<u64>(), failures);
+    // digests are refused, too
+    assert!(refused.sum::<u64>() >= failures);
     assert_eq!(nodes.asked(FILES as usize), [1; FILES as usize]);
     // and the others go on without it
     nodes.check_files(0);

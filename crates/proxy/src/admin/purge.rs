@@ -43,6 +43,11 @@ pub struct PurgeReport {
     pub purged: u64,
     /// The other nodes.
     pub members: Vec<MemberPurge>,
+    /// Nodes that are no members now, and had not applied all of the log of purges when they were.
+    pub away: Vec<String>,
+    /// Its revision in that log, or why it is not known to be there; `None` if the cluster has
+    /// none.
+    pub log: Option<Result<i64, String>>,
 }
 
 /// What another node answered.
@@ -93,11 +98,13 @@ impl PurgeReport {
         members.fold(self.purged, |all, (purged, _)| all.saturating_add(*purged))
     }
 
-    /// Whether each node is known to have purged for good.
+    /// Whether each node is known to have purged for good, and a node that is away will hear of it
+    /// where there is a log.
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
         let mut members = self.members.iter();
-        members.all(|member| matches!(member.outcome, Ok((_, true))))
+        let is_logged = !matches!(self.log, Some(Err(_)));
+        is_logged && members.all(|member| matches!(member.outcome, Ok((_, true))))
     }
 }
 
@@ -122,7 +129,20 @@ impl fmt::Display for PurgeReport {
                 )?,
             }
         }
-        Ok(())
+        for name in &self.away {
+            writeln!(
+                f,
+                "{name}: away; it reads the log before it serves what it has"
+            )?;
+        }
+        match &self.log {
+            None => Ok(()),
+            Some(Ok(revision)) => writeln!(f, "log: revision {revision}"),
+            Some(Err(why)) => writeln!(
+                f,
+                "log: not entered as far as is known: {why}; a node that is away now may never know of it"
+            ),
+        }
     }
 }
 

@@ -30,6 +30,8 @@ struct Fake {
     cluster: Option<ClusterReport>,
     /// What other nodes answer to a purge.
     members: Vec<MemberPurge>,
+    /// What the log of purges has of it.
+    log: Option<Result<i64, String>>,
     token: Option<Arc<Token>>,
 }
 
@@ -64,6 +66,8 @@ impl Control for Fake {
             node: (!is_here && !self.members.is_empty()).then(|| "a".to_owned()),
             purged,
             members: members.cloned().collect(),
+            away: Vec::new(),
+            log: self.log.clone(),
         })
     }
 

@@ -1,12 +1,12 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
+mod purging;
+
 use crate::admin::{
-    self, BOTH_MODES, MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport, StoredCall,
-    StoredReply, Token,
+    self, BOTH_MODES, PurgeCall, PurgeFailure, PurgeReach, PurgeReport, StoredCall, StoredReply,
+    Token,
 };
-use crate::cache::invalidate::DURABLE_WAIT;
-use crate::cache::purge::{apply, purge_target};
-use crate::cluster::purges::PurgedTarget;
+use crate::cache::purge::purge_target;
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
@@ -16,6 +16,7 @@ use crate::modules::report::ModuleReport;
 use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
+use crate::server::purge_log::FollowedLog;
 use crate::server::run::{
     Describe, Reload, StartError, clients_max, read_cluster_secret, read_logins, read_token,
 };
@@ -27,10 +28,10 @@ use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::is_local;
@@ -40,7 +41,6 @@ use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
 use weir_policy::route::{NodeState, TargetKey};
 use weir_semantics::{Authority, Scheme};
-use weir_store::Purge;
 
 /// Handle on a running proxy, for the admin interface and for signals.
 pub struct Control {
@@ -54,6 +54,10 @@ pub struct Control {
     admin: AdminAddress,
     /// The token that it requires.
     token: ArcSwapOption<Token>,
+    /// The log of purges that it follows, if the cluster has one.
+    purge_log: ArcSwapOption<FollowedLog>,
+    /// The first directory of the store on disk.
+    directory: Option<PathBuf>,
 }
 
 struct State {
@@ -102,7 +106,15 @@ impl Control {
                 .build()?,
             admin: AdminAddress::Off,
             token: ArcSwapOption::empty(),
+            purge_log: ArcSwapOption::empty(),
+            directory: None,
         })
+    }
+
+    /// With a store on disk whose first directory this is.
+    pub(crate) fn with_directory(mut self, directory: Option<PathBuf>) -> Self {
+        self.directory = directory;
+        self
     }
 
     /// With an admin interface at `address`, as bound, that requires `token`.
@@ -307,6 +319,7 @@ impl Control {
         settings.keep_health(&before);
         before.membership.configure(&config, cluster_secret);
         self.follow_members(&config)
+            .and_then(|()| self.follow_purges(&config))
             .map_err(|error| error.to_string())?;
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
@@ -323,6 +336,21 @@ impl Control {
                 "config reloaded\n{notes}note: the access log could not be opened again and stays as it was: {error}\n"
             )),
         }
+    }
+
+    /// Follows the log of purges of the cluster, if it has one. To be called before what is stored
+    /// on disk is served.
+    pub(crate) fn follow_purges(&self, config: &Config) -> Result<(), StartError> {
+        let before = self.purge_log.load_full();
+        let directory = self.directory.as_deref();
+        let followed = FollowedLog::follow(config, &self.shared, directory, before);
+        let followed = followed.map_err(|cause| StartError {
+            hint: None,
+            what: "start the thread that follows the log of purges".into(),
+            cause,
+        })?;
+        self.purge_log.store(followed);
+        Ok(())
     }
 
     /// Follows the members of the cluster where `config` says, once the listeners are open.
@@ -353,68 +381,6 @@ impl Control {
             ));
         }
         Ok(token.map(Arc::new))
-    }
-
-    /// Purges `what`: here, and at the other nodes of the cluster if it is for them, each of which
-    /// is awaited for `cluster.peer_timeout` and what a disk may take. At this node it survives a
-    /// crash when this returns.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the URL, or with the disk of this node.
-    pub fn purge(&self, what: &PurgeCall, reach: PurgeReach) -> Result<PurgeReport, PurgeFailure> {
-        let shared = &self.shared;
-        let settings = shared.settings.load();
-        let cluster = settings.cluster();
-        let cluster = cluster.as_deref().filter(|_| reach == PurgeReach::Cluster);
-        let what = match what {
-            PurgeCall::Url(url) => PurgedTarget::Url(url.clone()),
-            PurgeCall::All => PurgedTarget::All,
-        };
-        let wait = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
-        let hold = cluster.map_or(Duration::ZERO, |_| wait);
-        let until = std::time::Instant::now() + wait;
-        let purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
-        let outboxes = &shared.cluster_purges.outboxes;
-        let awaited = cluster.map(|cluster| outboxes.tell(cluster.others(), &[what], until));
-        let own = self.settle(purges);
-        let answers =
-            awaited.map(|awaited| self.runtime.block_on(outboxes.answers(awaited, until)));
-        let members = answers.unwrap_or_default().into_iter();
-        let members = members.map(|(name, outcome)| MemberPurge {
-            name: name.into(),
-            outcome: outcome.map(|outcome| (outcome.removed, outcome.is_durable)),
-        });
-        let members: Vec<MemberPurge> = members.collect();
-        let untold = members.iter().filter(|member| member.outcome.is_err());
-        let counters = shared.common_counters();
-        counters.add_shared(Metric::PeerPurgesUntold, untold.count() as u64);
-        Ok(PurgeReport {
-            node: cluster.map(|cluster| cluster.own_name().to_owned()),
-            purged: own?,
-            members,
-        })
-    }
-
-    /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; returns how many
-    /// responses were dropped.
-    fn settle(&self, purges: Vec<Purge>) -> Result<u64, PurgeFailure> {
-        let purged = purges.iter().map(|purge| purge.removed as u64).sum();
-        let counters = self.shared.common_counters();
-        counters.add_shared(Metric::Purged, purged);
-        let mut failed = None;
-        let until = Instant::now() + DURABLE_WAIT;
-        for purge in purges {
-            let durable = async { timeout_at(until, purge.durable()).await };
-            let failure = match self.runtime.block_on(durable) {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => PurgeFailure::Disk(error),
-                Err(_) => PurgeFailure::Slow(DURABLE_WAIT),
-            };
-            counters.add_shared(Metric::PurgesNotDurable, 1);
-            failed = Some(failure);
-        }
-        failed.map_or(Ok(purged), Err)
     }
 
     /// Begins a call about a stored response, of the listeners of `mode`: without it, of the one

@@ -9,6 +9,7 @@ pub(crate) mod machine;
 #[cfg(test)]
 mod multiplexed_tests;
 pub mod on_disk;
+pub(crate) mod purge_log;
 pub(crate) mod run;
 pub(crate) mod signals;
 pub(crate) mod until_restart;

@@ -193,8 +193,10 @@ impl Proxy {
             what: "start the control thread's runtime".into(),
             cause,
         })?
-        .with_admin(admin_address.clone(), token);
+        .with_admin(admin_address.clone(), token)
+        .with_directory(tier.directories.first().map(|first| first.path.clone()));
         let control = Arc::new(control);
+        control.follow_purges(&config)?;
         control.open_listeners(&config)?;
         control.follow_members(&config)?;
         let mut proxy = Self {

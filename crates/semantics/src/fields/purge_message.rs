@@ -88,7 +88,9 @@ impl<'a> PurgeSequence<'a> {
 }
 
 impl<'a> PurgeOrder<'a> {
-    fn read(line: &'a str) -> Option<Self> {
+    /// Reads a line without its end; `None` if it is none.
+    #[must_use]
+    pub fn read(line: &'a str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
         let (hold, rest) = match rest.split_once(' ') {
             Some((hold, rest)) => (hold, Some(rest)),

@@ -22,11 +22,15 @@ fn start_with(etcd: &Etcd) -> Nodes {
 /// "/weir/cluster/" and what follows it, in base64, for the JSON gateway.
 const ALL_KEYS: &str = "\"key\":\"L3dlaXIvY2x1c3Rlci8=\",\"range_end\":\"L3dlaXIvY2x1c3RlcjA=\"";
 
-/// Waits until there are so many keys.
+/// "/weir/cluster/member/" and what follows it.
+const MEMBER_KEYS: &str =
+    "\"key\":\"L3dlaXIvY2x1c3Rlci9tZW1iZXIv\",\"range_end\":\"L3dlaXIvY2x1c3Rlci9tZW1iZXIw\"";
+
+/// Waits until there are so many keys of members.
 fn wait_for_keys(etcd: &Etcd, count: usize) {
     let until = Instant::now() + PATIENCE;
     loop {
-        let answer = etcd.post("kv/range", &format!("{{{ALL_KEYS}}}"));
+        let answer = etcd.post("kv/range", &format!("{{{MEMBER_KEYS}}}"));
         if answer.contains(&format!("\"count\":\"{count}\"")) {
             return;
         }

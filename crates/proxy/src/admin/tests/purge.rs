@@ -108,3 +108,28 @@ fn purge_names_each_node_and_fails_if_one_is_not_known_to_have_applied_it() {
         ),
     );
 }
+
+#[test]
+fn purge_says_where_it_is_in_the_log_and_fails_if_it_is_not_known_to_be_there() {
+    let check = |log, expected: (u16, &str)| {
+        let (admin, _fake) = start(Fake {
+            members: vec![MemberPurge {
+                name: "b".to_owned(),
+                outcome: Ok((0, true)),
+            }],
+            log: Some(log),
+            ..Fake::default()
+        });
+        let (status, text) = ask(&admin, "POST /purge?url=http://a/ HTTP/1.1");
+        assert_eq!(status, expected.0, "{text}");
+        assert!(text.ends_with(expected.1), "{text}");
+    };
+    check(Ok(17), (200, "b: purged 0\nlog: revision 17\n"));
+    check(
+        Err("etcd does not answer".into()),
+        (
+            502,
+            "log: not entered as far as is known: etcd does not answer; a node that is away now may never know of it\n",
+        ),
+    );
+}
