@@ -303,7 +303,10 @@ impl Owner {
         Some(Self {
             place: if is_relieved { first? } else { choice.place },
             is_copied: is_relieved || is_frequent,
-            why: choice.why,
+            why: match choice.why {
+                Why::FirstInOrder if is_frequent => Why::Replica,
+                why => why,
+            },
         })
     }
 }
