@@ -11,11 +11,13 @@
 
 #![forbid(unsafe_code)]
 
+mod dns;
 pub mod etcd;
 mod file;
 mod member;
 mod output;
 mod own;
+mod retry;
 mod source;
 mod task;
 

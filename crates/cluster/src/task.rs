@@ -1,5 +1,6 @@
 //! The thread that follows a source.
 
+use crate::dns;
 use crate::etcd::Client;
 use crate::etcd::announcement::Announcement;
 use crate::etcd::listing;
@@ -99,6 +100,14 @@ async fn follow(source: Source, state: watch::Receiver<NodeState>, mut output: O
         Source::File(path) => tokio::select! {
             () = stopped => {}
             () = file::follow(&path, &mut output) => {}
+        },
+        Source::Services(name) => tokio::select! {
+            () = stopped => {}
+            () = dns::follow_services(&name, &mut output) => {}
+        },
+        Source::Addresses(hop) => tokio::select! {
+            () = stopped => {}
+            () = dns::follow_addresses(&hop, &mut output) => {}
         },
         Source::Etcd { endpoints, prefix } => {
             let client = Client::new(&endpoints, output.resolver.clone());

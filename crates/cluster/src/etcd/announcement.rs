@@ -3,10 +3,10 @@
 use super::client::{Client, LeaseId};
 use super::error::EtcdError;
 use super::member_value::{members_prefix, write};
-use super::retry::Retry;
 use crate::member::Member;
 use crate::output::{Output, Reporter};
 use crate::own::OwnNode;
+use crate::retry::Retry;
 use std::cell::Cell;
 use std::time::Duration;
 use tokio::sync::watch;

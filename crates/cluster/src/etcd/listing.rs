@@ -8,10 +8,10 @@ use super::announcement::{Announcement, LEASE_TTL};
 use super::client::Client;
 use super::error::EtcdError;
 use super::member_value::{members_prefix, read};
-use super::retry::Retry;
 use super::watch::{Event, Events, Watch};
 use crate::member::Member;
 use crate::output::Output;
+use crate::retry::Retry;
 use std::collections::BTreeMap;
 use tokio::time::{Instant, sleep_until, timeout_at};
 

@@ -18,7 +18,6 @@ pub(crate) mod listing;
 mod member_value;
 mod messages;
 mod purge_log;
-mod retry;
 mod watch;
 
 pub use client::{Client, LeaseId};

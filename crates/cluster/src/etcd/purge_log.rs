@@ -13,8 +13,8 @@
 use super::client::Client;
 use super::error::EtcdError;
 use super::messages::KeyValue;
-use super::retry::Retry;
 use super::watch::{Event, Watch};
+use crate::retry::Retry;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};

@@ -127,7 +127,7 @@ impl Drop for Etcd {
 
 /// An address of the loopback that is of this process and this call alone, as far as 21 bits of
 /// the process's number tell.
-fn own_address() -> Ipv4Addr {
+pub(crate) fn own_address() -> Ipv4Addr {
     static CALLS: AtomicU8 = AtomicU8::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let [_, high, middle, low] = std::process::id().to_be_bytes();

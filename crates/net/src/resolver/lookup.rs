@@ -1,7 +1,6 @@
 //! The resolver thread: the only place that talks to the library.
 
 use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread;
@@ -14,10 +13,11 @@ use hickory_resolver::config::{
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use tokio::sync::mpsc;
 
+use super::records::{Question, Records, records};
 use super::{LookupResult, ResolveError, ResolverConfig, Shared};
 
 /// Tries within the time limit: a lost datagram costs a third of it.
@@ -62,7 +62,7 @@ pub(super) fn servers(config: &ResolverConfig) -> Servers {
 /// Starts the thread; it ends when every sender of `queue` is dropped.
 pub(super) fn start_thread(
     servers: Servers,
-    queue: mpsc::Receiver<Arc<str>>,
+    queue: mpsc::Receiver<Question>,
     shared: Arc<Shared>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -75,14 +75,25 @@ pub(super) fn start_thread(
     Ok(())
 }
 
-async fn serve(servers: Servers, mut queue: mpsc::Receiver<Arc<str>>, shared: Arc<Shared>) {
+async fn serve(servers: Servers, mut queue: mpsc::Receiver<Question>, shared: Arc<Shared>) {
     let resolver = servers.ok().and_then(|(servers, options)| {
         TokioResolver::builder_with_config(servers, TokioRuntimeProvider::default())
             .with_options(options)
             .build()
             .ok()
     });
-    while let Some(name) = queue.recv().await {
+    while let Some(question) = queue.recv().await {
+        let name = match question {
+            Question::Addresses(name) => name,
+            Question::Records(question) => {
+                // without a resolver the caller learns that the question was dropped
+                if let Some(resolver) = resolver.clone() {
+                    let limit = shared.config.time_limit;
+                    tokio::spawn(async move { question.answer(&resolver, limit).await });
+                }
+                continue;
+            }
+        };
         let promise = Promise {
             shared: Arc::clone(&shared),
             name,
@@ -158,26 +169,25 @@ async fn one_family(
     family: RecordType,
     limit: Duration,
 ) -> LookupResult {
+    let found = lookup(resolver, name, family, limit, RData::ip_addr).await?;
+    Ok((found.records, found.ttl))
+}
+
+/// The records of a name that `read` takes.
+pub(super) async fn lookup<T>(
+    resolver: &TokioResolver,
+    name: &str,
+    kind: RecordType,
+    limit: Duration,
+    read: impl Fn(&RData) -> Option<T>,
+) -> Result<Records<T>, ResolveError> {
     let name = Name::from_ascii(name).map_err(|_error| ResolveError::BadName)?;
-    let lookup = match tokio::time::timeout(limit, resolver.lookup(name, family)).await {
+    let lookup = match tokio::time::timeout(limit, resolver.lookup(name, kind)).await {
         Ok(result) => result.map_err(|error| classify(&error))?,
         Err(_elapsed) => return Err(ResolveError::Timeout),
     };
-    let ttl = lookup
-        .answers()
-        .iter()
-        .map(|record| record.ttl)
-        .min()
-        .unwrap_or(0);
-    let addresses: Vec<IpAddr> = lookup
-        .answers()
-        .iter()
-        .filter_map(|record| record.data.ip_addr())
-        .collect();
-    if addresses.is_empty() {
-        return Err(ResolveError::NotFound);
-    }
-    Ok((addresses, Duration::from_secs(ttl.into())))
+    let answers = lookup.answers().iter();
+    records(answers.map(|record| (record.ttl, &record.data)), read)
 }
 
 fn classify(error: &NetError) -> ResolveError {

@@ -13,6 +13,7 @@ mod cache;
 mod hosts;
 mod lookup;
 mod name;
+mod records;
 #[cfg(test)]
 mod tests;
 
@@ -23,12 +24,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use weir_measure::{Counters, DnsOutcome, Metric};
 
 use cache::{Cache, CacheState};
 use hosts::HostsFile;
 use lookup::Servers;
+use records::{Asked, Question, RecordQuestion};
+pub use records::{Records, ServiceRecord};
 
 /// Addresses kept of one name: enough to route around dead ones, and 1 000 records cost no more
 /// than 16.
@@ -116,7 +119,7 @@ pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 #[derive(Clone)]
 pub struct Resolver {
     shared: Arc<Shared>,
-    requests: mpsc::Sender<Arc<str>>,
+    requests: mpsc::Sender<Question>,
 }
 
 impl Resolver {
@@ -211,6 +214,59 @@ impl Resolver {
         settled.answer
     }
 
+    /// The service records of `name`, asked of a name server now: the cache has no part in it. With
+    /// the shortest of their TTLs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::resolve`].
+    pub async fn services(&self, name: &str) -> Result<Records<ServiceRecord>, ResolveError> {
+        let name = name::canonical(name)?;
+        self.ask(|reply| RecordQuestion {
+            name,
+            asked: Asked::Services(reply),
+        })
+        .await
+    }
+
+    /// All addresses of `host`, asked of a name server now, if the hosts file has none. With the
+    /// shortest of their TTLs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::resolve`].
+    pub async fn addresses(&self, host: &str) -> Result<Records<IpAddr>, ResolveError> {
+        let known = name::literal(host).map(|ip| vec![ip]);
+        let known = known.or_else(|| Some(self.known(host)).filter(|known| !known.is_empty()));
+        if let Some(records) = known {
+            let ttl = self.shared.config.ttl_max;
+            return Ok(Records { records, ttl });
+        }
+        let name = name::canonical(host)?;
+        self.ask(|reply| RecordQuestion {
+            name,
+            asked: Asked::Addresses(reply),
+        })
+        .await
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<Result<T, ResolveError>>) -> RecordQuestion,
+    ) -> Result<T, ResolveError> {
+        let (reply, replied) = oneshot::channel();
+        let question = Question::Records(question(reply));
+        self.requests
+            .try_send(question)
+            .map_err(|_full| ResolveError::Overloaded)?;
+        let limit = self.shared.config.time_limit + CALLER_GRACE;
+        match tokio::time::timeout(limit, replied).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_dropped)) => Err(ResolveError::ServerFailure),
+            Err(_elapsed) => Err(ResolveError::Timeout),
+        }
+    }
+
     /// Answers from the cache, or joins the lookup in flight, or starts one.
     fn begin(&self, name: &str) -> Step {
         let now = (self.shared.clock)();
@@ -225,7 +281,12 @@ impl Resolver {
         }
         let name: Arc<str> = Arc::from(name);
         let full = state.in_flight.len() >= self.shared.config.lookups_max;
-        if full || self.requests.try_send(Arc::clone(&name)).is_err() {
+        if full
+            || self
+                .requests
+                .try_send(Question::Addresses(Arc::clone(&name)))
+                .is_err()
+        {
             let refused = || Resolution::failed(ResolveError::Overloaded);
             return Step::Done(stale.map_or_else(refused, Resolution::stale));
         }

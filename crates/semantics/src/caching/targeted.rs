@@ -167,7 +167,7 @@ fn add(said: &mut ResponseDirectives, key: &[u8], item: BareItem<'_>) {
     }
     let argument = Argument {
         is_there: item != BareItem::Boolean(true),
-        has_content: matches!(item, BareItem::Text | BareItem::List),
+        has_content: matches!(item, BareItem::Text(_) | BareItem::List),
         seconds: match item {
             BareItem::Integer(seconds) => u64::try_from(seconds).ok().map(DeltaSeconds::from_secs),
             _ => None,

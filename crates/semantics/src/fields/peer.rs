@@ -12,20 +12,41 @@ use crate::fields::structured::{BareItem, read_dictionary, write_decimal};
 /// The name of the field.
 pub const PEER_FIELD: &str = "Weir-Peer";
 
-/// The most bytes of a node's name.
+/// The most bytes of a name that is chosen for a node.
 pub const NODE_NAME_BYTES_MAX: usize = 64;
 
+/// The most bytes of a name that is host and port: of a name in the DNS, a colon and five digits.
+const HOST_AND_PORT_BYTES_MAX: usize = 259;
+
 /// Whether `name` may name a node: a letter, then letters, digits, `-`, `_` and `.`, at most
-/// [`NODE_NAME_BYTES_MAX`] bytes.
+/// [`NODE_NAME_BYTES_MAX`] bytes; or host and port, as nodes are named that the DNS lists.
 #[must_use]
 pub fn is_node_name(name: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    name.len() <= NODE_NAME_BYTES_MAX
-        && name
-            .bytes()
-            .next()
-            .is_some_and(|first| first.is_ascii_alphabetic())
-        && name.bytes().all(is_part)
+    let is_word = name.len() <= NODE_NAME_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(is_of_word);
+    is_word || is_host_and_port(name)
+}
+
+const fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+fn is_host_and_port(name: &str) -> bool {
+    let Some((host, port)) = name.rsplit_once(':') else {
+        return false;
+    };
+    let is_port = !port.is_empty()
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+        && port.parse::<u16>().is_ok();
+    let address = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let is_host = match address {
+        Some(address) => address.parse::<core::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(is_of_word),
+    };
+    name.len() <= HOST_AND_PORT_BYTES_MAX && is_port && is_host
 }
 
 /// The field on a request of one node to another.
@@ -68,8 +89,7 @@ impl<'a> PeerRequest<'a> {
     /// Appends the value. `node` and `mode` must be tokens, `proof` base64.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.mode.as_bytes()));
-        out.extend_from_slice(b"node=");
-        out.extend_from_slice(self.node.as_bytes());
+        write_node(self.node, out);
         out.extend_from_slice(b", mode=");
         out.extend_from_slice(self.mode.as_bytes());
         write_base64(b", proof=:", self.proof, out);
@@ -130,8 +150,7 @@ impl<'a> PeerReport<'a> {
     /// Appends the value. `node` and `state` must be tokens.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.state.as_bytes()));
-        out.extend_from_slice(b"node=");
-        out.extend_from_slice(self.node.as_bytes());
+        write_node(self.node, out);
         out.extend_from_slice(b", state=");
         out.extend_from_slice(self.state.as_bytes());
         for (name, number) in [
@@ -175,8 +194,24 @@ fn token(item: BareItem<'_>) -> Option<&str> {
     }
 }
 
+/// A Token; a String if it is host and port.
 fn node_name(item: BareItem<'_>) -> Option<&str> {
-    token(item).filter(|name| is_node_name(name))
+    match item {
+        BareItem::Text(text) => {
+            let text = str::from_utf8(text).ok();
+            text.filter(|name| is_host_and_port(name))
+        }
+        item => token(item).filter(|name| is_node_name(name)),
+    }
+}
+
+/// The member `node`.
+fn write_node(name: &str, out: &mut Vec<u8>) {
+    let quote: &[u8] = if name.contains(':') { b"\"" } else { b"" };
+    out.extend_from_slice(b"node=");
+    out.extend_from_slice(quote);
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(quote);
 }
 
 fn boolean(item: BareItem<'_>) -> Option<bool> {
@@ -226,6 +261,12 @@ mod tests {
             ..request
         };
         check("node=a, mode=gateway", Some(open));
+        let listed = PeerRequest {
+            node: "[::1]:4001",
+            ..open
+        };
+        check("node=\"[::1]:4001\", mode=gateway", Some(listed));
+        check("node=\"a:4001\\\"\", mode=gateway", None);
         check("node=b, node=a, mode=gateway", Some(open));
         check("node=a", None);
         check("mode=gateway", None);
@@ -278,11 +319,26 @@ mod tests {
     }
 
     #[test]
-    fn node_name_is_a_letter_and_at_most_63_others() {
+    fn node_name_is_a_letter_and_at_most_63_others_or_host_and_port() {
         assert!(is_node_name("a"));
         assert!(is_node_name("cache-1.example_2"));
         assert!(is_node_name(&"a".repeat(64)));
-        for name in ["", "1a", "-a", "a b", "a:1", "a/1", "ä", &"a".repeat(65)] {
+        let host = "a.".repeat(126) + "b";
+        assert!(is_node_name(&format!("{host}:65535")));
+        assert!(!is_node_name(&format!("a{host}:65535")));
+        for name in [
+            "10.0.0.1:80",
+            "[2001:db8::1]:3129",
+            "weir-0.weir.example:3129",
+        ] {
+            assert!(is_node_name(name), "{name}");
+        }
+        for name in [
+            "a:", ":1", "a:65536", "a:+1", "::1:80", "[a]:1", "a b:1", "a\":1",
+        ] {
+            assert!(!is_node_name(name), "{name}");
+        }
+        for name in ["", "1a", "-a", "a b", "a:", "a/1", "ä", &"a".repeat(65)] {
             assert!(!is_node_name(name), "{name}");
         }
     }
@@ -290,7 +346,7 @@ mod tests {
     proptest! {
         #[test]
         fn written_fields_are_read_as_they_were(
-            node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
+            node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
             state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32, is_own: bool,
         ) {
             let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce };

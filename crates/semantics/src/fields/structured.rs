@@ -12,8 +12,8 @@ pub(crate) enum BareItem<'a> {
     Integer(i64),
     /// A Boolean; also a member without a value.
     Boolean(bool),
-    /// A String.
-    Text,
+    /// A String, as it was received: with escapes.
+    Text(&'a [u8]),
     /// An Inner List.
     List,
     /// A Token.
@@ -213,9 +213,10 @@ impl<'a> Input<'a> {
     /// RFC 9651 §4.2.5.
     fn string(&mut self) -> Result<BareItem<'a>, Malformed> {
         self.next()?;
+        let begin = self.0;
         loop {
             match self.next()? {
-                b'"' => return Ok(BareItem::Text),
+                b'"' => return Ok(BareItem::Text(&begin[..begin.len() - self.0.len() - 1])),
                 b'\\' if !matches!(self.next()?, b'"' | b'\\') => return Err(Malformed),
                 b'\\' | b' '..=b'~' => {}
                 _ => return Err(Malformed),
@@ -377,7 +378,7 @@ mod tests {
         match item {
             BareItem::Integer(number) => BareItem::Integer(number),
             BareItem::Boolean(boolean) => BareItem::Boolean(boolean),
-            BareItem::Text => BareItem::Text,
+            BareItem::Text(_) => BareItem::Text(b""),
             BareItem::List => BareItem::List,
             BareItem::Token(_) => BareItem::Token(b""),
             BareItem::Bytes(_) => BareItem::Bytes(b""),
@@ -399,7 +400,7 @@ mod tests {
                 sfv::ListEntry::Item(item) => match &item.bare_item {
                     sfv::BareItem::Integer(number) => BareItem::Integer(i64::from(*number)),
                     sfv::BareItem::Boolean(boolean) => BareItem::Boolean(*boolean),
-                    sfv::BareItem::String(_) => BareItem::Text,
+                    sfv::BareItem::String(_) => BareItem::Text(b""),
                     sfv::BareItem::Token(_) => BareItem::Token(b""),
                     sfv::BareItem::ByteSequence(_) => BareItem::Bytes(b""),
                     _ => BareItem::Other,

@@ -41,8 +41,7 @@ impl std::str::FromStr for MembersSource {
 }
 
 impl Form for MembersSource {
-    const FORM: &'static str =
-        "\"config\", \"file:/path\", or \"etcd:http://host:2379\" with several URLs behind commas";
+    const FORM: &'static str = "\"config\", \"file:/path\", \"dns-srv:_weir._tcp.example\", \"dns:host:port\", or \"etcd:http://host:2379\" with several URLs behind commas";
 }
 
 text_value!(MembersSource);

@@ -11,7 +11,7 @@ const WAIT_MAX: Duration = Duration::from_secs(4);
 
 /// Waits that double.
 #[derive(Debug)]
-pub(super) struct Retry(Duration);
+pub(crate) struct Retry(Duration);
 
 impl Default for Retry {
     fn default() -> Self {
@@ -21,7 +21,7 @@ impl Default for Retry {
 
 impl Retry {
     /// Waits before the next try.
-    pub(super) async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         sleep(self.0).await;
         self.0 = (self.0 * 2).min(WAIT_MAX);
     }
