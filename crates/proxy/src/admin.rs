@@ -82,6 +82,8 @@ POST /stored/expire?fresh_for=60s&url=URL  it is fresh for so long from now
 POST /stored/delete?url=URL   forget it
 POST /stored/inject?url=URL   store the response message in the body
 POST /stored/read?url=URL     its content
+POST /drain                have the other nodes of the cluster ask this one for no new targets; it answers on
+POST /drain/end            take targets again
 POST /reload               read the configuration file again
 ";
 
@@ -144,6 +146,10 @@ pub trait Control: Send + Sync {
 
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
+
+    /// Has this node of a cluster take no new targets, or take them again; `false` if it is in no
+    /// cluster: answered with 404.
+    fn set_draining(&self, drains: bool) -> bool;
 
     /// The token that a request must carry to change anything; `None` if none is needed.
     fn token(&self) -> Option<Arc<Token>>;
@@ -239,6 +245,8 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/purge-all", post(purge::purge_all))
         .route("/stored/{word}", post(stored::call))
         .route("/reload", post(reload))
+        .route("/drain", post(cluster::drain))
+        .route("/drain/end", post(cluster::end_drain))
         .fallback(async || {
             text(
                 StatusCode::NOT_FOUND,

@@ -1,11 +1,13 @@
 //! Three real nodes before a real origin: each target is fetched once, every byte arrives, and a
 //! node that is killed, stands still, leaves or has another secret costs no request.
 
+mod dns;
 mod etcd;
 mod hierarchies;
 mod members;
 mod purge_log;
 mod purges;
+mod states;
 
 use crate::support::{Config, Nginx, PATIENCE, RawClient, Signal, Weir, ask, content};
 use std::fmt::Write as _;
@@ -97,6 +99,7 @@ impl Nodes {
             let config = Config::gateway(&[&nginx.origin()])
                 .listener("127.0.0.1:0", "peer")
                 .set("cluster.policy", "\"hash\"")
+                .set("cluster.join_time", "\"0s\"")
                 .set("cluster.secret_file", &format!("{:?}", secret.display()));
             list(name, config)
         });

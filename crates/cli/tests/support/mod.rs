@@ -13,6 +13,8 @@
 mod config;
 mod content;
 mod curl;
+#[path = "../../../cluster/tests/support/dnsmasq.rs"]
+mod dnsmasq;
 #[path = "../../../cluster/tests/support/etcd.rs"]
 mod etcd;
 mod icap;
@@ -25,6 +27,7 @@ mod weir;
 pub(crate) use config::Config;
 pub(crate) use content::content;
 pub(crate) use curl::Curl;
+pub(crate) use dnsmasq::Dnsmasq;
 pub(crate) use etcd::Etcd;
 pub(crate) use icap::{CIcap, Squid, VirusScanner, WeirIcap};
 pub(crate) use metrics::Metrics;

@@ -29,6 +29,31 @@ pub(super) async fn cluster(
     }
 }
 
+/// `POST /drain`.
+pub(super) async fn drain(State(control): State<Arc<dyn Control>>) -> Response {
+    set_draining(
+        &*control,
+        true,
+        "draining: other nodes ask this one for no new targets\n",
+    )
+}
+
+/// `POST /drain/end`.
+pub(super) async fn end_drain(State(control): State<Arc<dyn Control>>) -> Response {
+    set_draining(&*control, false, "in: this node takes targets again\n")
+}
+
+fn set_draining(control: &dyn Control, drains: bool, done: &str) -> Response {
+    if control.set_draining(drains) {
+        text(StatusCode::OK, done.into())
+    } else {
+        text(
+            StatusCode::NOT_FOUND,
+            "this proxy is no member of a cluster\n".into(),
+        )
+    }
+}
+
 /// `GET /route`.
 pub(super) async fn route(
     State(control): State<Arc<dyn Control>>,

@@ -167,6 +167,11 @@ impl Control for Fake {
         self.draining.load(Relaxed)
     }
 
+    fn set_draining(&self, drains: bool) -> bool {
+        self.draining.store(drains, Relaxed);
+        self.cluster.is_some()
+    }
+
     fn token(&self) -> Option<Arc<Token>> {
         self.token.clone()
     }

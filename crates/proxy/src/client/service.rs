@@ -21,6 +21,7 @@ impl Service for Worker {
     fn tick(&self) {
         keep_ready(self);
         self.forget_unused_modules();
+        self.settings().membership.tick(self.now().tick);
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
         if ticks.is_multiple_of(GIVE_BACK_S) {

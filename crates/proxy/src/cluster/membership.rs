@@ -18,6 +18,7 @@ use weir_measure::{Counters, Metric};
 use weir_net::next_hops::HopKey;
 use weir_net::resolver::Resolver;
 use weir_policy::Now;
+use weir_policy::now::Tick;
 use weir_policy::route::{NodeState, Weight};
 
 /// The cluster of this process; without members it is in none.
@@ -32,6 +33,9 @@ pub(crate) struct Membership {
 struct Inner {
     /// This node's own state, which it tells the others.
     own_state: NodeState,
+    join: Join,
+    /// How long it is joining.
+    join_ms: u64,
     /// What the configuration in force says; `None` without a cluster.
     terms: Option<ClusterTerms>,
     /// The last good list.
@@ -45,6 +49,8 @@ impl Default for Inner {
     fn default() -> Self {
         Self {
             own_state: NodeState::In,
+            join: Join::Ahead,
+            join_ms: 0,
             terms: None,
             list: None,
             followed: None,
@@ -53,10 +59,36 @@ impl Default for Inner {
     }
 }
 
+/// How far this process is with joining.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Join {
+    /// There was no other member yet.
+    Ahead,
+    /// It has begun, until then; `None`: the time was not told since.
+    Until(Option<Tick>),
+    /// It is over.
+    Done,
+}
+
 struct FollowedSource {
     source: Source,
     own: OwnNode,
     task: MembersTask,
+}
+
+impl Inner {
+    /// The cluster had others when this node came: its own store is to be filled.
+    fn begin_joining(&mut self) {
+        if self.join_ms == 0 {
+            self.join = Join::Done;
+            return;
+        }
+        self.join = Join::Until(None);
+        self.own_state = NodeState::Joining;
+        if let Some(followed) = &self.followed {
+            followed.task.announce(NodeState::Joining);
+        }
+    }
 }
 
 impl Membership {
@@ -77,12 +109,13 @@ impl Membership {
             balancing: config.cluster.constants().balancing(config.cluster.policy),
             secret: ClusterSecret::new(secret),
         });
+        inner.join_ms = config.cluster.join_time.as_millis();
         if config.cluster.source == MembersSource::Config {
             inner.number += 1;
             inner.followed = None;
             inner.list = list_of(config);
         }
-        if self.rebuild(&inner).is_err() {
+        if self.rebuild(&mut inner).is_err() {
             // what proves members is not there any more
             inner.list = None;
             self.current.store(None);
@@ -135,9 +168,37 @@ impl Membership {
         Ok(())
     }
 
-    /// This node is in `state` from now on, and tells the others.
-    pub(crate) fn set_own_state(&self, state: NodeState) {
+    /// This node takes no new targets from now on; or does again, if `drains` is `false`. It tells
+    /// the others.
+    pub(crate) fn set_draining(&self, drains: bool) {
         let mut inner = self.inner();
+        inner.join = Join::Done;
+        let state = match drains {
+            true => NodeState::Draining,
+            false => NodeState::In,
+        };
+        self.set_own_state(&mut inner, state);
+    }
+
+    /// Whether this node takes no new targets.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.inner().own_state == NodeState::Draining
+    }
+
+    /// Called each second.
+    pub(crate) fn tick(&self, now: Tick) {
+        let mut inner = self.inner();
+        match inner.join {
+            Join::Until(None) => inner.join = Join::Until(Some(now.plus_ms(inner.join_ms))),
+            Join::Until(Some(until)) if now >= until => {
+                inner.join = Join::Done;
+                self.set_own_state(&mut inner, NodeState::In);
+            }
+            _ => {}
+        }
+    }
+
+    fn set_own_state(&self, inner: &mut Inner, state: NodeState) {
         inner.own_state = state;
         if let Some(followed) = &inner.followed {
             followed.task.announce(state);
@@ -166,17 +227,20 @@ impl Membership {
     /// # Errors
     ///
     /// A member could be any program.
-    fn rebuild(&self, inner: &Inner) -> Result<(), String> {
-        let (Some(terms), Some(list)) = (&inner.terms, &inner.list) else {
+    fn rebuild(&self, inner: &mut Inner) -> Result<(), String> {
+        let (Some(terms), Some(list)) = (inner.terms.clone(), inner.list.clone()) else {
             self.current.store(None);
             return Ok(());
         };
         if !terms.secret.is_some() {
-            check_loopback(list)?;
+            check_loopback(&list)?;
         }
         let before = self.current.load();
-        let cluster = Cluster::new(list, terms, before.as_deref());
+        let cluster = Cluster::new(&list, &terms, before.as_deref());
         if let Some(cluster) = &cluster {
+            if inner.join == Join::Ahead && list.members.len() > 1 {
+                inner.begin_joining();
+            }
             cluster.set_own_state(inner.own_state);
         }
         self.current.store(cluster.map(Arc::new));
@@ -289,7 +353,7 @@ impl MemberSink for Sink {
             return Ok(());
         }
         let before = inner.list.replace(list.clone());
-        let rebuilt = membership.rebuild(&inner);
+        let rebuilt = membership.rebuild(&mut inner);
         if rebuilt.is_err() {
             inner.list = before;
             return rebuilt;
@@ -316,7 +380,6 @@ impl MemberSink for Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_policy::now::Tick;
     use weir_policy::route::Place;
     use weir_semantics::Timestamp;
 
@@ -429,5 +492,40 @@ mod tests {
         let sink = sink(&membership, 7);
         sink.put_in_force(&list(&["a", "b"], "a")).unwrap();
         assert!(membership.current().is_none());
+    }
+
+    #[test]
+    fn node_with_others_is_joining_for_the_time_that_is_set_and_once() {
+        let membership = Arc::new(Membership::default());
+        let mut config = Config::default();
+        config.cluster.source = "file:m.toml".parse().unwrap();
+        config.cluster.join_time = "10s".parse().unwrap();
+        membership.configure(&config, None);
+        let sink = sink(&membership, 0);
+        let state = |expected: &str| {
+            let report = membership.report(NOW, 0).unwrap();
+            let mut members = report.members.iter();
+            assert_eq!(members.find(|it| it.is_own).unwrap().state, expected);
+        };
+        sink.put_in_force(&list(&["a"], "a")).unwrap();
+        membership.tick(Tick(1_000));
+        state("in");
+        sink.put_in_force(&list(&["a", "b"], "a")).unwrap();
+        state("joining");
+        membership.tick(Tick(2_000));
+        sink.put_in_force(&list(&["a", "b", "c"], "a")).unwrap();
+        membership.tick(Tick(11_999));
+        state("joining");
+        membership.tick(Tick(12_000));
+        state("in");
+        sink.put_in_force(&list(&["a", "b"], "a")).unwrap();
+        membership.tick(Tick(90_000));
+        state("in");
+        membership.set_draining(true);
+        sink.put_in_force(&list(&["a", "b", "c"], "a")).unwrap();
+        state("draining");
+        assert!(membership.is_draining());
+        membership.set_draining(false);
+        state("in");
     }
 }

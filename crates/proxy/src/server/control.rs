@@ -39,7 +39,7 @@ use weir_net::workers::Sockets;
 use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
-use weir_policy::route::{NodeState, TargetKey};
+use weir_policy::route::TargetKey;
 use weir_semantics::{Authority, Scheme};
 
 /// Handle on a running proxy, for the admin interface and for signals.
@@ -551,7 +551,7 @@ impl Control {
     /// whether nothing was cut.
     pub(crate) fn drain(&self) -> bool {
         let membership = Arc::clone(&self.shared.settings.load().membership);
-        membership.set_own_state(NodeState::Draining);
+        membership.set_draining(true);
         self.shared.network.advance(Stage::Draining);
         let limit = self
             .shared
@@ -638,7 +638,16 @@ impl admin::Control for Control {
     }
 
     fn is_draining(&self) -> bool {
-        self.shared.is_draining()
+        self.shared.is_draining() || self.shared.settings.load().membership.is_draining()
+    }
+
+    fn set_draining(&self, drains: bool) -> bool {
+        let membership = Arc::clone(&self.shared.settings.load().membership);
+        let is_member = membership.current().is_some();
+        if is_member {
+            membership.set_draining(drains);
+        }
+        is_member
     }
 
     fn token(&self) -> Option<Arc<Token>> {

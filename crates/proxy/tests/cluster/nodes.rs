@@ -3,7 +3,7 @@
 use crate::support::{Answering, RawClient, Running, ScriptedOrigin};
 use crate::support::{Head, Response};
 use std::net::{Ipv4Addr, SocketAddr};
-use weir_proxy::config::{Config, Listener, ListenerKind, Member, TokenFile};
+use weir_proxy::config::{Config, Listener, ListenerKind, Member, Span, TokenFile};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -91,6 +91,7 @@ fn start_node(name: &str, origin: SocketAddr) -> Running {
             mode: ListenerKind::Peer,
         });
         config.cluster.node = Some(name.to_owned());
+        config.cluster.join_time = Span::from_secs(0);
         // tests of digests ask for them
         config.cluster.digest_memory = "0".parse().expect("a size");
         // the ports of the others are known once they listen

@@ -1,7 +1,7 @@
 //! Members that are listed elsewhere than in the configuration, and change under load.
 
 use super::{NAMES, Nodes, under_load, wait_for_more};
-use crate::support::{PATIENCE, RawClient, ask};
+use crate::support::{Config, PATIENCE, RawClient, ask};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Nodes {
 }
 
 /// The file with these members.
-fn file_text(members: &[(&str, SocketAddr)]) -> String {
+pub(super) fn file_text(members: &[(&str, SocketAddr)]) -> String {
     let mut text = String::new();
     for (name, address) in members {
         let _infallible = writeln!(
@@ -46,7 +46,7 @@ fn file_text(members: &[(&str, SocketAddr)]) -> String {
 }
 
 /// Replaces the file at once: no reader sees a part of it.
-fn replace(path: &Path, text: &str) {
+pub(super) fn replace(path: &Path, text: &str) {
     let new = path.with_extension("new");
     std::fs::write(&new, text).expect("a file");
     std::fs::rename(&new, path).expect("the same folder");
@@ -54,10 +54,18 @@ fn replace(path: &Path, text: &str) {
 
 /// Nodes whose members are in a file, which is not there yet.
 fn start_with_file() -> (Nodes, PathBuf, tempfile::TempDir) {
+    start_with_file_and(|_, config| config)
+}
+
+/// The same with more settings, by the name of each.
+pub(super) fn start_with_file_and(
+    more: impl Fn(&str, Config) -> Config,
+) -> (Nodes, PathBuf, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("members.toml");
     let source = format!("{:?}", format!("file:{}", path.display()));
-    let nodes = Nodes::start_listed(|_, config| config.set("cluster.members", &source));
+    let nodes =
+        Nodes::start_listed(|name, config| more(name, config.set("cluster.members", &source)));
     (nodes, path, folder)
 }
 

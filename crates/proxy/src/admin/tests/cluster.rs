@@ -8,6 +8,8 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
     let (admin, _fake) = start(Fake::default());
     let (status, text) = ask(&admin, "GET /cluster HTTP/1.1");
     assert!(status == 404 && text.contains("in no cluster"), "{text}");
+    let (status, text) = ask(&admin, "POST /drain HTTP/1.1");
+    assert!(status == 404 && text.contains("no member"), "{text}");
     let member = |name: &str, is_own: bool| MemberReport {
         name: name.into(),
         url: format!("http://10.0.0.1/{name}"),
@@ -46,6 +48,18 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
     assert!(text.ends_with(table), "{text}");
     let (_, text) = ask(&admin, "GET /cluster?format=json HTTP/1.1");
     assert!(text.contains("\"gone_for_ms\": 7390"), "{text}");
+    let check = |request: &str, expected: u16, part: &str| {
+        let (status, text) = ask(&admin, request);
+        assert!(
+            status == expected && text.contains(part),
+            "{request}: {text}"
+        );
+    };
+    check("POST /drain HTTP/1.1", 200, "draining");
+    check("GET /healthz HTTP/1.1", 503, "draining");
+    check("POST /drain/end HTTP/1.1", 200, "in: ");
+    check("GET /healthz HTTP/1.1", 200, "ok");
+    check("GET /drain HTTP/1.1", 405, "");
 }
 
 #[test]

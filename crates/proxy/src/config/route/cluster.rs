@@ -41,6 +41,8 @@ with_constants! {
         pub policy: PolicyKind,
         /// How long the head of a response may take that another node sends.
         pub peer_timeout: Span,
+        /// How long this node is joining after its start.
+        pub join_time: Span,
         /// How often other nodes are asked what they hold.
         pub digest_interval: Span,
         /// The memory for what nodes hold.
@@ -82,6 +84,7 @@ impl Default for Cluster {
             secret_file: TokenFile::Off,
             policy: PolicyKind::ReplicatedHash,
             peer_timeout: Span::from_secs(5),
+            join_time: Span::from_secs(60),
             digest_interval: Span::from_secs(10),
             digest_memory: ByteSize::from_mib(64),
             preset: None,
@@ -107,6 +110,9 @@ const DIGEST_INTERVALS: [Span; 2] = [Span::from_secs(1), Span::from_hours(24)];
 
 /// The least and the most memory for digests.
 const DIGEST_MEMORIES: [ByteSize; 2] = [ByteSize::from_bytes(0), ByteSize::from_gib(64)];
+
+/// The shortest and the longest time in which a node is joining: none, and enough to fill a store.
+const JOIN_TIMES: [Span; 2] = [Span::from_millis(0), Span::from_mins(60)];
 
 impl Cluster {
     pub(in crate::config) fn settings() -> Vec<Setting> {
@@ -156,6 +162,15 @@ impl Cluster {
             )
             .by_default(&default.peer_timeout)
             .within(&PEER_TIMEOUTS[0], &PEER_TIMEOUTS[1]),
+            Setting::new::<Span>(
+                "cluster.join_time",
+                &[
+                    "Time after its start in which this node, if there are others, asks the previous owner of a target for what that",
+                    "has stored, before it asks the origin: its own store is still to be filled.",
+                ],
+            )
+            .by_default(&default.join_time)
+            .within(&JOIN_TIMES[0], &JOIN_TIMES[1]),
             Setting::new::<Span>(
                 "cluster.digest_interval",
                 &[
@@ -252,6 +267,8 @@ impl Cluster {
 
     pub(in crate::config) fn check_ranges(&self) -> Result<(), Invalid> {
         check_range("cluster.weight", &self.weight, &1, &u16::MAX)?;
+        let [shortest, longest] = &JOIN_TIMES;
+        check_range("cluster.join_time", &self.join_time, shortest, longest)?;
         let [shortest, longest] = &PEER_TIMEOUTS;
         check_range(
             "cluster.peer_timeout",

@@ -143,6 +143,9 @@ impl LateralFetch {
     pub(crate) fn write_request(&self, mode: crate::config::Mode, out: &mut Vec<u8>) {
         let PeerSource { cluster, node, .. } = &self.source;
         cluster.write_request(node.place, mode, &self.nonce, out);
+        if node.is_stored_only {
+            out.extend_from_slice(b"Cache-Control: only-if-cached\r\n");
+        }
     }
 
     /// Takes what the node says of itself from the head of its response.
