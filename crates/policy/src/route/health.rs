@@ -1,7 +1,8 @@
 //! How next hops are: which are ejected, how many requests they have, how soon they respond.
 //!
 //! Passive health checks, by the outcome of the connects of requests; of nodes of a cluster, by
-//! whether they answer as members do.
+//! whether they answer as members do. And active ones, by the outcome of probes, where a route has
+//! them: a next hop that fails several in a row is ejected until it passes several.
 //!
 //! A failed connect ejects a next hop for a time. After that time one request probes it, and the
 //! others avoid it until the outcome is known: a next hop where connects time out then costs one
@@ -38,6 +39,18 @@ impl Default for EjectionRules {
     }
 }
 
+/// How the outcomes of active probes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeRules {
+    /// So many probes in a row that pass end an ejection; at least 1.
+    pub healthy_after: u32,
+    /// So many probes in a row that fail eject a next hop; at least 1.
+    pub unhealthy_after: u32,
+    /// How long an ejection lasts beyond the last probe that failed, milliseconds: longer than
+    /// until the outcome of the next one.
+    pub hold_ms: u64,
+}
+
 /// The outcome of a connect to a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
@@ -70,9 +83,20 @@ pub(super) struct Health {
 pub(super) struct HopState {
     hop: HopId,
     ejection: Ejection,
+    /// Probes in a row that had one outcome.
+    streak: Streak,
+    /// When it was added, or its last ejection ended; `None` for a next hop from the start.
+    back_since: Option<Tick>,
     /// Requests that were sent there and have not ended.
     pub(super) load: Load,
     pub(super) response_time: PeakMean,
+}
+
+/// Probes in a row: one of the two is 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Streak {
+    passed: u32,
+    failed: u32,
 }
 
 /// Whether one next hop, or one node of a cluster, is ejected.
@@ -89,6 +113,8 @@ struct Failing {
     ejection_ms: u64,
     /// `until` is not the end of an ejection, but when a probe counts as failed.
     is_probed: bool,
+    /// Active probes have ejected it, and they alone end that before `until`.
+    is_held: bool,
 }
 
 impl Health {
@@ -99,16 +125,19 @@ impl Health {
         Self { rules, hops }
     }
 
-    /// Takes over the state of those that `before` has too.
-    pub(super) fn keep(&mut self, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
+    /// Takes over the state of those that `before` has too; the others are new.
+    pub(super) fn keep(&mut self, now: Now, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
         for state in &mut self.hops {
             let same = known(state.hop).and_then(|hop| before.index_of(hop));
-            if let Some(same) = same {
-                let hop = state.hop;
-                *state = HopState {
-                    hop,
-                    ..before.hops[same]
-                };
+            match same {
+                Some(same) => {
+                    let hop = state.hop;
+                    *state = HopState {
+                        hop,
+                        ..before.hops[same]
+                    };
+                }
+                None => state.back_since = Some(now.tick),
             }
         }
     }
@@ -140,8 +169,30 @@ impl Health {
             return;
         };
         match outcome {
-            Outcome::Connected => state.ejection.end(),
+            Outcome::Connected if state.ejection.is_held(now.tick) => {}
+            Outcome::Connected => state.recover(now),
             Outcome::ConnectFailed => state.ejection.fail(rules, now.tick),
+        }
+    }
+
+    /// An active probe of `hop` has ended.
+    pub(super) fn probed(&mut self, now: Now, hop: HopId, has_passed: bool, rules: ProbeRules) {
+        let Some(state) = self.of(hop) else {
+            return;
+        };
+        let Streak { passed, failed } = state.streak;
+        if has_passed {
+            let passed = passed.saturating_add(1);
+            state.streak = Streak { passed, failed: 0 };
+            if passed >= rules.healthy_after {
+                state.recover(now);
+            }
+        } else {
+            let failed = failed.saturating_add(1);
+            state.streak = Streak { passed: 0, failed };
+            if failed >= rules.unhealthy_after || state.ejection.is_held(now.tick) {
+                state.ejection.hold(now.tick.plus_ms(rules.hold_ms));
+            }
         }
     }
 }
@@ -151,6 +202,11 @@ impl HopState {
         Self {
             hop,
             ejection: Ejection { failing: None },
+            streak: Streak {
+                passed: 0,
+                failed: 0,
+            },
+            back_since: None,
             load: Load::NONE,
             response_time: PeakMean::NONE,
         }
@@ -162,6 +218,19 @@ impl HopState {
 
     pub(super) fn condition(&self, now: Now) -> Condition {
         self.ejection.condition(now.tick)
+    }
+
+    /// How long it has been back after an ejection, or there at all, milliseconds; `None` from the
+    /// start.
+    pub(super) fn back_for_ms(&self, now: Now) -> Option<u64> {
+        self.back_since.map(|since| now.tick.ms_since(since))
+    }
+
+    fn recover(&mut self, now: Now) {
+        if self.ejection.failing.is_some() {
+            self.back_since = Some(now.tick);
+        }
+        self.ejection.end();
     }
 }
 
@@ -187,7 +256,25 @@ impl Ejection {
 
     /// It failed.
     pub(super) fn fail(&mut self, rules: EjectionRules, now: Tick) {
+        if self.is_held(now) {
+            return;
+        }
         self.failing = Some(rules.after_failure(now, self.failing));
+    }
+
+    /// Active probes eject it, until then or until they pass.
+    fn hold(&mut self, until: Tick) {
+        self.failing = Some(Failing {
+            until,
+            ejection_ms: 0,
+            is_probed: false,
+            is_held: true,
+        });
+    }
+
+    fn is_held(&self, now: Tick) -> bool {
+        self.failing
+            .is_some_and(|failing| failing.is_held && failing.until > now)
     }
 
     /// It did not fail.
@@ -206,10 +293,12 @@ impl EjectionRules {
             }
             Some(failing) => failing.ejection_ms,
         };
+        let ejection_ms = ejection_ms.max(self.ejection_ms);
         Failing {
             until: now.plus_ms(ejection_ms),
             ejection_ms,
             is_probed: false,
+            is_held: false,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::now::{Now, Tick};
 use crate::route::cluster::{ClusterView, Node, NodeKey, NodeState, Place, TargetKey, Weight};
 use crate::route::health::{Condition, Health};
 use crate::route::policy::{Costs, NodeChoice, Policy, PolicyKind, PolicyRules, RoutedRequest};
+use crate::route::ramp::{self, RampMs};
 use crate::route::why::Why;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,6 +29,8 @@ pub struct Balancing {
     pub policy: PolicyKind,
     /// Its constants.
     pub rules: PolicyRules,
+    /// How long a next hop that is new, or was ejected, gets less than its share.
+    pub ramp: RampMs,
 }
 
 /// A next hop of a route, and what a request for some target would cost there.
@@ -51,6 +54,11 @@ pub(super) struct HopChoice {
     indexes: Vec<usize>,
     /// The same as nodes; what changes is written for each choice.
     nodes: Vec<Node>,
+    /// Their shares as configured, by place.
+    weights: Vec<Weight>,
+    ramp: RampMs,
+    /// Shares are others than as configured.
+    is_ramping: bool,
     kind: PolicyKind,
     policy: Box<dyn Policy>,
 }
@@ -60,7 +68,7 @@ impl HopChoice {
         let known = hops
             .iter()
             .filter_map(|hop| Some((health.index_of(hop.hop)?, *hop)));
-        let (indexes, nodes) = known
+        let (indexes, nodes): (Vec<usize>, Vec<Node>) = known
             .map(|(index, hop)| {
                 let node = Node {
                     weight: hop.weight,
@@ -71,7 +79,11 @@ impl HopChoice {
             .unzip();
         Self {
             indexes,
+            weights: nodes.iter().map(|node| node.weight).collect(),
             nodes,
+            ramp: how.ramp,
+            // the first choice writes the weights
+            is_ramping: true,
             kind: how.policy,
             policy: how.policy.build(&how.rules, secret),
         }
@@ -124,6 +136,7 @@ impl HopChoice {
 
     /// Brings the nodes up to date.
     fn see(&mut self, now: Now, health: &Health, tried: &[HopId]) {
+        self.ramp(now, health);
         for (node, index) in self.nodes.iter_mut().zip(&self.indexes) {
             let hop = health.at(*index);
             node.state = match hop.condition(now) {
@@ -136,6 +149,20 @@ impl HopChoice {
                 node.response_time_us = hop.response_time.us(now.tick);
             }
         }
+    }
+
+    /// Brings the shares up to date, if a next hop is new or was ejected.
+    fn ramp(&mut self, now: Now, health: &Health) {
+        if self.ramp == RampMs(0) {
+            return;
+        }
+        let (indexes, ramp) = (&self.indexes, self.ramp);
+        let parts = |place: usize| ramp.parts(health.at(indexes[place]).back_for_ms(now));
+        let is_ramping = (0..indexes.len()).any(|place| parts(place) < RampMs::WHOLE);
+        if is_ramping || self.is_ramping {
+            ramp::write_weights(&mut self.nodes, &self.weights, parts);
+        }
+        self.is_ramping = is_ramping;
     }
 
     /// The hop whose ejection ends first, of those that are not in `tried` if there is one.

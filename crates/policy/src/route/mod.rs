@@ -26,6 +26,7 @@ mod host;
 mod lateral;
 mod members;
 pub mod policy;
+mod ramp;
 mod response_time;
 mod scope;
 mod splitmix;
@@ -50,11 +51,12 @@ pub use cache_digest::{
 pub use cluster::{
     ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,
 };
-pub use health::{EjectionRules, Outcome};
+pub use health::{EjectionRules, Outcome, ProbeRules};
 pub use hop_choice::{Balancing, Candidate, RouteHop};
 pub use host::{HostPattern, HostPatternError};
 pub use lateral::{AskedBy, AskedNode, LateralRequest, NODES_ASKED_MAX, OwnerPreview, Source};
 pub use members::{KnownNode, Members, NodeReport};
+pub use ramp::RampMs;
 pub use response_time::PeakMean;
 pub use scope::Scope;
 pub use why::Why;
@@ -321,10 +323,15 @@ impl Routes {
         self.health.report(now, hop, outcome);
     }
 
+    /// An active probe of `hop` has ended.
+    pub fn probed(&mut self, now: Now, hop: HopId, has_passed: bool, rules: ProbeRules) {
+        self.health.probed(now, hop, has_passed, rules);
+    }
+
     /// Takes over from `before` how next hops are: `known` says which of its hops one of these is.
-    /// So what was learnt outlives a change of the configuration.
-    pub fn keep_health(&mut self, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
-        self.health.keep(&before.health, known);
+    /// So what was learnt outlives a change of the configuration. The others are new from now on.
+    pub fn keep_health(&mut self, now: Now, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
+        self.health.keep(now, &before.health, known);
     }
 
     /// The route for a target, without taking a turn.

@@ -288,7 +288,7 @@ fn ejected_hop_stays_ejected_when_routes_are_replaced() {
         _ => None,
     };
     let mut after = Routes::new(vec![spec("/", &[A, B, C])], EjectionRules::default(), 1).unwrap();
-    after.keep_health(&before, renumbered);
+    after.keep_health(at(0), &before, renumbered);
     for _ in 0..6 {
         let choice = after.choose(at(1), "a", "/").unwrap();
         assert_ne!(choice.hop, C, "it rests");
@@ -456,4 +456,75 @@ fn candidates_of_a_target_have_their_costs_and_take_no_turn() {
         assert!(chosen.eq([Some(Why::InTurn), None]));
     }
     assert_eq!(choose(&mut in_turn, 0).0, A);
+}
+
+#[test]
+fn probes_eject_a_hop_after_several_failures_and_bring_it_back_after_several_passes() {
+    let rules = ProbeRules {
+        healthy_after: 2,
+        unhealthy_after: 3,
+        hold_ms: 5000,
+    };
+    let mut routes = over(&[A, B]);
+    let mut probe = |ms: u64, has_passed: bool| {
+        routes.probed(at(ms), A, has_passed, rules);
+        // a connect is no proof of health to one whose probes fail
+        routes.report(at(ms), A, Outcome::Connected);
+        condition(&routes, at(ms), A) == Condition::Healthy
+    };
+    assert!(probe(0, false));
+    assert!(probe(1000, false));
+    assert!(probe(2000, true), "not in a row");
+    assert!(probe(3000, false));
+    assert!(probe(4000, false));
+    assert!(!probe(5000, false));
+    assert!(!probe(6000, true));
+    assert!(!probe(7000, false), "it is to pass twice in a row");
+    assert!(!probe(8000, true));
+    assert!(probe(9000, true));
+    // without probes the ejection ends by itself
+    assert!((10..13).all(|s| probe(s * 1000, false) == (s < 12)));
+    assert_eq!(
+        condition(&routes, at(16_999), A),
+        Condition::Ejected {
+            until: Tick(17_000)
+        }
+    );
+    assert_eq!(condition(&routes, at(17_000), A), Condition::Probing);
+}
+
+#[test]
+fn hop_that_comes_back_gets_its_share_little_by_little() {
+    let mut spec = spec("/", &[A, B]);
+    spec.balancing.ramp = RampMs(30_000);
+    let mut routes = Routes::new(vec![spec], EjectionRules::default(), 1).unwrap();
+    let share_of_a = |routes: &mut Routes, ms: u64| {
+        let chosen = (0..110).map(|_| routes.choose(at(ms), "a", "/").unwrap().hop);
+        chosen.filter(|hop| *hop == A).count()
+    };
+    assert_eq!(
+        share_of_a(&mut routes, 0),
+        55,
+        "there is no ramp at the start"
+    );
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    assert_eq!(share_of_a(&mut routes, 1), 0);
+    routes.report(at(10_000), A, Outcome::Connected);
+    assert_eq!(share_of_a(&mut routes, 10_000), 10);
+    assert!((34..=38).contains(&share_of_a(&mut routes, 25_000)));
+    assert_eq!(share_of_a(&mut routes, 40_000), 55);
+}
+
+#[test]
+fn hop_that_a_reload_adds_ramps_up() {
+    let ramped = |hops: &[HopId]| {
+        let mut spec = spec("/", hops);
+        spec.balancing.ramp = RampMs(30_000);
+        Routes::new(vec![spec], EjectionRules::default(), 1).unwrap()
+    };
+    let before = ramped(&[A]);
+    let mut after = ramped(&[A, B]);
+    after.keep_health(at(0), &before, |hop| (hop == A).then_some(A));
+    let chosen = (0..110).map(|_| after.choose(at(0), "a", "/").unwrap().hop);
+    assert_eq!(chosen.filter(|hop| *hop == B).count(), 10);
 }
