@@ -304,6 +304,11 @@ table! {
     /// Requests answered 504 because the next hop stayed silent.
     NextHopTimeouts, Counter, "weir_next_hop_timeouts_total", "requests";
 
+    /// Probes of next hops that were sent (`route.probe`).
+    Probes, Counter, "weir_next_hop_probes_total", "probes";
+    /// Probes of next hops that failed: no connection, no head in time, another status.
+    ProbesFailed, Counter, "weir_next_hop_probe_failures_total", "probes";
+
     // --- other nodes of the cluster --------------------------------------------------------------
     /// Requests sent to other nodes of the cluster.
     PeerRequests, Counter, "weir_peer_requests_total", "requests";

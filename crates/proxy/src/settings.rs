@@ -24,7 +24,8 @@ use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
 use weir_policy::route::{
-    AGREED, EjectionRules, NoRoute, NodeKey, RouteHop, RouteId, RouteSpec, Routes,
+    AGREED, Balancing, EjectionRules, NoRoute, NodeKey, RampMs, RouteHop, RouteId, RouteSpec,
+    Routes,
 };
 use weir_policy::{Now, Rules, StoredFacts};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, Target, TargetedFields};
@@ -168,8 +169,12 @@ impl Settings {
     }
 
     /// The same with the logins of its parents and siblings, going on from `before`.
-    pub(crate) fn with_logins(self, logins: Vec<Option<Login>>, before: Option<&Self>) -> Self {
-        let before = before.map(|before| &before.hierarchy);
+    pub(crate) fn with_logins(
+        self,
+        logins: Vec<Option<Login>>,
+        before: Option<(Now, &Self)>,
+    ) -> Self {
+        let before = before.map(|(now, before)| (now, &before.hierarchy));
         Self {
             hierarchy: self.hierarchy.with_logins(logins, before),
             ..self
@@ -202,7 +207,7 @@ impl Settings {
     }
 
     /// Takes over from `before` which next hops rest.
-    pub(crate) fn keep_health(&self, before: &Self) {
+    pub(crate) fn keep_health(&self, now: Now, before: &Self) {
         let places = before
             .hops
             .iter()
@@ -212,7 +217,7 @@ impl Settings {
         let known = |hop: HopId| places.get(&self.hops[hop.0 as usize]).copied();
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let before = before.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        routes.keep_health(&before, known);
+        routes.keep_health(now, &before, known);
     }
 
     /// The number of a next hop, if a route has it.
@@ -362,7 +367,10 @@ fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
             host: route.host.as_ref().map(config::HostPattern::pattern),
             path_prefix: route.path.as_str().to_owned(),
             hops: of_route,
-            balancing: route.constants().balancing(route.policy),
+            balancing: Balancing {
+                ramp: RampMs(route.ramp.as_millis()),
+                ..route.constants().balancing(route.policy)
+            },
         });
     }
     // validated before: what the configuration accepts the table accepts

@@ -13,6 +13,8 @@ mod disconnect;
 mod limit;
 #[path = "connections/preconnect.rs"]
 mod preconnect;
+#[path = "connections/probes.rs"]
+mod probes;
 #[path = "connections/report.rs"]
 mod report;
 #[path = "connections/response_end.rs"]

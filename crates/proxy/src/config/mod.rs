@@ -34,6 +34,7 @@ pub use log::{Log, LogFormat, LogTarget};
 pub use module::Module;
 pub use route::cluster::{Cluster, Member};
 pub use route::parent::{Direct, Parent, ParentKind};
+pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
 pub use setting::Setting;

@@ -3,8 +3,10 @@
 pub(crate) mod balancing;
 pub(in crate::config) mod cluster;
 pub(crate) mod parent;
+pub(in crate::config) mod probe;
 
 use crate::config::listener::Listener;
+use crate::config::route::probe::Probe;
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
 use crate::config::value::{BadValue, Form, text_value};
@@ -12,6 +14,7 @@ use crate::config::values::address::AdminAddress;
 use crate::config::values::host::Host;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::read_ahead::ReadAhead;
+use crate::config::values::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -40,6 +43,12 @@ balancing::with_constants! {
         pub weights: Vec<u16>,
     }
     {
+        /// How long a next hop that is new, or was ejected, gets less than its share.
+        #[serde(default, skip_serializing_if = "is_none")]
+        pub ramp: Span,
+        /// How next hops are probed; absent: they are not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub probe: Option<Probe>,
         /// How far a fetch may run ahead; absent for `fetch.read_ahead`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub read_ahead: Option<ReadAhead>,
@@ -77,6 +86,7 @@ impl Route {
             ),
         ];
         settings.extend(balancing::settings());
+        settings.extend(probe::settings());
         settings
     }
 }
@@ -237,6 +247,9 @@ pub(super) fn check(routes: &[Route], own: &OwnPlaces) -> Result<(), Invalid> {
             ));
         }
         balancing::check(index, route)?;
+        if let Some(probe) = &route.probe {
+            probe.check(index)?;
+        }
         if let Some(read_ahead) = route.read_ahead {
             read_ahead.check(&format!("route[{index}].read_ahead"))?;
         }
@@ -246,6 +259,10 @@ pub(super) fn check(routes: &[Route], own: &OwnPlaces) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+fn is_none(span: &Span) -> bool {
+    *span == Span::ZERO
 }
 
 fn is_default(policy: &PolicyKind) -> bool {

@@ -7,6 +7,7 @@
 //! get hosts from `modules::hosts`, which does not know how they are made.
 
 pub(crate) mod digest_fetch;
+pub(crate) mod hop_probes;
 mod line_limit;
 pub(crate) mod module_host;
 pub(crate) mod operator;

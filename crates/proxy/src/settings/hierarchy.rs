@@ -115,11 +115,15 @@ impl Hierarchy {
     }
 
     /// The same with these logins, by the places of the tables, going on from `before`.
-    pub(crate) fn with_logins(mut self, logins: Vec<Option<Login>>, before: Option<&Self>) -> Self {
+    pub(crate) fn with_logins(
+        mut self,
+        logins: Vec<Option<Login>>,
+        before: Option<(Now, &Self)>,
+    ) -> Self {
         for (proxy, login) in self.proxies.iter_mut().zip(logins) {
             proxy.login = login;
         }
-        let Some(before) = before else {
+        let Some((now, before)) = before else {
             return self;
         };
         for proxy in &mut self.proxies {
@@ -129,7 +133,8 @@ impl Hierarchy {
         }
         for kind in ParentKind::ALL {
             let known = |hop: HopId| before.same(&self.proxies[hop.0 as usize]);
-            self.table(kind).keep_health(&before.table(kind), known);
+            let mut table = self.table(kind);
+            table.keep_health(now, &before.table(kind), known);
         }
         self
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use weir_policy::route::policy::{
     CostRules, LoadFactor, LoadLimits, MappedMax, PolicyKind, PolicyRules, ReplicaMs,
 };
-use weir_policy::route::{Balancing, NODES_MAX, Weight};
+use weir_policy::route::{Balancing, NODES_MAX, RampMs, Weight};
 
 impl Form for PolicyKind {
     const FORM: &'static str = Self::FORM;
@@ -25,6 +25,7 @@ const LOAD_FACTOR_PCT_MAX: u16 = 1000;
 const LOAD_MAX: u32 = 1_000_000;
 const TARGETS_MAX: u32 = 1 << 24;
 const REPLICA_TIME_MAX: Span = Span::from_hours(1);
+const RAMP_MAX: Span = Span::from_hours(1);
 
 weir_policy::choice! {
     /// Constants of all policies, by a name.
@@ -209,6 +210,17 @@ pub(super) fn settings() -> Vec<Setting> {
         },
     ];
     settings.extend(constants_settings!("route[]", "next hop", "next hops"));
+    settings.push(
+        Setting::new::<Span>(
+            "route[].ramp",
+            &[
+                "A next hop that a reload has added, or that was ejected, begins with a tenth of its share, and has the whole after so",
+                "long: its cache is to be filled, its connections are to be opened. With 0 it has its share at once.",
+            ],
+        )
+        .by_default(&Span::ZERO)
+        .within(&Span::ZERO, &RAMP_MAX),
+    );
     settings
 }
 
@@ -276,6 +288,7 @@ impl Constants {
         let (idle, overload) = self.costs();
         Balancing {
             policy,
+            ramp: RampMs::default(),
             rules: PolicyRules {
                 load_factor: factor.unwrap_or(preset.load_factor),
                 limits: LoadLimits { low, high },
@@ -351,6 +364,7 @@ pub(super) fn check(index: usize, route: &Route) -> Result<(), Invalid> {
     let path = |key: &str| format!("route[{index}].{key}");
     check_next_hops(&path("next_hops"), &route.next_hops)?;
     check_weights(&path("weights"), route)?;
+    check_range(&path("ramp"), &route.ramp, &Span::ZERO, &RAMP_MAX)?;
     route.constants().check(path)
 }
 
