@@ -59,6 +59,8 @@ struct Table {
     name: Spanned<String>,
     url: Spanned<String>,
     weight: Option<Spanned<u16>>,
+    #[serde(default)]
+    front_end: bool,
 }
 
 /// Reads the members in a file.
@@ -125,7 +127,10 @@ fn member(table: &Table) -> Result<Member, (Option<Range<usize>>, String)> {
         name: table.name.get_ref().clone(),
         hop,
         weight,
-        state: NodeState::In,
+        state: match table.front_end {
+            true => NodeState::FrontEnd,
+            false => NodeState::In,
+        },
     })
 }
 

@@ -9,6 +9,8 @@ mod support;
 mod digests;
 #[path = "cluster/failures.rs"]
 mod failures;
+#[path = "cluster/front_end.rs"]
+mod front_end;
 #[path = "cluster/lateral.rs"]
 mod lateral;
 #[path = "cluster/nodes.rs"]

@@ -3,6 +3,7 @@
 
 mod dns;
 mod etcd;
+mod front_end;
 mod hierarchies;
 mod members;
 mod purge_log;

@@ -137,6 +137,8 @@ words! {
         Draining = "draining",
         /// It cannot be reached, or is no member any more.
         Gone = "gone",
+        /// It takes requests of its own clients alone, and keeps nothing.
+        FrontEnd = "front-end",
     }
 }
 

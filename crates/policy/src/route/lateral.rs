@@ -18,7 +18,9 @@
 //! 5. What nodes hold, as far as their digests say: while the owner is gone, the first in order of
 //!    those whose digest has the target is asked in its place; and rule 4 asks one that has it, and
 //!    none that has not. Without digests, nothing of this rule holds.
-//! 6. A node that is draining owns nothing, and answers what it is asked for. It asks others for
+//! 6. A *front end* keeps nothing: it owns no target and makes no copy, and sends a request to the
+//!    very node that the policy chooses.
+//! 7. A node that is draining owns nothing, and answers what it is asked for. It asks others for
 //!    its own clients.
 
 use crate::now::Tick;
@@ -185,7 +187,7 @@ impl Members {
             return self.source_as_owner(now, target, request, Some(owner.why), requests);
         }
         let is_probe = self.begin(now, owner.place);
-        let is_disk_idle = self.is_disk_idle();
+        let is_disk_idle = self.is_disk_idle() && self.own_state() != NodeState::FrontEnd;
         Source {
             node: Some(AskedNode {
                 place: owner.place,
@@ -213,7 +215,7 @@ impl Members {
         let choice = policy.preview(now, &view, &request);
         let owner = choice.and_then(|choice| {
             let is_frequent = policy.is_copied(target);
-            let owner = Owner::of(choice, is_frequent, first_in_order(now, self, &request))?;
+            let owner = self.owner_of(now, choice, is_frequent, &request)?;
             let why = match self.is_probed(now, owner.place) {
                 true => Why::Probe,
                 false => owner.why,
@@ -236,7 +238,7 @@ impl Members {
         };
         let (_, policy) = self.view();
         let is_frequent = is_first && policy.is_copied(target);
-        Owner::of(choice, is_frequent, first_in_order(now, self, &request))
+        self.owner_of(now, choice, is_frequent, &request)
     }
 
     /// The first in order of the nodes that take requests and whose digest has the target, without
@@ -248,6 +250,31 @@ impl Members {
         let others = others.filter(|place| *place != self.own());
         let holders = others.filter(|place| (request.holds)(*place) == HoldsIt::Yes);
         holders.min_by_key(|place| Hash.costs(&view, &routed, *place).total())
+    }
+
+    /// One node asks the origin, and others that are to keep it ask that one, the first in order: a
+    /// node that has more than its share is relieved by copies, not by misses. What is requested
+    /// often is copied before a node has more than its share: a lateral hit costs more.
+    fn owner_of(
+        &self,
+        now: Tick,
+        choice: NodeChoice,
+        is_frequent: bool,
+        request: &RoutedRequest,
+    ) -> Option<Owner> {
+        let keeps = self.own_state() != NodeState::FrontEnd;
+        let is_relieved = keeps && matches!(choice.why, Why::Replica | Why::NextInOrder);
+        Some(Owner {
+            place: match is_relieved {
+                true => first_in_order(now, self, request)?,
+                false => choice.place,
+            },
+            is_copied: is_relieved || keeps && is_frequent,
+            why: match choice.why {
+                Why::FirstInOrder if keeps && is_frequent => Why::Replica,
+                why => why,
+            },
+        })
     }
 
     /// Where this node asks as the owner of `target`: rule 4.
@@ -291,23 +318,6 @@ impl Members {
             }
             _ => Source::origin(why),
         }
-    }
-}
-
-impl Owner {
-    /// One node asks the origin, and others that are to keep it ask that one, the `first` in order:
-    /// a node that has more than its share is relieved by copies, not by misses. What is requested
-    /// often is copied before a node has more than its share: a lateral hit costs more.
-    fn of(choice: NodeChoice, is_frequent: bool, first: Option<Place>) -> Option<Self> {
-        let is_relieved = matches!(choice.why, Why::Replica | Why::NextInOrder);
-        Some(Self {
-            place: if is_relieved { first? } else { choice.place },
-            is_copied: is_relieved || is_frequent,
-            why: match choice.why {
-                Why::FirstInOrder if is_frequent => Why::Replica,
-                why => why,
-            },
-        })
     }
 }
 

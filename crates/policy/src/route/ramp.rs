@@ -27,8 +27,8 @@ impl RampMs {
     }
 }
 
-/// Writes the weights of `nodes`: `parts` of [`RampMs::WHOLE`] of `weights` by place, each times one
-/// factor, so that a weight of 1 has parts, too. The factor is always the same: what policies
+/// Writes the weights of `nodes`: `parts` of [`RampMs::WHOLE`] of `weights` by place, each times
+/// one factor, so that a weight of 1 has parts, too. The factor is always the same: what policies
 /// remember of weights stays true.
 pub(super) fn write_weights(nodes: &mut [Node], weights: &[Weight], parts: impl Fn(usize) -> u32) {
     let largest = weights.iter().map(|weight| u32::from(weight.get())).max();

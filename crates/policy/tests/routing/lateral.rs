@@ -231,6 +231,39 @@ fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
 }
 
 #[test]
+fn front_end_owns_nothing_and_sends_each_request_to_the_node_that_the_policy_chooses() {
+    check(
+        PolicyKind::BoundedHash,
+        "node a of a b c
+         order /l -> a c b
+         order /u -> c b a
+         state a=front-end
+         client /l -> c first-in-order
+         client /u -> c first-in-order
+         asked c 40
+         client /u -> b next-in-order
+         client /u after c -> b others-rest
+         state b=gone
+         client /u after c -> origin all-resting",
+    );
+}
+
+#[test]
+fn node_has_the_targets_that_it_would_have_without_front_ends() {
+    check(
+        PolicyKind::BoundedHash,
+        "node b of a b c
+         order /l -> a c b
+         answered a front-end load=0
+         client /l -> c first-in-order
+         node a /l -> origin
+         state a=front-end
+         at 20s
+         client /l -> c first-in-order",
+    );
+}
+
+#[test]
 fn origin_is_asked_where_no_node_takes_requests() {
     check(
         PolicyKind::InTurn,

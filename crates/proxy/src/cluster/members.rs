@@ -104,6 +104,11 @@ impl Cluster {
         state
     }
 
+    /// Whether this node keeps nothing.
+    pub(super) fn is_front_end(&self) -> bool {
+        self.state.own_state() == NodeState::FrontEnd
+    }
+
     /// This node is in `state`.
     pub(super) fn set_own_state(&self, state: NodeState) {
         self.state.set_state(self.own, state);

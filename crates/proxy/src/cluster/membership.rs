@@ -203,7 +203,7 @@ impl Membership {
         if let Some(followed) = &inner.followed {
             followed.task.announce(state);
         }
-        if let Some(cluster) = self.current() {
+        if let Some(cluster) = self.current().filter(|cluster| !cluster.is_front_end()) {
             cluster.set_own_state(state);
         }
     }
@@ -238,10 +238,15 @@ impl Membership {
         let before = self.current.load();
         let cluster = Cluster::new(&list, &terms, before.as_deref());
         if let Some(cluster) = &cluster {
-            if inner.join == Join::Ahead && list.members.len() > 1 {
+            let listed = list.own.map(|own| list.members[own].state);
+            let is_front_end = listed == Some(NodeState::FrontEnd);
+            if !is_front_end && inner.join == Join::Ahead && list.members.len() > 1 {
                 inner.begin_joining();
             }
-            cluster.set_own_state(inner.own_state);
+            cluster.set_own_state(match is_front_end {
+                true => NodeState::FrontEnd,
+                false => inner.own_state,
+            });
         }
         self.current.store(cluster.map(Arc::new));
         Ok(())
@@ -309,7 +314,10 @@ fn list_of(config: &Config) -> Option<MemberList> {
         name: member.name.clone(),
         hop: hop_of(&member.url),
         weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
-        state: NodeState::In,
+        state: match member.front_end {
+            true => NodeState::FrontEnd,
+            false => NodeState::In,
+        },
     });
     let mut members: Vec<weir_cluster::Member> = members.collect();
     members.sort_by(|one, other| one.name.cmp(&other.name));

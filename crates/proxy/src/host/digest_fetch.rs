@@ -284,6 +284,7 @@ mod tests {
             name: "b".into(),
             url: "http://127.0.0.1:4001".parse().expect("a URL"),
             weight: 100,
+            front_end: false,
         }];
         let membership = Membership::default();
         membership.configure(&config, Some(SECRET));

@@ -105,6 +105,7 @@ pub(crate) fn member(name: &str, peer_listener: SocketAddr) -> Member {
         name: name.to_owned(),
         url: format!("http://{peer_listener}").parse().expect("a URL"),
         weight: 100,
+        front_end: false,
     }
 }
 

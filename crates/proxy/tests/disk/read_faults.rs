@@ -170,6 +170,7 @@ fn reads_that_wait_for_the_disk_are_in_the_miss_pressure_of_a_node() {
             name: "a".to_owned(),
             url: "http://127.0.0.1:9".parse().expect("a URL"),
             weight: 100,
+            front_end: false,
         }];
     });
     for number in 0..READS {

@@ -208,6 +208,7 @@ fn member(node: usize, peer_listener: SocketAddr) -> Member {
         name: node_name(node),
         url: format!("http://{peer_listener}").parse().expect("a URL"),
         weight: 100,
+        front_end: false,
     }
 }
 

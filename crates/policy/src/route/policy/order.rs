@@ -1,7 +1,7 @@
 //! Searches in a view: the first in rendezvous order, the least loaded.
 
 use super::rendezvous::Distance;
-use crate::route::cluster::{ClusterView, Node, Place, TargetKey, Totals};
+use crate::route::cluster::{ClusterView, Node, NodeState, Place, TargetKey, Totals};
 use crate::route::why::Why;
 
 /// The first in the target's rendezvous order of those that take requests and are `fit`, and why it
@@ -14,6 +14,10 @@ pub(super) fn first_in_order(
     let mut first: Option<(Distance, &Node)> = None;
     let mut first_fit: Option<(Distance, Place)> = None;
     for (index, node) in view.nodes().iter().enumerate() {
+        if node.state == NodeState::FrontEnd {
+            // it is in no target's order
+            continue;
+        }
         let distance = Distance::of(target, node);
         // the first of all is no farther than the first that is fit
         if first_fit.is_some_and(|(first_fit, _)| first_fit < distance) {

@@ -66,6 +66,17 @@ pub struct Member {
     /// Its share of the targets, relative to the others' weights.
     #[serde(default = "weight")]
     pub weight: u16,
+    /// It keeps nothing, and sends what its clients request to the others.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub front_end: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_no(flag: &bool) -> bool {
+    !*flag
 }
 
 const fn weight() -> u16 {
@@ -215,6 +226,14 @@ impl Cluster {
             )
             .by_default(&weight())
             .within(&1, &u16::MAX),
+            Setting::new::<bool>(
+                "cluster.member[].front_end",
+                &[
+                    "It keeps no targets: each request of its clients that may be stored is sent to the node that keeps the target.",
+                    "Its weight does not matter. At least one member must be none.",
+                ],
+            )
+            .by_default(&false),
         ]
     }
 
@@ -419,6 +438,13 @@ fn check_alone(cluster: &Cluster, peer_listener: Option<usize>) -> Result<(), In
 }
 
 fn check_members(members: &[Member]) -> Result<(), Invalid> {
+    if !members.is_empty() && members.iter().all(|member| member.front_end) {
+        return Err(Invalid::new(
+            "cluster.member[0].front_end",
+            "all members are front ends, and none keeps a target",
+            "leave front_end away for the nodes that are to store",
+        ));
+    }
     if members.len() > NODES_MAX {
         return Err(Invalid::new(
             "cluster.member",
