@@ -53,8 +53,16 @@ fn node_that_is_killed_is_ejected_by_probes_and_gets_requests_again_when_it_is_b
     nodes.reload(2, &nodes.members);
     let mut client = RawClient::connect(front_end.address());
     let until = Instant::now() + PATIENCE;
-    let is_asked = || nodes.nodes[2].metrics().count("weir_store_entries") > 1;
-    while !is_asked() {
+    // each probe is the first request of its connection
+    let is_asked = || {
+        let metrics = nodes.nodes[2].metrics();
+        metrics.all_requests() > metrics.count("weir_client_first_requests_total")
+    };
+    let is_back = || {
+        let route = front_end.ask("GET", "/route?url=http://a.example/");
+        !route.expect(200).text().contains("gone")
+    };
+    while !is_back() || !is_asked() {
         for number in 0..FILES {
             check_file(&mut client, number).expect("a whole response");
         }
