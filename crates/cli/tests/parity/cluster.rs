@@ -220,6 +220,7 @@ fn member(name: &str, peer_listener: SocketAddr) -> Member {
         name: name.to_owned(),
         url: format!("http://{peer_listener}").parse().expect("a URL"),
         weight: 100,
+        front_end: false,
     }
 }
 
