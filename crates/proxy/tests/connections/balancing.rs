@@ -49,13 +49,15 @@ fn next_hops_get_turns_by_their_weights() {
 
 #[test]
 fn target_has_the_same_next_hop_on_every_proxy() {
+    // of so many, a next hop has fewer than three once in ten million runs: ports differ
+    const TARGETS: usize = 60;
     let origins = [(); 3].map(|()| ScriptedOrigin::new());
     let addresses = origins.each_ref().map(ScriptedOrigin::address);
     let served = origins.map(answering);
     let mut turned = addresses;
     turned.reverse();
     let proxies = [&addresses, &turned].map(|order| before(order, "hash", &[]));
-    for number in 0..30 {
+    for number in 0..TARGETS {
         for proxy in &proxies {
             get(proxy, &format!("/{number}"));
         }
@@ -74,9 +76,9 @@ fn target_has_the_same_next_hop_on_every_proxy() {
         assert!(paths.len() >= 6, "{paths:?}");
         targets += paths.len() / 2;
     }
-    assert_eq!(targets, 30);
+    assert_eq!(targets, TARGETS);
     for proxy in &proxies {
-        assert_eq!(chosen(proxy, RouteChoice::FirstInOrder), 30);
+        assert_eq!(chosen(proxy, RouteChoice::FirstInOrder), TARGETS as u64);
     }
 }
 
