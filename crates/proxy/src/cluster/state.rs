@@ -33,7 +33,8 @@ impl ClusterState {
         balancing: &Balancing,
     ) -> Self {
         let nodes: Vec<Node> = nodes.collect();
-        // tables of the policies are of targets' hashes, which clients cannot compute
+        // tables of the policies are of targets' hashes, which clients cannot compute if the
+        // cluster has a secret
         let secret = nodes.iter().fold(0, |all, node| all ^ node.key.0);
         Self {
             own,
