@@ -261,3 +261,23 @@ fn oldest_purges_are_dropped_and_what_was_dropped_is_known() {
     let dropped = block_on(client.range("/weir/test/purges-dropped", b"", 1)).expect("etcd");
     assert_eq!(dropped.kvs.len(), 1);
 }
+
+/// Nothing has dropped the oldest ones: whatever wrote them, it was no node.
+#[test]
+fn node_is_told_that_it_may_have_missed_purges_if_there_are_more_than_it_reads() {
+    let etcd = Etcd::start();
+    let a = Node::start(&etcd, "a", None);
+    a.settle();
+    let position = a.position();
+    drop(a);
+    let client = Client::new(&hop(&etcd), resolver());
+    block_on(async {
+        for number in 0..2300 {
+            let key = format!("{PREFIX}purges/x-{number:04}");
+            client.put(&key, b"one", None).await.expect("etcd");
+        }
+    });
+    let late = Node::start(&etcd, "late", position);
+    late.settle();
+    assert_eq!(late.sink.notes().missed, 1);
+}

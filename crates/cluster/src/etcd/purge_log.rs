@@ -85,6 +85,15 @@ pub struct Entered {
     pub behind: Vec<String>,
 }
 
+/// The purges that were read from the log.
+struct Entries {
+    entries: Vec<KeyValue>,
+    /// The revision at which the first of them were read.
+    head: i64,
+    /// There are no more: nothing has dropped old ones for long otherwise.
+    is_whole: bool,
+}
+
 struct Append {
     purge: String,
     members: Vec<String>,
@@ -216,12 +225,16 @@ impl Log {
         sink: &dyn PurgeLogSink,
     ) -> Result<Watch, EtcdError> {
         let log = self.log_name().await?;
-        let (mut entries, head) = self.entries().await?;
+        let Entries {
+            mut entries,
+            head,
+            is_whole,
+        } = self.entries().await?;
         // behind the entries: what was dropped between is known to be
         let dropped = self.dropped().await?;
         let known = position.take().filter(|known| known.log == log);
         let from = match known {
-            Some(known) if (dropped..=head).contains(&known.revision) => known.revision,
+            Some(known) if is_whole && (dropped..=head).contains(&known.revision) => known.revision,
             _ => {
                 sink.missed();
                 head
@@ -279,8 +292,8 @@ impl Log {
         Ok(())
     }
 
-    /// The purges that are there, and the revision at which the first of them were read.
-    async fn entries(&self) -> Result<(Vec<KeyValue>, i64), EtcdError> {
+    /// The purges that are there.
+    async fn entries(&self) -> Result<Entries, EtcdError> {
         let prefix = self.key("purges/");
         let first = self.client.range(&prefix, b"", PAGE).await?;
         let (mut entries, mut is_more) = (first.kvs, first.more);
@@ -294,7 +307,11 @@ impl Log {
             is_more = page.more && !page.kvs.is_empty();
             entries.extend(page.kvs);
         }
-        Ok((entries, first.header.revision))
+        Ok(Entries {
+            entries,
+            head: first.header.revision,
+            is_whole: !is_more,
+        })
     }
 
     /// The random name of the log; it is made if there is none.
@@ -379,7 +396,7 @@ impl Log {
     /// Drops the oldest purges if there are too many. Which revisions these are is written first:
     /// a node that reads in between believes that it has missed them.
     async fn drop_oldest(&self) -> Result<(), EtcdError> {
-        let (mut entries, _) = self.entries().await?;
+        let mut entries = self.entries().await?.entries;
         if entries.len() <= PURGES_MAX {
             return Ok(());
         }
