@@ -100,6 +100,7 @@ impl Attempts {
         failed: Failed,
     ) -> PassResult {
         let mut is_optional = true;
+        let failed = failed.of_peer(self.next_hop.peer().is_some());
         if let Some(peer) = self.next_hop.peer() {
             let (why, now) = (PeerFailure::of(failed), worker.now());
             match why {
@@ -220,6 +221,15 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
+    /// The same, of a node of the cluster if it `is_node`: a response that is too large here with
+    /// the fields that it has added is none that it has for this node.
+    const fn of_peer(self, is_node: bool) -> Self {
+        match self {
+            Self::Sent(ProxyError::HttpResponseHeaderSectionSize) if is_node => Self::Declined,
+            other => other,
+        }
+    }
+
     /// Whether there is no connection for a reason of the next hop: not one of our own, and no
     /// rule.
     const fn is_of_next_hop(self) -> bool {

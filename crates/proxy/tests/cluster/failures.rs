@@ -156,3 +156,48 @@ fn only_a_program_that_knows_the_secret_can_answer_for_a_member() {
     assert_eq!(cluster.get(0, &other).text(), other);
     assert_eq!(cluster.nodes[0].count(Metric::PeersFailed), 1);
 }
+
+/// Each node adds fields of its own, and takes no more from another one than from others.
+#[test]
+fn request_head_too_large_for_another_node_is_sent_to_the_origin_and_fails_no_node() {
+    let cluster = Nodes::start(fresh);
+    let path = cluster.path_of(2);
+    let fillers: String = (0..127).map(|at| format!("X-{at}: a\r\n")).collect();
+    let request = get(&path).replace("\r\n\r\n", &format!("\r\n{fillers}\r\n"));
+    let response = cluster.nodes[0].client().ask(request);
+    assert_eq!((response.status(), response.text()), (200, path.clone()));
+    assert_eq!(cluster.asked(&path), 2);
+    assert_eq!(cluster.nodes[0].count(Metric::PeersDeclined), 1);
+    assert_eq!(cluster.nodes[0].count(Metric::PeersFailed), 0);
+    let asked_on = cluster.path_of(2);
+    assert_eq!(cluster.get(0, &asked_on).text(), asked_on);
+}
+
+#[test]
+fn response_head_too_large_from_another_node_is_asked_of_the_origin_and_fails_no_node() {
+    let fillers: String = (0..510).map(|at| format!("X-{at}: a\r\n")).collect();
+    let cluster = Nodes::start(move |head, content| {
+        let response = String::from_utf8(fresh(head, content)).expect("text");
+        let line = "HTTP/1.1 200 OK\r\n";
+        response
+            .replace(line, &format!("{line}{fillers}"))
+            .into_bytes()
+    });
+    for at in 0..3 {
+        let response = cluster.get(at, "/large");
+        assert_eq!(
+            (response.status(), response.text()),
+            (200, "/large".to_owned())
+        );
+    }
+    assert_eq!(cluster.asked("/large"), 3);
+    let sum = |metric| {
+        cluster
+            .nodes
+            .iter()
+            .map(|node| node.count(metric))
+            .sum::<u64>()
+    };
+    assert_eq!(sum(Metric::PeersDeclined), 2);
+    assert_eq!(sum(Metric::PeersFailed), 0);
+}

@@ -257,6 +257,11 @@ fn judge_source(
         return match lateral.take_report(now, head.fields) {
             LateralAnswer::Usable => Ok(None),
             LateralAnswer::Declined => Ok(Some(ResponseOutcome::Declined)),
+            // too large for it with the fields that this node adds: a head that it does not read
+            // is not proved to be of a member, and its answer is not either
+            LateralAnswer::Stranger if matches!(head.status, 414 | 431) => {
+                Ok(Some(ResponseOutcome::Declined))
+            }
             LateralAnswer::Stranger => Err(broken(
                 &"it is no member of the cluster, or refuses this one",
             )),

@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use weir_policy::fetch::AbortPolicy;
 use weir_semantics::ProxyError;
-use weir_wire::{BodyLength, LineBuffer};
+use weir_wire::{BodyLength, HeadError, LineBuffer};
 
 /// The result of one read.
 enum ReadResult {
@@ -215,11 +215,22 @@ impl Download<'_, '_> {
                 (self.judge(&head).map(Some), Some(head.acceptance()))
             }
             Ok(None) => (Ok(None), None),
-            Err(error) => (Err(broken(&error)), None),
+            Err(error) => (Err(self.not_a_head(error)), None),
         };
         if !is_decided {
             self.parties.from_hop.return_received(received, accepted);
         }
         step
+    }
+
+    /// Why what was received is no head of a response. One of another node that is too large here
+    /// is no fault of that: it adds fields of its own to what the origin sent.
+    fn not_a_head(&self, error: HeadError) -> AnswerReason {
+        let mut reason = broken(&error);
+        let is_too_large = matches!(error, HeadError::TooLarge | HeadError::TooManyFields);
+        if is_too_large && self.parties.exchange.lateral.is_some() {
+            reason.error = ProxyError::HttpResponseHeaderSectionSize;
+        }
+        reason
     }
 }
