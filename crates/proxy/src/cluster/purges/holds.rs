@@ -48,7 +48,8 @@ impl Holds {
     /// Holds `key` until then; to be called before it is purged.
     pub(crate) fn hold(&self, now: Instant, key: Digest, until: Instant) {
         let mut table = self.table();
-        if table.until.len() >= HOLDS_MAX {
+        // while all are held, nothing is looked through: there may be thousands of purges a second
+        if table.until.len() >= HOLDS_MAX && table.all.is_none_or(|until| until <= now) {
             table.forget_passed(now);
         }
         if table.until.len() >= HOLDS_MAX && !table.until.contains_key(&key) {

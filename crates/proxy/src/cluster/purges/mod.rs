@@ -37,7 +37,7 @@ use weir_policy::Digest;
 pub(crate) const TARGET: &str = "/purges";
 
 /// What is purged or invalidated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum PurgedTarget {
     /// A target of the listeners of one mode, by an unsafe request.
     Invalidated { mode: Mode, url: String },

@@ -6,7 +6,7 @@
 //! purge everything instead.
 
 use super::PurgedTarget;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 4096;
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of URLs after which a message has no further purge.
-const BATCH_BYTES_MAX: usize = 64 << 10;
+const BATCH_BYTES_MAX: usize = 512 << 10;
 
 /// What became of a purge at one member; or why it is not known to have been applied there.
 pub(crate) type MemberOutcome = Result<PurgeOutcome, String>;
@@ -101,6 +101,11 @@ impl Outbox {
                 return;
             }
         }
+        self.put(order);
+    }
+
+    /// Puts `order` behind the others; all are one, to purge everything, if there are too many.
+    fn put(&mut self, mut order: Order) {
         let bytes = self.waiting_bytes + order.bytes();
         if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
             for mut order in self.waiting.drain(..) {
@@ -268,8 +273,19 @@ impl Outboxes {
         let later = std::mem::take(&mut outbox.waiting);
         outbox.waiting_bytes = 0;
         outbox.fail(why);
-        for order in orders.into_iter().chain(later) {
-            outbox.push(order);
+        let orders: Vec<Order> = orders.into_iter().chain(later).collect();
+        // each with each would be millions of comparisons
+        let mut seen = HashSet::with_capacity(orders.len());
+        let is_new: Vec<bool> = orders
+            .iter()
+            .map(|order| seen.insert(&order.what))
+            .collect();
+        drop(seen);
+        for (mut order, is_new) in orders.into_iter().zip(is_new) {
+            order.answer(Err(why.to_owned()));
+            if is_new {
+                outbox.put(order);
+            }
         }
         is_first
     }
