@@ -34,8 +34,11 @@ const PURGES_MAX: usize = 1024;
 /// Purges that are left when some are dropped.
 const PURGES_LEFT: usize = 768;
 
-/// Purges that are read at once: their URLs have up to 16 KiB each, and an answer at most 8 MiB.
-const PAGE: u32 = 128;
+/// Purges that are read at once: an answer of etcd has at most 8 MiB here, in base64.
+const PAGE: u32 = 64;
+
+/// Bytes of a purge in the log: a page of longer ones could not be read, by no node.
+const PURGE_BYTES_MAX: usize = 64 << 10;
 
 /// How often etcd is asked whether it is there, while there is no purge.
 const BEAT: Duration = Duration::from_secs(3);
@@ -163,6 +166,9 @@ impl PurgeLog {
         members: Vec<String>,
         until: Instant,
     ) -> Result<Entered, String> {
+        if purge.len() > PURGE_BYTES_MAX {
+            return Err(format!("it is longer than {PURGE_BYTES_MAX} bytes"));
+        }
         let (reply, entered) = oneshot::channel();
         let append = Append {
             purge,
@@ -249,8 +255,9 @@ impl Log {
             log,
             revision: head,
         };
+        // what was applied stays known if etcd fails now
+        *position = Some(reached.clone());
         self.tell(&reached, sink).await?;
-        *position = Some(reached);
         self.client.watch(&self.key("purges/"), head + 1).await
     }
 

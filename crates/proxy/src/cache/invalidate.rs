@@ -57,10 +57,12 @@ pub(crate) fn run(
     let cluster = exchange.settings.cluster();
     let until = cluster.as_ref().map(|_| {
         let limit = exchange.settings.config.cluster.peer_timeout.as_duration();
+        // they are held for as long as members are waited for, and no shorter
+        let until = Instant::now() + limit;
         for (key, _) in &targets {
             hold_key(shared, *key, limit);
         }
-        Instant::now() + limit
+        until
     });
     let purges: Vec<Purge> = targets
         .iter()

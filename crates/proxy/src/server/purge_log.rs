@@ -132,12 +132,13 @@ impl PurgeLogSink for LogSink {
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
-        // without a disk there is nothing that an earlier process has stored
+        let now = shared.clock().now().tick;
+        shared.settings.load().membership.valid_since.missed(now);
+        // without a disk there is nothing that an earlier process has stored; this one may have,
+        // while etcd was away
         if !self.is_begun.swap(true, Ordering::Relaxed) && self.file.is_none() {
             return;
         }
-        let now = shared.clock().now().tick;
-        shared.settings.load().membership.valid_since.missed(now);
         shared
             .common_counters()
             .add_shared(Metric::PurgeLogMissed, 1);
