@@ -2,6 +2,7 @@
 //! added, at intervals. On the first worker, from one node at a time, so that one message is in
 //! memory beside the digests.
 
+use super::worker_task;
 use crate::cluster::Cluster;
 use crate::cluster::digests::TARGET;
 use crate::settings::Settings;
@@ -30,17 +31,7 @@ const HEAD_BYTES_MAX: usize = 64;
 /// Fetches digests from now on until a shutdown begins; on the first worker. To be called once on
 /// each.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
-    if worker.net().index() > 0 {
-        return;
-    }
-    let worker = Rc::clone(worker);
-    tokio::task::spawn_local(async move {
-        let mut stage = worker.network().stage();
-        tokio::select! {
-            _ = stage.wait_for(|stage| *stage > Stage::Serving) => {}
-            () = run(&worker) => {}
-        }
-    });
+    worker_task::spawn_on_first(worker, Stage::Draining, run);
 }
 
 async fn run(worker: &Rc<Worker>) {

@@ -4,6 +4,7 @@
 //! configuration is in force. Each probe has a new connection, which is closed behind the head of
 //! the response: that the next hop still accepts connections is a part of what is found out.
 
+use super::worker_task;
 use crate::config::Probe;
 use crate::exchange::next_hop::route_request::{HopTable, RouteHop};
 use crate::settings::Settings;
@@ -30,17 +31,7 @@ const PROBES_AT_ONCE_MAX: usize = 64;
 /// Probes next hops from now on until a shutdown begins; on the first worker. To be called once on
 /// each.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
-    if worker.net().index() > 0 {
-        return;
-    }
-    let worker = Rc::clone(worker);
-    tokio::task::spawn_local(async move {
-        let mut stage = worker.network().stage();
-        tokio::select! {
-            _ = stage.wait_for(|stage| *stage > Stage::Serving) => {}
-            () = run(&worker) => {}
-        }
-    });
+    worker_task::spawn_on_first(worker, Stage::Draining, run);
 }
 
 /// Probes the next hops of one configuration after the other.

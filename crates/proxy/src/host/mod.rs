@@ -17,3 +17,4 @@ mod own_task;
 pub(crate) mod purge_sender;
 pub(crate) mod stored;
 pub(crate) mod timers;
+mod worker_task;

@@ -3,6 +3,7 @@
 
 use super::own_exchange;
 use super::own_request::JudgedRequest;
+use super::worker_task;
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cluster::Cluster;
 use crate::cluster::purges::outboxes::{Order, RETRY_PAUSE};
@@ -13,9 +14,11 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 use weir_extend::{FetchError, OwnResponse};
 use weir_measure::Metric;
 use weir_net::next_hops::{ConnectionRules, Destination};
+use weir_net::workers::Stage;
 use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
 use weir_semantics::{
@@ -32,23 +35,27 @@ const ANSWER_BYTES_MAX: usize = 1024 + 32 * PURGE_ORDERS_MAX;
 /// a number that it has had.
 const TRIES_MAX: usize = 3;
 
-/// Sends what members are to be told, from now on; on the first worker. To be called once on each.
+/// Sends what members are to be told, from now on until a shutdown cuts what is under way: requests
+/// that are answered while it drains change something, too. To be called once on each worker.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
-    if worker.net().index() > 0 {
-        return;
-    }
-    let worker = Rc::clone(worker);
+    worker_task::spawn_on_first(worker, Stage::Cut, run);
+}
+
+async fn run(worker: &Rc<Worker>) {
     // a share of its own: modules must not keep a purge from a member
     let room: Arc<OwnWork> = Arc::default();
-    tokio::task::spawn_local(async move {
-        loop {
-            worker.shared.cluster_purges.outboxes.wait().await;
-            for member in worker.shared.cluster_purges.outboxes.unserved() {
-                let (worker, room) = (Rc::clone(&worker), Arc::clone(&room));
-                tokio::task::spawn_local(async move { serve(&worker, &room, &member).await });
-            }
+    // they end with this
+    let mut serving = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = worker.shared.cluster_purges.outboxes.wait() => {}
+            Some(_) = serving.join_next() => continue,
         }
-    });
+        for member in worker.shared.cluster_purges.outboxes.unserved() {
+            let (worker, room) = (Rc::clone(worker), Arc::clone(&room));
+            serving.spawn_local(async move { serve(&worker, &room, &member).await });
+        }
+    }
 }
 
 /// Tells `member` until it has been told everything.

@@ -1,5 +1,6 @@
 //! The timers of modules on one worker: each ticks while the configuration that has it is in force.
 
+use super::worker_task;
 use crate::modules::hosts::run_task;
 use crate::modules::loaded::{LoadedModule, LoadedModules};
 use crate::worker::core::Worker;
@@ -16,14 +17,7 @@ use weir_policy::extension::{ModuleFailure, ModuleId, Permit};
 
 /// Runs the timers on this worker, from now on until a shutdown begins. Nothing waits for them.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
-    let worker = Rc::clone(worker);
-    tokio::task::spawn_local(async move {
-        let mut stage = worker.network().stage();
-        tokio::select! {
-            _ = stage.wait_for(|stage| *stage > Stage::Serving) => {}
-            () = run(&worker) => {}
-        }
-    });
+    worker_task::spawn(worker, Stage::Draining, run);
 }
 
 /// Runs the timers of one configuration after the other.
