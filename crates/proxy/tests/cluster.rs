@@ -13,6 +13,8 @@ mod failures;
 mod front_end;
 #[path = "cluster/lateral.rs"]
 mod lateral;
+#[path = "cluster/lists.rs"]
+mod lists;
 #[path = "cluster/nodes.rs"]
 mod nodes;
 #[path = "cluster/parents/mod.rs"]

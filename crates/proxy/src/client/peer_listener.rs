@@ -3,7 +3,7 @@
 use crate::client::fast::Receiver;
 use crate::cluster::digests::known_of;
 use crate::cluster::purges::TARGET;
-use crate::cluster::{Cluster, DIGESTS, PURGES};
+use crate::cluster::{Asker, DIGESTS, Maker, PURGES};
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
@@ -101,10 +101,7 @@ impl PeerListener {
         settings: &Settings,
         head: &RequestHead<'_, '_>,
     ) -> Result<&Rc<ListenerFacts>, Answer> {
-        let Some(cluster) = settings.cluster() else {
-            return Err(stranger());
-        };
-        let facts = self.facts(settings, &cluster, head).ok_or_else(stranger)?;
+        let facts = self.facts(settings, head)?;
         let method = Method::parse(head.method);
         let is_plain = matches!(method, Method::Get | Method::Head) && is_bare(head);
         if !is_plain {
@@ -125,16 +122,18 @@ impl PeerListener {
     fn facts(
         &self,
         settings: &Settings,
-        cluster: &Cluster,
         head: &RequestHead<'_, '_>,
-    ) -> Option<&Rc<ListenerFacts>> {
-        let request = peer_request(head)?;
-        let is_member = cluster.knows(request.node, request.proof);
-        let facts = self.of_modes.iter();
-        let mut facts = facts.filter(|facts| facts.mode.as_str() == request.mode);
-        facts
-            .next()
-            .filter(|facts| is_member && serves(settings, facts.mode))
+    ) -> Result<&Rc<ListenerFacts>, Answer> {
+        let asked = peer_request(head).ok_or_else(stranger)?;
+        match settings.membership.asker(&asked) {
+            Asker::Member => {}
+            Asker::Unlisted => return Err(unlisted(asked.node)),
+            Asker::Stranger => return Err(stranger()),
+        }
+        let mut facts = self.of_modes.iter();
+        let facts = facts.find(|facts| facts.mode.as_str() == asked.mode);
+        let facts = facts.filter(|facts| serves(settings, facts.mode));
+        facts.ok_or_else(stranger)
     }
 }
 
@@ -150,11 +149,10 @@ fn peer_request<'h>(head: &RequestHead<'h, '_>) -> Option<PeerRequest<'h>> {
 /// What a member wants with a message, and the length of its content.
 fn message_of(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Option<(Plan, BodyLength)> {
     // what is for an origin is in absolute form
-    let cluster = receiver
-        .settings
-        .cluster()
-        .filter(|_| head.target.starts_with('/'))?;
-    let asked = peer_request(head).filter(|asked| cluster.knows(asked.node, asked.proof))?;
+    let asked = peer_request(head).filter(|_| head.target.starts_with('/'))?;
+    if receiver.settings.membership.asker(&asked) != Asker::Member {
+        return None;
+    }
     let body = request_body(head.version, head.fields).ok()?;
     match (asked.mode, head.method, body) {
         (PURGES, "PUT", BodyLength::Exact(bytes)) => {
@@ -198,26 +196,21 @@ pub(crate) fn report_line(
     };
     let reads_waiting = worker.shared.reads_waiting();
     let mut line = Vec::with_capacity(192);
-    cluster.write_report(&asked, reads_waiting, is_own, &mut line);
+    let maker = if is_own { Maker::Node } else { Maker::Origin };
+    cluster.write_report(&asked, reads_waiting, (maker, Asker::Member), &mut line);
     line
 }
 
 /// The same for the answer to what is refused; empty for a stranger and for a client.
 pub(crate) fn refusal_line(receiver: &Receiver<'_>, head: Option<&RequestHead<'_, '_>>) -> Vec<u8> {
-    let is_member = |head: &&RequestHead<'_, '_>| {
-        let cluster = receiver.settings.cluster();
-        let mut lines = lines_named(head.fields, PEER_FIELD);
-        let asked = lines.next().filter(|_| lines.next().is_none());
-        let asked = asked.and_then(PeerRequest::read).zip(cluster);
-        asked.is_some_and(|(asked, cluster)| cluster.knows(asked.node, asked.proof))
-    };
-    match head
-        .filter(|_| receiver.client.listener.peers != ForPeers::No)
-        .filter(is_member)
-    {
-        Some(head) => report_line(receiver.worker, receiver.settings, head.fields, true),
-        None => Vec::new(),
+    let mut line = Vec::new();
+    let head = head.filter(|_| receiver.client.listener.peers != ForPeers::No);
+    if let Some(asked) = head.and_then(peer_request) {
+        let reads_waiting = receiver.worker.shared.reads_waiting();
+        let membership = &receiver.settings.membership;
+        membership.write_own_report(&asked, reads_waiting, &mut line);
     }
+    line
 }
 
 fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'_, '_>) -> bool {
@@ -235,6 +228,14 @@ fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'
             .called(target.host.as_bytes(), target.path_and_query);
         !called.is_empty()
     })
+}
+
+/// What a node gets that this one does not know to be a member: it may ask another one meanwhile.
+fn unlisted(node: &str) -> Answer {
+    refused(
+        403,
+        &format!("`{node}` is no member that this node knows of"),
+    )
 }
 
 fn stranger() -> Answer {

@@ -41,6 +41,27 @@ struct Member {
     own_proof: Proof,
 }
 
+/// Who sends a request that names a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// Another member.
+    Member,
+    /// A node of the cluster, by what it proves, that is none of the members as this node has them:
+    /// the lists of two nodes differ for a moment. Nothing is done for it.
+    Unlisted,
+    /// Any program.
+    Stranger,
+}
+
+/// What has made a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// An origin.
+    Origin,
+    /// The node itself.
+    Node,
+}
+
 /// What a configuration says of its cluster, beside the members.
 #[derive(Clone)]
 pub(super) struct ClusterTerms {
@@ -119,10 +140,15 @@ impl Cluster {
         &self.target_secret
     }
 
-    /// The node that a request of `node` with this proof is of, if it is another member.
-    pub(crate) fn knows(&self, node: &str, proof: &str) -> bool {
-        let place = self.other(node);
-        place.is_some_and(|place| self.member(place).proof.is(proof))
+    /// Who sends a request with this field.
+    pub(crate) fn asker(&self, asked: &PeerRequest<'_>) -> Asker {
+        let own = self.own_name();
+        match self.place_of(asked.node) {
+            Some(place) if place == self.own => Asker::Stranger,
+            Some(place) if self.member(place).proof.is(asked.proof) => Asker::Member,
+            None if self.secret.proof(asked.node, own).is(asked.proof) => Asker::Unlisted,
+            _ => Asker::Stranger,
+        }
     }
 
     /// Its peer listener.
@@ -183,11 +209,13 @@ impl Cluster {
     }
 
     fn write_request_for(&self, place: Place, mode: &str, nonce: &str, out: &mut Vec<u8>) {
+        let to = self.member(place);
         let request = PeerRequest {
             node: &self.member(self.own).name,
             mode,
-            proof: self.member(place).own_proof.as_str(),
+            proof: to.own_proof.as_str(),
             nonce,
+            to: Some(&to.name),
         };
         write_line(out, |out| request.write(out));
     }
@@ -249,12 +277,12 @@ impl Cluster {
     }
 
     /// Appends the field line of a response of this node to `asked`, a request of another one.
-    /// `reads_waiting` are reads that wait for its disk; `is_own`: no origin has made the response.
+    /// `reads_waiting` are reads that wait for its disk.
     pub(crate) fn write_report(
         &self,
         asked: &PeerRequest<'_>,
         reads_waiting: u32,
-        is_own: bool,
+        (maker, asker): (Maker, Asker),
         out: &mut Vec<u8>,
     ) {
         let own = self.member(self.own);
@@ -270,7 +298,8 @@ impl Cluster {
             outstanding,
             miss_pressure,
             proof: proof.as_str(),
-            is_own,
+            is_own: maker == Maker::Node,
+            is_unlisted: asker == Asker::Unlisted,
         };
         write_line(out, |out| report.write(out));
     }
@@ -304,6 +333,35 @@ impl Cluster {
     /// The state of its nodes.
     pub(crate) fn state(&self) -> &Arc<ClusterState> {
         &self.state
+    }
+}
+
+impl ClusterTerms {
+    /// Who sends a request with this field to a node that is none of the members as it has them.
+    pub(super) fn asker(&self, asked: &PeerRequest<'_>) -> Asker {
+        let proof = asked.to.map(|to| self.secret.proof(asked.node, to));
+        match proof {
+            Some(proof) if proof.is(asked.proof) => Asker::Unlisted,
+            _ => Asker::Stranger,
+        }
+    }
+
+    /// Appends the field line of the answer of such a node to `asked`, in the name that it is asked
+    /// by.
+    pub(super) fn write_unlisted(&self, asked: &PeerRequest<'_>, out: &mut Vec<u8>) {
+        let own = asked.to.unwrap_or_default();
+        let proof = self.secret.response_proof(own, asked.node, asked.nonce);
+        let report = PeerReport {
+            node: own,
+            state: NodeState::In.as_str(),
+            weight: 0,
+            outstanding: 0,
+            miss_pressure: 0,
+            proof: proof.as_str(),
+            is_own: true,
+            is_unlisted: true,
+        };
+        write_line(out, |out| report.write(out));
     }
 }
 

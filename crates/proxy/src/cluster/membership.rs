@@ -3,7 +3,7 @@
 //! A source of members (`weir_cluster`) hands over lists; each makes a new [`Cluster`], which takes
 //! over what is known of the nodes that stay. A request goes on with the one that it found.
 
-use crate::cluster::members::{Cluster, ClusterTerms};
+use crate::cluster::members::{Asker, Cluster, ClusterTerms, Maker};
 use crate::cluster::proof::ClusterSecret;
 use crate::cluster::purges::valid_since::ValidSince;
 use crate::cluster::report::{ClusterReport, MemberReport, MembersReport};
@@ -20,6 +20,7 @@ use weir_net::resolver::Resolver;
 use weir_policy::Now;
 use weir_policy::now::Tick;
 use weir_policy::route::{NodeState, Weight};
+use weir_semantics::PeerRequest;
 
 /// The cluster of this process; without members it is in none.
 #[derive(Default)]
@@ -95,6 +96,40 @@ impl Membership {
     /// The cluster as it is now; `None` if there is none, or this node is not a member of it.
     pub(crate) fn current(&self) -> Option<Arc<Cluster>> {
         self.current.load_full()
+    }
+
+    /// Who sends a request with this field.
+    pub(crate) fn asker(&self, asked: &PeerRequest<'_>) -> Asker {
+        match &*self.current.load() {
+            Some(cluster) => cluster.asker(asked),
+            None => {
+                let inner = self.inner();
+                let terms = inner.terms.as_ref();
+                terms.map_or(Asker::Stranger, |terms| terms.asker(asked))
+            }
+        }
+    }
+
+    /// Appends the field line of this node's own answer to `asked`, if it may know of this node.
+    /// `reads_waiting` are reads that wait for the disk of this node.
+    pub(crate) fn write_own_report(
+        &self,
+        asked: &PeerRequest<'_>,
+        reads_waiting: u32,
+        out: &mut Vec<u8>,
+    ) {
+        let asker = self.asker(asked);
+        if asker == Asker::Stranger {
+            return;
+        }
+        if let Some(cluster) = &*self.current.load() {
+            let of = (Maker::Node, asker);
+            return cluster.write_report(asked, reads_waiting, of, out);
+        }
+        let inner = self.inner();
+        if let Some(terms) = &inner.terms {
+            terms.write_unlisted(asked, out);
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -16,7 +16,7 @@ pub(crate) mod purges;
 pub(crate) mod report;
 mod state;
 
-pub(crate) use members::{Cluster, DIGESTS, PURGES};
+pub(crate) use members::{Asker, Cluster, DIGESTS, Maker, PURGES};
 pub(crate) use membership::Membership;
 pub(crate) use nonces::Nonces;
 pub(crate) use proof::ClusterSecret;

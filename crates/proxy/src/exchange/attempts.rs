@@ -2,7 +2,7 @@
 //! again.
 
 use crate::config::{Direct, Mode};
-use crate::exchange::next_hop::{NextHop, Tried};
+use crate::exchange::next_hop::{Decline, NextHop, Tried};
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
@@ -111,7 +111,7 @@ impl Attempts {
             worker.counters().inc(why.metric());
         } else if let Some(proxy) = self.next_hop.proxy() {
             proxy.count(match failed {
-                Failed::Declined => ProxyOutcome::Missed,
+                Failed::Declined(_) => ProxyOutcome::Missed,
                 Failed::NoConnection(_) | Failed::Sent(_) => ProxyOutcome::Failed,
             });
             is_optional = proxy.is_sibling();
@@ -128,8 +128,12 @@ impl Attempts {
         self.tried.note(&self.next_hop);
         let next = match failed {
             // what one node lacks, others may lack, too
-            Failed::Declined if exchange.tx.is_for_caches_alone() => Err(Answer::only_if_cached()),
-            Failed::Declined if is_node => NextHop::of_origin(exchange, &self.tried),
+            Failed::Declined(Decline::NoResponse) if exchange.tx.is_for_caches_alone() => {
+                Err(Answer::only_if_cached())
+            }
+            Failed::Declined(Decline::NoResponse) if is_node => {
+                NextHop::of_origin(exchange, &self.tried)
+            }
             _ => NextHop::after(exchange, &self.tried),
         };
         match next {
@@ -217,7 +221,7 @@ pub(crate) enum Failed {
     /// It was sent the request.
     Sent(ProxyError),
     /// It is a node or a sibling, and said that it has no response.
-    Declined,
+    Declined(Decline),
 }
 
 impl Failed {
@@ -225,7 +229,9 @@ impl Failed {
     /// the fields that it has added is none that it has for this node.
     const fn of_peer(self, is_node: bool) -> Self {
         match self {
-            Self::Sent(ProxyError::HttpResponseHeaderSectionSize) if is_node => Self::Declined,
+            Self::Sent(ProxyError::HttpResponseHeaderSectionSize) if is_node => {
+                Self::Declined(Decline::NoResponse)
+            }
             other => other,
         }
     }
@@ -264,7 +270,7 @@ impl PeerFailure {
             Failed::NoConnection(_) => Self::Unreachable,
             Failed::Sent(ProxyError::ConnectionReadTimeout) => Self::Silent,
             Failed::Sent(_) => Self::Broken,
-            Failed::Declined => Self::Declined,
+            Failed::Declined(_) => Self::Declined,
         }
     }
 

@@ -164,9 +164,9 @@ async fn ask(
                     PassResult::NoOther => return fail(stream, exchange, stored, reason).await,
                 }
             }
-            ResponseOutcome::Declined => {
+            ResponseOutcome::Declined(why) => {
                 release_whole(exchange, hop);
-                let passed = attempts.pass_on(exchange, &worker, Failed::Declined);
+                let passed = attempts.pass_on(exchange, &worker, Failed::Declined(why));
                 if let PassResult::Answer(answer) = passed {
                     return no_next_hop(stream, exchange, answer).await;
                 }
@@ -238,7 +238,7 @@ async fn answer(
         }
         ResponseOutcome::ClientLeft
         | ResponseOutcome::ForwardAgain
-        | ResponseOutcome::Declined
+        | ResponseOutcome::Declined(_)
         | ResponseOutcome::NotShared => {
             if let Some(leader) = exchange.leader.take() {
                 leader.disconnected();
@@ -351,8 +351,8 @@ async fn ask_in_background(
                     break BackgroundResult::Failed(reason);
                 }
             }
-            ResponseOutcome::Declined => {
-                let passed = attempts.pass_on(exchange, worker, Failed::Declined);
+            ResponseOutcome::Declined(why) => {
+                let passed = attempts.pass_on(exchange, worker, Failed::Declined(why));
                 if let PassResult::Answer(answer) = passed {
                     break BackgroundResult::Failed(answer.reason);
                 }

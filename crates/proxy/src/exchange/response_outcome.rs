@@ -1,5 +1,6 @@
 //! The outcome of a request to a next hop.
 
+use crate::exchange::next_hop::Decline;
 use crate::fetch::arrival;
 use crate::fetch::transfer::FetchTarget;
 use crate::modules::module_answer::ModuleAnswer;
@@ -44,8 +45,8 @@ pub(crate) enum ResponseOutcome {
     Module(Box<ModuleAnswer>),
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),
-    /// Another node or a sibling has no response for it, and says why.
-    Declined,
+    /// Another node or a sibling has no response for it.
+    Declined(Decline),
     /// There is no usable response head.
     Failed(HopFailure),
 }

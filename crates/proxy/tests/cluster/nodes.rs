@@ -40,6 +40,14 @@ impl Nodes {
         Self { nodes, origin }
     }
 
+    /// All nodes as members.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        let nodes = NAMES.iter().zip(&self.nodes);
+        nodes
+            .map(|(name, node)| member(name, node.listener(1)))
+            .collect()
+    }
+
     /// What node number `at` answers to a GET.
     pub(crate) fn get(&self, at: usize, path: &str) -> Response {
         self.nodes[at].client().ask(get(path))

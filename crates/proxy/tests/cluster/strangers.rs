@@ -1,11 +1,13 @@
 //! What a peer listener refuses.
 
-use crate::nodes::{Nodes, ask_as_peer, fresh};
+use crate::nodes::{Nodes, ask_as_peer, fresh, set_secret};
 use crate::support::RawClient;
 use weir_measure::Metric;
 
 /// Of a member that is not taken for a stranger, so that it does not take this node for one.
 const OTHER_MODE: &str = "Weir-Peer: node=a, mode=peer\r\n";
+/// Without a secret, of what may be a member that this node has not learnt of yet.
+const UNLISTED: &str = "Weir-Peer: node=z, mode=gateway\r\n";
 const MEMBER: &str = "Weir-Peer: node=a, mode=gateway\r\n";
 
 #[test]
@@ -16,7 +18,7 @@ fn request_without_the_field_of_a_member_is_refused_with_403() {
     let refused = [
         "",
         own,
-        "Weir-Peer: node=z, mode=gateway\r\n",
+        UNLISTED,
         OTHER_MODE,
         "Weir-Peer: node=a\r\n",
         "Weir-Peer: node=a, mode=gateway, proof=:YQ==:\r\n",
@@ -25,7 +27,7 @@ fn request_without_the_field_of_a_member_is_refused_with_403() {
     for fields in refused {
         let response = ask_as_peer(peers, "/x", fields);
         assert_eq!(response.status(), 403, "{fields}");
-        let is_member = fields == OTHER_MODE;
+        let is_member = [OTHER_MODE, UNLISTED].contains(&fields);
         assert_eq!(response.head.has("weir-peer"), is_member, "{fields}");
     }
     assert_eq!(cluster.nodes[1].count(Metric::PeersRefused), 7);
@@ -56,4 +58,23 @@ fn member_may_ask_by_get_and_head_without_content_alone() {
     );
     check("DELETE http://a.example/y HTTP/1.1\r\n\r\n", 405);
     check("CONNECT a.example:443 HTTP/1.1\r\n\r\n", 405);
+}
+
+#[test]
+fn stranger_that_does_not_know_the_secret_is_told_nothing() {
+    let cluster = Nodes::start(fresh);
+    let _folder = set_secret(&cluster);
+    let peers = cluster.nodes[1].listener(1);
+    for fields in [
+        "",
+        MEMBER,
+        UNLISTED,
+        "Weir-Peer: node=z, mode=gateway, to=b, proof=:YQ==:, nonce=:YQ==:\r\n",
+        "Weir-Peer: node=a, mode=gateway, to=b, proof=:YQ==:, nonce=:YQ==:\r\n",
+    ] {
+        let response = ask_as_peer(peers, "/x", fields);
+        assert_eq!(response.status(), 403, "{fields}");
+        assert!(!response.head.has("weir-peer"), "{fields}");
+    }
+    assert_eq!(cluster.asked("/x"), 0);
 }

@@ -62,6 +62,9 @@ pub struct PeerRequest<'a> {
     /// A number that the node used for no other request, in base64: the response is to be proved
     /// for it. Empty without a secret.
     pub nonce: &'a str,
+    /// The node that is asked, as the node that asks has it among the members: one that is in no
+    /// list of its own knows by that whom it answers for.
+    pub to: Option<&'a str>,
 }
 
 impl<'a> PeerRequest<'a> {
@@ -69,10 +72,11 @@ impl<'a> PeerRequest<'a> {
     #[must_use]
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut mode) = (None, None);
-        let (mut proof, mut nonce) = (Some(""), Some(""));
+        let (mut proof, mut nonce, mut to) = (Some(""), Some(""), None);
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"mode" => mode = token(item),
+            b"to" => to = node_name(item),
             b"proof" => proof = base64(item),
             b"nonce" => nonce = base64(item),
             _ => {}
@@ -83,15 +87,19 @@ impl<'a> PeerRequest<'a> {
             mode: mode?,
             proof: proof?,
             nonce: nonce?,
+            to,
         })
     }
 
-    /// Appends the value. `node` and `mode` must be tokens, `proof` base64.
+    /// Appends the value. `node` and `to` must be names of nodes, `mode` a token, `proof` base64.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.mode.as_bytes()));
-        write_node(self.node, out);
+        write_node(b"node=", self.node, out);
         out.extend_from_slice(b", mode=");
         out.extend_from_slice(self.mode.as_bytes());
+        if let Some(to) = self.to {
+            write_node(b", to=", to, out);
+        }
         write_base64(b", proof=:", self.proof, out);
         write_base64(b", nonce=:", self.nonce, out);
     }
@@ -116,6 +124,8 @@ pub struct PeerReport<'a> {
     /// The response is the node's own, such as for lack of a connection to the origin: no origin
     /// has said what it says.
     pub is_own: bool,
+    /// The node does not know yet that the one that asks is a member: their lists differ.
+    pub is_unlisted: bool,
 }
 
 impl<'a> PeerReport<'a> {
@@ -124,7 +134,7 @@ impl<'a> PeerReport<'a> {
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut state) = (None, None);
         let (mut weight, mut outstanding, mut miss_pressure) = (None, None, None);
-        let (mut proof, mut is_own) = (Some(""), Some(false));
+        let (mut proof, mut is_own, mut is_unlisted) = (Some(""), Some(false), Some(false));
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"state" => state = token(item),
@@ -133,6 +143,7 @@ impl<'a> PeerReport<'a> {
             b"miss-pressure" => miss_pressure = number(item),
             b"proof" => proof = base64(item),
             b"own" => is_own = boolean(item),
+            b"unlisted" => is_unlisted = boolean(item),
             _ => {}
         })
         .ok()?;
@@ -144,13 +155,14 @@ impl<'a> PeerReport<'a> {
             miss_pressure: miss_pressure?,
             proof: proof?,
             is_own: is_own?,
+            is_unlisted: is_unlisted?,
         })
     }
 
     /// Appends the value. `node` and `state` must be tokens.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.state.as_bytes()));
-        write_node(self.node, out);
+        write_node(b"node=", self.node, out);
         out.extend_from_slice(b", state=");
         out.extend_from_slice(self.state.as_bytes());
         for (name, number) in [
@@ -166,6 +178,9 @@ impl<'a> PeerReport<'a> {
         write_base64(b", proof=:", self.proof, out);
         if self.is_own {
             out.extend_from_slice(b", own");
+        }
+        if self.is_unlisted {
+            out.extend_from_slice(b", unlisted");
         }
     }
 }
@@ -205,10 +220,10 @@ fn node_name(item: BareItem<'_>) -> Option<&str> {
     }
 }
 
-/// The member `node`.
-fn write_node(name: &str, out: &mut Vec<u8>) {
+/// The name of a node behind `begin`.
+fn write_node(begin: &[u8], name: &str, out: &mut Vec<u8>) {
     let quote: &[u8] = if name.contains(':') { b"\"" } else { b"" };
-    out.extend_from_slice(b"node=");
+    out.extend_from_slice(begin);
     out.extend_from_slice(quote);
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(quote);
@@ -244,6 +259,7 @@ mod tests {
             mode: "gateway",
             proof: "YQ==",
             nonce: "",
+            to: None,
         };
         check("node=a, mode=gateway, proof=:YQ==:", Some(request));
         let numbered = PeerRequest {
@@ -268,6 +284,15 @@ mod tests {
         check("node=\"[::1]:4001\", mode=gateway", Some(listed));
         check("node=\"a:4001\\\"\", mode=gateway", None);
         check("node=b, node=a, mode=gateway", Some(open));
+        let addressed = PeerRequest {
+            to: Some("b.example:4001"),
+            ..open
+        };
+        check(
+            "node=a, mode=gateway, to=\"b.example:4001\"",
+            Some(addressed),
+        );
+        check("node=a, mode=gateway, to=1", Some(open));
         check("node=a", None);
         check("mode=gateway", None);
         check("node=\"a\", mode=gateway", None);
@@ -290,14 +315,21 @@ mod tests {
             miss_pressure: 3,
             proof: "",
             is_own: false,
+            is_unlisted: false,
         };
         assert_eq!(PeerReport::read(value.as_bytes()), Some(report));
         let own = PeerReport {
             is_own: true,
             ..report
         };
+        let unlisted = PeerReport {
+            is_unlisted: true,
+            ..own
+        };
         for (end, expected) in [
             (", own", Some(own)),
+            (", own, unlisted", Some(unlisted)),
+            (", unlisted=1", None),
             (", own=?0", Some(report)),
             (", own=1", None),
         ] {
@@ -347,13 +379,14 @@ mod tests {
         #[test]
         fn written_fields_are_read_as_they_were(
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
-            state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32, is_own: bool,
+            state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool,
         ) {
-            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce };
+            let to = is_addressed.then_some(&*node);
+            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));
-            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure, proof: &proof, is_own };
+            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure, proof: &proof, is_own, is_unlisted };
             out.clear();
             report.write(&mut out);
             prop_assert_eq!(PeerReport::read(&out), Some(report));

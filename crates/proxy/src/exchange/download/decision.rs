@@ -5,7 +5,7 @@ use crate::cache::invalidate;
 use crate::exchange::download::content::relay_plan;
 use crate::exchange::download::{Download, Parties, ResponseOutcome, Step, broken};
 use crate::exchange::heads::inbound;
-use crate::exchange::next_hop::LateralAnswer;
+use crate::exchange::next_hop::{Decline, LateralAnswer};
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
@@ -256,11 +256,11 @@ fn judge_source(
     if let Some(lateral) = &exchange.lateral {
         return match lateral.take_report(now, head.fields) {
             LateralAnswer::Usable => Ok(None),
-            LateralAnswer::Declined => Ok(Some(ResponseOutcome::Declined)),
+            LateralAnswer::Declined(why) => Ok(Some(ResponseOutcome::Declined(why))),
             // too large for it with the fields that this node adds: a head that it does not read
             // is not proved to be of a member, and its answer is not either
             LateralAnswer::Stranger if matches!(head.status, 414 | 431) => {
-                Ok(Some(ResponseOutcome::Declined))
+                Ok(Some(ResponseOutcome::Declined(Decline::NoResponse)))
             }
             LateralAnswer::Stranger => Err(broken(
                 &"it is no member of the cluster, or refuses this one",
@@ -272,7 +272,7 @@ fn judge_source(
     };
     if !proxy.is_answer(head.status) {
         arrival::discard(exchange, response);
-        return Ok(Some(ResponseOutcome::Declined));
+        return Ok(Some(ResponseOutcome::Declined(Decline::NoResponse)));
     }
     if head.status == 407 {
         return Err(login_refused());

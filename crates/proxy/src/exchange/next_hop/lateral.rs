@@ -164,12 +164,23 @@ impl LateralFetch {
         let us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let of_target = (self.source.target, hit);
         cluster.state().answered(now, place, us, &report, of_target);
-        if report.is_own {
-            LateralAnswer::Declined
-        } else {
-            LateralAnswer::Usable
+        match report {
+            PeerReport {
+                is_unlisted: true, ..
+            } => LateralAnswer::Declined(Decline::Unlisted),
+            PeerReport { is_own: true, .. } => LateralAnswer::Declined(Decline::NoResponse),
+            _ => LateralAnswer::Usable,
         }
     }
+}
+
+/// Why another node or a sibling has no response for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decline {
+    /// It has none that it may give: others may lack it, too.
+    NoResponse,
+    /// It does not know yet that this node is a member: others may.
+    Unlisted,
 }
 
 /// What the head of a response to a request to another node is.
@@ -178,7 +189,7 @@ pub(crate) enum LateralAnswer {
     /// The response of the origin, or a stored one.
     Usable,
     /// The node's own: it has no response, for a reason that may hold for it alone.
-    Declined,
+    Declined(Decline),
     /// Not that of a member, or of one that takes this node for a stranger.
     Stranger,
 }
