@@ -1,13 +1,16 @@
 //! What chores and the test bed share: failures and their exit codes, the repository's directory,
-//! files, programs that are run, built from it or installed, filters in WebAssembly.
+//! files, programs that are run, built from it or installed, filters in WebAssembly, ports; tests use
+//! the ports too.
 
 #![forbid(unsafe_code)]
 
+pub mod closed_port;
 pub mod command;
 pub mod failure;
 pub mod files;
 pub mod filters;
 pub mod need;
+pub mod ports;
 pub mod program;
 pub mod root;
 pub mod workplace;

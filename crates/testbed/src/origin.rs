@@ -50,7 +50,7 @@ impl Origin {
         send_buffer_bytes: Option<usize>,
     ) -> Result<Self, Failure> {
         std::fs::create_dir_all(directory).during("make the origin's directory")?;
-        let port = server::free_port()?;
+        let port = server::take_port()?;
         let mut arguments = place.within.to_vec();
         arguments.extend([program::own()?, ROLE.to_owned(), port.to_string()]);
         arguments.extend(send_buffer_bytes.map(|bytes| bytes.to_string()));

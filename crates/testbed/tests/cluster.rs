@@ -60,7 +60,8 @@ fn counts_of_a_small_cluster_are_those_of_a_large_one() {
     let targets = joins[0]["targets"].as_u64().expect("a count");
     assert!(requests * 2 <= targets, "{joins:?}");
 
-    // one node less fails what it was answering, and its targets are fetched once
+    // one node less fails what it was answering, and its targets are fetched once: twice at most
+    // those that others awaited of it, as the node that is asked in its place may await them too
     let [run] = list(&record, "kills") else {
         panic!("{record}")
     };
@@ -68,8 +69,10 @@ fn counts_of_a_small_cluster_are_those_of_a_large_one() {
     let of = |name: &str| run[name].as_u64();
     let connections = of("connections_there").expect("a count");
     assert!(of("failed_there") <= Some(2 * connections), "{run}");
-    let first = run["origin_requests"][0].as_u64();
-    assert!(first <= of("stored_there"), "{run}");
+    let spans = [0, 1].map(|span| run["origin_requests"][span].as_u64().expect("a count"));
+    let stored = of("stored_there").expect("a count");
+    let awaited = 2 * connections;
+    assert!(spans[0] + spans[1] <= stored + awaited, "{run}");
 
     let herd = &record["herd"];
     assert_eq!(herd["fetches"], 1, "{herd}");

@@ -3,7 +3,7 @@
 use crate::client::{get, metrics};
 use crate::process::guarded;
 use crate::proxy::contender::Contender;
-use crate::proxy::server::{Place, Server, file_of_peers, free_port, write_template};
+use crate::proxy::server::{Place, Server, file_of_peers, take_port, write_template};
 use crate::proxy::template::Words;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -63,9 +63,9 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Starts them in `bed`; each takes connections.
+    /// Starts them in `bed`; all of their listeners are open.
     pub(super) fn start(bed: &Bed<'_>, rules: NodeRules) -> Result<Self, Failure> {
-        let peers = NAMES.iter().map(|_| loopback(free_port()?));
+        let peers = NAMES.iter().map(|_| loopback(take_port()?));
         let mut nodes = Self {
             nodes: Vec::new(),
             rules,
@@ -77,7 +77,7 @@ impl Nodes {
         }
         // not by a request: it would be sent to a node that is not there yet
         for node in &mut nodes.nodes {
-            node.server.wait_until_it_accepts()?;
+            node.wait_until_it_is_whole()?;
         }
         Ok(nodes)
     }
@@ -86,7 +86,7 @@ impl Nodes {
     pub(super) fn join(&mut self, bed: &Bed<'_>) -> Result<(), Failure> {
         let count = self.nodes.len() + 1;
         let mut node = self.launch(bed, count - 1, count)?;
-        node.server.wait_until_it_accepts()?;
+        node.wait_until_it_is_whole()?;
         for place in 0..self.nodes.len() {
             let tables = self.tables(&self.nodes[place].directory, place, count)?;
             let node = &mut self.nodes[place];
@@ -118,7 +118,7 @@ impl Nodes {
         let name = NAMES[place];
         let directory = bed.directory.join(name);
         std::fs::create_dir_all(&directory).during("make a node's directory")?;
-        let admin = loopback(free_port()?)?;
+        let admin = loopback(take_port()?)?;
         let mut words = bed.words.clone();
         words.set("MEMORY_MIB", self.rules.memory_mib);
         words.set("ADMIN", admin.port());
@@ -162,6 +162,11 @@ impl Nodes {
 impl Node {
     pub(super) fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// Also its peer listener, which opens after that for clients.
+    fn wait_until_it_is_whole(&mut self) -> Result<(), Failure> {
+        self.server.wait_until_it_is_whole(self.admin)
     }
 
     /// A metric, summed over its labels.

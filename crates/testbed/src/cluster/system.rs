@@ -3,7 +3,7 @@
 
 use super::nodes::{Bed, FOLDER, NodeRules, Nodes};
 use crate::proxy::contender::Contender;
-use crate::proxy::server::{Server, free_port};
+use crate::proxy::server::{Server, take_port};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -135,7 +135,7 @@ impl FrontEnd {
             servers += &format!("    server {} {}\n", node.name, node.address());
         }
         if nodes.nodes.iter().all(|node| node.name != LATER) {
-            servers += &format!("    server {LATER} 127.0.0.1:{} disabled\n", free_port()?);
+            servers += &format!("    server {LATER} 127.0.0.1:{} disabled\n", take_port()?);
         }
         let mut words = bed.words.clone();
         words.set("SERVERS", servers);

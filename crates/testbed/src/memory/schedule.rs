@@ -58,7 +58,7 @@ pub(super) fn run(options: &Options, words: &Words) -> Result<Measurement, Failu
     let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
     let local = Place::local(LIFE);
     let origin = Origin::start(&workplace.path().join("origin"), &local, None)?;
-    let admin = server::free_port()?;
+    let admin = server::take_port()?;
     let mut words = origin.words(words, local.host);
     words.set("ADMIN", admin);
     words.set("MEMORY_MIB", options.memory_mib);

@@ -6,13 +6,13 @@ use crate::client::get as client;
 use crate::process::guarded::{self, GuardedProcess};
 use crate::process::usage::{self, CpuTime, Memory};
 use std::fs::{self, Permissions};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask::failure::{During, Failure};
-use xtask::root;
+use xtask::{ports, root};
 
 /// The slowest of them formats its disk at the first start.
 const START_MAX: Duration = Duration::from_secs(20);
@@ -89,7 +89,7 @@ impl Server {
         }
         make_open_directory(directory)?;
         let mut words = words.clone();
-        let port = free_port()?;
+        let port = take_port()?;
         words.set("HOST", place.host);
         words.set("PORT", port);
         words.set("DIR", directory.display());
@@ -171,14 +171,22 @@ impl Server {
         self.wait_until(|address| client::connect(address).is_ok())
     }
 
+    /// Waits until the admin interface of a weir answers, which it opens last: all of its listeners
+    /// are open then.
+    pub(crate) fn wait_until_it_is_whole(&mut self, admin: SocketAddr) -> Result<(), Failure> {
+        self.wait_until(|_| is_healthy(admin))
+    }
+
     fn wait_until(&mut self, is_there: impl Fn(SocketAddr) -> bool) -> Result<(), Failure> {
         let deadline = Instant::now() + self.start_max;
         loop {
-            if is_there(self.address) {
-                return Ok(());
-            }
+            let is_there = is_there(self.address);
+            // first: another program may answer at an address that it could not get
             if let Some(how) = self.guarded.ended() {
                 return Err(self.failed_to_start(&format!("ended at its start ({how})")));
+            }
+            if is_there {
+                return Ok(());
             }
             if Instant::now() > deadline {
                 return Err(self.failed_to_start("does not answer"));
@@ -195,13 +203,17 @@ impl Server {
     }
 }
 
-/// A port that is free on all addresses right now.
-pub(crate) fn free_port() -> Result<u16, Failure> {
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).during("find a free port")?;
-    listener
-        .local_addr()
-        .map(|address| address.port())
-        .during("find a free port")
+/// A port for a program that must be told which, as [`ports::take`] gives it.
+pub(crate) fn take_port() -> Result<u16, Failure> {
+    ports::take().during("find a free port")
+}
+
+/// Whether a weir says at its admin interface, which answers only a request that names it, that it
+/// serves.
+fn is_healthy(admin: SocketAddr) -> bool {
+    let answer = client::connect(admin)
+        .and_then(|mut stream| client::get_of(&mut stream, &admin.to_string(), "/healthz"));
+    answer.is_ok_and(|answer| answer.status == 200)
 }
 
 /// A file of a folder below `peers/`, or of `peers/` if the folder has none of that name.

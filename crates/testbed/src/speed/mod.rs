@@ -267,7 +267,7 @@ impl Bench {
 
     /// Starts this program in another role.
     fn start(&self, role: &[&str], seconds: u32) -> Result<Server, Failure> {
-        let port = server::free_port()?;
+        let port = server::take_port()?;
         let words = role
             .iter()
             .map(|word| word.replace("PORT", &port.to_string()));

@@ -163,7 +163,7 @@ impl<'a> Setup<'a> {
         bytes: u64,
     ) -> Result<(Server, u16), Failure> {
         let mut words = self.origin.words(self.words, Ipv4Addr::LOCALHOST);
-        let admin = server::free_port()?;
+        let admin = server::take_port()?;
         words.set("ADMIN", admin);
         words.set("MEMORY_MIB", memory_mib);
         words.set("MEMORY_BYTES", memory_mib << 20);

@@ -191,7 +191,7 @@ impl Schedule<'_> {
         let directory = self.workplace.path().join(&name);
         let mut words = self.words.clone();
         set_store(&mut words, self.cache_mib(), variant.is_caching);
-        let origin_port = server::free_port()?;
+        let origin_port = server::take_port()?;
         words.set("ORIGIN_HOST", Ipv4Addr::LOCALHOST);
         words.set("ORIGIN_PORT", origin_port);
         let place = Place {
