@@ -1,6 +1,6 @@
 //! What chores and the test bed share: failures and their exit codes, the repository's directory,
-//! files, programs that are run, built from it or installed, filters in WebAssembly, ports; tests use
-//! the ports too.
+//! files, programs that are run, built from it or installed, filters in WebAssembly; and ports, for
+//! tests too.
 
 #![forbid(unsafe_code)]
 

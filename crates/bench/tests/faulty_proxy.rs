@@ -3,7 +3,8 @@
 
 mod support;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
+use xtask::closed_port::ClosedPort;
 
 use support::{Curl, Fault, FaultyProxy, Reply, TestOrigin, Wire, hits, ports, target, web};
 use weir_bench::origin::OriginListen;
@@ -190,10 +191,8 @@ fn fault_starts_after_the_given_count_and_a_single_one_occurs_once() {
 
 #[test]
 fn unreachable_origin_is_answered_with_502() {
-    let nobody = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let at: SocketAddr = nobody.local_addr().expect("its address");
-    drop(nobody);
-    let faulty_proxy = FaultyProxy::gateway(at, Fault::None);
+    let closed = ClosedPort::hold().expect("a port");
+    let faulty_proxy = FaultyProxy::gateway(closed.address(), Fault::None);
     let fetched = Curl::direct().fetch(&[&format!("http://{}/", faulty_proxy.address())]);
     assert_eq!(fetched.status(), 502);
 }

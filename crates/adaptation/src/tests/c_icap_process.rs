@@ -1,7 +1,7 @@
 //! c-icap as a process with its echo service. The tests of the proxy use this file, too.
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -73,8 +73,7 @@ impl Drop for CIcap {
     }
 }
 
-/// An address that nothing listens at.
+/// An address that nothing listens at, and that no other test gets.
 pub(crate) fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
+    SocketAddr::from(([127, 0, 0, 1], xtask::ports::take().expect("a port")))
 }

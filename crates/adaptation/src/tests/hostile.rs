@@ -348,9 +348,7 @@ fn answer_to_a_request_is_without_the_fields_that_no_module_writes() {
 /// An operator learns of it at the start, and not from the first clients.
 #[test]
 fn service_that_cannot_be_reached_is_complained_of_once_with_its_address_and_what_to_do() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    drop(listener);
+    let address = super::c_icap_process::free_address();
     let client = client(&ListenAddress::Tcp(address), &[]);
     let host = Rc::new(NotingHost::default());
     on_a_worker(async {

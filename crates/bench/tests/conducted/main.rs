@@ -131,9 +131,7 @@ fn run_through_a_proxy_without_a_cache_is_valid_with_hit_ratio_zero() {
 #[test]
 fn run_through_a_gateway_is_valid_and_forwards_every_request() {
     // the gateway has to know the origin's address before the run
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port");
+    let port = SocketAddr::from(([127, 0, 0, 1], xtask::ports::take().expect("a port")));
     let faulty_proxy = FaultyProxy::gateway(port, Fault::None);
     let plan = RunPlan {
         mode: Mode::Gateway,

@@ -11,6 +11,7 @@ use weir_bench::failure::Failure;
 use weir_bench::progress::Progress;
 use weir_bench::record;
 use weir_measure::record::Record;
+use xtask::closed_port::ClosedPort;
 
 /// So many participants on threads of their own.
 fn run_apart(plan: &RunPlan, origins: u32, clients: u32) -> Result<Record, Failure> {
@@ -154,9 +155,8 @@ fn participant_that_cannot_listen_fails_the_run_and_is_named() {
 
 #[test]
 fn missing_master_fails_the_participant_with_address_and_hint() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = port.local_addr().expect("it is bound");
-    drop(port);
+    let closed = ClosedPort::hold().expect("a port");
+    let address = closed.address();
     let joining = JoinSettings {
         within: Duration::from_millis(1),
         ..JoinSettings::new(address, "alone".into(), "0")

@@ -3,6 +3,7 @@
 use super::bench::{Bench, Running, SMALL, number};
 use super::support::{Config, Weir};
 use serde_json::Value;
+use xtask::closed_port::ClosedPort;
 
 /// What a run must not depend on: how its roles are spread.
 fn counts(record: &Value) -> Vec<u64> {
@@ -70,9 +71,8 @@ fn separate_processes_count_the_same_as_a_single_process() {
 
 #[test]
 fn origin_without_a_master_exits_with_an_error_and_a_hint() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = nobody.local_addr().expect("it is bound").to_string();
-    drop(nobody);
+    let closed = ClosedPort::hold().expect("a port");
+    let address = closed.address().to_string();
     let output = Bench::new().output(&["origin", "--master", &address, "--wait", "0"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{said}");

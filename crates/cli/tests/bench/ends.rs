@@ -3,6 +3,7 @@
 use super::bench::{Bench, Running, number};
 use super::support::{Config, Weir};
 use std::process::Command;
+use xtask::closed_port::ClosedPort;
 
 #[test]
 fn interrupted_run_writes_a_record_marked_invalid() {
@@ -41,9 +42,8 @@ fn interrupted_run_writes_a_record_marked_invalid() {
 
 #[test]
 fn unreachable_proxy_ends_the_run_with_the_connection_error() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = nobody.local_addr().expect("it is bound").to_string();
-    drop(nobody);
+    let closed = ClosedPort::hold().expect("a port");
+    let address = closed.address().to_string();
     let arguments = [
         "wpb",
         "--scale",
@@ -65,9 +65,8 @@ fn unreachable_proxy_ends_the_run_with_the_connection_error() {
 
 #[test]
 fn unreachable_proxy_among_several_is_named_before_the_first_run() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let dead = nobody.local_addr().expect("it is bound").to_string();
-    drop(nobody);
+    let closed = ClosedPort::hold().expect("a port");
+    let dead = closed.address().to_string();
     let weir = Weir::serve(&Config::forward());
     let bench = Bench::new();
     let proxies = [format!("alive={}", weir.address()), format!("dead={dead}")];

@@ -159,7 +159,8 @@ fn hit_ratio_of_nginx_agrees_with_the_origin_request_count() {
 #[test]
 fn gateway_is_measured_and_content_of_another_seed_makes_a_run_invalid() {
     // the gateway has to know the origin before it is there
-    let origin = free_address();
+    let port = xtask::ports::take().expect("a port");
+    let origin = format!("127.0.0.1:{port}");
     let weir = Weir::serve(&Config::gateway(&[&format!("http://{origin}")]));
     let address = weir.address().to_string();
     let mut arguments = SMALL.to_vec();
@@ -186,10 +187,4 @@ fn gateway_is_measured_and_content_of_another_seed_makes_a_run_invalid() {
         said.contains("error: the run is not valid") && said.contains(kind),
         "{said}"
     );
-}
-
-/// An address without a listener at the moment.
-fn free_address() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound").to_string()
 }

@@ -2,7 +2,7 @@
 
 use super::{PATIENCE, start_program};
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -124,12 +124,6 @@ impl Drop for WeirIcap {
     }
 }
 
-/// A port that nothing listens at, for a program that cannot say which one it got.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
 /// Another server or proxy with processes of its own; all are killed when dropped.
 #[derive(Debug)]
 struct Program {
@@ -143,7 +137,7 @@ struct Program {
 impl Program {
     /// Starts `program` with a config file, in which `PORT` and `FOLDER` are replaced.
     fn start(program: &str, arguments: &[&str], config: &str) -> Self {
-        let port = free_port();
+        let port = xtask::ports::take().expect("a port");
         let folder = tempfile::tempdir().expect("a temporary folder");
         // Squid, started by root, is another user
         let everyone = std::fs::Permissions::from_mode(0o777);
@@ -164,7 +158,7 @@ impl Program {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let started = Self {
+        let mut started = Self {
             child: start_program(&mut command, program),
             folder,
             // killed, they would leave shared memory behind
@@ -173,6 +167,8 @@ impl Program {
         };
         let until = Instant::now() + PATIENCE;
         while TcpStream::connect(started.address).is_err() {
+            let ended = started.child.try_wait().expect("it can be waited for");
+            assert!(ended.is_none(), "{program} has ended: {ended:?}");
             assert!(Instant::now() < until, "{program} does not listen");
             std::thread::yield_now();
         }

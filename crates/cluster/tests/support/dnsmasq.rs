@@ -1,7 +1,7 @@
 //! A real name server whose records change.
 
 use super::etcd::own_address;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -17,9 +17,8 @@ pub(crate) struct Dnsmasq {
 impl Dnsmasq {
     /// Starts one for `weir.test` without any record.
     pub(crate) fn start() -> Self {
-        let socket = UdpSocket::bind((own_address(), 0)).expect("a free port");
-        let address = socket.local_addr().expect("it is bound");
-        drop(socket);
+        let port = xtask::ports::take().expect("a port");
+        let address = SocketAddr::from((own_address(), port));
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut dnsmasq = Self {
             child: None,

@@ -1,7 +1,7 @@
 //! A real etcd, on a loopback address of its own: no other program takes its port while it is away.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -25,15 +25,12 @@ impl Etcd {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ip = own_address();
-        let port = || {
-            let listener = TcpListener::bind((ip, 0)).expect("a free port");
-            listener.local_addr().expect("it is bound")
-        };
+        let own = || SocketAddr::from((ip, xtask::ports::take().expect("a port")));
         let mut etcd = Self {
             child: None,
             folder,
-            address: port(),
-            peers: port(),
+            address: own(),
+            peers: own(),
         };
         etcd.start_again();
         etcd

@@ -2,10 +2,10 @@
 
 use crate::nodes::{Nodes, ask_as_peer, fresh, member};
 use crate::support::{RawClient, ScriptedOrigin, span};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_measure::Metric;
 use weir_proxy::config::Config;
+use xtask::closed_port::ClosedPort;
 
 const ASKED: &str = "GET /weir/digest HTTP/1.1\r\nHost: b\r\n";
 const MEMBER: &str = "Weir-Peer: node=a, mode=digests\r\n";
@@ -13,11 +13,6 @@ const MEMBER: &str = "Weir-Peer: node=a, mode=digests\r\n";
 fn ask_often(config: &mut Config) {
     config.cluster.digest_interval = span("1s");
     config.cluster.digest_memory = "1MiB".parse().expect("a size");
-}
-
-fn nowhere() -> SocketAddr {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    closed.local_addr().expect("an address")
 }
 
 /// Waits until node number `at` has begun and ended a round of questions.
@@ -34,10 +29,10 @@ fn while_the_owner_is_gone_what_another_node_holds_is_not_requested_from_the_ori
     let mut cluster = Nodes::start(fresh);
     let paths: Vec<String> = cluster.paths_of(2).take(8).collect();
     // node a stores them while it reaches none of the others
+    let closed = [(); 2].map(|()| ClosedPort::hold().expect("a port"));
     cluster.nodes[0].reload(|config| {
-        for other in 1..3 {
-            let name = config.cluster.members[other].name.clone();
-            config.cluster.members[other] = member(&name, nowhere());
+        for (other, closed) in config.cluster.members[1..].iter_mut().zip(&closed) {
+            *other = member(&other.name, closed.address());
         }
     });
     for path in &paths {

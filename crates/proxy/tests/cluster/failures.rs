@@ -4,6 +4,7 @@ use crate::nodes::{Nodes, fresh, get, member, set_secret};
 use crate::support::{ScriptedOrigin, span};
 use weir_measure::Metric;
 use weir_proxy::admin::{PurgeCall, PurgeReach};
+use xtask::closed_port::ClosedPort;
 
 #[test]
 fn node_that_has_stopped_costs_no_request_and_the_origin_is_asked_once_more() {
@@ -88,9 +89,8 @@ fn what_a_node_answers_for_itself_is_asked_of_the_origin_and_not_passed_on() {
     let cluster = Nodes::start(fresh);
     let path = cluster.path_of(2);
     let asked = cluster.asked(&path);
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let nowhere = closed.local_addr().expect("an address");
-    drop(closed);
+    let closed = ClosedPort::hold().expect("a port");
+    let nowhere = closed.address();
     // without a connection to the origin, and without a route
     for (count, route) in (1..).zip([(nowhere, "/"), (nowhere, "/none")]) {
         cluster.nodes[2].reload(|config| {

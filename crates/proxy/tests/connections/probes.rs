@@ -1,12 +1,13 @@
 //! Next hops that are probed, and what becomes of those that fail.
 
 use crate::support::{Running, ScriptedOrigin, span};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
 use weir_proxy::config::{Config, Probe};
+use xtask::closed_port::ClosedPort;
 
 fn probed(config: &mut Config, hops: &[SocketAddr]) {
     let urls = hops.iter().map(|hop| format!("http://{hop}").parse());
@@ -75,9 +76,8 @@ fn next_hop_whose_probes_fail_gets_no_request_until_they_pass_again() {
 fn next_hop_that_accepts_no_connection_is_ejected_before_a_client_asks() {
     let health = Arc::new(AtomicU16::new(200));
     let one = backend("one", &health);
-    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let nowhere = closed.local_addr().expect("an address");
-    drop(closed);
+    let closed = ClosedPort::hold().expect("a port");
+    let nowhere = closed.address();
     let proxy = Running::gateway_with(one.address(), |config| {
         probed(config, &[nowhere, one.address()]);
     });

@@ -174,9 +174,7 @@ fn next_hop_at_a_listening_address_of_this_machine_is_refused_at_start() {
     // where there is no address but the loopback, another of that network is one of this machine
     // too
     let ip = interface().unwrap_or(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
-    let free = TcpListener::bind((ip, 0)).expect("a port");
-    let port = free.local_addr().expect("bound").port();
-    drop(free);
+    let port = xtask::ports::take().expect("a port");
     let start = |listens: Ipv4Addr| {
         let files: Arc<dyn weir_disk::files::Files> = Arc::new(SystemFiles);
         Running::gateway_on(SocketAddr::new(ip, port), &files, 0, |config| {

@@ -257,7 +257,7 @@ fn squid_as_child_has_what_a_sibling_stores_and_fetches_the_rest_itself() {
     let config = Config::forward().without_listeners();
     let weir = Weir::serve(&config.listener("127.0.0.2:0", "forward"));
     let icp = IcpResponder::start();
-    let free = UdpSocket::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let own = xtask::ports::take().expect("a port");
     let squid = Squid::start(&format!(
         "udp_incoming_address 127.0.0.1
          icp_access allow all
@@ -266,7 +266,7 @@ fn squid_as_child_has_what_a_sibling_stores_and_fetches_the_rest_itself() {
          minimum_direct_hops 0
          icp_port {}
          cache_peer 127.0.0.2 sibling {} {} no-digest no-netdb-exchange\n",
-        free.expect("a port").port(),
+        own,
         weir.address().port(),
         icp.port()
     ));

@@ -3,25 +3,19 @@
 use crate::support::{Config, Nginx, RawClient, Signal, Weir};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use xtask::ports;
 
-/// A port that is free now. Another process may take it before it is used: the test that uses it
-/// tries again.
 fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound")
+    SocketAddr::from(([127, 0, 0, 1], ports::take().expect("a port")))
 }
 
 /// Puts `config` with one more listener in force, told by `tell`; the listener's address.
 fn add_listener(weir: &mut Weir, config: &Config, tell: fn(&mut Weir) -> bool) -> SocketAddr {
-    for _ in 0..5 {
-        let address = free_address();
-        let more = config.clone().listener(&address.to_string(), "forward");
-        weir.rewrite(&more.text());
-        if tell(weir) {
-            return address;
-        }
-    }
-    panic!("no port stayed free: {}", weir.said());
+    let address = free_address();
+    let more = config.clone().listener(&address.to_string(), "forward");
+    weir.rewrite(&more.text());
+    assert!(tell(weir), "{}", weir.said());
+    address
 }
 
 fn by_post(weir: &mut Weir) -> bool {
