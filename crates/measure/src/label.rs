@@ -318,12 +318,12 @@ labels! {
         /// It was its turn.
         InTurn = "in-turn",
         /// Those that come before it are ejected, draining or gone.
-        OthersEjected = "others-rest",
+        OthersEjected = "others-ejected",
         /// Its ejection is over and this request probes it; others avoid it until the outcome is
         /// known.
         Probe = "probe",
         /// All are ejected, and its ejection ends first.
-        AllEjected = "all-resting",
+        AllEjected = "all-ejected",
         /// It has the least outstanding requests for its weight.
         LeastLoad = "least-load",
         /// Of two at random, it has the less outstanding requests times response time.

@@ -38,12 +38,12 @@ fn after_two_nodes_that_do_not_answer_the_origin_is_asked_and_no_node_twice() {
         "node a of a b c d
          order /u -> c d b a
          client /u -> c first-in-order
-         client /u after c -> d others-rest
+         client /u after c -> d others-ejected
          client /u after c d -> origin
          state d=gone
-         client /u after c -> b others-rest
+         client /u after c -> b others-ejected
          state b=gone
-         client /u after c -> origin others-rest",
+         client /u after c -> origin others-ejected",
     );
 }
 
@@ -55,13 +55,13 @@ fn node_that_failed_is_left_alone_for_10_s_then_probed_by_one_request() {
          order /u -> c b a
          failed c
          known c -> gone for 10000 ms
-         client /u -> b others-rest
+         client /u -> b others-ejected
          at 9s
-         client /u -> b others-rest
+         client /u -> b others-ejected
          at 10s
          known c -> in
          client /u -> c probe
-         client /u -> b others-rest
+         client /u -> b others-ejected
          failed c
          known c -> gone for 20000 ms
          at 30s
@@ -82,7 +82,7 @@ fn node_that_is_silent_is_asked_on_if_it_has_answered_other_requests_since() {
          silent c since 4s
          client /u -> c first-in-order
          silent c since 6s
-         client /u -> b others-rest",
+         client /u -> b others-ejected",
     );
 }
 
@@ -115,21 +115,21 @@ fn node_that_drains_owns_nothing_and_asks_others_for_its_own_clients() {
          order /u -> c b a
          order /l -> a c b
          answered c draining load=0
-         client /u -> b others-rest
+         client /u -> b others-ejected
          at 9s
-         client /u -> b others-rest
+         client /u -> b others-ejected
          at 10s
          client /u -> c first-in-order
          answered c in load=0
          state c=draining
          client /u -> c first-in-order
          at 20s
-         client /u -> b others-rest
+         client /u -> b others-ejected
          state a=draining
-         client /l -> b others-rest
+         client /l -> b others-ejected
          node b /l -> origin
          state b=gone
-         client /l -> origin all-resting",
+         client /l -> origin all-ejected",
     );
 }
 
@@ -177,13 +177,13 @@ fn while_the_owner_is_gone_a_node_whose_digest_has_the_target_is_asked_in_its_pl
          client /u -> d holder
          client /u after d -> b holder
          digest b lacks /u
-         client /u after d -> b others-rest
+         client /u after d -> b others-ejected
          digest d lacks /u
-         client /u -> d others-rest
+         client /u -> d others-ejected
          state d=gone
          digest b has /u
          state b=gone
-         client /u -> origin others-rest
+         client /u -> origin others-ejected
          node d /u -> origin
          state c=in
          client /u -> c first-in-order",
@@ -242,9 +242,9 @@ fn front_end_owns_nothing_and_sends_each_request_to_the_node_that_the_policy_cho
          client /u -> c first-in-order
          asked c 40
          client /u -> b next-in-order
-         client /u after c -> b others-rest
+         client /u after c -> b others-ejected
          state b=gone
-         client /u after c -> origin all-resting",
+         client /u after c -> origin all-ejected",
     );
 }
 
@@ -272,9 +272,9 @@ fn origin_is_asked_where_no_node_takes_requests() {
          client /u -> b in-turn
          state b=gone
          client /u -> origin in-turn
-         client /u -> origin others-rest
+         client /u -> origin others-ejected
          state a=draining
-         client /u -> origin all-resting",
+         client /u -> origin all-ejected",
     );
 }
 

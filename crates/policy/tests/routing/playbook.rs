@@ -10,9 +10,9 @@ fn nodes_have_turns_by_weight_and_pass_them_on() {
         "nodes a b:2
          request /x x6 -> b in-turn, a in-turn, b in-turn, b in-turn, a in-turn, b in-turn
          state b=draining
-         request /x x2 -> a others-rest
+         request /x x2 -> a others-ejected
          state b=in a=gone
-         request /x x3 -> b others-rest, b in-turn, b others-rest
+         request /x x3 -> b others-ejected, b in-turn, b others-ejected
          state b=gone
          request /x -> none",
     );
@@ -62,7 +62,7 @@ fn hash_sends_a_target_to_the_next_in_order_while_its_node_is_gone() {
          load c=1000
          request /u x3 -> c first-in-order
          state c=gone
-         request /u x3 -> b others-rest
+         request /u x3 -> b others-ejected
          state c=joining
          request /u -> c first-in-order
          state a=gone b=draining c=draining
@@ -85,7 +85,7 @@ fn bounded_hash_leaves_a_node_at_its_bound() {
          load a=0 b=3 c=3
          request /u -> a next-in-order
          state c=draining
-         request /u -> a others-rest",
+         request /u -> a others-ejected",
     );
 }
 
