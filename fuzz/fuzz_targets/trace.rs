@@ -2,8 +2,8 @@
 //! nothing comes behind an error, and some columns alone are what they are beside the others.
 //!
 //! The first byte chooses: a file as it stands; or changes to a small trace, each of two bytes for
-//! the place and one for the bits, under its seal or without one, as another program would have
-//! left it.
+//! the place and one for the bits, under its seal, as version 1 wrote it, or without a seal, as
+//! another program would have left it.
 
 #![no_main]
 
@@ -28,7 +28,8 @@ fuzz_target!(|input: &[u8]| {
     };
     let whole = match choice {
         0..64 => return trace_invariants::check(rest),
-        64..96 => SEALED.clone(),
+        64..80 => SEALED.clone(),
+        80..96 => trace_invariants::VERSION_1.to_vec(),
         96.. => UNSEALED.clone(),
     };
     let changes = rest.as_chunks::<3>().0.iter();

@@ -241,6 +241,10 @@ columns! {
             "Whether the next hop's connection could carry another request afterwards.";
         verdict: Option<String>, "",
             "How the traced cache handled it, in the words of its `Cache-Status`, or of its log.";
+        node_choice: Option<String>, "word",
+            "Why this node of the cluster was asked, or the origin: the word of the access log's `node_choice`. Since version 2.";
+        next_hop_choice: Option<String>, "word",
+            "Why this next hop of its route was asked: the word of the access log's `next_hop_choice`. Since version 2.";
         next_access: Option<i64>, "row",
             "Place in the trace, from 0, of the next row with the same target; -1: there is none.";
     }

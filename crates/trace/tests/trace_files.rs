@@ -5,8 +5,8 @@ mod trace_invariants;
 use proptest::prelude::*;
 use std::io::Write;
 use std::sync::LazyLock;
-use trace_invariants::{check, damaged, example, unsealed};
-use weir_trace::Reader;
+use trace_invariants::{VERSION_1, check, damaged, example, unsealed};
+use weir_trace::{Column, Columns, Reader, Row, VERSION};
 
 static SEALED: LazyLock<Vec<u8>> = LazyLock::new(example);
 static UNSEALED: LazyLock<Vec<u8>> = LazyLock::new(|| unsealed(example()));
@@ -14,13 +14,38 @@ static UNSEALED: LazyLock<Vec<u8>> = LazyLock::new(|| unsealed(example()));
 #[test]
 fn intact_trace_passes_the_reader_invariants_sealed_and_unsealed() {
     for bytes in [&SEALED, &UNSEALED] {
-        let mut file = tempfile::tempfile().expect("a temporary file");
-        file.write_all(bytes).expect("it is written");
-        let reader = Reader::from_file(file, "cannot read trace".to_owned());
-        assert_eq!(reader.expect("it is opened").row_count(), 25);
+        assert_eq!(open(bytes).row_count(), 25);
         check(bytes);
     }
     assert_ne!(*SEALED, *UNSEALED, "the seal is still on it");
+}
+
+fn open(bytes: &[u8]) -> Reader {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(bytes).expect("it is written");
+    Reader::from_file(file, "cannot read trace".to_owned()).expect("it is opened")
+}
+
+fn rows(reader: &Reader) -> Vec<Row> {
+    let rows = reader.rows(Columns::ALL);
+    rows.map(|row| row.expect("a row")).collect()
+}
+
+#[test]
+fn trace_of_version_1_is_read_without_the_columns_of_later_versions() {
+    check(VERSION_1);
+    let (old, new) = (open(VERSION_1), open(&SEALED));
+    assert_eq!((old.meta().version, new.meta().version), (1, VERSION));
+    for column in Column::ALL {
+        let is_later = matches!(column, Column::node_choice | Column::next_hop_choice);
+        assert_eq!(old.has(*column), !is_later, "{}", column.name());
+    }
+    let mut expected = rows(&new);
+    assert!(expected.iter().any(|row| row.next_hop_choice.is_some()));
+    for row in &mut expected {
+        row.next_hop_choice = None;
+    }
+    assert_eq!(rows(&old), expected);
 }
 
 proptest! {

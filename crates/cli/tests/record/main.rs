@@ -7,6 +7,7 @@ mod mount;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod choices;
 mod columns;
 mod compared;
 mod hidden;

@@ -168,7 +168,8 @@ impl Results {
 }
 
 /// Puts a result into the row of its request. What was not simulated of the answer is forgotten:
-/// connections have no numbers here, and next hops no times that were measured.
+/// connections have no numbers here, next hops no times that were measured, and no node or next hop
+/// is chosen.
 fn fill(row: &mut Row, record: &[u8; RECORD_BYTES], words: &[&str]) {
     let mut fields = [0; RECORD_BYTES / 8];
     for (field, bytes) in fields.iter_mut().zip(record.as_chunks().0) {
@@ -205,6 +206,8 @@ fn fill(row: &mut Row, record: &[u8; RECORD_BYTES], words: &[&str]) {
     row.next_hop_connection = None;
     row.is_persistent_client = None;
     row.is_persistent_server = None;
+    row.node_choice = None;
+    row.next_hop_choice = None;
 }
 
 /// A file beside `path` that has no name any more.

@@ -6,8 +6,13 @@ use parquet::file::metadata::KeyValue;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The version that is written. A newer one is refused, never guessed at.
-pub const VERSION: u32 = 1;
+/// The version that is written. A newer one is refused, never guessed at; an older one lacks
+/// columns, which are read as null.
+///
+/// | version | has as well |
+/// | --- | --- |
+/// | 2 | `node_choice`, `next_hop_choice` |
+pub const VERSION: u32 = 2;
 
 /// What `weir.format` says.
 const FORMAT: &str = "weir-trace";
@@ -187,8 +192,13 @@ mod tests {
     #[test]
     fn newer_version_or_other_format_is_refused_with_a_hint() {
         let trace = ("weir.format", FORMAT);
-        assert!(read(&[trace, ("weir.version", "1")]).is_ok());
-        check_refused(&[trace, ("weir.version", "2")], "version 2");
+        for version in 1..=VERSION {
+            let meta = read(&[trace, ("weir.version", &version.to_string())]);
+            assert_eq!(meta.map(|meta| meta.version), Ok(version));
+        }
+        let newer = VERSION + 1;
+        let refused = format!("version {newer};");
+        check_refused(&[trace, ("weir.version", &newer.to_string())], &refused);
         check_refused(&[trace, ("weir.version", "one")], "`one`");
         check_refused(&[trace, ("weir.dropped.x", "")], "`weir.dropped.x`");
         check_refused(

@@ -147,6 +147,8 @@ fn answer(any: &mut Any) -> Row {
         is_persistent_client: any.bool(),
         is_persistent_server: any.bool(),
         verdict: any.text(),
+        node_choice: any.text(),
+        next_hop_choice: any.text(),
         next_access: any.signed(),
         ..Row::default()
     }

@@ -61,6 +61,9 @@ fn rows(reader: &Reader, columns: Columns) -> (Vec<Row>, bool) {
     (found, true)
 }
 
+/// [`example`] as the program of version 1 wrote it.
+pub(crate) const VERSION_1: &[u8] = include_bytes!("version-1.parquet");
+
 /// A small trace with something in every kind of column, in three row groups.
 pub(crate) fn example() -> Vec<u8> {
     let mut file = tempfile::tempfile().expect("a temporary file");
@@ -96,6 +99,7 @@ fn row(number: u32) -> Row {
         content_type: (!is_third).then(|| "text/html".to_owned()),
         received_bytes: Some(wide >> 32),
         aborted_by: Some(AbortedBy::Neither),
+        next_hop_choice: is_third.then(|| "in-turn".to_owned()),
         ..Row::default()
     }
 }

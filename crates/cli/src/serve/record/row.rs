@@ -49,6 +49,8 @@ pub(super) fn of(
         is_persistent_client: Some(finished.is_persistent),
         is_persistent_server: next_hop.map(|hop| hop.is_persistent),
         verdict: Some(finished.verdict.to_owned()),
+        node_choice: finished.node_choice.map(str::to_owned),
+        next_hop_choice: finished.next_hop_choice.map(str::to_owned),
         ..Row::default()
     };
     let answered_us = row.response_us.unwrap_or(finished.last_byte_us);

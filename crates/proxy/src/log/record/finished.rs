@@ -45,6 +45,11 @@ pub struct Finished {
     pub is_persistent: bool,
     /// The word of the verdict, as in `Cache-Status`, log and counters.
     pub verdict: &'static str,
+    /// The word of why this node of the cluster was asked, or the origin since this node has the
+    /// target, as in log and counters; if a node was chosen.
+    pub node_choice: Option<&'static str>,
+    /// The word of why this next hop of its route was asked; if a route was used.
+    pub next_hop_choice: Option<&'static str>,
     /// The targeted fields that decided on this listener in place of Cache-Control (RFC 9213).
     pub targeted: Arc<TargetedFields>,
     /// The listener's own host and port, where the request does not say for which host it is.

@@ -7,6 +7,7 @@ use crate::log::words;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use weir_measure::Label as _;
+use weir_policy::route::Why;
 
 impl Finished {
     /// What a recorder is given of `finished`. `heads` are those of request and response, where the
@@ -55,6 +56,8 @@ impl Finished {
             end: log.end,
             is_persistent: finished.is_persistent,
             verdict: words::word(finished.verdict).word(),
+            node_choice: log.node_choice.map(Why::as_str),
+            next_hop_choice: log.next_hop_choice.map(Why::as_str),
             targeted: Arc::clone(finished.settings.targeted(client.listener.mode)),
             authority: finished
                 .lacks_host

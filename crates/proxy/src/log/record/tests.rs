@@ -21,6 +21,8 @@ fn finished(sequence: u32, heads_bytes: usize) -> Finished {
         request_content_bytes: None,
         end: End::Whole,
         is_persistent: false,
+        node_choice: None,
+        next_hop_choice: None,
         verdict: "hit",
         targeted: std::sync::Arc::default(),
         authority: None,

@@ -26,6 +26,8 @@ fn requests() -> Vec<Row> {
             declared_bytes: Some(bytes),
             received_bytes: Some(if n % 100 == 7 { 10 } else { bytes }),
             verdict: Some("of-the-trace".to_owned()),
+            node_choice: Some("in-turn".to_owned()),
+            next_hop_choice: Some("in-turn".to_owned()),
             ..Row::default()
         }
     };
@@ -63,6 +65,7 @@ fn rows_add_up_to_the_outcome_and_are_in_the_order_of_the_trace() {
     for (row, request) in rows.iter().zip(&requests) {
         let is_same = (row.arrival_us, row.target) == (request.arrival_us, request.target);
         assert!(is_same && row.declared_bytes == request.declared_bytes);
+        assert_eq!((&row.node_choice, &row.next_hop_choice), (&None, &None));
         *words.entry(row.verdict.clone().unwrap()).or_insert(0) += 1;
         let times = [row.request_us, row.response_us, row.last_byte_us];
         assert!(
