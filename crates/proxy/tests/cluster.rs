@@ -21,5 +21,7 @@ mod nodes;
 mod parents;
 #[path = "cluster/purges.rs"]
 mod purges;
+#[path = "cluster/relays.rs"]
+mod relays;
 #[path = "cluster/strangers.rs"]
 mod strangers;

@@ -57,4 +57,4 @@ pub use received_head::{AcceptedHead, BufferedContent, FormerHead, ReceivedBytes
 pub use request_content::RequestContent;
 pub use request_sender::RequestSender;
 pub use response_receiver::ResponseReceiver;
-pub use response_sender::ResponseSender;
+pub use response_sender::{HopLines, ResponseSender};

@@ -15,9 +15,12 @@ use std::time::Duration;
 pub struct ResponseSender<'c> {
     kind: Kind<'c>,
     filter: Option<Box<SentFilter>>,
-    /// Field lines of the connection, each with CRLF, for the final head.
-    hop_lines: Option<Box<[u8]>>,
+    hop_lines: Option<HopLines>,
 }
+
+/// Appends field lines, each with CRLF, to a final head that has all others but those of the
+/// connection.
+pub type HopLines = Box<dyn Fn(&mut Vec<u8>)>;
 
 enum Kind<'c> {
     /// On an HTTP/1.1 connection.
@@ -52,9 +55,9 @@ impl<'c> ResponseSender<'c> {
         self.filter = Some(Box::new(SentFilter::new(filter)));
     }
 
-    /// Has the final head end with `lines`, each with CRLF: fields for the client at the other end
-    /// of this connection alone.
-    pub fn set_hop_lines(&mut self, lines: Box<[u8]>) {
+    /// Has the final head end with `lines`: fields for the client at the other end of this
+    /// connection alone.
+    pub fn set_hop_lines(&mut self, lines: HopLines) {
         self.hop_lines = Some(lines);
     }
 
@@ -68,7 +71,7 @@ impl<'c> ResponseSender<'c> {
     /// head as it is sent, complete: with the fields of the connection where it has some.
     pub fn begin(&mut self, mut head: Vec<u8>, content: ContentForm) -> &[u8] {
         if let Some(lines) = &self.hop_lines {
-            head.extend_from_slice(lines);
+            lines(&mut head);
         }
         of_kind!(Kind of &mut self.kind, response => response.begin(head, content))
     }

@@ -8,6 +8,7 @@
 
 use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::client::outgoing::Outgoing;
+use crate::cluster::Maker;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ListenerFacts};
@@ -149,8 +150,8 @@ impl ClientConnection {
             deadline: &mut self.deadline,
             next_hops: &self.next_hops,
         });
-        if let Some(line) = exchange.peer_report(false) {
-            stream.response.set_hop_lines(line);
+        if let Some(lines) = exchange.peer_lines(Maker::Origin) {
+            stream.response.set_hop_lines(lines);
         }
         let alive = run::run(&mut stream, exchange).await;
         // what the client still sends must not bring about a reset that overtakes the response
@@ -250,7 +251,7 @@ impl ClientConnection {
                 settings: &settings,
                 client,
                 head_began: self.head_began.map(Instant::into_std),
-                peer_report: b"",
+                peer_seal: None,
             };
             match fast::take(&receiver, input, &mut out, &mut served) {
                 InputResult::Answered { consumed } => {
@@ -379,7 +380,7 @@ impl ClientConnection {
                 &verdict,
                 false,
                 &self.worker.date(),
-                b"",
+                |_| {},
                 &mut out,
             );
             self.closing = true;

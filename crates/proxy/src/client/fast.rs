@@ -4,10 +4,11 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
-use super::peer_listener::{is_bare, refusal_line, report_line};
+use super::peer_listener::{PeerSeal, is_bare, seal_refusal};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
+use crate::cluster::Maker;
 use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::{Plan, RequestState};
@@ -71,9 +72,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) client: ClientFacts<'a>,
     /// When the first byte of the head was read, if that was before now.
     pub(crate) head_began: Option<Instant>,
-    /// The field line that a response at once has for another node of the cluster, with CRLF; empty
-    /// for a client.
-    pub(crate) peer_report: &'a [u8],
+    /// What a response at once ends with for another node of the cluster; `None` for a client.
+    pub(crate) peer_seal: Option<&'a PeerSeal>,
 }
 
 impl Receiver<'_> {
@@ -162,8 +162,8 @@ pub(crate) fn take(
     }
     match peers.receiver(receiver, &head) {
         Ok(mut member) => {
-            let report = report_line(receiver.worker, settings, head.fields, false);
-            member.peer_report = &report;
+            let seal = PeerSeal::new(settings, head.fields, Maker::Origin);
+            member.peer_seal = seal.as_ref();
             take_head(&member, received, Input { bytes: input, at }, out, served)
         }
         Err(answer) => {
@@ -318,7 +318,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         settings: &settings,
         client: client.facts(),
         head_began: None,
-        peer_report: b"",
+        peer_seal: None,
     };
     let changed = match module_calls::request_received(Some(stream), exchange).await {
         Received::Unchanged => None,
@@ -630,7 +630,9 @@ pub(super) fn finish(
     let worker = receiver.worker;
     let is_persistent = request.is_persistent && !worker.shared.is_draining();
     let http11 = request.version == Version::Http11;
-    out.extend_from_slice(receiver.peer_report);
+    if let Some(seal) = receiver.peer_seal {
+        seal.append(worker, out, before);
+    }
     write_connection(is_persistent, http11, out);
     write::end_of_head(out);
     let head_end = out.len();
@@ -668,8 +670,9 @@ fn refuse(
     let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     let (worker, settings) = (receiver.worker, receiver.settings);
-    let (verdict, line) = (answer.verdict(), &refusal_line(receiver, head));
-    let content_bytes = answer.write(settings, &verdict, head_only, &worker.date(), line, out);
+    let verdict = answer.verdict();
+    let seal = |out: &mut Vec<u8>| seal_refusal(receiver, head, (out, before));
+    let content_bytes = answer.write(settings, &verdict, head_only, &worker.date(), seal, out);
     log.response_made(answer.status);
     log.sent((out.len() - before) as u64);
     log.sent_content(content_bytes, ContentSource::Own);

@@ -3,7 +3,7 @@
 use crate::client::fast::Receiver;
 use crate::cluster::digests::known_of;
 use crate::cluster::purges::TARGET;
-use crate::cluster::{Asker, DIGESTS, Maker, PURGES};
+use crate::cluster::{Asker, Cluster, DIGESTS, Maker, PURGES};
 use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
@@ -12,6 +12,7 @@ use crate::request::facts::Request;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use weir_measure::Metric;
 use weir_policy::{Digest, Transaction};
@@ -125,7 +126,7 @@ impl PeerListener {
         head: &RequestHead<'_, '_>,
     ) -> Result<&Rc<ListenerFacts>, Answer> {
         let asked = peer_request(head).ok_or_else(stranger)?;
-        match settings.membership.asker(&asked) {
+        match settings.membership.asker(&asked, head) {
             Asker::Member => {}
             Asker::Unlisted => return Err(unlisted(asked.node)),
             Asker::Stranger => return Err(stranger()),
@@ -150,7 +151,7 @@ fn peer_request<'h>(head: &RequestHead<'h, '_>) -> Option<PeerRequest<'h>> {
 fn message_of(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Option<(Plan, BodyLength)> {
     // what is for an origin is in absolute form
     let asked = peer_request(head).filter(|_| head.target.starts_with('/'))?;
-    if receiver.settings.membership.asker(&asked) != Asker::Member {
+    if receiver.settings.membership.asker(&asked, head) != Asker::Member {
         return None;
     }
     let body = request_body(head.version, head.fields).ok()?;
@@ -181,36 +182,52 @@ fn serves(settings: &Settings, mode: Mode) -> bool {
     has_routes || listeners.any(|listener| listener.mode == mode.into())
 }
 
-/// The field line, with CRLF, of the response to a request of another node with these fields;
-/// empty if it is none. `is_own`: no origin has made the response.
-pub(crate) fn report_line(
-    worker: &Worker,
-    settings: &Settings,
-    fields: &[FieldLine<'_>],
-    is_own: bool,
-) -> Vec<u8> {
-    let asked = lines_named(fields, PEER_FIELD).next();
-    let (Some(cluster), Some(asked)) = (settings.cluster(), asked.and_then(PeerRequest::read))
-    else {
-        return Vec::new();
-    };
-    let reads_waiting = worker.shared.reads_waiting();
-    let mut line = Vec::with_capacity(192);
-    let maker = if is_own { Maker::Node } else { Maker::Origin };
-    cluster.write_report(&asked, reads_waiting, (maker, Asker::Member), &mut line);
-    line
+/// What the responses to a request of another node end with: the field line of this node, which
+/// proves the head before it.
+pub(crate) struct PeerSeal {
+    cluster: Arc<Cluster>,
+    /// The value of the field that the other node has sent.
+    asked: Box<[u8]>,
+    maker: Maker,
 }
 
-/// The same for the answer to what is refused; empty for a stranger and for a client.
-pub(crate) fn refusal_line(receiver: &Receiver<'_>, head: Option<&RequestHead<'_, '_>>) -> Vec<u8> {
-    let mut line = Vec::new();
-    let head = head.filter(|_| receiver.client.listener.peers != ForPeers::No);
-    if let Some(asked) = head.and_then(peer_request) {
-        let reads_waiting = receiver.worker.shared.reads_waiting();
-        let membership = &receiver.settings.membership;
-        membership.write_own_report(&asked, reads_waiting, &mut line);
+impl PeerSeal {
+    /// For responses to a request with these fields; `None` if it is of no node.
+    pub(crate) fn new(settings: &Settings, fields: &[FieldLine<'_>], maker: Maker) -> Option<Self> {
+        Some(Self {
+            cluster: settings.cluster()?,
+            asked: lines_named(fields, PEER_FIELD).next()?.into(),
+            maker,
+        })
     }
-    line
+
+    /// Appends the field line to a head that begins at `from` and is whole but for its end.
+    pub(crate) fn append(&self, worker: &Worker, out: &mut Vec<u8>, from: usize) {
+        if let Some(asked) = PeerRequest::read(&self.asked) {
+            let of = (self.maker, Asker::Member);
+            let reads_waiting = worker.shared.reads_waiting();
+            self.cluster
+                .seal_response(&asked, reads_waiting, of, (out, from));
+        }
+    }
+}
+
+/// The same for the answer to what is refused; nothing for a stranger and for a client.
+pub(crate) fn seal_refusal(
+    receiver: &Receiver<'_>,
+    head: Option<&RequestHead<'_, '_>>,
+    (out, from): (&mut Vec<u8>, usize),
+) {
+    let head = head.filter(|_| receiver.client.listener.peers != ForPeers::No);
+    let Some((head, asked)) = head.and_then(|head| Some((head, peer_request(head)?))) else {
+        return;
+    };
+    let membership = &receiver.settings.membership;
+    let asker = membership.asker(&asked, head);
+    if asker != Asker::Stranger {
+        let reads_waiting = receiver.worker.shared.reads_waiting();
+        membership.seal_own((&asked, asker), reads_waiting, (out, from));
+    }
 }
 
 fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'_, '_>) -> bool {

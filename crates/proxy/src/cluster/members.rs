@@ -2,15 +2,16 @@
 
 use crate::cluster::nonces::Nonces;
 use crate::cluster::proof::{ClusterSecret, Proof};
+use crate::cluster::proved_head::{ProvedHead, received, request_start, status_start, written};
 use crate::cluster::state::ClusterState;
-use crate::config::Mode;
 use std::sync::Arc;
 use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{Balancing, NodeKey, NodeState, Place, SealedKey, Weight, tag_key};
 use weir_policy::{Digest, Secret};
-use weir_semantics::{PEER_FIELD, PeerReport, PeerRequest};
+use weir_semantics::{FieldLine, PEER_FIELD, PeerReport, PeerRequest, lines_named};
+use weir_wire::RequestHead;
 
 /// The cluster with the members that a source lists, and what is known of its nodes.
 pub(crate) struct Cluster {
@@ -35,10 +36,6 @@ struct Member {
     key: NodeKey,
     hop: HopKey,
     weight: Weight,
-    /// What it sends to this node.
-    proof: Proof,
-    /// What this node sends to it.
-    own_proof: Proof,
 }
 
 /// Who sends a request that names a node.
@@ -79,10 +76,7 @@ impl Cluster {
     ) -> Option<Self> {
         let ClusterTerms { balancing, secret } = terms;
         let own = Place(u16::try_from(list.own?).ok()?);
-        let node = &list.members[own.index()].name;
-        let members = list.members.iter();
-        let members = members.map(|member| Member::new(member, node, secret));
-        let members: Vec<Member> = members.collect();
+        let members: Vec<Member> = list.members.iter().map(Member::new).collect();
         let state = match before {
             Some(before) if before.own == own && before.is_alike(&members, *balancing) => {
                 Arc::clone(&before.state)
@@ -140,14 +134,15 @@ impl Cluster {
         &self.target_secret
     }
 
-    /// Who sends a request with this field.
-    pub(crate) fn asker(&self, asked: &PeerRequest<'_>) -> Asker {
-        let own = self.own_name();
+    /// Who sends a request with this field and head.
+    pub(crate) fn asker(&self, asked: &PeerRequest<'_>, head: &RequestHead<'_, '_>) -> Asker {
+        if !is_proved_request(&self.secret, self.own_name(), asked, head) {
+            return Asker::Stranger;
+        }
         match self.place_of(asked.node) {
             Some(place) if place == self.own => Asker::Stranger,
-            Some(place) if self.member(place).proof.is(asked.proof) => Asker::Member,
-            None if self.secret.proof(asked.node, own).is(asked.proof) => Asker::Unlisted,
-            _ => Asker::Stranger,
+            Some(_) => Asker::Member,
+            None => Asker::Unlisted,
         }
     }
 
@@ -198,26 +193,30 @@ impl Cluster {
         &self.members[place.index()]
     }
 
-    /// Appends the field line of a request to `place` for a client of a listener of `mode`.
-    pub(crate) fn write_request(&self, place: Place, mode: Mode, nonce: &str, out: &mut Vec<u8>) {
-        self.write_request_for(place, mode.as_str(), nonce, out);
-    }
-
-    /// Appends the field line of a message to `place` that says what it is to purge.
-    pub(crate) fn write_purges(&self, place: Place, nonce: &str, out: &mut Vec<u8>) {
-        self.write_request_for(place, PURGES, nonce, out);
-    }
-
-    fn write_request_for(&self, place: Place, mode: &str, nonce: &str, out: &mut Vec<u8>) {
-        let to = self.member(place);
-        let request = PeerRequest {
-            node: &self.member(self.own).name,
+    /// Appends the field line of a request to `place` to its head, which is whole but for its end:
+    /// what is appended behind it is not proved. `mode` is that of the listener that the client
+    /// came to, [`PURGES`] or [`DIGESTS`].
+    pub(crate) fn seal_request(&self, place: Place, mode: &str, nonce: &str, head: &mut Vec<u8>) {
+        let to = self.name(place);
+        let unproved = PeerRequest {
+            node: self.own_name(),
             mode,
-            proof: to.own_proof.as_str(),
+            proof: "",
             nonce,
-            to: Some(&to.name),
+            to: Some(to),
         };
-        write_line(out, |out| request.write(out));
+        let (line, lines) = written(head);
+        let proved = ProvedHead {
+            start: request_start(line),
+            lines,
+        };
+        // without a proof the node refuses it
+        let proof = self.secret.request_proof(to, &unproved, proved);
+        let request = PeerRequest {
+            proof: proof.as_ref().map_or("", Proof::as_str),
+            ..unproved
+        };
+        write_line(head, |out| request.write(out));
     }
 
     /// The names of the other nodes.
@@ -269,50 +268,62 @@ impl Cluster {
         }
     }
 
-    /// Whether `report` is of the node at `place`, for a request with `nonce`.
-    pub(crate) fn is_proved(&self, place: Place, nonce: &str, report: &PeerReport<'_>) -> bool {
-        let (name, own) = (self.name(place), &self.member(self.own).name);
-        let proof = self.secret.response_proof(name, own, nonce);
-        report.node == name && proof.is(report.proof)
+    /// What the node at `place` says of itself in a response with this head to a request with
+    /// `nonce`; `None` if the response is not as that node has sent it.
+    pub(crate) fn report_in<'h>(
+        &self,
+        place: Place,
+        nonce: &str,
+        (status, fields): (u16, &'h [FieldLine<'h>]),
+    ) -> Option<PeerReport<'h>> {
+        let mut lines = lines_named(fields, PEER_FIELD);
+        let (Some(line), None) = (lines.next(), lines.next()) else {
+            return None;
+        };
+        let report = PeerReport::read(line)?;
+        let mut digits = *b"000";
+        for (digit, divisor) in digits.iter_mut().zip([100, 10, 1]) {
+            *digit += u8::try_from(status / divisor % 10).unwrap_or_default();
+        }
+        let head = ProvedHead {
+            start: [&digits, b""],
+            lines: received(fields),
+        };
+        let to = (self.own_name(), nonce);
+        let proof = self.secret.response_proof(to, &report, head)?;
+        (report.node == self.name(place) && proof.is(report.proof)).then_some(report)
     }
 
-    /// Appends the field line of a response of this node to `asked`, a request of another one.
-    /// `reads_waiting` are reads that wait for its disk.
-    pub(crate) fn write_report(
+    /// Appends the field line of a response of this node to `asked`, a request of another one, to
+    /// its head, which begins at `from` and is whole but for its end: what is appended behind it is
+    /// not proved. `reads_waiting` are reads that wait for its disk.
+    pub(crate) fn seal_response(
         &self,
         asked: &PeerRequest<'_>,
         reads_waiting: u32,
         (maker, asker): (Maker, Asker),
-        out: &mut Vec<u8>,
+        (out, from): (&mut Vec<u8>, usize),
     ) {
         let own = self.member(self.own);
         let (outstanding, waiting) = self.state.own_load();
         let miss_pressure = waiting.saturating_add(reads_waiting);
-        let proof = self
-            .secret
-            .response_proof(&own.name, asked.node, asked.nonce);
         let report = PeerReport {
             node: &own.name,
             state: self.state.own_state().as_str(),
             weight: u32::from(own.weight.get()),
             outstanding,
             miss_pressure,
-            proof: proof.as_str(),
+            proof: "",
             is_own: maker == Maker::Node,
             is_unlisted: asker == Asker::Unlisted,
         };
-        write_line(out, |out| report.write(out));
+        seal_response(&self.secret, asked, &report, (out, from));
     }
 
     /// The other nodes.
     pub(crate) fn other_places(&self) -> impl Iterator<Item = Place> {
         let all = (0..).map(Place).take(self.members.len());
         all.filter(|place| *place != self.own)
-    }
-
-    /// Appends the field line of a request for the digest of the node at `place`.
-    pub(crate) fn write_digest_request(&self, place: Place, nonce: &str, out: &mut Vec<u8>) {
-        self.write_request_for(place, DIGESTS, nonce, out);
     }
 
     /// The key in a digest of what has this tag in its node's store.
@@ -337,43 +348,43 @@ impl Cluster {
 }
 
 impl ClusterTerms {
-    /// Who sends a request with this field to a node that is none of the members as it has them.
-    pub(super) fn asker(&self, asked: &PeerRequest<'_>) -> Asker {
-        let proof = asked.to.map(|to| self.secret.proof(asked.node, to));
-        match proof {
-            Some(proof) if proof.is(asked.proof) => Asker::Unlisted,
+    /// Who sends a request with this field and head to a node that is none of the members as it has
+    /// them.
+    pub(super) fn asker(&self, asked: &PeerRequest<'_>, head: &RequestHead<'_, '_>) -> Asker {
+        match asked.to {
+            Some(to) if is_proved_request(&self.secret, to, asked, head) => Asker::Unlisted,
             _ => Asker::Stranger,
         }
     }
 
-    /// Appends the field line of the answer of such a node to `asked`, in the name that it is asked
-    /// by.
-    pub(super) fn write_unlisted(&self, asked: &PeerRequest<'_>, out: &mut Vec<u8>) {
-        let own = asked.to.unwrap_or_default();
-        let proof = self.secret.response_proof(own, asked.node, asked.nonce);
+    /// As [`Cluster::seal_response`], of such a node: it answers in the name that it is asked by.
+    pub(super) fn seal_unlisted(
+        &self,
+        asked: &PeerRequest<'_>,
+        (out, from): (&mut Vec<u8>, usize),
+    ) {
+        let Some(own) = asked.to else { return };
         let report = PeerReport {
             node: own,
             state: NodeState::In.as_str(),
             weight: 0,
             outstanding: 0,
             miss_pressure: 0,
-            proof: proof.as_str(),
+            proof: "",
             is_own: true,
             is_unlisted: true,
         };
-        write_line(out, |out| report.write(out));
+        seal_response(&self.secret, asked, &report, (out, from));
     }
 }
 
 impl Member {
-    fn new(member: &weir_cluster::Member, own: &str, secret: &ClusterSecret) -> Self {
+    fn new(member: &weir_cluster::Member) -> Self {
         Self {
             name: member.name.as_str().into(),
             key: NodeKey::of(&Secret([0; 16]), &member.name),
             hop: member.hop.clone(),
             weight: member.weight,
-            proof: secret.proof(&member.name, own),
-            own_proof: secret.proof(own, &member.name),
         }
     }
 
@@ -398,6 +409,42 @@ fn place_of(members: &[Member], name: &str) -> Option<Place> {
 
 /// The mode of a request for a digest.
 pub(crate) const DIGESTS: &str = "digests";
+
+/// Whether the node that `asked` names has sent this head to the node `to`.
+fn is_proved_request(
+    secret: &ClusterSecret,
+    to: &str,
+    asked: &PeerRequest<'_>,
+    head: &RequestHead<'_, '_>,
+) -> bool {
+    let proved = ProvedHead {
+        start: [head.method.as_bytes(), head.target.as_bytes()],
+        lines: received(head.fields),
+    };
+    let proof = secret.request_proof(to, asked, proved);
+    proof.is_some_and(|proof| proof.is(asked.proof))
+}
+
+/// Appends the line with `report` and its proof.
+fn seal_response(
+    secret: &ClusterSecret,
+    asked: &PeerRequest<'_>,
+    report: &PeerReport<'_>,
+    (out, from): (&mut Vec<u8>, usize),
+) {
+    let (line, lines) = written(&out[from..]);
+    let proved = ProvedHead {
+        start: status_start(line),
+        lines,
+    };
+    let proof = secret.response_proof((asked.node, asked.nonce), report, proved);
+    let report = PeerReport {
+        // without a proof the other node does not take it
+        proof: proof.as_ref().map_or("", Proof::as_str),
+        ..*report
+    };
+    write_line(out, |out| report.write(out));
+}
 
 fn write_line(out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(PEER_FIELD.as_bytes());

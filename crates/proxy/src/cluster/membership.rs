@@ -21,6 +21,7 @@ use weir_policy::Now;
 use weir_policy::now::Tick;
 use weir_policy::route::{NodeState, Weight};
 use weir_semantics::PeerRequest;
+use weir_wire::RequestHead;
 
 /// The cluster of this process; without members it is in none.
 #[derive(Default)]
@@ -98,37 +99,34 @@ impl Membership {
         self.current.load_full()
     }
 
-    /// Who sends a request with this field.
-    pub(crate) fn asker(&self, asked: &PeerRequest<'_>) -> Asker {
+    /// Who sends a request with this field and head.
+    pub(crate) fn asker(&self, asked: &PeerRequest<'_>, head: &RequestHead<'_, '_>) -> Asker {
         match &*self.current.load() {
-            Some(cluster) => cluster.asker(asked),
+            Some(cluster) => cluster.asker(asked, head),
             None => {
                 let inner = self.inner();
                 let terms = inner.terms.as_ref();
-                terms.map_or(Asker::Stranger, |terms| terms.asker(asked))
+                terms.map_or(Asker::Stranger, |terms| terms.asker(asked, head))
             }
         }
     }
 
-    /// Appends the field line of this node's own answer to `asked`, if it may know of this node.
-    /// `reads_waiting` are reads that wait for the disk of this node.
-    pub(crate) fn write_own_report(
+    /// Appends the field line of this node's own answer to `asked`, a request of `asker`, to the
+    /// head of that, which begins at `from`. `reads_waiting` are reads that wait for the disk of
+    /// this node.
+    pub(crate) fn seal_own(
         &self,
-        asked: &PeerRequest<'_>,
+        (asked, asker): (&PeerRequest<'_>, Asker),
         reads_waiting: u32,
-        out: &mut Vec<u8>,
+        (out, from): (&mut Vec<u8>, usize),
     ) {
-        let asker = self.asker(asked);
-        if asker == Asker::Stranger {
-            return;
-        }
         if let Some(cluster) = &*self.current.load() {
             let of = (Maker::Node, asker);
-            return cluster.write_report(asked, reads_waiting, of, out);
+            return cluster.seal_response(asked, reads_waiting, of, (out, from));
         }
         let inner = self.inner();
         if let Some(terms) = &inner.terms {
-            terms.write_unlisted(asked, out);
+            terms.seal_unlisted(asked, (out, from));
         }
     }
 

@@ -12,6 +12,7 @@ mod members;
 mod membership;
 mod nonces;
 mod proof;
+mod proved_head;
 pub(crate) mod purges;
 pub(crate) mod report;
 mod state;

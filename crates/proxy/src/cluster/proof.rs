@@ -1,10 +1,11 @@
 //! What shows a member that another one knows the secret of the cluster.
 //!
 //! HMAC-SHA-256 (RFC 2104) under the secret, which is never sent. A request has one of the names of
-//! both nodes, made once for each member. A response has one of both names and of the nonce of the
-//! request: only a program that knows the secret can answer for a node. A program that can read
-//! what is between two nodes can use the proof of a request for requests of the one to the other.
+//! both nodes, a nonce, and its head. A response has one of both names, the nonce of the request
+//! and its head. So a program that stands between two nodes can neither ask for something else nor
+//! change the head of what is answered; it can send a copy of a request again, and change content.
 
+use crate::cluster::proved_head::ProvedHead;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, Mac as _};
@@ -12,6 +13,7 @@ use sha2::Sha256;
 use std::hint::black_box;
 use weir_policy::Secret;
 use weir_policy::route::SealedKey;
+use weir_semantics::{PeerReport, PeerRequest};
 
 /// What is signed begins with its purpose: no proof is of use for another one.
 const OF_REQUEST: &str = "weir peer 1";
@@ -44,14 +46,61 @@ impl ClusterSecret {
         self.0.is_some()
     }
 
-    /// What `from` sends to `to`.
-    pub(super) fn proof(&self, from: &str, to: &str) -> Proof {
-        self.base64(&[OF_REQUEST, from, to])
+    /// What the node that sends `asked` to the node `to` sends with it, in a request with this
+    /// head; `None` if no such head is sent.
+    pub(super) fn request_proof<'h>(
+        &self,
+        to: &str,
+        asked: &PeerRequest<'_>,
+        head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+    ) -> Option<Proof> {
+        let unproved = PeerRequest {
+            proof: "",
+            ..*asked
+        };
+        self.head_proof([OF_REQUEST, to], |out| unproved.write(out), head)
     }
 
-    /// What `from` answers `to` to a request with `nonce`.
-    pub(super) fn response_proof(&self, from: &str, to: &str, nonce: &str) -> Proof {
-        self.base64(&[OF_RESPONSE, from, to, nonce])
+    /// What a node that sends `report` sends with it to the node `to`, in a response with this head
+    /// to a request with `nonce`; `None` if no such head is sent.
+    pub(super) fn response_proof<'h>(
+        &self,
+        (to, nonce): (&str, &str),
+        report: &PeerReport<'_>,
+        head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+    ) -> Option<Proof> {
+        let unproved = PeerReport {
+            proof: "",
+            ..*report
+        };
+        let write = |out: &mut Vec<u8>| {
+            out.extend_from_slice(nonce.as_bytes());
+            out.push(0);
+            unproved.write(out);
+        };
+        self.head_proof([OF_RESPONSE, to], write, head)
+    }
+
+    /// Of words without NUL, of a field, which has none either, and of a head.
+    fn head_proof<'h>(
+        &self,
+        words: [&str; 2],
+        field: impl Fn(&mut Vec<u8>),
+        head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+    ) -> Option<Proof> {
+        let Some(mut mac) = self.0.clone() else {
+            return Some(Proof(Box::default()));
+        };
+        let mut text = Vec::with_capacity(256);
+        for word in words {
+            text.extend_from_slice(word.as_bytes());
+            text.push(0);
+        }
+        field(&mut text);
+        text.push(0);
+        mac.update(&text);
+        let is_proved = head.hand_over(|part| mac.update(part));
+        is_proved.then(|| Proof(BASE64.encode(mac.finalize().into_bytes()).into()))
     }
 
     /// What `from` sends to `to` with purges: of what they are, so that no other ones can be sent
@@ -159,18 +208,75 @@ impl Proof {
 mod tests {
     use super::*;
 
+    const ASKED: PeerRequest<'_> = PeerRequest {
+        node: "b",
+        mode: "gateway",
+        proof: "",
+        nonce: "AAAA",
+        to: Some("a"),
+    };
+    const REPORT: PeerReport<'_> = PeerReport {
+        node: "a",
+        state: "in",
+        weight: 100,
+        outstanding: 0,
+        miss_pressure: 0,
+        proof: "",
+        is_own: false,
+        is_unlisted: false,
+    };
+
+    type Lines<'l> = &'l [(&'l [u8], &'l [u8])];
+
+    const FIELDS: Lines<'_> = &[(b"Age", b"1"), (b"ETag", b"x")];
+
+    fn head<'h>(
+        start: [&'h [u8]; 2],
+        lines: Lines<'h>,
+    ) -> ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>> {
+        let lines = lines.iter().copied();
+        ProvedHead { start, lines }
+    }
+
+    fn of_response(
+        secret: &ClusterSecret,
+        to: (&str, &str),
+        report: &PeerReport<'_>,
+        (status, lines): (&[u8], Lines<'_>),
+    ) -> Proof {
+        let proof = secret.response_proof(to, report, head([status, b""], lines));
+        proof.expect("a head that is sent")
+    }
+
     #[test]
-    fn proof_holds_for_one_secret_one_direction_one_nonce_and_one_purpose() {
+    fn proof_holds_for_one_secret_one_direction_one_nonce_one_report_one_head_and_one_purpose() {
         let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
         let other = ClusterSecret::new(Some("another-secret-of-nodes"));
-        let proof = secret.response_proof("a", "b", "AAAA");
-        assert!(proof.is(secret.response_proof("a", "b", "AAAA").as_str()));
+        let (to, ok) = (("b", "AAAA"), (&b"200"[..], FIELDS));
+        let proof = of_response(&secret, to, &REPORT, ok);
+        assert!(proof.is(of_response(&secret, to, &REPORT, ok).as_str()));
+        let report = |change: fn(&mut PeerReport<'_>)| {
+            let mut report = REPORT;
+            change(&mut report);
+            of_response(&secret, to, &report, ok)
+        };
+        let fields = |lines: Lines<'_>| of_response(&secret, to, &REPORT, (b"200", lines));
+        let request = secret.request_proof("a", &ASKED, head([b"200", b""], FIELDS));
         for wrong in [
-            other.response_proof("a", "b", "AAAA"),
-            secret.response_proof("b", "a", "AAAA"),
-            secret.response_proof("a", "b", "AAAB"),
-            secret.response_proof("ab", "", "AAAA"),
-            secret.proof("a", "b"),
+            of_response(&other, to, &REPORT, ok),
+            of_response(&secret, ("c", "AAAA"), &REPORT, ok),
+            of_response(&secret, ("b", "AAAB"), &REPORT, ok),
+            of_response(&secret, ("", "bAAAA"), &REPORT, ok),
+            report(|report| report.node = "c"),
+            report(|report| report.outstanding = 1),
+            report(|report| report.is_own = true),
+            report(|report| report.is_unlisted = true),
+            of_response(&secret, to, &REPORT, (b"203", FIELDS)),
+            fields(&FIELDS[1..]),
+            fields(&[(b"ETag", b"x"), (b"Age", b"1")]),
+            fields(&[(b"Age", b"1"), (b"ETag", b"y")]),
+            fields(&[(b"Age", b"1"), (b"ETag", b"x"), (b"Vary", b"")]),
+            request.expect("a head that is sent"),
             secret.purges_proof("a", "b", "AAAA"),
             secret.purge_answer_proof("a", "b", "AAAA", ""),
         ] {
@@ -178,6 +284,34 @@ mod tests {
         }
         assert!(!proof.is(""));
         assert!(!proof.is(&proof.as_str()[1..]));
+    }
+
+    #[test]
+    fn proof_of_a_request_holds_for_its_nonce_its_mode_its_target_and_its_fields_alone() {
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        let start: [&[u8]; 2] = [b"GET", b"/x"];
+        let of = |to: &str, asked: &PeerRequest<'_>, start, lines| {
+            let proof = secret.request_proof(to, asked, head(start, lines));
+            proof.expect("a head that is sent")
+        };
+        let proof = of("a", &ASKED, start, FIELDS);
+        let asked = |change: fn(&mut PeerRequest<'_>)| {
+            let mut asked = ASKED;
+            change(&mut asked);
+            of("a", &asked, start, FIELDS)
+        };
+        for wrong in [
+            of("c", &ASKED, start, FIELDS),
+            asked(|asked| asked.node = "c"),
+            asked(|asked| asked.mode = "forward"),
+            asked(|asked| asked.nonce = "AAAB"),
+            of("a", &ASKED, [b"HEAD", b"/x"], FIELDS),
+            of("a", &ASKED, [b"GET", b"/y"], FIELDS),
+            of("a", &ASKED, start, &FIELDS[..1]),
+        ] {
+            assert!(!proof.is(wrong.as_str()), "{wrong:?}");
+        }
+        assert!(proof.is(asked(|asked| asked.proof = "AAAA").as_str()));
     }
 
     #[test]
@@ -203,8 +337,10 @@ mod tests {
     #[test]
     fn without_a_secret_proofs_are_empty() {
         let none = ClusterSecret::new(None);
-        assert_eq!(none.proof("a", "b").as_str(), "");
-        assert!(none.response_proof("a", "b", "").is(""));
-        assert!(!none.response_proof("a", "b", "").is("AAAA"));
+        let request = none.request_proof("a", &ASKED, head([b"GET", b"/x"], FIELDS));
+        assert_eq!(request.expect("a head").as_str(), "");
+        let response = of_response(&none, ("b", ""), &REPORT, (b"200", FIELDS));
+        assert!(response.is(""));
+        assert!(!response.is("AAAA"));
     }
 }

@@ -1,5 +1,6 @@
 //! Sends a response: its head, content that is available, and responses of the proxy itself.
 
+use crate::cluster::Maker;
 use crate::exchange::module_calls;
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
@@ -32,8 +33,8 @@ pub(crate) async fn respond(
     if answer.close {
         stream.response.close_after();
     }
-    if let Some(line) = exchange.peer_report(true) {
-        stream.response.set_hop_lines(line);
+    if let Some(lines) = exchange.peer_lines(Maker::Node) {
+        stream.response.set_hop_lines(lines);
     }
     let settings = Arc::clone(&exchange.settings);
     // the transaction may know a finer reason already

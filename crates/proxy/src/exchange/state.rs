@@ -2,8 +2,8 @@
 //! for it.
 
 use crate::cache::chosen::ChosenResponse;
-use crate::client::peer_listener::report_line;
-use crate::cluster::Counted;
+use crate::client::peer_listener::PeerSeal;
+use crate::cluster::{Counted, Maker};
 use crate::config::Span;
 use crate::exchange::next_hop::route_request::ResponseTimer;
 use crate::exchange::next_hop::{LateralFetch, NextHop, ProxyHop};
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::LocalResponse;
 use weir_measure::Metric;
-use weir_net::http::NextHopStream;
+use weir_net::http::{HopLines, NextHopStream};
 use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
@@ -234,11 +234,14 @@ impl RequestState {
         self.proxy.as_ref().is_some_and(ProxyHop::is_sibling)
     }
 
-    /// Appends what proves to the parent or sibling that it is sent to who this proxy is. Last of
-    /// all: no module sees it.
+    /// Appends what proves to the parent, sibling or other node that it is sent to who this proxy
+    /// is. Last of all: no module sees it, and for another node it proves all before it.
     pub(crate) fn write_login(&self, head: &mut Vec<u8>) {
         if let Some(proxy) = &self.proxy {
             head.extend_from_slice(proxy.configured().login());
+        }
+        if let Some(lateral) = &self.lateral {
+            lateral.seal_request(self.request.mode, head);
         }
     }
 
@@ -252,13 +255,14 @@ impl RequestState {
         }
     }
 
-    /// The field line, with CRLF, of a response to another node; `is_own`: no origin has made it.
-    pub(crate) fn peer_report(&self, is_own: bool) -> Option<Box<[u8]>> {
+    /// What the final head of a response to another node ends with.
+    pub(crate) fn peer_lines(&self, maker: Maker) -> Option<HopLines> {
         if self.client.facts().listener.peers != ForPeers::Member {
             return None;
         }
-        let line = report_line(&self.worker, &self.settings, &self.request.fields(), is_own);
-        Some(line.into_boxed_slice())
+        let seal = PeerSeal::new(&self.settings, &self.request.fields(), maker)?;
+        let worker = Rc::clone(&self.worker);
+        Some(Box::new(move |head| seal.append(&worker, head, 0)))
     }
 
     /// Whether it fills a missing range of an in-flight response.

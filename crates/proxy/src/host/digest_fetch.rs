@@ -2,9 +2,10 @@
 //! added, at intervals. On the first worker, from one node at a time, so that one message is in
 //! memory beside the digests.
 
+use super::own_request::begin_head;
 use super::worker_task;
-use crate::cluster::Cluster;
 use crate::cluster::digests::TARGET;
+use crate::cluster::{Cluster, DIGESTS};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::future::poll_fn;
@@ -19,8 +20,8 @@ use weir_net::http::{ContentEnd, NextHopStream, RequestSender, ResponseReceiver}
 use weir_net::next_hops::Destination;
 use weir_net::workers::Stage;
 use weir_policy::route::{ADDITIONS_MAX, DIGEST_BYTES_MAX, DigestVersion, NodeState, Place};
-use weir_semantics::{Method, PEER_FIELD, PeerReport, lines_named};
-use weir_wire::{BodyLength, LineBuffer, Version, write};
+use weir_semantics::Method;
+use weir_wire::{BodyLength, LineBuffer, ResponseHead};
 
 /// Time for one message: 64 MiB at 1 MiB/s.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(64);
@@ -126,7 +127,10 @@ async fn ask(
         worker,
         settings,
         from_hop,
-        is_proved: &|report| cluster.is_proved(place, &nonce, report),
+        is_proved: &|head| {
+            let report = cluster.report_in(place, &nonce, (head.status, head.fields));
+            report.is_some_and(|report| !report.is_own)
+        },
         content_bytes_max: whole_bytes_max.max(known.map_or(0, |_| additions_bytes_max)),
         content: None,
     };
@@ -141,10 +145,8 @@ fn head(cluster: &Cluster, place: Place, nonce: &str, known: Option<DigestVersio
         None => TARGET.to_owned(),
         Some(DigestVersion { epoch, additions }) => format!("{TARGET}?{epoch}-{additions}"),
     };
-    let mut head = Vec::with_capacity(256);
-    write::request_line(&mut head, "GET", &target, Version::Http11);
-    write::field(&mut head, "Host", cluster.name(place).as_bytes());
-    cluster.write_digest_request(place, nonce, &mut head);
+    let mut head = begin_head("GET", &target, cluster.name(place).as_bytes());
+    cluster.seal_request(place, DIGESTS, nonce, &mut head);
     head
 }
 
@@ -153,7 +155,8 @@ struct Talk<'t> {
     worker: &'t Worker,
     settings: &'t Settings,
     from_hop: ResponseReceiver<'t>,
-    is_proved: &'t dyn Fn(&PeerReport<'_>) -> bool,
+    /// Whether a head is of that node, and of what an origin or its store has.
+    is_proved: &'t dyn Fn(&ResponseHead<'_, '_>) -> bool,
     content_bytes_max: usize,
     /// Once its head was received.
     content: Option<Vec<u8>>,
@@ -217,10 +220,7 @@ impl Talk<'_> {
             self.from_hop.return_received(received, None);
             return Ok(false);
         };
-        let line = lines_named(found.head.fields, PEER_FIELD).next();
-        let report = line.and_then(PeerReport::read);
-        let is_proved = report.is_some_and(|report| !report.is_own && (self.is_proved)(&report));
-        if found.head.status != 200 || !is_proved {
+        if found.head.status != 200 || !(self.is_proved)(&found.head) {
             return Err(Metric::DigestsFailed);
         }
         if matches!(found.length, Ok(BodyLength::Exact(bytes)) if bytes > self.content_bytes_max as u64)

@@ -4,6 +4,7 @@
 //! configuration is in force. Each probe has a new connection, which is closed behind the head of
 //! the response: that the next hop still accepts connections is a part of what is found out.
 
+use super::own_request::begin_head;
 use super::worker_task;
 use crate::config::Probe;
 use crate::exchange::next_hop::route_request::{HopTable, RouteHop};
@@ -23,7 +24,7 @@ use weir_net::next_hops::{Destination, HopKey};
 use weir_net::workers::Stage;
 use weir_policy::connections::HopId;
 use weir_semantics::{Method, ProxyError};
-use weir_wire::{BodyLength, LineBuffer, Version, write};
+use weir_wire::{BodyLength, LineBuffer, write};
 
 /// Probes at once: each has a connection.
 const PROBES_AT_ONCE_MAX: usize = 64;
@@ -132,9 +133,7 @@ async fn ask(
         }
         Err(_) => return Outcome::Failed,
     };
-    let mut head = Vec::with_capacity(256);
-    write::request_line(&mut head, "GET", probe.path.as_str(), Version::Http11);
-    write::field(&mut head, "Host", key.to_string().as_bytes());
+    let mut head = begin_head("GET", probe.path.as_str(), key.to_string().as_bytes());
     write::field(&mut head, "User-Agent", b"weir probe");
     write::field(&mut head, "Cache-Control", b"no-store");
     let (mut to_hop, mut from_hop) = hop.split();

@@ -50,11 +50,9 @@ impl JudgedRequest {
             return Err(FetchError::BadRequest);
         }
         let target = whole_target(method, &url).ok_or(FetchError::BadRequest)?;
-        let mut head = Vec::with_capacity(512);
-        write::request_line(&mut head, &token, target.path_and_query, Version::Http11);
-        head.extend_from_slice(b"Host: ");
-        target.write_authority(&mut head);
-        head.extend_from_slice(b"\r\n");
+        let mut host = Vec::with_capacity(64);
+        target.write_authority(&mut host);
+        let mut head = begin_head(&token, target.path_and_query, &host);
         let fields = end_to_end(&fields).ok_or(FetchError::BadRequest)?;
         for (name, value) in fields.iter() {
             write::field(&mut head, name, value);
@@ -102,6 +100,14 @@ impl JudgedRequest {
         }
         Ok(destination)
     }
+}
+
+/// The begin of the head of a request of the proxy's own: what HTTP/1.1 asks of each (RFC 9112 §3).
+pub(super) fn begin_head(method: &str, path: &str, host: &[u8]) -> Vec<u8> {
+    let mut head = Vec::with_capacity(512);
+    write::request_line(&mut head, method, path, Version::Http11);
+    write::field(&mut head, "Host", host);
+    head
 }
 
 /// The canonical target of an `http` URL (RFC 9110 §7.1).

@@ -2,12 +2,12 @@
 //! connection that stays open.
 
 use super::own_exchange;
-use super::own_request::JudgedRequest;
+use super::own_request::{JudgedRequest, begin_head};
 use super::worker_task;
 use crate::cache::invalidate::DURABLE_WAIT;
-use crate::cluster::Cluster;
 use crate::cluster::purges::outboxes::{Order, RETRY_PAUSE};
 use crate::cluster::purges::{PurgedTarget, TARGET};
+use crate::cluster::{Cluster, PURGES};
 use crate::modules::own_work::{OwnPlace, OwnWork};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -22,11 +22,11 @@ use weir_net::workers::Stage;
 use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
 use weir_semantics::{
-    Method, PEER_FIELD, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PeerReport, PurgeAnswer, PurgeMessage,
-    PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget as WrittenTarget, split_purge_proof,
+    FieldLine, Method, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PurgeAnswer, PurgeMessage, PurgeOrder,
+    PurgeOutcome, PurgeSequence, PurgedTarget as WrittenTarget, split_purge_proof,
     write_purge_proof,
 };
-use weir_wire::{Version, write};
+use weir_wire::write;
 
 /// Bytes of an answer: a line for each order.
 const ANSWER_BYTES_MAX: usize = 1024 + 32 * PURGE_ORDERS_MAX;
@@ -179,13 +179,11 @@ fn request_of(
     let proof = cluster.purges_proof(place, &content);
     write_purge_proof(proof.as_str(), &mut content);
     let destination = Destination::configured(cluster.hop(place).clone());
-    let mut head = Vec::with_capacity(512);
     // a copy of it does nothing more: it may be sent again on another connection
-    write::request_line(&mut head, "PUT", TARGET, Version::Http11);
-    write::field(&mut head, "Host", cluster.name(place).as_bytes());
+    let mut head = begin_head("PUT", TARGET, cluster.name(place).as_bytes());
     write::field(&mut head, "Content-Type", b"text/plain");
     write::number_field(&mut head, "Content-Length", content.len() as u64);
-    cluster.write_purges(place, nonce, &mut head);
+    cluster.seal_request(place, PURGES, nonce, &mut head);
     let request = JudgedRequest {
         method: Method::Put,
         hop: destination.hop.clone(),
@@ -225,11 +223,14 @@ fn proved_answer<'t>(
     response: &OwnResponse,
     text: &'t str,
 ) -> Option<PurgeAnswer<'t>> {
-    let report = PeerReport::read(response.fields.get(PEER_FIELD)?)?;
+    let fields = response.fields.iter();
+    let fields: Vec<FieldLine<'_>> = fields
+        .map(|(name, value)| FieldLine::new(name, value))
+        .collect();
+    cluster.report_in(place, nonce, (response.status, &fields))?;
     let (signed, proof) = split_purge_proof(text);
     let names = (cluster.name(place), cluster.own_name());
-    let is_proved = cluster.is_proved(place, nonce, &report)
-        && cluster.purge_answer_proof(names, nonce, signed).is(proof);
+    let is_proved = cluster.purge_answer_proof(names, nonce, signed).is(proof);
     is_proved.then(|| PurgeAnswer::read(signed)).flatten()
 }
 

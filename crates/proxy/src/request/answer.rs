@@ -210,15 +210,15 @@ impl Answer {
         }
     }
 
-    /// Appends the whole message for an HTTP/1.1 connection to `out`; returns the bytes of its
-    /// content.
+    /// Appends the whole message for an HTTP/1.1 connection to `out`; `complete` appends the last
+    /// lines of its head. Returns the bytes of its content.
     pub(crate) fn write(
         &self,
         settings: &Settings,
         verdict: &Verdict,
         head_only: bool,
         date: &[u8],
-        hop_lines: &[u8],
+        complete: impl FnOnce(&mut Vec<u8>),
         out: &mut Vec<u8>,
     ) -> u64 {
         let content = self.content();
@@ -226,7 +226,7 @@ impl Answer {
         if self.close {
             write::field(out, "Connection", b"close");
         }
-        out.extend_from_slice(hop_lines);
+        complete(out);
         write::end_of_head(out);
         if head_only {
             return 0;

@@ -46,7 +46,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
             sequence: 1,
         },
         head_began: None,
-        peer_report: b"",
+        peer_seal: None,
     };
     let origin = connection.origin;
     let text = format!("GET http://{origin}/stored HTTP/1.1\r\nHost: {origin}\r\n\r\n");

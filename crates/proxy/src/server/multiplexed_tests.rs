@@ -86,7 +86,7 @@ impl Connection {
                 sequence: self.requests.get(),
             },
             head_began: None,
-            peer_report: b"",
+            peer_seal: None,
         };
         let Ok(exchange) = fast::begin(&receiver, &head) else {
             panic!("the request is refused");

@@ -254,7 +254,7 @@ fn judge_source(
 ) -> Result<Option<ResponseOutcome>, AnswerReason> {
     let head = response.head;
     if let Some(lateral) = &exchange.lateral {
-        return match lateral.take_report(now, head.fields) {
+        return match lateral.take_report(now, (head.status, head.fields)) {
             LateralAnswer::Usable => Ok(None),
             LateralAnswer::Declined(why) => Ok(Some(ResponseOutcome::Declined(why))),
             // too large for it with the fields that this node adds: a head that it does not read

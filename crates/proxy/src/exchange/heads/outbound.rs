@@ -35,9 +35,6 @@ pub(crate) fn request_head(
     } else {
         write::request_line(&mut out, method, path, Version::Http11);
     }
-    if let Some(lateral) = &exchange.lateral {
-        lateral.write_request(request.mode, &mut out);
-    }
     let is_stored_only = |lateral: &LateralFetch| lateral.is_stored_only();
     if exchange.asks_sibling() || exchange.lateral.as_ref().is_some_and(is_stored_only) {
         write::field(&mut out, "Cache-Control", b"only-if-cached");

@@ -2,6 +2,7 @@
 //! to the origin.
 
 use crate::cluster::Cluster;
+use crate::config::Mode;
 use crate::exchange::next_hop::route_request;
 use crate::exchange::state::RequestState;
 use crate::log::client::ForPeers;
@@ -139,25 +140,21 @@ impl LateralFetch {
         self.source.node.is_stored_only
     }
 
-    /// Appends the field line of its request.
-    pub(crate) fn write_request(&self, mode: crate::config::Mode, out: &mut Vec<u8>) {
+    /// Appends the field line of its request to the head of that, which is whole but for its end.
+    pub(crate) fn seal_request(&self, mode: Mode, head: &mut Vec<u8>) {
         let PeerSource { cluster, node, .. } = &self.source;
-        cluster.write_request(node.place, mode, &self.nonce, out);
-        if node.is_stored_only {
-            out.extend_from_slice(b"Cache-Control: only-if-cached\r\n");
-        }
+        cluster.seal_request(node.place, mode.as_str(), &self.nonce, head);
     }
 
     /// Takes what the node says of itself from the head of its response.
-    pub(crate) fn take_report(&self, now: Now, fields: &[FieldLine<'_>]) -> LateralAnswer {
-        let mut lines = lines_named(fields, PEER_FIELD);
-        let (Some(line), None) = (lines.next(), lines.next()) else {
-            return LateralAnswer::Stranger;
-        };
+    pub(crate) fn take_report(
+        &self,
+        now: Now,
+        (status, fields): (u16, &[FieldLine<'_>]),
+    ) -> LateralAnswer {
         let cluster = &self.source.cluster;
         let place = self.source.node.place;
-        let is_proved = |report: &PeerReport<'_>| cluster.is_proved(place, &self.nonce, report);
-        let Some(report) = PeerReport::read(line).filter(is_proved) else {
+        let Some(report) = cluster.report_in(place, &self.nonce, (status, fields)) else {
             return LateralAnswer::Stranger;
         };
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);

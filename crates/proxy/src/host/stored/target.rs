@@ -71,7 +71,7 @@ pub(super) fn exchange(
             sequence: 1,
         },
         head_began: None,
-        peer_report: b"",
+        peer_seal: None,
     };
     let head = RequestHead {
         method: "GET",
