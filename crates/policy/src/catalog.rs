@@ -11,6 +11,7 @@
 
 pub mod admission;
 mod cell;
+mod copies;
 mod in_flight;
 mod in_use;
 mod refusal;
@@ -20,7 +21,9 @@ use crate::eviction::{Eviction, EvictionKind, heap_bytes};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use cell::Cell;
+use copies::Copies;
 
+pub use copies::COPIES_ARE_ONE_IN;
 pub use in_flight::{IN_FLIGHT_PERCENT_MAX, check_in_flight};
 pub use in_use::{InUse, SKIPPED_MAX, UNPINNED_CONTENT_BYTES_MAX};
 pub use refusal::Refusal;
@@ -68,6 +71,8 @@ pub struct Catalog {
     /// The first of the chain of vacant slots, or [`NO_SLOT`].
     vacant: u32,
     eviction: Box<dyn Eviction>,
+    /// None before the first copy.
+    copies: Option<Box<Copies>>,
 }
 
 impl Catalog {
@@ -85,6 +90,7 @@ impl Catalog {
             cells: Vec::new(),
             vacant: NO_SLOT,
             eviction: kind.build(),
+            copies: None,
         }
     }
 
@@ -134,13 +140,19 @@ impl Catalog {
         size_bytes: u64,
         victims: &mut Vec<Slot>,
     ) -> Result<Slot, Refusal> {
+        let slot = self.take_slot(size_bytes, victims)?;
+        self.cells[slot.index()] = Cell::resident(size_bytes);
+        self.eviction.insert(slot, key, size_bytes);
+        Ok(slot)
+    }
+
+    /// Makes room for an entry of `size_bytes`; it has a slot from now on, and is in no queue yet.
+    fn take_slot(&mut self, size_bytes: u64, victims: &mut Vec<Slot>) -> Result<Slot, Refusal> {
         self.check_room_alone(size_bytes)?;
         self.make_room_with_slot(size_bytes, victims)?;
         let slot = Slot(self.vacant);
         self.vacant = self.cells[slot.index()].next_vacant().unwrap_or(NO_SLOT);
-        self.cells[slot.index()] = Cell::resident(size_bytes);
         self.used_bytes += size_bytes;
-        self.eviction.insert(slot, key, size_bytes);
         Ok(slot)
     }
 
@@ -206,8 +218,13 @@ impl Catalog {
     /// The entry in `slot` was requested. A vacant slot is left alone: a driver may report hits
     /// later, in batches.
     pub fn touch(&mut self, slot: Slot) {
-        if self.size_bytes(slot).is_some() {
-            self.eviction.touch(slot);
+        let Some(cell) = self.cells.get(slot.index()) else {
+            return;
+        };
+        match &mut self.copies {
+            Some(copies) if cell.is_copy() => copies.touch(slot),
+            _ if cell.size_bytes().is_some() => self.eviction.touch(slot),
+            _ => {}
         }
     }
 
@@ -238,8 +255,17 @@ impl Catalog {
         self.used_bytes -= old_bytes;
         while !self.fits(size_bytes) && self.evict_one(Some(slot), victims) {}
         self.used_bytes += size_bytes;
-        self.cells[slot.index()] = Cell::resident(size_bytes);
-        self.eviction.resize(slot, size_bytes);
+        let cell = &mut self.cells[slot.index()];
+        match &mut self.copies {
+            Some(copies) if cell.is_copy() => {
+                *cell = Cell::copy(size_bytes);
+                copies.resize(slot, old_bytes, size_bytes);
+            }
+            _ => {
+                *cell = Cell::resident(size_bytes);
+                self.eviction.resize(slot, size_bytes);
+            }
+        }
         Ok(())
     }
 
@@ -251,7 +277,7 @@ impl Catalog {
             "{slot:?} was already vacant"
         );
         if self.size_bytes(slot).is_some() {
-            self.eviction.remove(slot);
+            self.unlink(slot);
             self.vacate(slot);
         }
     }
@@ -319,7 +345,9 @@ impl Catalog {
             return 0;
         }
         let beside = self.cells.len() as u64 * self.slot_overhead_bytes;
-        heap_bytes(&self.cells) + self.eviction.overhead_bytes() + beside
+        let copies = self.copies.as_ref();
+        let copies = copies.map_or(0, |copies| copies.overhead_bytes());
+        heap_bytes(&self.cells) + self.eviction.overhead_bytes() + copies + beside
     }
 
     /// How many slots there are, taken or vacant: every slot is below.
@@ -345,7 +373,7 @@ impl Catalog {
     /// How many entries are resident.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.eviction.residents()
+        self.eviction.residents() + self.copies()
     }
 
     /// Whether no entry is resident.
@@ -395,6 +423,12 @@ impl Catalog {
         }
         assert_eq!(vacant + resident, self.cells.len(), "a vacant slot is lost");
         self.eviction.debug_check();
+        let copies = self.cells.iter().filter(|cell| cell.is_copy());
+        let of_copies = copies.filter_map(|cell| cell.size_bytes()).sum();
+        match &self.copies {
+            Some(copies) => copies.debug_check(of_copies),
+            None => assert_eq!(of_copies, 0, "a copy without its queue"),
+        }
     }
 
     /// Evicts until there are a vacant slot and `size_bytes` free; at most
@@ -460,12 +494,17 @@ impl Catalog {
             return 0;
         }
         let each = size_of::<Cell>() as u64 + self.slot_overhead_bytes;
-        slots as u64 * each + self.eviction.bytes_for(slots)
+        let copies = self.copies.as_ref();
+        let copies = copies.map_or(0, |copies| copies.bytes_for(slots));
+        slots as u64 * each + self.eviction.bytes_for(slots) + copies
     }
 
     fn grow(&mut self) {
         let (former, slots) = (self.cells.len(), self.slots_grown());
         self.eviction.reserve(slots);
+        if let Some(copies) = &mut self.copies {
+            copies.reserve(slots);
+        }
         self.cells.reserve_exact(slots - former);
         self.cells.resize(slots, Cell::vacant(NO_SLOT));
         self.chain_vacant(former);
@@ -487,7 +526,7 @@ impl Catalog {
             if let (Some(size_bytes), Ok(slot)) =
                 (self.cells[index].size_bytes(), u32::try_from(index))
             {
-                self.eviction.remove(Slot(slot));
+                self.unlink(Slot(slot));
                 self.used_bytes -= size_bytes;
                 victims.push(Slot(slot));
             }
@@ -495,12 +534,15 @@ impl Catalog {
         self.cells.truncate(slots);
         self.cells.shrink_to_fit();
         self.eviction.shrink(slots);
+        if let Some(copies) = &mut self.copies {
+            copies.shrink(slots);
+        }
         self.vacant = NO_SLOT;
         self.chain_vacant(0);
     }
 
     fn evict_one(&mut self, spared: Option<Slot>, victims: &mut Vec<Slot>) -> bool {
-        let Some(victim) = self.eviction.evict(spared) else {
+        let Some(victim) = self.choose_victim(spared, false) else {
             return false;
         };
         self.vacate(victim);

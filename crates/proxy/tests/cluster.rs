@@ -5,6 +5,8 @@
 
 mod support;
 
+#[path = "cluster/copies.rs"]
+mod copies;
 #[path = "cluster/digests.rs"]
 mod digests;
 #[path = "cluster/failures.rs"]

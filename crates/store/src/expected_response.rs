@@ -27,6 +27,8 @@ pub struct ExpectedResponse {
     /// The stored response that it validates or completes, if that is known.
     stored: Option<Weak<StoredResponse>>,
     pub(crate) done: bool,
+    /// Another node keeps it: what is stored of it here is a copy.
+    is_copy: bool,
     on_disk: Option<OnDisk>,
     /// What it varies on, once that is known.
     vary: Option<(VaryRule, Digest)>,
@@ -76,6 +78,7 @@ impl ExpectedResponse {
             id,
             stored,
             done: false,
+            is_copy: false,
             on_disk,
             vary: None,
             target: None,
@@ -100,6 +103,14 @@ impl ExpectedResponse {
     #[must_use]
     pub fn varying(mut self, vary: Option<&(VaryRule, Digest)>) -> Self {
         self.vary = vary.cloned();
+        self
+    }
+
+    /// It comes from another node, which keeps it. A copy has a small share of memory, and goes to
+    /// disk only if it is too large for memory.
+    #[must_use]
+    pub fn copied(mut self, is_copy: bool) -> Self {
+        self.is_copy = is_copy;
         self
     }
 
@@ -219,6 +230,9 @@ impl ExpectedResponse {
 
     /// Whether content of so many bytes is written while it arrives: it is too large for one write.
     pub(crate) fn is_for_disk(&self, content_bytes: u64) -> bool {
+        if self.is_copy {
+            return false;
+        }
         let disk = self.on_disk.as_ref().map(|on_disk| &on_disk.disk);
         disk.is_some_and(|disk| content_bytes > disk.append_bytes_max())
     }
@@ -273,7 +287,7 @@ impl ExpectedResponse {
         self.done = true;
         let here = {
             let mut shard = self.store.shard(self.primary);
-            shard.commit(id, vary.clone(), Arc::clone(response))
+            shard.commit(id, vary.clone(), Arc::clone(response), self.is_copy)
         };
         // dropped since it was requested, or older than the stored one
         if here == Err(Refusal::NotResident) {
@@ -305,6 +319,8 @@ impl ExpectedResponse {
     /// The next hop has said that `old` is still the right one: `new` takes its place, here and on
     /// disk. `false` if it is not stored: `old` was dropped since it was chosen, or replaced by
     /// another one, or evicted from memory without a disk.
+    ///
+    /// A copy for which the origin was asked is none any more.
     pub fn freshen(
         self,
         now: Now,
@@ -312,10 +328,21 @@ impl ExpectedResponse {
         new: &Arc<StoredResponse>,
         vary: Option<&(VaryRule, Digest)>,
     ) -> bool {
-        let replaced = self.store.replace(self.primary, old, Arc::clone(new));
+        let (replaced, is_copy) = {
+            let mut shard = self.store.shard(self.primary);
+            let is_copy = self.is_copy && shard.is_copy(self.primary, old);
+            let replaced = shard.replace(self.primary, old, Arc::clone(new));
+            if replaced && !self.is_copy {
+                shard.make_own(self.primary, new);
+            }
+            (replaced, is_copy)
+        };
         let Ok(id) = self.id else {
             return replaced;
         };
+        if is_copy {
+            return replaced;
+        }
         let selecting = vary.map(|(_, selecting)| *selecting);
         let was_evicted = || self.store.shard(self.primary).was_evicted(id, selecting);
         if self.on_disk.is_none() || !replaced && !was_evicted() {
@@ -395,7 +422,7 @@ impl ExpectedResponse {
         // one that went there as it came was admitted then
         let is_admitted = match &disk_writer {
             Some(_) => self.store.is_for_disk(present),
-            None => self.store.admits(disk, key, Some(present), present),
+            None => !self.is_copy && self.store.admits(disk, key, Some(present), present),
         };
         if !is_admitted {
             return Err(Refused::TooLarge);

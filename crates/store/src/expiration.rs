@@ -58,7 +58,8 @@ impl MemoryStore {
         self.shard(primary).keep_only(primary, &kept);
         for (vary, new) in &restated {
             let expected = ExpectedResponse::new(Arc::clone(self), primary);
-            let expected = expected.named(|| target.to_owned());
+            let is_copy = self.shard(primary).is_copy(primary, new);
+            let expected = expected.copied(is_copy).named(|| target.to_owned());
             expected.write_again(now, ticket, vary.as_ref(), new);
         }
         purge

@@ -390,17 +390,19 @@ impl Shard {
             return Some(response);
         }
         // without room it is served this once
-        let _ = self.admit(id.primary, vary, line, Arc::clone(&response));
+        let _ = self.admit(id.primary, vary, line, Arc::clone(&response), false);
         Some(response)
     }
 
-    /// Makes a response that has arrived findable; whether the rules by which its target's variants
-    /// are found are others now. Whatever comes of it, it is no longer arriving.
+    /// Makes a response that has arrived findable, as a copy of what another node keeps if
+    /// `is_copy`; whether the rules by which its target's variants are found are others now.
+    /// Whatever comes of it, it is no longer arriving.
     pub(crate) fn commit(
         &mut self,
         id: InFlightId,
         vary: Option<(VaryRule, Digest)>,
         response: Arc<StoredResponse>,
+        is_copy: bool,
     ) -> Result<bool, Refusal> {
         let is_outdated = self.is_outdated(id);
         let line = self.in_flight.get(&id).and_then(|entry| entry.line);
@@ -410,7 +412,7 @@ impl Shard {
         let admitted = if is_outdated || self.is_outdone(primary, selecting, &response) {
             Err(Refusal::NotResident)
         } else {
-            let admitted = self.admit(primary, vary, line, Arc::clone(&response));
+            let admitted = self.admit(primary, vary, line, Arc::clone(&response), is_copy);
             if admitted.is_err() {
                 self.forget_older(primary, selecting, &response);
             }
@@ -428,18 +430,23 @@ impl Shard {
         vary: Option<(VaryRule, Digest)>,
         line: Option<Line>,
         response: Arc<StoredResponse>,
+        is_copy: bool,
     ) -> Result<bool, Refusal> {
         let charge = charge_of(vary.as_ref(), &response);
+        if is_copy {
+            self.begin_copies()?;
+        }
         self.take_given_back();
         let (entries, victims) = (&self.entries, &mut self.victims);
         let in_use = |slot| in_use(entries, slot);
         let room = self.catalog.make_room_to_admit(charge, victims, &in_use);
         self.drop_victims();
         room?;
-        let slot = self
-            .catalog
-            .admit(primary, charge, &mut self.victims)
-            .inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
+        let admitted = match is_copy {
+            true => self.catalog.admit_copy(primary, charge, &mut self.victims),
+            false => self.catalog.admit(primary, charge, &mut self.victims),
+        };
+        let slot = admitted.inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
         // the slot may have been a victim's: that one first
         self.drop_victims();
         self.entries[slot.index()] = Some(Entry { primary, response });

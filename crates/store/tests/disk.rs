@@ -5,6 +5,8 @@ mod support;
 
 #[path = "disk/concurrent_lookups.rs"]
 mod concurrent_lookups;
+#[path = "disk/copies.rs"]
+mod copies;
 #[path = "disk/evicted_content.rs"]
 mod evicted_content;
 #[path = "disk/expiration.rs"]

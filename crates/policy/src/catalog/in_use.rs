@@ -58,9 +58,11 @@ impl Catalog {
         in_use: InUse<'_>,
         has_room: fn(&Self, u64) -> bool,
     ) -> Result<(), Refusal> {
-        let mut skipped = 0;
+        let (mut skipped, mut copies_skipped) = (0, 0);
         while !has_room(self, size_bytes) {
-            let Some(slot) = self.eviction.evict(None) else {
+            // each copy once, and others are looked at, too
+            let skips_copies = copies_skipped >= self.copies().min(SKIPPED_MAX / 2);
+            let Some(slot) = self.choose_victim(None, skips_copies) else {
                 // the empty arrays are in the way: they give way themselves
                 return Ok(());
             };
@@ -69,8 +71,8 @@ impl Catalog {
                 victims.push(slot);
                 continue;
             };
-            let own_bytes = self.size_bytes(slot).unwrap_or(0);
-            self.eviction.insert(slot, key, own_bytes);
+            copies_skipped += usize::from(self.is_copy(slot));
+            self.put_back(slot, key);
             skipped += 1;
             if skipped >= SKIPPED_MAX {
                 return Err(Refusal::AllInUse { size_bytes });

@@ -7,6 +7,8 @@ struct Pair {
     catalog: Catalog,
     model: BTreeMap<Slot, u64>,
     victims: Vec<Slot>,
+    /// Whether some of what is admitted is a copy.
+    with_copies: bool,
 }
 
 impl Pair {
@@ -15,6 +17,7 @@ impl Pair {
             catalog: Catalog::new(budget_bytes, kind),
             model: BTreeMap::new(),
             victims: Vec::new(),
+            with_copies: false,
         }
     }
 
@@ -38,9 +41,22 @@ impl Pair {
     }
 
     fn admit(&mut self, key: u64, size: u64) {
-        let admitted = self
-            .catalog
-            .admit(Digest(key, key), size, &mut self.victims);
+        let key = Digest(key, key);
+        let admitted = self.catalog.admit(key, size, &mut self.victims);
+        self.admitted(admitted, size);
+    }
+
+    fn admit_copy(&mut self, key: u64, size: u64) {
+        let begun = self.catalog.begin_copies(&mut self.victims, &|_| None);
+        self.forget_victims();
+        let key = Digest(key, key);
+        if begun.is_ok() {
+            let admitted = self.catalog.admit_copy(key, size, &mut self.victims);
+            self.admitted(admitted, size);
+        }
+    }
+
+    fn admitted(&mut self, admitted: Result<Slot, Refusal>, size: u64) {
         match admitted {
             Ok(slot) => {
                 self.forget_victims();
@@ -74,7 +90,15 @@ impl Pair {
             900
         };
         match (random.below(20), self.any(random)) {
-            (0..9, _) => self.admit(random.below(300), random.below(size_end)),
+            (0..7, _) => self.admit(random.below(300), random.below(size_end)),
+            (7..9, _) if self.with_copies => {
+                self.admit_copy(random.below(300), random.below(size_end));
+            }
+            (9, Some(slot)) if self.with_copies => {
+                self.catalog.make_own(slot, Digest(slot.0.into(), 0));
+                assert!(!self.catalog.is_copy(slot));
+            }
+            (7..9, _) => self.admit(random.below(300), random.below(size_end)),
             (9..14, Some(slot)) => self.catalog.touch(slot),
             (14..16, Some(slot)) => self.resize(slot, random.below(size_end)),
             (16..18, Some(slot)) => {
@@ -107,10 +131,11 @@ impl Pair {
 #[test]
 fn random_operations_keep_catalog_equal_to_reference_map() {
     for kind in EvictionKind::ALL {
-        for seed in 1..=40 {
+        for seed in 1..=80 {
             let outcome = std::panic::catch_unwind(|| {
                 let mut random = Random::new(seed);
                 let mut pair = Pair::new(20_000, kind);
+                pair.with_copies = seed % 2 == 0;
                 for _ in 0..600 {
                     pair.step(&mut random, 20_000);
                 }
@@ -279,7 +304,7 @@ fn maximum_budget_does_not_overflow() {
     let mut victims = Vec::new();
     let refused = catalog.admit(Digest(1, 1), u64::MAX, &mut victims);
     assert_eq!(refused.map_err(Refusal::as_str), Err("too-large"));
-    for key in 0..4 {
+    for key in 0..6 {
         catalog
             .admit(Digest(key, key), Cell::SIZE_MAX_BYTES, &mut victims)
             .unwrap();

@@ -86,6 +86,16 @@ pub struct OwnerPreview {
     pub nodes: Vec<(Node, Costs)>,
 }
 
+impl AskedNode {
+    /// Whether it keeps what it gives, so that what is stored here is a copy
+    /// ([`Catalog::admit_copy`](crate::catalog::Catalog::admit_copy)). What this node takes over
+    /// while it is joining is its own.
+    #[must_use]
+    pub const fn keeps_it(&self) -> bool {
+        !self.is_stored_only
+    }
+}
+
 impl<'a> LateralRequest<'a> {
     /// A request that is forwarded, as `handling` says; `None` if no other node is asked for it.
     ///

@@ -91,6 +91,7 @@ impl<'a> Merging<'a> {
         let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
         let now = worker.now();
         if let Some(expected) = exchange.expected.take() {
+            let expected = expected.copied(exchange.brings_copy());
             let vary = StorableHead::vary_of(worker, exchange, &self.merged.stored);
             if expected.freshen(now, self.stored, &fresh, vary.as_ref()) {
                 worker.counters().inc(Metric::Freshened);

@@ -208,6 +208,11 @@ impl RequestState {
         (!proxy.configured().keep).then_some(Refusal::OnParent)
     }
 
+    /// Whether another node keeps what it brings, so that what is stored here is a copy.
+    pub(crate) fn brings_copy(&self) -> bool {
+        self.lateral.as_ref().is_some_and(LateralFetch::brings_copy)
+    }
+
     /// It is about to be sent on `hop`, to `next_hop`.
     pub(crate) fn ask(&mut self, next_hop: &NextHop, hop: &mut NextHopStream) {
         self.lateral = next_hop.peer().map(|peer| peer.ask(hop));

@@ -117,6 +117,7 @@ pub(crate) fn room(
         (Some(_), Some(refusal)) => Err(refusal),
         (Some(expected), None) => expected
             .varying(vary)
+            .copied(exchange.brings_copy())
             .begin(beside_content + rule_bytes, content_bytes),
         (None, _) => Err(Refusal::NotResident),
     };

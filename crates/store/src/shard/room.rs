@@ -62,6 +62,29 @@ impl Shard {
         room
     }
 
+    /// Makes room for the queue of copies, once.
+    pub(super) fn begin_copies(&mut self) -> Result<(), Refusal> {
+        self.take_given_back();
+        let (entries, victims) = (&self.entries, &mut self.victims);
+        let in_use = |slot| in_use(entries, slot);
+        let begun = self.catalog.begin_copies(victims, &in_use);
+        self.drop_victims();
+        begun
+    }
+
+    /// Whether `response` is stored here, as a copy of what another node keeps.
+    pub(crate) fn is_copy(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
+        let slot = self.slot_of(primary, response);
+        slot.is_some_and(|slot| self.catalog.is_copy(slot))
+    }
+
+    /// `response` is no copy from now on, if it is stored here.
+    pub(crate) fn make_own(&mut self, primary: Digest, response: &Arc<StoredResponse>) {
+        if let Some(slot) = self.slot_of(primary, response) {
+            self.catalog.make_own(slot, primary);
+        }
+    }
+
     /// Removes from the account the bytes that evicted responses have freed.
     pub(super) fn take_given_back(&mut self) {
         let bytes = self.given_back.swap(0, Ordering::Relaxed);

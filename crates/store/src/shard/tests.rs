@@ -108,9 +108,9 @@ fn which_is_found(
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let older = shard.expect(key(1)).unwrap();
     let newer = shard.expect(key(1)).unwrap();
-    let stored = shard.commit(newer, vary.cloned(), Arc::clone(&first));
+    let stored = shard.commit(newer, vary.cloned(), Arc::clone(&first), false);
     assert!(stored.is_ok());
-    let stored = shard.commit(older, vary.cloned(), Arc::clone(&second));
+    let stored = shard.commit(older, vary.cloned(), Arc::clone(&second), false);
     shard.debug_check();
     let selecting = vary.map_or_else(Digest::default, |(_, selecting)| *selecting);
     let LookupResult::Found(found) = shard.find(key(1), &|_| selecting) else {
@@ -158,7 +158,7 @@ fn older_variant_is_stored_beside_a_newer_other_variant() {
     for (tick, selecting) in [(5, Digest(1, 1)), (4, Digest(2, 2))] {
         let id = shard.expect(key(1)).unwrap();
         let received = received_at(tick, b"\"a\"", true);
-        let stored = shard.commit(id, Some((rule.clone(), selecting)), received);
+        let stored = shard.commit(id, Some((rule.clone(), selecting)), received, false);
         assert!(stored.is_ok(), "{tick}");
     }
     assert_eq!(shard.entries(), 2);
@@ -196,7 +196,7 @@ fn store_large(shard: &mut Shard, number: u64) -> Result<(), Refusal> {
         return taken;
     }
     let large = response().with_body(StoredContent::from(&[7; LARGE_BYTES][..]));
-    let stored = shard.commit(id, None, Arc::new(large));
+    let stored = shard.commit(id, None, Arc::new(large), false);
     shard.debug_check();
     stored.map(|_| ())
 }
@@ -286,7 +286,7 @@ fn response_not_stored_at_commit_counts_while_it_is_in_use() {
     let id = shard.expect(key(1)).unwrap();
     shard.remove(key(1));
     let large = Arc::new(response().with_body(StoredContent::from(&[7; LARGE_BYTES][..])));
-    let stored = shard.commit(id, None, Arc::clone(&large));
+    let stored = shard.commit(id, None, Arc::clone(&large), false);
     assert_eq!(stored, Err(Refusal::NotResident));
     assert!(shard.lingering_bytes() > LARGE_BYTES as u64);
     drop(large);
@@ -301,11 +301,11 @@ fn response_refused_by_memory_leaves_no_older_one_there() {
     let selecting = key(3);
     for vary in [None, Some((rule, selecting))] {
         let id = shard.expect(key(1)).unwrap();
-        shard.commit(id, vary.clone(), response()).unwrap();
+        shard.commit(id, vary.clone(), response(), false).unwrap();
         let id = shard.expect(key(1)).unwrap();
         let mut larger = response().with_body(StoredContent::from(&[7; 2 << 20][..]));
         larger.facts.response_tick = Tick(1);
-        let stored = shard.commit(id, vary, Arc::new(larger));
+        let stored = shard.commit(id, vary, Arc::new(larger), false);
         assert!(stored.is_err(), "{stored:?}");
         let found = shard.find(key(1), &|_| selecting);
         assert!(matches!(found, LookupResult::Missing(_)), "{found:?}");
@@ -339,7 +339,7 @@ fn line_of_an_arriving_variant_stays_and_replaces_that_of_the_others() {
         Some((rule.clone(), key(3), other))
     ));
     assert_eq!(shard.line(id, None), line);
-    let changed = shard.commit(id, Some((rule, key(4))), response());
+    let changed = shard.commit(id, Some((rule, key(4))), response(), false);
     assert_eq!(changed, Ok(true), "the rules on disk name the other line");
     let dropped = shard.outdate(key(1), &response(), Some(key(4)));
     assert!(matches!(dropped, DiskPlace::Forgotten(Some((found, _))) if found == line));

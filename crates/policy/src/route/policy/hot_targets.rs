@@ -27,8 +27,8 @@ const NODE_QUARTERS: u64 = 4;
 
 /// Requests of a target in about a second, and its share of all, from which a node of a cluster
 /// keeps a copy of what another node has: a lateral hit costs twice the CPU time of an own one.
-/// With less of either, copies take more room from other responses than they save: `cargo xtask
-/// cluster` has half of a point of hit ratio less with four requests, a tenth with eight.
+/// Copies that are requested less often would replace one another in their share of memory
+/// ([`COPIES_ARE_ONE_IN`](crate::catalog::COPIES_ARE_ONE_IN)).
 const COPIED_COUNT_MIN: u32 = 8;
 const COPIED_SHARES: u64 = 256;
 

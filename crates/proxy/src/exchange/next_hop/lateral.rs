@@ -129,6 +129,11 @@ impl LateralFetch {
         self.source.node.is_copied
     }
 
+    /// Whether the other node keeps what it gives.
+    pub(crate) const fn brings_copy(&self) -> bool {
+        self.source.node.keeps_it()
+    }
+
     /// Whether the other node may wait for another request, and that for this one: not for what is
     /// stored alone.
     pub(crate) const fn may_wait(&self) -> bool {

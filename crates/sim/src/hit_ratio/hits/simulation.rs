@@ -74,6 +74,9 @@ pub struct Simulation {
     totals: Totals,
 }
 
+/// How a response is stored.
+type Admit = fn(&mut Catalog, Digest, u64, &mut Vec<Slot>) -> Result<Slot, Refusal>;
+
 const ABSENT: u32 = u32::MAX;
 
 /// Keys whose places are read together, see [`Keys`](crate::hit_ratio::keys::Keys).
@@ -120,8 +123,15 @@ impl Simulation {
             self.catalog.touch(slot);
             return true;
         }
-        self.miss(number, size_bytes);
+        self.miss(asked, Catalog::admit);
         false
+    }
+
+    /// The same; what is not in the cache comes from another node, and is stored as a copy.
+    pub(crate) fn ask_for_copy(&mut self, asked: NumberedRequest) {
+        self.totals.requests += 1;
+        self.totals.bytes += asked.size_bytes;
+        self.miss(asked, Catalog::admit_copy);
     }
 
     /// Requests one after the other, in less time than one by one.
@@ -159,14 +169,15 @@ impl Simulation {
         (slot != ABSENT).then_some(Slot(slot))
     }
 
-    fn miss(&mut self, number: u32, size_bytes: u64) {
+    fn miss(&mut self, asked: NumberedRequest, admit: Admit) {
+        let NumberedRequest { number, size_bytes } = asked;
         let key = digest(number);
         if self.admissions.judge(key, Some(size_bytes)) != Admission::Admitted {
             self.totals.refused += 1;
             return;
         }
         let admitted = match self.catalog.check_newcomer(key, size_bytes) {
-            Ok(()) => self.catalog.admit(key, size_bytes, &mut self.victims),
+            Ok(()) => admit(&mut self.catalog, key, size_bytes, &mut self.victims),
             Err(refusal) => Err(refusal),
         };
         for victim in self.victims.drain(..) {
