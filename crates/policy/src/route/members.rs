@@ -165,10 +165,15 @@ impl Members {
 
     /// The node at `place` answered, `us` microseconds after it was asked.
     pub fn answered(&mut self, now: Tick, place: Place, us: u64, report: NodeReport) {
+        self.heard_of(now, place, report);
+        self.known[place.index()].response_time.note_us(now, us);
+    }
+
+    /// The node at `place` has shown that it answers as a member does, and says `report`.
+    pub fn heard_of(&mut self, now: Tick, place: Place, report: NodeReport) {
         let known = &mut self.known[place.index()];
         known.ejection.end();
         known.report = Some((report, now));
-        known.response_time.note_us(now, us);
     }
 
     /// The node at `place` held `target`, or did not, when it was asked: corrects the policy.

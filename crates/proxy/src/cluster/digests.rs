@@ -6,12 +6,13 @@
 use crate::cluster::members::Cluster;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_policy::Digest;
 use weir_policy::route::{
-    DigestError, DigestReader, DigestVersion, DigestWriter, HoldsIt, RESPONSES_MAX,
+    Applied, DigestError, DigestReader, DigestUpdate, DigestVersion, DigestWriter, HoldsIt,
+    RESPONSES_MAX,
 };
 use weir_store::MemoryStore;
 
@@ -33,12 +34,21 @@ const MADE_AT_ONCE_MAX: u32 = 2;
 /// The digests that a process has.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
+    /// Locked while the store is walked, by threads that nothing waits for, and by no worker.
     own: Mutex<Option<OwnDigest>>,
+    own_bytes: AtomicUsize,
     /// Messages that are being made.
     making: AtomicU32,
-    /// Of the other nodes, by name.
+    /// Of the other nodes, by name. Each is locked for a fraction of a millisecond: workers look
+    /// into it.
     others: Mutex<BTreeMap<Box<str>, Arc<Mutex<DigestReader>>>>,
 }
+
+/// The digest of another node that is not looked into any more.
+#[derive(Debug)]
+pub(crate) struct ForgottenDigest(
+    #[expect(dead_code, reason = "it is dropped")] Arc<Mutex<DigestReader>>,
+);
 
 /// The digest of this node.
 #[derive(Debug)]
@@ -66,6 +76,8 @@ impl Digests {
             Some(digest) if digest.walked.elapsed() < WALK_PAUSE => digest,
             digest => OwnDigest::walk(digest.map(|digest| digest.writer), cluster, store),
         };
+        let bytes = digest.writer.bytes();
+        self.own_bytes.store(bytes, Ordering::Relaxed);
         let message = digest.writer.message_for(known);
         *own = Some(digest);
         message
@@ -77,20 +89,15 @@ impl Digests {
         lock(&reader).version()
     }
 
-    /// Takes a message of `node`. Takes milliseconds for each MiB.
+    /// Takes what a message of `node` says: milliseconds, for a thread that nothing waits for.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
-    pub(crate) fn take(
-        &self,
-        cluster: &Cluster,
-        node: &str,
-        message: &[u8],
-    ) -> Result<(), DigestError> {
+    pub(crate) fn apply(&self, node: &str, mut update: DigestUpdate) -> Result<(), DigestError> {
         let reader = Arc::clone(lock(&self.others).entry(node.into()).or_default());
-        let open = |epoch, key: &_| cluster.open_digest(node, epoch, key);
-        lock(&reader).take(message, open)
+        while lock(&reader).apply(&mut update)? == Applied::Part {}
+        Ok(())
     }
 
     /// Whether `node` holds the response of a target; `key_of` makes the key of a store with this
@@ -111,19 +118,22 @@ impl Digests {
         reader.holds(cluster.digest_key_of(key_of(secret).0))
     }
 
-    /// Forgets what is known of the digest of `node`.
-    pub(crate) fn forget(&self, node: &str) {
-        lock(&self.others).remove(node);
-    }
-
-    /// Forgets the digests of nodes that are not `members`.
-    pub(crate) fn retain(&self, is_member: impl Fn(&str) -> bool) {
-        lock(&self.others).retain(|name, _| is_member(name));
+    /// Forgets the digests of nodes for which `is_kept` is `false`: what is left of them, which is
+    /// memory that takes milliseconds to give back.
+    pub(crate) fn retain(&self, is_kept: impl Fn(&str) -> bool) -> Vec<ForgottenDigest> {
+        let mut others = lock(&self.others);
+        let gone: Vec<Box<str>> = others
+            .keys()
+            .filter(|name| !is_kept(name))
+            .cloned()
+            .collect();
+        let gone = gone.iter().filter_map(|name| others.remove(name));
+        gone.map(ForgottenDigest).collect()
     }
 
     /// Bytes of all digests: of this node, and of the others without `node`.
     pub(crate) fn bytes_without(&self, node: &str) -> usize {
-        let own = lock(&self.own).as_ref().map_or(0, |own| own.writer.bytes());
+        let own = self.own_bytes.load(Ordering::Relaxed);
         let others: Vec<_> = lock(&self.others)
             .iter()
             .filter(|(name, _)| ***name != *node)
@@ -226,6 +236,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A worker waits for no walk of the store: it asks for bytes and versions while one goes on.
+    #[test]
+    fn bytes_are_known_while_the_digest_of_this_node_is_made() {
+        let digests = Arc::new(Digests::default());
+        let made = lock(&digests.own);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let asking = Arc::clone(&digests);
+        std::thread::spawn(move || sender.send((asking.bytes(), asking.version("b"))));
+        let known = receiver.recv_timeout(Duration::from_secs(20));
+        assert_eq!(known, Ok((0, None)));
+        drop(made);
+    }
 
     #[test]
     fn target_of_a_request_says_which_version_is_known() {

@@ -147,15 +147,16 @@ impl ClusterState {
         (target, is_hit): (TargetKey, Option<bool>),
     ) {
         let mut members = self.members();
-        let report = NodeReport {
-            state: NodeState::named(report.state).unwrap_or(NodeState::In),
-            outstanding: report.outstanding,
-            miss_pressure: report.miss_pressure,
-        };
-        members.answered(now.tick, place, us, report);
+        members.answered(now.tick, place, us, report_of(report));
         if let Some(is_hit) = is_hit {
             members.correct(target, place, is_hit);
         }
+    }
+
+    /// The node at `place` answered a message, and says `report`: how soon it did says nothing of
+    /// how fast it answers requests.
+    pub(crate) fn heard_of(&self, now: Now, place: Place, report: &PeerReport<'_>) {
+        self.members().heard_of(now.tick, place, report_of(report));
     }
 
     /// The requests that this node serves, and its miss pressure.
@@ -180,6 +181,14 @@ impl ClusterState {
     /// A request is outstanding at the node at `place`, until the result is dropped.
     pub(crate) fn ask(&self, place: Place) -> Counted {
         Counted::new(&self.outstanding[place.index()])
+    }
+}
+
+fn report_of(report: &PeerReport<'_>) -> NodeReport {
+    NodeReport {
+        state: NodeState::named(report.state).unwrap_or(NodeState::In),
+        outstanding: report.outstanding,
+        miss_pressure: report.miss_pressure,
     }
 }
 

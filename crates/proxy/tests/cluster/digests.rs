@@ -2,7 +2,7 @@
 
 use crate::nodes::{Nodes, ask_as_peer, fresh, member};
 use crate::support::{RawClient, ScriptedOrigin, span};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use weir_measure::Metric;
 use weir_proxy::config::Config;
 use xtask::closed_port::ClosedPort;
@@ -119,40 +119,160 @@ fn node_is_told_what_was_stored_since_it_asked() {
     assert_eq!(ask(&format!("?{}-0", epoch ^ 1))[9], 0, "the whole");
 }
 
-#[test]
-fn digest_that_cannot_be_read_is_refused_and_counted_and_the_node_is_asked_on() {
+/// A whole message as a node without a secret has it: what each response has at first, and blocks.
+fn whole(blocks: u32, sent: usize) -> Vec<u8> {
+    let mut message = b"weirdgst\x01\x00".to_vec();
+    message.extend_from_slice(&7_u64.to_le_bytes());
+    message.extend_from_slice(&0_u64.to_le_bytes());
+    message.extend_from_slice(&blocks.to_le_bytes());
+    message.resize(62 + 64 * sent, 0);
+    message
+}
+
+/// What node c answers to a question for its digest, and how node a counts it.
+struct Answer {
+    name: &'static str,
+    fields: String,
+    content: Vec<u8>,
+    counted: Metric,
+}
+
+const REPORT: &str = "Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0";
+
+impl Answer {
+    fn new(name: &'static str, content: impl Into<Vec<u8>>, counted: Metric) -> Self {
+        let content = content.into();
+        Self {
+            name,
+            fields: format!("{REPORT}\r\nContent-Length: {}", content.len()),
+            content,
+            counted,
+        }
+    }
+
+    /// With these fields in their place.
+    fn with(self, fields: String) -> Self {
+        Self { fields, ..self }
+    }
+}
+
+/// Has node a ask the others once for each of `answers`, with so much memory for digests.
+fn check_answers(memory: &str, answers: Vec<Answer>) {
     let cluster = Nodes::start(fresh);
-    let path = cluster.path_of(2);
-    let times = AtomicUsize::new(0);
+    let answer: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let next = Arc::clone(&answer);
     let liar = ScriptedOrigin::new().answering(move |head, _| {
-        let bad: [&[u8]; 4] = [
-            b"squiddgst",
-            b"weirdgst\x09\x00",
-            b"weirdgst\x01\x00abc",
-            b"",
-        ];
-        let (content, length) = match times.fetch_add(1, Ordering::Relaxed) % 5 {
-            4 => (bad[3], 65 << 20),
-            at => (bad[at], bad[at].len()),
-        };
-        assert!(
-            head.start_line().starts_with("GET /weir/digest HTTP"),
-            "{head:?}"
-        );
-        let report = "Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0";
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{report}\r\n\r\n");
-        [head.as_bytes(), content].concat()
+        let asked = head.start_line();
+        assert_eq!(asked, "GET /weir/digest HTTP/1.1", "for the whole");
+        next.lock().expect("no panic").clone()
     });
     let node = &cluster.nodes[0];
-    node.reload(|config| {
-        config.cluster.members[2] = member("c", liar.address());
-        ask_often(config);
-    });
-    node.wait_for_at_least(Metric::DigestsRefused, 5);
-    assert!(node.count(Metric::DigestsTaken) >= 1, "of the other one");
+    let counted = [
+        Metric::DigestsTaken,
+        Metric::DigestsRefused,
+        Metric::DigestsFailed,
+    ];
+    let mut expected = [0, 0, 0];
+    for Answer {
+        name,
+        fields,
+        content,
+        counted: by,
+    } in answers
+    {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
+        *answer.lock().expect("no panic") = [head.as_bytes(), &content].concat();
+        // each reload begins a round of questions, and nothing else does
+        node.reload(|config| {
+            config.cluster.members[2] = member("c", liar.address());
+            config.cluster.digest_interval = span("1h");
+            config.cluster.digest_memory = memory.parse().expect("a size");
+        });
+        // node b has a digest each time, and is asked first
+        expected[0] += 1;
+        node.wait_for_at_least(Metric::DigestsTaken, expected[0]);
+        let place = counted.iter().position(|metric| *metric == by);
+        expected[place.expect("one of them")] += 1;
+        node.wait_for_at_least(by, expected[place.expect("one of them")]);
+        let counts = counted.map(|metric| node.count(metric));
+        assert_eq!(counts, expected, "{name}");
+    }
+    assert_eq!(node.count(Metric::PeersFailed), 0, "it is not ejected");
     let other = cluster.path_of(1);
     assert_eq!(cluster.get(0, &other).text(), other);
-    drop(path);
+}
+
+#[test]
+fn digest_that_cannot_be_read_is_refused_and_counted_and_all_nodes_are_asked_on() {
+    use Metric::{DigestsFailed, DigestsRefused};
+    let additions = [b"weirdgst\x01\x01", &[0; 20][..]].concat();
+    let sealed = {
+        let mut message = whole(1, 1);
+        message[46] = 1;
+        message
+    };
+    check_answers(
+        "1GiB",
+        vec![
+            Answer::new("another file", *b"squiddgst", DigestsRefused),
+            Answer::new("nothing", *b"", DigestsRefused),
+            Answer::new("another version", *b"weirdgst\x09\x00", DigestsRefused),
+            Answer::new("another kind", *b"weirdgst\x01\x02", DigestsRefused),
+            Answer::new("a head cut short", *b"weirdgst\x01\x00abc", DigestsRefused),
+            Answer::new("no blocks", whole(0, 0), DigestsRefused),
+            Answer::new("fewer blocks", whole(2, 1), DigestsRefused),
+            Answer::new("more blocks", whole(1, 2), DigestsRefused),
+            Answer::new("another secret", sealed, DigestsRefused),
+            Answer::new("additions to nothing", additions, DigestsRefused),
+            Answer::new("a stranger's", whole(1, 1), DigestsFailed)
+                .with("Content-Length: 126".into()),
+            Answer::new("its own", whole(1, 1), DigestsFailed)
+                .with(format!("{REPORT}, own\r\nContent-Length: 126")),
+            Answer::new("another node's", whole(1, 1), DigestsFailed).with(format!(
+                "{}\r\nContent-Length: 126",
+                REPORT.replace("node=c", "node=b")
+            )),
+        ],
+    );
+}
+
+#[test]
+fn digest_of_64_mebibytes_is_taken_and_one_of_a_block_more_is_refused() {
+    const BLOCKS: usize = (64 << 20) / 64;
+    let blocks = u32::try_from(BLOCKS).expect("blocks");
+    let length = |bytes: usize| format!("{REPORT}\r\nContent-Length: {bytes}");
+    check_answers(
+        "1GiB",
+        vec![
+            // no byte of it is sent: its length alone is too much
+            Answer::new("a long one", *b"", Metric::DigestsRefused)
+                .with(length(62 + 64 * BLOCKS + 1)),
+            // the rest of it is not sent
+            Answer::new(
+                "one that says so",
+                [b"3e\r\n", &whole(blocks + 1, 0)[..]].concat(),
+                Metric::DigestsRefused,
+            )
+            .with(format!("{REPORT}\r\nTransfer-Encoding: chunked")),
+            Answer::new("the largest", whole(blocks, BLOCKS), Metric::DigestsTaken),
+        ],
+    );
+}
+
+#[test]
+fn digest_for_which_there_is_no_memory_is_refused() {
+    // node a has one of its own, and that of node b: 5120 bytes each, and what was added last
+    check_answers(
+        "1MiB",
+        vec![
+            Answer::new("too large", whole(1 << 14, 1 << 14), Metric::DigestsRefused),
+            Answer::new(
+                "small enough",
+                whole(1 << 13, 1 << 13),
+                Metric::DigestsTaken,
+            ),
+        ],
+    );
 }
 
 #[test]
@@ -163,4 +283,19 @@ fn no_digest_is_asked_for_or_kept_without_memory_for_it() {
     node.wait_for_at_least(Metric::DigestsTaken, 2);
     node.reload(|config| config.cluster.digest_memory = "0".parse().expect("a size"));
     node.wait_for_at_most(Metric::DigestBytes, 0);
+}
+
+#[test]
+fn node_whose_digest_was_taken_is_known_to_answer() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[0];
+    let heard_of = || {
+        let cluster = node.control().cluster().expect("a cluster");
+        let members = cluster.members.iter().filter(|member| !member.is_own);
+        members.filter(|member| member.report.is_some()).count()
+    };
+    assert_eq!(heard_of(), 0);
+    node.reload(ask_often);
+    node.wait_for_at_least(Metric::DigestsTaken, 2);
+    assert_eq!(heard_of(), 2);
 }

@@ -43,25 +43,15 @@ impl CacheDigest {
         }
     }
 
-    /// The digest whose blocks are `bytes`.
+    /// The digest with these blocks.
     ///
     /// # Errors
-    /// No blocks, more bytes than [`DIGEST_BYTES_MAX`], or a part of a block.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, DigestError> {
-        if bytes.len() > DIGEST_BYTES_MAX {
-            return Err(DigestError::TooLarge(bytes.len()));
+    /// There is none.
+    pub(super) fn of_blocks(blocks: Vec<[u64; BLOCK_BYTES / 8]>) -> Result<Self, DigestError> {
+        if blocks.is_empty() {
+            return Err(DigestError::Length(0));
         }
-        let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
-        if blocks.is_empty() || !rest.is_empty() {
-            return Err(DigestError::Length(bytes.len()));
-        }
-        let words = |block: &[u8; BLOCK_BYTES]| {
-            let (words, _) = block.as_chunks::<8>();
-            core::array::from_fn(|place| u64::from_le_bytes(words[place]))
-        };
-        Ok(Self {
-            blocks: blocks.iter().map(words).collect(),
-        })
+        Ok(Self { blocks })
     }
 
     /// Appends the blocks.
@@ -99,6 +89,12 @@ impl CacheDigest {
     pub fn bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
+}
+
+/// A block as it is in memory.
+pub(super) fn block(bytes: &[u8; BLOCK_BYTES]) -> [u64; BLOCK_BYTES / 8] {
+    let (words, _) = bytes.as_chunks::<8>();
+    core::array::from_fn(|place| u64::from_le_bytes(words[place]))
 }
 
 /// The key of a response whose key in the store begins with `tag`, for nodes that share `secret`.

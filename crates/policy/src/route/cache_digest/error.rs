@@ -14,7 +14,7 @@ pub enum DigestError {
     Kind(u8),
     /// Its bytes are not as many as it says, or no whole number of blocks or keys.
     Length(usize),
-    /// Its blocks have more bytes than [`DIGEST_BYTES_MAX`].
+    /// Its blocks or additions have more bytes than may come, at most [`DIGEST_BYTES_MAX`].
     TooLarge(usize),
     /// Its key is sealed with another secret, or for another node.
     Key,
@@ -36,7 +36,7 @@ impl fmt::Display for DigestError {
             }
             Self::TooLarge(bytes) => write!(
                 f,
-                "a cache digest of {bytes} bytes has more than {DIGEST_BYTES_MAX}"
+                "a cache digest of {bytes} bytes has more than may come, at most {DIGEST_BYTES_MAX}"
             ),
             Self::Key => f.write_str("the key of the cache digest is sealed with another secret"),
             Self::Unconnected => f.write_str("it adds to another cache digest than is known"),

@@ -1,16 +1,16 @@
-//! Messages between [`DigestWriter`](super::DigestWriter) and
-//! [`DigestReader`](super::DigestReader); their layout is in the head of the folder.
+//! Writes messages of a [`DigestWriter`](super::DigestWriter); their layout is in the head of the
+//! folder.
 
 use crate::Digest;
+use crate::route::cache_digest::CacheDigest;
 use crate::route::cache_digest::bloom::BLOCK_BYTES;
-use crate::route::cache_digest::{CacheDigest, DigestError};
 use alloc::vec::Vec;
 
-const MAGIC: &[u8; 8] = b"weirdgst";
-const VERSION: u8 = 1;
-const WHOLE: u8 = 0;
-const ADDITIONS: u8 = 1;
-const KEY_BYTES: usize = 16;
+pub(super) const MAGIC: &[u8; 8] = b"weirdgst";
+pub(super) const VERSION: u8 = 1;
+pub(super) const WHOLE: u8 = 0;
+pub(super) const ADDITIONS: u8 = 1;
+pub(super) const KEY_BYTES: usize = 16;
 
 /// Which state of a node's digest a reader has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,22 +29,6 @@ pub struct SealedKey {
     pub masked: [u8; KEY_BYTES],
     /// What shows that it was opened with the right secret.
     pub check: [u8; KEY_BYTES],
-}
-
-/// A message as it was read.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A digest that replaces any other.
-    Whole {
-        version: DigestVersion,
-        key: SealedKey,
-        digest: CacheDigest,
-    },
-    /// What was added since `from`.
-    Additions {
-        from: DigestVersion,
-        keys: Vec<Digest>,
-    },
 }
 
 pub(super) fn write_whole(
@@ -82,57 +66,4 @@ fn begin(kind: u8, version: DigestVersion, count: usize) -> Vec<u8> {
     out.extend_from_slice(&version.additions.to_le_bytes());
     out.extend_from_slice(&count.to_le_bytes());
     out
-}
-
-/// Reads a message.
-///
-/// # Errors
-/// What is wrong with it.
-pub(super) fn read(message: &[u8]) -> Result<Message, DigestError> {
-    let short = DigestError::Length(message.len());
-    let rest = message.strip_prefix(MAGIC).ok_or(DigestError::Magic)?;
-    let (&[version, kind], rest) = rest.split_first_chunk().ok_or(short)?;
-    if version != VERSION {
-        return Err(DigestError::Version(version));
-    }
-    let (epoch, rest) = rest.split_first_chunk().ok_or(short)?;
-    let (additions, rest) = rest.split_first_chunk().ok_or(short)?;
-    let (count, rest) = rest.split_first_chunk().ok_or(short)?;
-    let count = u32::from_le_bytes(*count) as usize;
-    let version = DigestVersion {
-        epoch: u64::from_le_bytes(*epoch),
-        additions: u64::from_le_bytes(*additions),
-    };
-    match kind {
-        WHOLE => {
-            let (masked, rest) = rest.split_first_chunk().ok_or(short)?;
-            let (check, rest) = rest.split_first_chunk().ok_or(short)?;
-            if Some(rest.len()) != count.checked_mul(BLOCK_BYTES) {
-                return Err(short);
-            }
-            let key = SealedKey {
-                masked: *masked,
-                check: *check,
-            };
-            Ok(Message::Whole {
-                version,
-                key,
-                digest: CacheDigest::from_bytes(rest)?,
-            })
-        }
-        ADDITIONS if Some(rest.len()) == count.checked_mul(KEY_BYTES) => Ok(Message::Additions {
-            from: version,
-            keys: rest.as_chunks::<KEY_BYTES>().0.iter().map(key).collect(),
-        }),
-        ADDITIONS => Err(short),
-        other => Err(DigestError::Kind(other)),
-    }
-}
-
-fn key(bytes: &[u8; KEY_BYTES]) -> Digest {
-    let (numbers, _) = bytes.as_chunks::<8>();
-    Digest(
-        u64::from_le_bytes(numbers[0]),
-        u64::from_le_bytes(numbers[1]),
-    )
 }

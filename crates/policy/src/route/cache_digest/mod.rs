@@ -34,6 +34,7 @@
 
 mod bloom;
 mod error;
+mod incoming;
 mod message;
 mod reader;
 #[cfg(test)]
@@ -42,6 +43,7 @@ mod writer;
 
 pub use bloom::{CacheDigest, DIGEST_BYTES_MAX, RESPONSES_MAX, tag_key};
 pub use error::DigestError;
+pub use incoming::{DigestUpdate, IncomingDigest};
 pub use message::{DigestVersion, SealedKey};
-pub use reader::DigestReader;
+pub use reader::{Applied, DigestReader};
 pub use writer::{ADDITIONS_MAX, DigestWriter};

@@ -1,9 +1,13 @@
 //! What a node knows of the digest of another one.
 
-use crate::route::cache_digest::message::{self, Message};
-use crate::route::cache_digest::{CacheDigest, DigestError, DigestVersion, SealedKey};
+use crate::route::cache_digest::incoming::Update;
+use crate::route::cache_digest::{
+    CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestUpdate, DigestVersion, IncomingDigest,
+    SealedKey,
+};
 use crate::route::cluster::HoldsIt;
 use crate::{Digest, Secret};
+use alloc::vec::IntoIter;
 
 /// The digest of another node, by its messages.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +24,45 @@ struct State {
     digest: CacheDigest,
 }
 
+/// The most keys that are applied at once.
+const APPLIED_AT_ONCE_MAX: usize = 2048;
+
+/// How much of an update was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// All of it.
+    Whole,
+    /// A part: the next is to be applied.
+    Part,
+}
+
+impl State {
+    /// Adds the first of `keys`, and takes them away.
+    fn add(
+        &mut self,
+        from: &mut DigestVersion,
+        keys: &mut IntoIter<Digest>,
+    ) -> Result<Applied, DigestError> {
+        let Self {
+            version, digest, ..
+        } = self;
+        if from.epoch != version.epoch || from.additions > version.additions {
+            return Err(DigestError::Unconnected);
+        }
+        let all = from.additions.checked_add(keys.len() as u64);
+        let all = all.ok_or(DigestError::Unconnected)?;
+        keys.by_ref()
+            .take(APPLIED_AT_ONCE_MAX)
+            .for_each(|key| digest.insert(key));
+        from.additions = all - keys.len() as u64;
+        version.additions = version.additions.max(from.additions);
+        Ok(match keys.len() {
+            0 => Applied::Whole,
+            1.. => Applied::Part,
+        })
+    }
+}
+
 impl DigestReader {
     /// Takes a message. `open` opens the key of a whole digest of this epoch; `None` if it is
     /// sealed with another secret.
@@ -33,40 +76,46 @@ impl DigestReader {
         bytes: &[u8],
         open: impl FnOnce(u64, &SealedKey) -> Option<Secret>,
     ) -> Result<(), DigestError> {
-        match message::read(bytes)? {
-            Message::Whole {
+        let mut incoming = IncomingDigest::new(DIGEST_BYTES_MAX);
+        incoming.push(bytes)?;
+        let mut update = incoming.finish(open)?;
+        while self.apply(&mut update)? == Applied::Part {}
+        Ok(())
+    }
+
+    /// Applies an update, or 2048 keys of it, so that a lock on this reader is
+    /// held for a fraction of a millisecond. The update has then what is left to do, or what was
+    /// replaced: to be dropped without a lock.
+    ///
+    /// # Errors
+    /// It adds to another digest; what was known stays.
+    pub fn apply(&mut self, update: &mut DigestUpdate) -> Result<Applied, DigestError> {
+        match &mut update.0 {
+            Update::Whole {
                 version,
-                key,
+                secret,
                 digest,
-            } => {
-                let secret = open(version.epoch, &key).ok_or(DigestError::Key)?;
-                self.state = Some(State {
-                    version,
-                    secret,
-                    digest,
-                });
-            }
-            Message::Additions { from, keys } => {
-                let Some(State {
-                    version, digest, ..
-                }) = &mut self.state
-                else {
-                    return Err(DigestError::Unconnected);
-                };
-                if from.epoch != version.epoch || from.additions > version.additions {
-                    return Err(DigestError::Unconnected);
+            } => match &mut self.state {
+                Some(state) => {
+                    state.version = *version;
+                    state.secret = *secret;
+                    core::mem::swap(&mut state.digest, digest);
                 }
-                let end = from
-                    .additions
-                    .checked_add(keys.len() as u64)
-                    .ok_or(DigestError::Length(bytes.len()))?;
-                for key in keys {
-                    digest.insert(key);
+                None => {
+                    let digest = core::mem::replace(digest, CacheDigest::with_capacity(0));
+                    self.state = Some(State {
+                        version: *version,
+                        secret: *secret,
+                        digest,
+                    });
                 }
-                version.additions = version.additions.max(end);
+            },
+            Update::Additions { from, keys } => {
+                let state = self.state.as_mut().ok_or(DigestError::Unconnected)?;
+                return state.add(from, keys);
             }
         }
-        Ok(())
+        Ok(Applied::Whole)
     }
 
     /// What to ask for additions to; `None`: the whole.

@@ -195,7 +195,93 @@ fn malformed_message_is_refused_by_what_is_wrong_with_it() {
     );
 }
 
+#[test]
+fn message_that_may_have_fewer_bytes_is_refused_before_its_blocks_have_come() {
+    let writer = DigestWriter::new(7, SEALED, 1000);
+    let message = writer.message_for(None);
+    let blocks = message.len() - 62;
+    let check = |blocks_bytes_max, expected| {
+        let mut incoming = IncomingDigest::new(blocks_bytes_max);
+        assert_eq!(incoming.push(&message[..61]), Ok(()));
+        assert_eq!(incoming.push(&message[61..62]), expected);
+    };
+    check(blocks, Ok(()));
+    check(blocks - 1, Err(DigestError::TooLarge(blocks)));
+    let additions = |count: usize| {
+        let keys = vec![key(1); count];
+        let message = message::write_additions(writer.version(), keys.iter());
+        IncomingDigest::new(0).push(&message)
+    };
+    assert_eq!(additions(ADDITIONS_MAX), Ok(()));
+    let bytes = (ADDITIONS_MAX + 1) * 16;
+    assert_eq!(
+        additions(ADDITIONS_MAX + 1),
+        Err(DigestError::TooLarge(bytes))
+    );
+}
+
+#[test]
+fn additions_are_applied_in_parts_each_of_which_is_a_version() {
+    let mut writer = DigestWriter::new(7, SEALED, 10_000);
+    let mut reader = DigestReader::default();
+    reader.take(&writer.message_for(None), open).unwrap();
+    (0..5000).for_each(|number| writer.add(key(number)));
+    let added = writer.version().additions;
+    assert!(added > 4900, "{added}: few keys are taken for held");
+    let mut incoming = IncomingDigest::new(DIGEST_BYTES_MAX);
+    incoming
+        .push(&writer.message_for(reader.version()))
+        .unwrap();
+    let mut update = incoming.finish(open).unwrap();
+    for (applied, additions) in [
+        (Applied::Part, 2048),
+        (Applied::Part, 4096),
+        (Applied::Whole, added),
+    ] {
+        assert_eq!(reader.apply(&mut update), Ok(applied));
+        assert_eq!(reader.version().unwrap().additions, additions);
+    }
+    assert!((0..5000).all(|number| reader.holds(key(number)) == HoldsIt::Yes));
+}
+
 proptest! {
+    /// Whatever a message has, and wherever it is cut, its pieces say the same as all of it.
+    #[test]
+    fn message_in_pieces_says_what_it_says_as_a_whole(
+        keys in 0..40_u64, is_whole: bool, damage in prop::option::of((0..400_usize, any::<u8>())),
+        length in 0..400_usize, pieces in prop::collection::vec(0..100_usize, 0..20),
+    ) {
+        let writer = writer(7, 0..keys);
+        let mut known = DigestReader::default();
+        let begin = self::writer(7, 0..0);
+        known.take(&begin.message_for(None), open).unwrap();
+        let mut message = writer.message_for(known.version().filter(|_| !is_whole));
+        if let Some((at, byte)) = damage && at < message.len() {
+            message[at] = byte;
+            message.truncate(message.len().min(length.max(1)));
+        }
+        let mut reader = known.clone();
+        let whole = reader.take(&message, open);
+        let mut incoming = IncomingDigest::new(DIGEST_BYTES_MAX);
+        let (mut rest, mut pushed) = (&message[..], Ok(()));
+        for piece in pieces {
+            let (piece, behind) = rest.split_at(piece.min(rest.len()));
+            pushed = pushed.and_then(|()| incoming.push(piece));
+            rest = behind;
+        }
+        pushed = pushed.and_then(|()| incoming.push(rest));
+        let in_pieces = pushed.and_then(|()| {
+            let mut update = incoming.finish(open)?;
+            while known.apply(&mut update)? == Applied::Part {}
+            Ok(())
+        });
+        prop_assert_eq!(in_pieces.is_ok(), whole.is_ok(), "{:?} {:?}", in_pieces, whole);
+        prop_assert_eq!(known.version(), reader.version());
+        for number in 0..keys {
+            prop_assert_eq!(known.holds(key(number)), reader.holds(key(number)));
+        }
+    }
+
     /// Against a set: whatever is taken in whichever order, nothing that was added is missing.
     #[test]
     fn reader_that_takes_all_messages_misses_nothing_that_was_added(
