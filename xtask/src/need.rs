@@ -40,6 +40,7 @@ const KNOWN: &[Need] = &[
     ("tc", "iproute2"),
     ("timeout", "coreutils"),
     ("go", "golang-go"),
+    ("python3", "python3"),
 ];
 
 /// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.

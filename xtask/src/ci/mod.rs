@@ -21,8 +21,9 @@ use xtask::{filters, need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
 /// and an ICAP client, a front end, what lists the members of a cluster, the list of files for
-/// `tidy`, file systems that are full, broken or frozen, and networks and mounts of the test's own.
-const PROGRAMS: [&str; 16] = [
+/// `tidy`, file systems that are full, broken or frozen, networks and mounts of the test's own, and
+/// what runs the programs of `docs/`.
+const PROGRAMS: [&str; 17] = [
     "nginx",
     "curl",
     "c-icap",
@@ -39,6 +40,7 @@ const PROGRAMS: [&str; 16] = [
     "unshare",
     "nsenter",
     "setpriv",
+    "python3",
 ];
 
 /// What a step hands back: a remark for the table.
