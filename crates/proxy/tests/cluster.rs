@@ -5,6 +5,8 @@
 
 mod support;
 
+#[path = "cluster/behind.rs"]
+mod behind;
 #[path = "cluster/copies.rs"]
 mod copies;
 #[path = "cluster/digests.rs"]

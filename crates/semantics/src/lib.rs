@@ -50,8 +50,9 @@ pub use fields::hop_by_hop::{
 pub use fields::known::{Known, identify};
 pub use fields::peer::{NODE_NAME_BYTES_MAX, PEER_FIELD, PeerReport, PeerRequest, is_node_name};
 pub use fields::purge_message::{
-    PURGE_HOLD_MS_MAX, PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX, PurgeAnswer, PurgeMessage,
-    PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget, split_purge_proof, write_purge_proof,
+    BEHIND_NAMES_MAX, MembersBehind, PURGE_HOLD_MS_MAX, PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX,
+    PurgeAnswer, PurgeMessage, PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget,
+    split_purge_proof, write_purge_proof,
 };
 pub use fields::via::contains_pseudonym;
 pub use method::Method;

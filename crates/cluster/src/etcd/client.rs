@@ -16,7 +16,7 @@ use weir_net::next_hops::HopKey;
 use weir_net::resolver::Resolver;
 
 /// Time for a whole answer of one endpoint.
-const CALL_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
 
 /// What is ended with a lease ends when that is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

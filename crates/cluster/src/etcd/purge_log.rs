@@ -10,11 +10,11 @@
 //! A node that cannot know what it has missed (it has read up to a revision that was dropped since,
 //! or of another log) is told so: [`PurgeLogSink::missed`].
 
-use super::client::Client;
+use super::client::{CALL_LIMIT, Client};
 use super::error::EtcdError;
 use super::messages::KeyValue;
 use super::watch::{Event, Watch};
-use crate::retry::Retry;
+use crate::retry::{Retry, WAIT_MAX};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -52,6 +52,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Purges of this node that wait to be entered.
 const APPENDS_MAX: usize = 16;
+
+/// By then each node that follows the log by `endpoints` has applied what was entered, or has lost
+/// touch: a call to each may take as long as one can.
+#[must_use]
+pub fn apply_max(endpoints: usize) -> Duration {
+    let endpoints = u32::try_from(endpoints).unwrap_or(u32::MAX);
+    // the call under way when it was entered, the one after it, and a pause between them
+    TOUCH_LIMIT + (CALL_LIMIT * 2).saturating_mul(endpoints) + BEAT + WAIT_MAX
+}
 
 /// How far a node has read.
 #[derive(Clone, Debug, PartialEq, Eq)]

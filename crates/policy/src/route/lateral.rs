@@ -52,6 +52,7 @@ pub enum AskedBy {
 pub struct LateralRequest<'a> {
     asked_by: AskedBy,
     failed: &'a [Place],
+    left_out: &'a [Place],
     holds: &'a dyn Fn(Place) -> HoldsIt,
 }
 
@@ -120,6 +121,7 @@ impl<'a> LateralRequest<'a> {
             Some(Self {
                 asked_by,
                 failed,
+                left_out: &[],
                 holds: &|_| HoldsIt::Unknown,
             })
         } else {
@@ -133,6 +135,16 @@ impl<'a> LateralRequest<'a> {
     #[must_use]
     pub fn with_holds(self, holds: &'a dyn Fn(Place) -> HoldsIt) -> Self {
         Self { holds, ..self }
+    }
+
+    /// The same without these nodes: they may have what was purged.
+    #[must_use]
+    pub const fn without(self, left_out: &'a [Place]) -> Self {
+        Self { left_out, ..self }
+    }
+
+    fn is_out(&self, place: Place) -> bool {
+        self.failed.contains(&place) || self.left_out.contains(&place)
     }
 }
 
@@ -176,7 +188,7 @@ impl Members {
         let AskedBy::Client = asked_by else {
             return self.source_as_owner(now, target, request, None, requests);
         };
-        self.see(now, &requests, failed);
+        self.see(now, &requests, |place| request.is_out(place));
         let Some(owner) = self.owner(now, target, failed.is_empty()) else {
             return Source::origin(Some(Why::AllEjected));
         };
@@ -219,7 +231,7 @@ impl Members {
         target: TargetKey,
         requests: impl Fn(Place) -> u32,
     ) -> OwnerPreview {
-        self.see(now, requests, &[]);
+        self.see(now, requests, |_| false);
         let request = RoutedRequest::new(target, 0);
         let (view, policy) = self.view();
         let choice = policy.preview(now, &view, &request);
@@ -300,13 +312,14 @@ impl Members {
             asked_by,
             failed,
             holds,
+            ..
         } = request;
         let is_first = failed.is_empty();
         if self.own_state() != NodeState::Joining || !is_first {
             return Source::origin(why);
         }
         let own = self.own();
-        self.see(now, requests, failed);
+        self.see(now, requests, |place| request.is_out(place));
         // one that is joining has no more than this one, one that is draining has all it had
         self.with_states(|place, state| match state {
             NodeState::In | NodeState::Draining if place != own => NodeState::In,

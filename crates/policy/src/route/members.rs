@@ -235,11 +235,17 @@ impl Members {
     }
 
     /// Brings the policies' view up to date: `requests` says how many requests of this node are
-    /// outstanding at a place; of its own place, how many it serves.
-    pub(super) fn see(&mut self, now: Tick, requests: impl Fn(Place) -> u32, failed: &[Place]) {
+    /// outstanding at a place; of its own place, how many it serves. Nodes that are out are not
+    /// asked.
+    pub(super) fn see(
+        &mut self,
+        now: Tick,
+        requests: impl Fn(Place) -> u32,
+        is_out: impl Fn(Place) -> bool,
+    ) {
         for index in 0..self.nodes.len() {
             let place = Place::at(index);
-            let state = if failed.contains(&place) {
+            let state = if is_out(place) {
                 NodeState::Gone
             } else {
                 self.state_of(now, place)

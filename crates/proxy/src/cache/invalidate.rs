@@ -25,6 +25,10 @@ pub(crate) struct Invalidation {
     members: Option<(Vec<Awaited>, Instant)>,
 }
 
+/// The longest URL that is invalidated since `Location` or `Content-Location` names it, bytes. The
+/// RFC leaves these to the cache; longer ones would fill what waits for other nodes.
+const NAMED_URL_BYTES_MAX: usize = 8192;
+
 impl Invalidation {
     /// Whether there is nothing to wait for.
     pub(crate) const fn is_none(&self) -> bool {
@@ -54,15 +58,16 @@ pub(crate) fn run(
         }
     }
     let shared = &worker.shared;
-    let cluster = exchange.settings.cluster();
-    let until = cluster.as_ref().map(|_| {
-        let limit = exchange.settings.config.cluster.peer_timeout.as_duration();
-        // they are held for as long as members are waited for, and no shorter
-        let until = Instant::now() + limit;
+    let config = &exchange.settings.config.cluster;
+    // a node that is not listed at the moment tells those that were with it
+    let times = config.exists().then(|| {
+        let patience = config.peer_timeout.as_duration();
+        // they are held for as long as members are waited for and the patience, and no shorter
+        let until = Instant::now() + patience;
         for (key, _) in &targets {
-            hold_key(shared, *key, limit);
+            hold_key(shared, *key, patience * 2);
         }
-        until
+        (until, patience)
     });
     let purges: Vec<Purge> = targets
         .iter()
@@ -71,7 +76,8 @@ pub(crate) fn run(
     let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
     invalidation.purges.extend(purges);
-    if let (Some(cluster), Some(until)) = (&cluster, until) {
+    if let Some(times) = times {
+        let cluster = exchange.settings.cluster();
         let mode = exchange.request.mode;
         let of_request = || exchange.request.target_uri();
         let targets = targets
@@ -82,10 +88,11 @@ pub(crate) fn run(
             });
         let targets: Vec<PurgedTarget> = targets.collect();
         let outboxes = &shared.cluster_purges.outboxes;
-        let awaited = outboxes.tell(cluster.others(), &targets, until);
+        let others = cluster.iter().flat_map(|cluster| cluster.others());
+        let awaited = outboxes.tell(others, targets, times);
         let before = invalidation.members.take();
         let before = before.map(|(awaited, _)| awaited).unwrap_or_default();
-        invalidation.members = Some((before.into_iter().chain(awaited).collect(), until));
+        invalidation.members = Some((before.into_iter().chain(awaited).collect(), times.0));
     }
 }
 
@@ -127,6 +134,7 @@ fn target_of_reference(
     value: &[u8],
     worker: &Worker,
 ) -> Option<(Digest, Option<String>)> {
+    let value = Some(value).filter(|value| value.len() <= NAMED_URL_BYTES_MAX)?;
     let reference = std::str::from_utf8(value).ok()?;
     let reference = reference.split('#').next()?;
     let default = Authority {
@@ -152,8 +160,8 @@ fn target_of_reference(
         && target.scheme == Scheme::Http;
     same_origin.then(|| {
         let key = key_of(exchange.request.mode, &target, worker.shared.store.secret());
-        let cluster = exchange.settings.cluster();
-        let url = cluster.map(|_| {
+        let is_told = exchange.settings.config.cluster.exists();
+        let url = is_told.then(|| {
             let mut url = b"http://".to_vec();
             target.write_authority(&mut url);
             url.extend_from_slice(target.path_and_query.as_bytes());

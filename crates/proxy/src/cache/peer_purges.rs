@@ -132,11 +132,14 @@ async fn carry_out(
         answer.write(&mut text);
         return (409, text);
     }
+    // before anything is purged: what is purged is not fetched from them from then on
+    shared.cluster_purges.take_behind(node, &message.behind);
     let counters = exchange.worker.counters();
     let mut purges: Vec<Vec<Purge>> = Vec::with_capacity(message.orders.len());
     for order in &message.orders {
         let (what, counted) = match order.what {
             ReceivedTarget::All => (PurgedTarget::All, Metric::Purged),
+            ReceivedTarget::Validate => (PurgedTarget::Validate, Metric::Purged),
             ReceivedTarget::Url(url) => (PurgedTarget::Url(url.to_owned()), Metric::Purged),
             ReceivedTarget::Invalidated { mode, url } => {
                 let modes = [Mode::Forward, Mode::Gateway];

@@ -54,6 +54,13 @@ pub(crate) fn apply(
             shared.collapsed.forget_all();
             return Ok(vec![purge]);
         }
+        PurgedTarget::Validate => {
+            hold_all(shared, hold);
+            let now = shared.clock().now().tick;
+            shared.settings.load().membership.valid_since.missed(now);
+            shared.collapsed.forget_all();
+            return Ok(Vec::new());
+        }
     };
     let target = purge_target(url)?;
     let key = |mode: &Mode| key_of(*mode, &target, shared.store.secret());

@@ -13,6 +13,7 @@ use arc_swap::ArcSwapOption;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::Notify;
 use weir_cluster::{MemberList, MemberSink, MembersTask, OwnNode, Source, SourceReport};
 use weir_measure::{Counters, Metric};
 use weir_net::next_hops::HopKey;
@@ -27,6 +28,8 @@ use weir_wire::RequestHead;
 #[derive(Default)]
 pub(crate) struct Membership {
     current: ArcSwapOption<Cluster>,
+    /// The cluster is another one: for the task that tells members of purges.
+    changed: Notify,
     /// What is stored from before must be validated.
     pub(crate) valid_since: ValidSince,
     inner: Mutex<Inner>,
@@ -130,6 +133,16 @@ impl Membership {
         }
     }
 
+    fn put(&self, cluster: Option<Arc<Cluster>>) {
+        self.current.store(cluster);
+        self.changed.notify_one();
+    }
+
+    /// Ready when the cluster may be another one. For one task.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,7 +164,7 @@ impl Membership {
         if self.rebuild(&mut inner).is_err() {
             // what proves members is not there any more
             inner.list = None;
-            self.current.store(None);
+            self.put(None);
         }
     }
 
@@ -262,7 +275,7 @@ impl Membership {
     /// A member could be any program.
     fn rebuild(&self, inner: &mut Inner) -> Result<(), String> {
         let (Some(terms), Some(list)) = (inner.terms.clone(), inner.list.clone()) else {
-            self.current.store(None);
+            self.put(None);
             return Ok(());
         };
         if !terms.secret.is_some() {
@@ -281,7 +294,7 @@ impl Membership {
                 false => inner.own_state,
             });
         }
-        self.current.store(cluster.map(Arc::new));
+        self.put(cluster.map(Arc::new));
         Ok(())
     }
 

@@ -164,7 +164,8 @@ impl Attempts {
     }
 
     /// Goes on to the origin if the request was about to be sent to another node, and its target
-    /// has been purged since that was decided: that node may not know of the purge. To be called
+    /// has been purged since that was decided, or that node is known now not to have been told of
+    /// a purge: it may have what was purged. To be called
     /// behind [`RequestState::expect`]: a purge that comes later finds the ticket. Whether that is
     /// so.
     ///
@@ -176,8 +177,11 @@ impl Attempts {
         exchange: &RequestState,
         worker: &Worker,
     ) -> Result<bool, Answer> {
-        let is_held =
-            exchange.lateral.is_some() && worker.shared.cluster_purges.is_held(exchange.key);
+        let purges = &worker.shared.cluster_purges;
+        let is_held = exchange
+            .lateral
+            .as_ref()
+            .is_some_and(|lateral| purges.is_held(exchange.key) || lateral.is_behind(purges));
         if is_held {
             self.next_hop = NextHop::after(exchange, &self.tried)?;
             self.is_retry = false;

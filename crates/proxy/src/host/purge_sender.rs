@@ -5,8 +5,9 @@ use super::own_exchange;
 use super::own_request::{JudgedRequest, begin_head};
 use super::worker_task;
 use crate::cache::invalidate::DURABLE_WAIT;
-use crate::cluster::purges::outboxes::{Order, RETRY_PAUSE};
-use crate::cluster::purges::{PurgedTarget, TARGET};
+use crate::cluster::purges::members_behind::Behind;
+use crate::cluster::purges::outboxes::RETRY_PAUSE;
+use crate::cluster::purges::{Batch, PurgedTarget, TARGET};
 use crate::cluster::{Cluster, PURGES};
 use crate::modules::own_work::{OwnPlace, OwnWork};
 use crate::settings::Settings;
@@ -22,14 +23,17 @@ use weir_net::workers::Stage;
 use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
 use weir_semantics::{
-    FieldLine, Method, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PurgeAnswer, PurgeMessage, PurgeOrder,
-    PurgeOutcome, PurgeSequence, PurgedTarget as WrittenTarget, split_purge_proof,
-    write_purge_proof,
+    FieldLine, MembersBehind, Method, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PurgeAnswer,
+    PurgeMessage, PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget as WrittenTarget,
+    split_purge_proof, write_purge_proof,
 };
 use weir_wire::write;
 
 /// Bytes of an answer: a line for each order.
 const ANSWER_BYTES_MAX: usize = 1024 + 32 * PURGE_ORDERS_MAX;
+
+/// How often it is seen whether members have been away for long.
+const AWAY_LOOK: Duration = Duration::from_secs(5);
 
 /// Messages until the member has taken one: the first may be of another session, and the second of
 /// a number that it has had.
@@ -44,14 +48,33 @@ pub(crate) fn spawn(worker: &Rc<Worker>) {
 async fn run(worker: &Rc<Worker>) {
     // a share of its own: modules must not keep a purge from a member
     let room: Arc<OwnWork> = Arc::default();
+    let purges = &worker.shared.cluster_purges;
     // they end with this
     let mut serving = JoinSet::new();
+    let membership = Arc::clone(&worker.settings().membership);
+    let mut met: Option<Arc<Cluster>> = None;
     loop {
+        let looked = Instant::now() + AWAY_LOOK;
+        let next = purges
+            .outboxes
+            .next_due()
+            .map_or(looked, |due| due.min(looked));
         tokio::select! {
-            () = worker.shared.cluster_purges.outboxes.wait() => {}
+            () = purges.outboxes.wait() => {}
+            () = membership.changed() => {}
+            () = tokio::time::sleep_until(next.into()) => {}
             Some(_) = serving.join_next() => continue,
         }
-        for member in worker.shared.cluster_purges.outboxes.unserved() {
+        let (cluster, now) = (worker.settings().cluster(), Instant::now());
+        if met.as_ref().map(Arc::as_ptr) != cluster.as_ref().map(Arc::as_ptr) {
+            let others = cluster.iter().flat_map(|cluster| cluster.others());
+            purges.outboxes.meet(others, now);
+            met = cluster;
+        }
+        for gone in purges.outboxes.expire(now) {
+            purges.forget(&gone);
+        }
+        for member in purges.outboxes.unserved() {
             let (worker, room) = (Rc::clone(worker), Arc::clone(&room));
             serving.spawn_local(async move { serve(&worker, &room, &member).await });
         }
@@ -61,20 +84,23 @@ async fn run(worker: &Rc<Worker>) {
 /// Tells `member` until it has been told everything.
 async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
     let outboxes = &worker.shared.cluster_purges.outboxes;
-    while let Some(orders) = outboxes.next(member) {
-        match tell(worker, room, member, &orders).await {
+    while let Some(batch) = outboxes.next(member) {
+        match tell(worker, room, member, &batch).await {
             Ok(outcomes) => {
-                if outboxes.delivered(member, orders, outcomes) {
+                if outboxes.delivered(member, batch, outcomes) {
                     let line = format!(
                         "node {member} has been told what purges and invalidations it had missed"
                     );
                     worker.shared.module_log.write(line);
                 }
             }
-            Err(Untold::NoMember) => outboxes.remove(member),
+            Err(Untold::NoMember) => {
+                outboxes.failed(member, batch, "it is no member any more");
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
             Err(Untold::Failed(why)) => {
                 worker.counters().inc(Metric::PeerPurgeFailures);
-                if outboxes.failed(member, orders, &why) {
+                if outboxes.failed(member, batch, &why) {
                     let line = format!(
                         "node {member} cannot be told of purges and invalidations: {why}; it may have outdated responses until it has been told"
                     );
@@ -93,12 +119,12 @@ enum Untold {
     Failed(String),
 }
 
-/// Sends one message with all `orders`.
+/// Sends one message.
 async fn tell(
     worker: &Rc<Worker>,
     room: &Arc<OwnWork>,
     member: &str,
-    orders: &[Order],
+    batch: &Batch,
 ) -> Result<Vec<PurgeOutcome>, Untold> {
     let outboxes = &worker.shared.cluster_purges.outboxes;
     let settings = worker.settings();
@@ -112,7 +138,7 @@ async fn tell(
             session: &session,
             number,
         };
-        let content = content_of(&settings, sequence, orders);
+        let content = content_of(worker, sequence, batch);
         let nonce = cluster.nonce();
         let request = request_of(&cluster, place, &nonce, content);
         worker.counters().inc(Metric::PeerPurgeMessages);
@@ -130,7 +156,7 @@ async fn tell(
                 response.status
             )));
         };
-        if response.status == 200 && answer.outcomes.len() == orders.len() {
+        if response.status == 200 && answer.outcomes.len() == batch.orders.len() {
             return Ok(answer.outcomes);
         }
         outboxes.learn(member, answer.sequence.session, answer.sequence.number);
@@ -139,24 +165,31 @@ async fn tell(
 }
 
 /// The lines of a message.
-fn content_of(settings: &Settings, sequence: PurgeSequence<'_>, orders: &[Order]) -> String {
+fn content_of(worker: &Worker, sequence: PurgeSequence<'_>, batch: &Batch) -> String {
+    let purges = &worker.shared.cluster_purges;
+    let names = match &batch.behind {
+        Behind::These(names) => Some(names.iter().map(|name| &**name).collect()),
+        Behind::All => None,
+    };
+    let behind = MembersBehind {
+        process: &purges.process.0,
+        names,
+    };
     let mut content = String::with_capacity(1024);
-    PurgeMessage::begin(sequence, &mut content);
-    let now = Instant::now();
-    let overdue = settings.config.cluster.peer_timeout.as_duration();
-    for Order { what, until, .. } in orders {
-        // nothing waits for one that is told late: it is held as long as one that is not
-        let hold = Some(until.saturating_duration_since(now));
-        let hold = hold.filter(|hold| !hold.is_zero()).unwrap_or(overdue);
+    PurgeMessage::begin(sequence, &behind, &mut content);
+    let (now, patience) = (Instant::now(), purges.outboxes.patience());
+    for order in &batch.orders {
+        let hold = (order.until + patience).saturating_duration_since(now);
         let order = PurgeOrder {
             hold_ms: hold_ms(hold),
-            what: match what {
+            what: match &*order.what {
                 PurgedTarget::Invalidated { mode, url } => WrittenTarget::Invalidated {
                     mode: mode.as_str(),
                     url,
                 },
                 PurgedTarget::Url(url) => WrittenTarget::Url(url),
                 PurgedTarget::All => WrittenTarget::All,
+                PurgedTarget::Validate => WrittenTarget::Validate,
             },
         };
         order.write(&mut content);

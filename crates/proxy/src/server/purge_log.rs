@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use weir_cluster::Source;
-use weir_cluster::etcd::{LogPosition, PurgeLog, PurgeLogSink};
+use weir_cluster::etcd::{LogPosition, PurgeLog, PurgeLogSink, apply_max};
 use weir_measure::Metric;
 use weir_policy::now::Tick;
 use weir_semantics::{PurgeOrder, PurgedTarget as WrittenTarget};
@@ -63,6 +63,7 @@ impl FollowedLog {
         let sink = LogSink {
             shared: Arc::downgrade(shared),
             file,
+            hold: apply_max(endpoints.len()),
             is_begun: AtomicBool::new(false),
         };
         // what is on disk may be purged, and nothing is served before that is known
@@ -86,6 +87,7 @@ pub(super) fn written(what: &PurgedTarget) -> String {
         },
         PurgedTarget::Url(url) => WrittenTarget::Url(url),
         PurgedTarget::All => WrittenTarget::All,
+        PurgedTarget::Validate => WrittenTarget::Validate,
     };
     let mut line = String::new();
     PurgeOrder { hold_ms: 0, what }.write(&mut line);
@@ -97,6 +99,8 @@ struct LogSink {
     /// It outlives a proxy that ends.
     shared: Weak<Shared>,
     file: Option<PathBuf>,
+    /// How long what is applied is fetched from the origin alone.
+    hold: Duration,
     /// It has read the log once.
     is_begun: AtomicBool,
 }
@@ -112,12 +116,10 @@ impl PurgeLogSink for LogSink {
                 PurgedTarget::Url(url.to_owned())
             }
             WrittenTarget::All => PurgedTarget::All,
+            WrittenTarget::Validate => PurgedTarget::Validate,
         };
-        let settings = shared.settings.load();
-        // another node may be behind
-        let hold = settings.config.cluster.peer_timeout.as_duration();
-        drop(settings);
-        let purges = apply(&shared, &what, hold).unwrap_or_default();
+        // another node may be behind: then it has lost touch by the end of the hold, and validates
+        let purges = apply(&shared, &what, self.hold).unwrap_or_default();
         let counters = shared.common_counters();
         counters.add_shared(Metric::PurgeLogApplied, 1);
         let removed: usize = purges.iter().map(|purge| purge.removed).sum();

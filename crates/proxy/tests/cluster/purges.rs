@@ -11,7 +11,7 @@ use weir_proxy::admin::{PurgeCall, PurgeReach, PurgeReport};
 
 /// An origin whose content has a version for each path; an unsafe request makes the next one.
 #[derive(Clone, Default)]
-struct Versions(Arc<Mutex<BTreeMap<String, u64>>>);
+pub(crate) struct Versions(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl Versions {
     fn of(&self, path: &str) -> u64 {
@@ -52,17 +52,23 @@ impl Versions {
             .into_bytes()
     }
 
-    fn start(&self) -> Nodes {
+    /// The origin has a new version of `path`.
+    pub(crate) fn change(&self, path: &str) {
+        let mut versions = self.0.lock().expect("no panic");
+        *versions.entry(path.to_owned()).or_default() += 1;
+    }
+
+    pub(crate) fn start(&self) -> Nodes {
         let versions = self.clone();
         Nodes::start(move |head, _| versions.answer(head))
     }
 }
 
-fn post(path: &str, fields: &str) -> String {
+pub(crate) fn post(path: &str, fields: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n{fields}\r\n")
 }
 
-fn purge_url(node: &Running, path: &str, reach: PurgeReach) -> PurgeReport {
+pub(crate) fn purge_url(node: &Running, path: &str, reach: PurgeReach) -> PurgeReport {
     let call = PurgeCall::Url(format!("http://a.example{path}"));
     node.purge_at(reach, call).expect("purged here")
 }
@@ -74,7 +80,7 @@ fn outcomes(report: PurgeReport) -> Vec<Result<(u64, bool), String>> {
 }
 
 /// Every node has it in memory, or what the one that keeps it has.
-fn fill(cluster: &Nodes, path: &str) -> Vec<String> {
+pub(crate) fn fill(cluster: &Nodes, path: &str) -> Vec<String> {
     (0..3).map(|at| cluster.get(at, path).text()).collect()
 }
 
@@ -232,7 +238,7 @@ fn node_that_does_not_answer_delays_one_change_and_is_told_when_it_is_back() {
     });
     assert_eq!(node.client().ask(post(&path, "")).status(), 200);
     assert_eq!(node.count(Metric::PeerPurgesUntold), 1);
-    assert_eq!(node.count(Metric::PeerPurgesOverdue), 0, "it is under way");
+    assert_eq!(node.count(Metric::PeerPurgesOverdue), 1);
     // the next ones do not wait for an answer, which would take as long as this test may
     node.reload(|config| config.cluster.peer_timeout = span("1min"));
     assert_eq!(node.client().ask(post(&path, "")).status(), 200);

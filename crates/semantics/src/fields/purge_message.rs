@@ -3,8 +3,8 @@
 //!
 //! Both are lines of words. The first line has the version of the format, the session of the
 //! node that is told, and the number of the message in it: so a copy of a message that arrives
-//! later, or at another process, is recognised. The last line may be a proof of all lines before
-//! it.
+//! later, or at another process, is recognised. The second line of a message names the members that
+//! have not been told all yet. The last line may be a proof of all lines before it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -20,10 +20,19 @@ pub const PURGE_MESSAGE_BYTES_MAX: usize = (1 << 20) + 4096;
 pub const PURGE_ORDERS_MAX: usize = 1024;
 
 /// The longest that an order may have requests to other nodes held back, milliseconds.
-pub const PURGE_HOLD_MS_MAX: u32 = 10 * 60 * 1000;
+pub const PURGE_HOLD_MS_MAX: u32 = 15 * 60 * 1000;
+
+/// The most members that a message names as behind; of more it says that all are.
+pub const BEHIND_NAMES_MAX: usize = 32;
 
 /// The first word of a message, with the version of the format.
 const MESSAGE: &str = "purges 1";
+
+/// The first word of the second line of a message.
+const BEHIND: &str = "behind";
+
+/// All members, in the place of their names.
+const EVERY_MEMBER: &str = "*";
 
 /// The first word of an answer.
 const ANSWER: &str = "purged 1";
@@ -60,6 +69,19 @@ pub enum PurgedTarget<'a> {
     Url(&'a str),
     /// All that is stored.
     All,
+    /// Nothing is dropped: what was stored before is validated at its next use, since the node
+    /// that tells it does not know any more what there is to purge.
+    Validate,
+}
+
+/// The members that a node has not told all of its purges: they may have what was purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MembersBehind<'a> {
+    /// What the process that says this calls itself: another one does not know what members have
+    /// missed before.
+    pub process: &'a str,
+    /// Their names; `None`: all members may be.
+    pub names: Option<Vec<&'a str>>,
 }
 
 /// What became of one order.
@@ -108,6 +130,7 @@ impl<'a> PurgeOrder<'a> {
             }
             ("purge", Some(url)) => PurgedTarget::Url(Some(url).filter(|url| is_word(url))?),
             ("purge-all", None) => PurgedTarget::All,
+            ("validate", None) => PurgedTarget::Validate,
             _ => return None,
         };
         (hold_ms <= PURGE_HOLD_MS_MAX).then_some(Self { hold_ms, what })
@@ -122,7 +145,34 @@ impl<'a> PurgeOrder<'a> {
             }
             PurgedTarget::Url(url) => writeln!(out, "purge {hold_ms} {url}"),
             PurgedTarget::All => writeln!(out, "purge-all {hold_ms}"),
+            PurgedTarget::Validate => writeln!(out, "validate {hold_ms}"),
         };
+    }
+}
+
+impl<'a> MembersBehind<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let (Some(BEHIND), Some(process)) = (words.next(), words.next()) else {
+            return None;
+        };
+        let names: Vec<&str> = words.take(BEHIND_NAMES_MAX + 1).collect();
+        let are_words = names.iter().chain([&process]).all(|word| is_word(word));
+        if !are_words || names.len() > BEHIND_NAMES_MAX {
+            return None;
+        }
+        let names = (names != [EVERY_MEMBER]).then_some(names);
+        Some(Self { process, names })
+    }
+
+    fn write(&self, out: &mut String) {
+        let _infallible = write!(out, "{BEHIND} {}", self.process);
+        let names = self.names.as_deref().unwrap_or(&[EVERY_MEMBER]);
+        debug_assert!(names.len() <= BEHIND_NAMES_MAX);
+        for name in names {
+            let _infallible = write!(out, " {name}");
+        }
+        out.push('\n');
     }
 }
 
@@ -131,6 +181,8 @@ impl<'a> PurgeOrder<'a> {
 pub struct PurgeMessage<'a> {
     /// Which one it is.
     pub sequence: PurgeSequence<'a>,
+    /// Which members the sender has not told all of its purges.
+    pub behind: MembersBehind<'a>,
     /// What it says, at most [`PURGE_ORDERS_MAX`].
     pub orders: Vec<PurgeOrder<'a>>,
 }
@@ -142,6 +194,7 @@ impl<'a> PurgeMessage<'a> {
     pub fn read(text: &'a str) -> Option<Self> {
         let mut lines = lines(text)?;
         let sequence = PurgeSequence::read(lines.next()?, MESSAGE)?;
+        let behind = MembersBehind::read(lines.next()?)?;
         let mut orders = Vec::new();
         for line in lines {
             if orders.len() == PURGE_ORDERS_MAX {
@@ -149,12 +202,17 @@ impl<'a> PurgeMessage<'a> {
             }
             orders.push(PurgeOrder::read(line)?);
         }
-        Some(Self { sequence, orders })
+        Some(Self {
+            sequence,
+            behind,
+            orders,
+        })
     }
 
-    /// Appends the first line of a message.
-    pub fn begin(sequence: PurgeSequence<'_>, out: &mut String) {
+    /// Appends the first two lines of a message.
+    pub fn begin(sequence: PurgeSequence<'_>, behind: &MembersBehind<'_>, out: &mut String) {
         sequence.write(MESSAGE, out);
+        behind.write(out);
     }
 }
 
@@ -254,7 +312,7 @@ mod tests {
 
     #[test]
     fn message_has_a_line_for_each_order() {
-        let text = "purges 1 c2Vzc2lvbg== 7\ninvalidate 5000 gateway http://a/x?y\npurge 10000 https://b/\npurge-all 0\n";
+        let text = "purges 1 c2Vzc2lvbg== 7\nbehind cHJvY2Vzcw== b c.example:80\ninvalidate 5000 gateway http://a/x?y\npurge 10000 https://b/\npurge-all 0\nvalidate 1\n";
         let orders = [
             PurgeOrder {
                 hold_ms: 5000,
@@ -271,14 +329,22 @@ mod tests {
                 hold_ms: 0,
                 what: PurgedTarget::All,
             },
+            PurgeOrder {
+                hold_ms: 1,
+                what: PurgedTarget::Validate,
+            },
         ];
+        let behind = MembersBehind {
+            process: "cHJvY2Vzcw==",
+            names: Some(vec!["b", "c.example:80"]),
+        };
         let message = PurgeMessage::read(text).expect("a message");
         assert_eq!(
-            (message.sequence, &*message.orders),
-            (SEQUENCE, &orders[..])
+            (message.sequence, &message.behind, &*message.orders),
+            (SEQUENCE, &behind, &orders[..])
         );
         let mut written = String::new();
-        PurgeMessage::begin(SEQUENCE, &mut written);
+        PurgeMessage::begin(SEQUENCE, &behind, &mut written);
         orders.iter().for_each(|order| order.write(&mut written));
         assert_eq!(written, text);
     }
@@ -295,27 +361,53 @@ mod tests {
             "purges 1 s 07\n",
             "purges 1 s 18446744073709551616\n",
             "purges 1 s 7 8\n",
+            "purges 1 s 7\n",
             "purges 1 s 7\n\n",
+            "purges 1 s 7\npurge-all 0\n",
+            "purges 1 s 7\nbehind\n",
+            "purges 1 s 7\nbehind \n",
+            "purges 1 s 7\nbehind p \n",
+            "purges 1 s 7\nbehind p b  c\n",
+            "purges 1 s 7\nbehind p\nbehind p\n",
             "purges 1 s 7\r\n",
-            "purges 1 s 7\npurge-all\n",
-            "purges 1 s 7\npurge-all 600001\n",
-            "purges 1 s 7\npurge-all 0 x\n",
-            "purges 1 s 7\npurge 0\n",
-            "purges 1 s 7\npurge 0 \n",
-            "purges 1 s 7\npurge 0 http://a/ x\n",
-            "purges 1 s 7\ninvalidate 0 http://a/\n",
-            "purges 1 s 7\ninvalidate 0 gate:way http://a/\n",
-            "purges 1 s 7\ninvalidate 0 gateway http://a/\t\n",
-            "purges 1 s 7\nkeep 0 http://a/\n",
+            "purges 1 s 7\nbehind p\npurge-all\n",
+            "purges 1 s 7\nbehind p\npurge-all 900001\n",
+            "purges 1 s 7\nbehind p\npurge-all 0 x\n",
+            "purges 1 s 7\nbehind p\npurge 0\n",
+            "purges 1 s 7\nbehind p\npurge 0 \n",
+            "purges 1 s 7\nbehind p\npurge 0 http://a/ x\n",
+            "purges 1 s 7\nbehind p\ninvalidate 0 http://a/\n",
+            "purges 1 s 7\nbehind p\ninvalidate 0 gate:way http://a/\n",
+            "purges 1 s 7\nbehind p\ninvalidate 0 gateway http://a/\t\n",
+            "purges 1 s 7\nbehind p\nkeep 0 http://a/\n",
         ] {
             assert_eq!(PurgeMessage::read(text), None, "{text:?}");
         }
         let many = |count| {
-            let text = String::from("purges 1 s 7\n") + &"purge-all 0\n".repeat(count);
+            let text = String::from("purges 1 s 7\nbehind p\n") + &"purge-all 0\n".repeat(count);
             PurgeMessage::read(&text).is_some()
         };
         assert!(many(PURGE_ORDERS_MAX));
         assert!(!many(PURGE_ORDERS_MAX + 1));
+    }
+
+    #[test]
+    fn message_names_members_that_are_behind_up_to_a_bound() {
+        let names = |count: usize| {
+            let text = String::from("purges 1 s 7\nbehind p") + &" b".repeat(count) + "\n";
+            PurgeMessage::read(&text).map(|message| message.behind.names.map(|names| names.len()))
+        };
+        assert_eq!(names(0), Some(Some(0)));
+        assert_eq!(names(BEHIND_NAMES_MAX), Some(Some(BEHIND_NAMES_MAX)));
+        assert_eq!(names(BEHIND_NAMES_MAX + 1), None);
+        let every = MembersBehind {
+            process: "p",
+            names: None,
+        };
+        let mut text = String::new();
+        PurgeMessage::begin(SEQUENCE, &every, &mut text);
+        assert_eq!(text, "purges 1 c2Vzc2lvbg== 7\nbehind p *\n");
+        assert_eq!(PurgeMessage::read(&text).map(|it| it.behind), Some(every));
     }
 
     #[test]
@@ -358,7 +450,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_readers_fail(text in "(purge[sd] 1 [a-z-]{0,3} [0-9]{0,3}\n)?[a-z0-9 :/\n\u{e4}-]{0,200}") {
+        fn no_text_makes_the_readers_fail(text in "(purge[sd] 1 [a-z-]{0,3} [0-9]{0,3}\n(behind [a-z *]{0,9}\n)?)?[a-z0-9 :/\n\u{e4}-]{0,200}") {
             let (signed, _) = split_purge_proof(&text);
             let _ = (PurgeMessage::read(signed), PurgeAnswer::read(signed));
         }

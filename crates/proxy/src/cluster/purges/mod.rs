@@ -6,32 +6,64 @@
 //! It answers its client or operator when they have answered, or the time for that is over.
 //! Messages to one member follow each other, so that one says all that has gathered meanwhile.
 //!
-//! **No response from before a purge comes back.** Say an unsafe request was answered at node A.
-//! What an origin sends from then on is new. Each node drops what it has stored and has in flight
-//! when it learns of that; but a node X that has may then fetch the target from a node Y that has
-//! not. Therefore a node that learns of a purge also *holds* the target ([`holds`]): until A has
-//! stopped waiting for the others, it fetches the target from the origin alone. So, by induction
-//! over time, from the moment on at which X has learnt of it, all that X stores is new: while it
-//! holds the target, X has it from the origin; afterwards every node that has told A so has learnt
-//! of it, and what X fetches from one of them is new, too. One round suffices, whatever copies of
-//! copies the nodes made. The length of the hold is what remains of A's time when the message is
-//! sent, so that no clocks are compared. The hold is looked at again behind the ticket that the
-//! response will be stored with: a purge between the two finds the ticket, and the response is not
-//! stored.
+//! **No response from before a purge comes back** to a node that has answered. Say an unsafe
+//! request was answered at node A. What an origin sends from then on is new. Each node drops what
+//! it has stored and has in flight when it learns of that; but a node X that has may then fetch the
+//! target from a node Y that has not. Two rules prevent that:
 //!
-//! A member that has not answered in time is told again until it has ([`outboxes`]); meanwhile
-//! nothing waits for it.
+//! 1. A node that learns of a purge *holds* the target ([`holds`]): it fetches it from the origin
+//!    alone until the answers are due, and for A's patience more. The length of the hold is what
+//!    remains of that when the message is sent, so that no clocks are compared.
+//! 2. A member that has not answered A when its answer is due is *behind*. A notes that, and tells
+//!    all others with the next message, at once if there is none ([`members_behind`]). That message
+//!    has to be answered, too, before A's patience ends: a member that does not is behind itself.
+//!    No node asks a member that any member, A included, says is behind.
+//!
+//! A node is *in step* with A while it has answered all in time. By induction over time, what a
+//! node that is in step stores of the target once it has learnt of the purge is new: while it holds
+//! the target, it has it from the origin; afterwards every node has answered A, or is behind and
+//! this node was told so before its hold ended. So what it fetches is from a node that has learnt
+//! of the purge, and is in step or was when it answered. A node that falls out of step may have a
+//! response of a node that is behind, even of a target for which it had answered. Therefore all
+//! members that are behind share the list of what any of them has missed, and one is in step again
+//! when it has been told all of that, with the names of those that are behind. The client is
+//! answered when the members in step know who is not. One round of messages suffices while all
+//! answer.
+//!
+//! Both are looked at again behind the ticket that the response will be stored with: a purge
+//! between the two finds the ticket, and the response is not stored.
+//!
+//! **Memory is bounded** ([`late_orders`]): of more than there is room for, members are told to
+//! *validate* all that they have stored before, and to purge everything if those are purges of the
+//! operator. Of more members behind than a message may name it says that all are: then no node asks
+//! another one. If A ends, or is no member for a minute, those that know which members were behind
+//! tell these to validate. A member that has not been listed for a minute is told so when it is
+//! back.
+//!
+//! **The log of purges** has the same rule with another clock: what a node applies from it is held
+//! until each other node has applied it, too, or has lost touch with the log and validates what it
+//! has (`weir_cluster::etcd::apply_max`).
 
+mod boxes;
 pub(crate) mod holds;
 pub(crate) mod inbox;
+mod late_orders;
+pub(crate) mod members_behind;
+mod orders;
+mod outbox;
 pub(crate) mod outboxes;
 pub(crate) mod valid_since;
 
+pub(crate) use outbox::Batch;
+
+use crate::cluster::Nonces;
 use crate::config::Mode;
 use holds::Holds;
 use inbox::Inbox;
+use members_behind::{Behind, ToldBehind};
 use outboxes::Outboxes;
 use weir_policy::Digest;
+use weir_semantics::MembersBehind;
 
 /// The target of a message, on a peer listener.
 pub(crate) const TARGET: &str = "/purges";
@@ -45,6 +77,18 @@ pub(crate) enum PurgedTarget {
     Url(String),
     /// Everything, by the operator.
     All,
+    /// Nothing is dropped: what was stored before is validated at its next use.
+    Validate,
+}
+
+impl PurgedTarget {
+    /// Bytes of its URL.
+    fn url_bytes(&self) -> usize {
+        match self {
+            Self::Invalidated { url, .. } | Self::Url(url) => url.len(),
+            Self::All | Self::Validate => 0,
+        }
+    }
 }
 
 /// What the workers share of purges for the whole cluster.
@@ -56,11 +100,52 @@ pub(crate) struct ClusterPurges {
     pub(crate) inbox: Inbox,
     /// What is fetched from the origin alone.
     pub(crate) holds: Holds,
+    /// Which members others say are behind.
+    told_behind: ToldBehind,
+    /// What this process calls itself.
+    pub(crate) process: ProcessName,
+}
+
+/// A name that no other process has.
+#[derive(Debug)]
+pub(crate) struct ProcessName(pub(crate) String);
+
+impl Default for ProcessName {
+    fn default() -> Self {
+        Self(Nonces::default().next())
+    }
 }
 
 impl ClusterPurges {
     /// Whether `key` must not be fetched from another node now.
     pub(crate) fn is_held(&self, key: Digest) -> bool {
         self.holds.is_held(key)
+    }
+
+    /// Whether any member may have what was purged: few requests have to look at which.
+    pub(crate) fn is_any_behind(&self) -> bool {
+        self.outboxes.is_any_behind() || self.told_behind.is_any()
+    }
+
+    /// Whether the member of that name may have what was purged: it is not asked.
+    pub(crate) fn is_behind(&self, member: &str) -> bool {
+        self.outboxes.is_behind(member) || self.told_behind.contains(member)
+    }
+
+    /// Takes what `sender` says of the other members. Those that an earlier process of it was to
+    /// tell are told by this node to validate.
+    pub(crate) fn take_behind(&self, sender: &str, said: &MembersBehind<'_>) {
+        let lost = self.told_behind.take(sender, said);
+        if lost != Behind::NONE {
+            self.outboxes.demand_validation(&lost);
+        }
+    }
+
+    /// `sender` has not been a member for long: what it was to tell is told to validate.
+    pub(crate) fn forget(&self, sender: &str) {
+        let lost = self.told_behind.forget(sender);
+        if lost != Behind::NONE {
+            self.outboxes.demand_validation(&lost);
+        }
     }
 }

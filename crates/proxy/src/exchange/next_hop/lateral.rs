@@ -2,6 +2,7 @@
 //! to the origin.
 
 use crate::cluster::Cluster;
+use crate::cluster::purges::ClusterPurges;
 use crate::config::Mode;
 use crate::exchange::next_hop::route_request;
 use crate::exchange::state::RequestState;
@@ -14,7 +15,7 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::now::Tick;
-use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, TargetKey, Why};
+use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, Place, TargetKey, Why};
 use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
     FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
@@ -74,7 +75,14 @@ impl PeerSource {
             let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
             shared.digests.holds(&cluster, cluster.name(place), key_of)
         };
-        let asks = asks.with_holds(&holds);
+        let behind: Vec<Place> = if shared.cluster_purges.is_any_behind() {
+            let others = cluster.other_places();
+            let is_behind = |place: &Place| shared.cluster_purges.is_behind(cluster.name(*place));
+            others.filter(is_behind).collect()
+        } else {
+            Vec::new()
+        };
+        let asks = asks.with_holds(&holds).without(&behind);
         let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
         let reads_waiting = shared.reads_waiting();
         let source = cluster.state().source(now, hashed, asks, reads_waiting);
@@ -132,6 +140,11 @@ impl LateralFetch {
     /// Whether the other node keeps what it gives.
     pub(crate) const fn brings_copy(&self) -> bool {
         self.source.node.keeps_it()
+    }
+
+    /// Whether the other node may have what was purged.
+    pub(crate) fn is_behind(&self, purges: &ClusterPurges) -> bool {
+        purges.is_any_behind() && purges.is_behind(self.source.cluster.name(self.source.node.place))
     }
 
     /// Whether the other node may wait for another request, and that for this one: not for what is

@@ -29,14 +29,20 @@ impl Control {
             PurgeCall::All => PurgedTarget::All,
         };
         let wait = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
-        let hold = cluster.map_or(Duration::ZERO, |_| wait);
+        let patience = settings.config.cluster.peer_timeout.as_duration();
+        let hold = cluster.map_or(Duration::ZERO, |_| wait + patience);
         let until = std::time::Instant::now() + wait;
         let purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
         let log = self.purge_log.load_full();
         let log = log.filter(|_| reach == PurgeReach::Cluster);
         let line = purge_log::written(&what);
         let outboxes = &shared.cluster_purges.outboxes;
-        let awaited = cluster.map(|cluster| outboxes.tell(cluster.others(), &[what], until));
+        let is_told = reach == PurgeReach::Cluster && settings.config.cluster.exists();
+        let awaited = is_told.then(|| {
+            // a node that is not listed at the moment tells those that were with it
+            let others = cluster.into_iter().flat_map(|cluster| cluster.others());
+            outboxes.tell(others, vec![what], (until, patience))
+        });
         let own = self.settle(purges);
         let others = cluster.map(|cluster| cluster.others().map(str::to_owned).collect());
         let (answers, entered) = self.runtime.block_on(async {

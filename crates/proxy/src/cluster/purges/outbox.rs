@@ -1,0 +1,231 @@
+//! What one member is to be told, and whether it is behind.
+
+use super::PurgedTarget;
+use super::late_orders::LateOrders;
+use super::members_behind::Behind;
+use super::orders::{Order, OrderQueue};
+use std::sync::Arc;
+use std::time::Instant;
+use weir_semantics::{PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX};
+
+/// Purges that wait to be told to one member that is not behind.
+pub(super) const WAITING_MAX: usize = 4096;
+
+/// Bytes of their URLs: more than the longest URL has.
+const WAITING_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of a message without its orders: more than its first two lines and its proof have.
+const HEAD_BYTES: usize = 4096;
+
+/// Bytes of an order without its URL, and more.
+const ORDER_BYTES: usize = 64;
+
+/// What one member is to be told.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    /// What it is to be told in time.
+    pub(super) queue: OrderQueue,
+    /// What the message under way says, if there is one.
+    pub(super) sent: Vec<Arc<PurgedTarget>>,
+    /// By then it has to answer: what is under way and what waits.
+    pub(super) due: Option<Instant>,
+    /// It is to be told which members are behind, and has to answer that by then.
+    pub(super) news_due: Option<Instant>,
+    pub(super) lag: Option<Lag>,
+    /// Since when it is no member.
+    pub(super) away: Option<Instant>,
+    /// What it misses is not noted any more, as it has been away for so long.
+    pub(super) is_given_up: bool,
+    /// A task sends its messages.
+    pub(super) is_served: bool,
+    /// The operator knows that it fails.
+    pub(super) is_reported: bool,
+    /// The session of the member's process, and the number of the last message in it.
+    pub(super) sequence: (String, u64),
+}
+
+/// A member is behind: it has not been told all.
+#[derive(Debug)]
+pub(super) struct Lag {
+    /// Why it was not told in time; `None`: it answers again, and is told in time what comes.
+    pub(super) failing: Option<String>,
+    /// Late orders that it has been told: those before this number.
+    pub(super) told: u64,
+    /// It is not behind any more once it has been told those before this number; of no meaning
+    /// while it fails.
+    pub(super) end: u64,
+    /// What it has missed beside late orders is not known: it is to validate all that it has.
+    pub(super) must_validate: bool,
+}
+
+impl Lag {
+    pub(super) const fn new(why: String) -> Self {
+        Self {
+            failing: Some(why),
+            told: 0,
+            end: 0,
+            must_validate: false,
+        }
+    }
+
+    /// The member has answered `batch`; the next late order has the number `end`.
+    pub(super) fn take(&mut self, batch: &Batch, end: u64) {
+        if self.failing.take().is_some() {
+            self.end = end;
+        }
+        if batch.validates {
+            self.must_validate = false;
+        }
+        if let Some((from, to)) = batch.late
+            && from <= self.told
+        {
+            self.told = self.told.max(to);
+        }
+    }
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) orders: Vec<Order>,
+    /// The members that are behind.
+    pub(crate) behind: Behind,
+    /// Which list of them that is.
+    pub(super) version: u64,
+    /// It has the late orders from the first number on and before the second one.
+    pub(super) late: Option<(u64, u64)>,
+    /// Its first order is to validate, for a member that must.
+    pub(super) validates: bool,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            queue: OrderQueue::default(),
+            sent: Vec::new(),
+            due: None,
+            news_due: None,
+            lag: None,
+            away: None,
+            is_given_up: false,
+            is_served: false,
+            is_reported: false,
+            sequence: ("-".to_owned(), 0),
+        }
+    }
+}
+
+impl Outbox {
+    /// Why it is not told in time what comes.
+    pub(super) fn failing(&self) -> Option<&str> {
+        self.lag.as_ref()?.failing.as_deref()
+    }
+
+    /// Whether it misses late orders.
+    pub(super) const fn is_behind(&self) -> bool {
+        self.lag.is_some() && !self.is_given_up
+    }
+
+    /// Puts `order` behind the others.
+    ///
+    /// # Errors
+    ///
+    /// The order, if there is no room for it.
+    pub(super) fn put(&mut self, order: Order) -> Result<(), Order> {
+        let is_known = self.queue.contains(&order.what);
+        let bytes = self.queue.bytes() + order.what.url_bytes();
+        if !is_known && (self.queue.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX) {
+            return Err(order);
+        }
+        self.due = Some(self.due.map_or(order.due, |due| due.min(order.due)));
+        self.queue.put(order);
+        Ok(())
+    }
+
+    /// When it has to answer next; `None` if it fails already.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        if self.away.is_some() || self.failing().is_some() {
+            return None;
+        }
+        let dues = self.due.into_iter().chain(self.news_due);
+        dues.min()
+    }
+
+    /// Whether there is something to tell.
+    pub(super) fn is_waiting(&self) -> bool {
+        let has_orders = !self.queue.is_empty() || self.lag.is_some();
+        self.away.is_none() && (has_orders || self.news_due.is_some())
+    }
+
+    /// The next message, which names `behind`; `None` if there is nothing to tell. `until` is for
+    /// late orders.
+    pub(super) fn next(
+        &mut self,
+        late: &LateOrders,
+        (behind, version): (Behind, u64),
+        until: Instant,
+    ) -> Option<Batch> {
+        if !self.is_waiting() {
+            return None;
+        }
+        let mut batch = Batch {
+            orders: Vec::new(),
+            behind,
+            version,
+            late: None,
+            validates: false,
+        };
+        let mut room = Room::default();
+        if let Some(lag) = &self.lag {
+            if lag.must_validate {
+                batch.validates = true;
+                let what = Arc::new(PurgedTarget::Validate);
+                let _has_room = room.take(&what);
+                batch.orders.push(Order::again(what, until));
+            }
+            let mut end = late.end();
+            for (number, what) in late.from(lag.told) {
+                if !room.take(what) {
+                    end = number;
+                    break;
+                }
+                batch.orders.push(Order::again(Arc::clone(what), until));
+            }
+            batch.late = Some((lag.told, end));
+        }
+        if self.failing().is_none() {
+            while self
+                .queue
+                .first()
+                .is_some_and(|first| room.take(&first.what))
+            {
+                batch.orders.extend(self.queue.take_first());
+            }
+        }
+        let sent = batch.orders.iter().map(|order| Arc::clone(&order.what));
+        self.sent = sent.collect();
+        Some(batch)
+    }
+}
+
+/// Room of a message.
+#[derive(Debug, Default)]
+struct Room {
+    orders: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Whether there is room for the order; it is taken then. For the first one there is: no URL
+    /// is longer.
+    fn take(&mut self, what: &PurgedTarget) -> bool {
+        let bytes = self.bytes + ORDER_BYTES + what.url_bytes();
+        let has_room = bytes <= PURGE_MESSAGE_BYTES_MAX - HEAD_BYTES;
+        if self.orders == PURGE_ORDERS_MAX || self.orders > 0 && !has_room {
+            return false;
+        }
+        self.orders += 1;
+        self.bytes = bytes;
+        true
+    }
+}

@@ -1,0 +1,206 @@
+//! Members that have not been told of a purge, while other nodes can reach them.
+
+use crate::nodes::{Nodes, get, member};
+use crate::purges::{Versions, fill, post, purge_url};
+use crate::support::{Head, PATIENCE, span};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use weir_measure::Metric;
+use weir_proxy::admin::{PurgeCall, PurgeReach};
+use xtask::closed_port::ClosedPort;
+
+/// How long answers of members are awaited, and targets held beyond that.
+const PATIENCE_OF_NODES: Duration = Duration::from_millis(50);
+
+/// Node `a` cannot reach node `c`, and `b` can.
+fn cut_off(cluster: &Nodes, nowhere: &ClosedPort) {
+    let node = &cluster.nodes[0];
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("50ms");
+        config.cluster.members[2] = member("c", nowhere.address());
+    });
+}
+
+/// Node `a` can reach node `c` again, and has told it what it has missed.
+fn reach_again(cluster: &Nodes) {
+    let node = &cluster.nodes[0];
+    let real = cluster.nodes[2].listener(1);
+    node.reload(|config| config.cluster.members[2] = member("c", real));
+    node.wait_for(Metric::PeerPurgesOverdue, 0);
+}
+
+/// Waits until no node holds a target any more for what node `a` has told by now: an operator's
+/// purge has time for the disk, too, where a member does not answer, but not where it refuses.
+fn wait_for_the_end_of_holds(cluster: &Nodes, disk: Duration) {
+    // rounded up, and a hundredth more
+    let longest = 2 * PATIENCE_OF_NODES + disk;
+    let over = Instant::now() + longest + longest / 50 + Duration::from_millis(2);
+    while Instant::now() < over {
+        cluster.get(0, "/else");
+    }
+}
+
+/// Waits until node `b` asks node `c` again.
+fn wait_until_asked(cluster: &Nodes) {
+    let until = Instant::now() + PATIENCE;
+    for path in cluster.paths_of(2) {
+        assert!(Instant::now() < until, "node c is never asked");
+        let response = cluster.get(1, &path);
+        if response
+            .head
+            .all("cache-status")
+            .join(", ")
+            .contains("on-peer")
+        {
+            return;
+        }
+    }
+}
+
+#[test]
+fn node_that_was_told_takes_nothing_from_one_that_was_not() {
+    let versions = Versions::default();
+    let cluster = versions.start();
+    let (posted, purged, dropped) = {
+        let mut paths = cluster.paths_of(2);
+        let mut next = || paths.next().expect("a path");
+        (next(), next(), next())
+    };
+    let nowhere = ClosedPort::hold().expect("a port");
+    cut_off(&cluster, &nowhere);
+    let node = &cluster.nodes[0];
+    assert_eq!(node.client().ask(post(&posted, "")).status(), 200);
+    assert_eq!(node.count(Metric::PeerPurgesUntold), 1);
+    wait_for_the_end_of_holds(&cluster, Duration::ZERO);
+    assert_eq!(cluster.get(2, &posted).text(), "0", "nothing has told it");
+    for at in [1, 0] {
+        assert_eq!(cluster.get(at, &posted).text(), "1", "node {at}");
+    }
+    // the time for the disk is a part of the hold
+    let disk = Duration::from_secs(5);
+    versions.change(&purged);
+    assert!(!purge_url(node, &purged, PurgeReach::Cluster).is_everywhere());
+    versions.change(&dropped);
+    let everything = node.purge_at(PurgeReach::Cluster, PurgeCall::All);
+    assert!(!everything.expect("purged here").is_everywhere());
+    wait_for_the_end_of_holds(&cluster, disk);
+    for path in [&purged, &dropped] {
+        assert_eq!(cluster.get(2, path).text(), "0", "nothing has told it");
+        for at in [1, 0] {
+            assert_eq!(cluster.get(at, path).text(), "1", "node {at}");
+        }
+    }
+    reach_again(&cluster);
+    for path in [&posted, &purged, &dropped] {
+        assert_eq!(fill(&cluster, path), ["1"; 3]);
+    }
+    wait_until_asked(&cluster);
+}
+
+#[test]
+fn node_that_knows_nothing_of_a_change_is_passed_over_once_the_client_has_its_answer() {
+    let versions = Versions::default();
+    let cluster = versions.start();
+    let mut paths = cluster.paths_of(2);
+    let (changed, other) = (paths.next().expect("a path"), paths.next().expect("a path"));
+    drop(paths);
+    let nowhere = ClosedPort::hold().expect("a port");
+    cut_off(&cluster, &nowhere);
+    let lateral = || cluster.nodes[1].count(Metric::PeerRequests);
+    // it is not held, and is asked of member `c`
+    let before = lateral();
+    cluster.get(1, &other);
+    assert_eq!(lateral(), before + 1);
+    let asked = cluster.asked(&other);
+    let mut client = cluster.nodes[0].client();
+    assert_eq!(client.ask(post(&changed, "")).status(), 200);
+    cluster.get(1, &other);
+    assert_eq!(cluster.asked(&other), asked + 1, "node c has it");
+}
+
+#[test]
+fn member_that_was_not_listed_for_a_moment_is_told_what_it_has_missed() {
+    let versions = Versions::default();
+    let cluster = versions.start();
+    let path = cluster.path_of(2);
+    assert_eq!(fill(&cluster, &path), ["0"; 3]);
+    let node = &cluster.nodes[0];
+    let listed = member("c", cluster.nodes[2].listener(1));
+    // it has told it something before
+    assert_eq!(node.client().ask(post("/else", "")).status(), 200);
+    node.reload(|config| drop(config.cluster.members.pop()));
+    assert_eq!(node.client().ask(post(&path, "")).status(), 200);
+    assert_eq!(node.count(Metric::PeerPurgesUntold), 0, "it is no member");
+    assert_eq!(cluster.get(1, &path).text(), "1", "node b has it as one");
+    node.reload(|config| config.cluster.members.push(listed.clone()));
+    cluster.nodes[2].wait_for(Metric::PeerPurgesApplied, 2);
+    node.wait_for(Metric::PeerPurgesOverdue, 0);
+    assert_eq!(fill(&cluster, &path), ["1"; 3]);
+}
+
+#[test]
+fn node_that_is_not_listed_for_a_moment_tells_what_it_has_changed() {
+    let versions = Versions::default();
+    let cluster = versions.start();
+    let path = cluster.path_of(2);
+    assert_eq!(fill(&cluster, &path), ["0"; 3]);
+    let node = &cluster.nodes[0];
+    assert_eq!(node.client().ask(post("/else", "")).status(), 200);
+    let members = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&members);
+    node.reload(move |config| {
+        let mut list = list.lock().expect("no panic");
+        list.clone_from(&config.cluster.members);
+        config.cluster.members.retain(|member| member.name == "a");
+    });
+    assert_eq!(node.client().ask(post(&path, "")).status(), 200);
+    let members = members.lock().expect("no panic").clone();
+    node.reload(|config| config.cluster.members.clone_from(&members));
+    for other in [1, 2] {
+        cluster.nodes[other].wait_for(Metric::PeerPurgesApplied, 2);
+    }
+    node.wait_for(Metric::PeerPurgesOverdue, 0);
+    assert_eq!(fill(&cluster, &path), ["1"; 3]);
+}
+
+/// A response that may be stored, with a validator.
+fn validated(head: &Head, _: &[u8]) -> Vec<u8> {
+    let status = match head.field("if-none-match") {
+        Some("\"same\"") => "304 Not Modified\r\n",
+        _ => "200 OK\r\nContent-Length: 2\r\n",
+    };
+    let content = if status.starts_with("200") { "ok" } else { "" };
+    format!("HTTP/1.1 {status}Cache-Control: max-age=3600\r\nETag: \"same\"\r\n\r\n{content}")
+        .into_bytes()
+}
+
+#[test]
+fn member_that_has_missed_more_than_there_is_room_for_keeps_what_it_has_and_validates_it() {
+    let cluster = Nodes::start(validated);
+    let path = cluster.path_of(2);
+    let nowhere = ClosedPort::hold().expect("a port");
+    cut_off(&cluster, &nowhere);
+    let node = &cluster.nodes[0];
+    let mut client = node.client();
+    let long = "x".repeat(16_000);
+    for number in 0..=(4 << 20) / 16_000 {
+        let request = post(&format!("/{number}/{long}"), "");
+        assert_eq!(client.ask(request).status(), 200);
+    }
+    node.wait_for(Metric::PeerPurgesOverdue, 1);
+    let response = cluster.get(2, &path);
+    assert!(response.verdict().contains("hit"), "{:?}", response.head);
+    let entries = cluster.nodes[2].count(Metric::Purged);
+    reach_again(&cluster);
+    let response = cluster.nodes[2].client().ask(get(&path));
+    assert!(
+        response.verdict().contains("fwd-status=304"),
+        "{:?}",
+        response.head
+    );
+    assert_eq!(
+        cluster.nodes[2].count(Metric::Purged),
+        entries,
+        "nothing is dropped"
+    );
+}
