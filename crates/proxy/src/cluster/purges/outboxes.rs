@@ -259,10 +259,15 @@ impl Outboxes {
         outbox.sequence.clone()
     }
 
-    /// The process of `member` has this session, and has received messages up to this number.
+    /// The process of `member` has this session, and has received messages up to this number. No
+    /// number is given twice in a session: the answer may be to a message before the last one.
     pub(crate) fn learn(&self, member: &str, session: &str, number: u64) {
         if let Some(outbox) = self.boxes().by_member.get_mut(member) {
-            outbox.sequence = (session.to_owned(), number);
+            let (known, last) = &mut outbox.sequence;
+            if known != session {
+                (*known, *last) = (session.to_owned(), 0);
+            }
+            *last = number.max(*last);
         }
     }
 
@@ -675,5 +680,10 @@ mod tests {
         outboxes.learn("b", "s", 41);
         assert_eq!(outboxes.number("b"), ("s".into(), 42));
         assert_eq!(outboxes.number("b"), ("s".into(), 43));
+        // an answer to an earlier message, and a process that is another one
+        outboxes.learn("b", "s", 42);
+        assert_eq!(outboxes.number("b"), ("s".into(), 44));
+        outboxes.learn("b", "t", 0);
+        assert_eq!(outboxes.number("b"), ("t".into(), 1));
     }
 }
