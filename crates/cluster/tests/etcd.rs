@@ -77,6 +77,29 @@ fn keys_are_set_listed_by_prefix_and_deleted() {
 }
 
 #[test]
+fn key_is_replaced_only_if_it_is_as_it_was_read() {
+    run(async |_etcd, client| {
+        let read = async || {
+            let range = client.range("/x", b"", 1).await.expect("a range");
+            let entry = range.kvs.into_iter().next();
+            entry.map_or((Vec::new(), 0), |entry| (entry.value, entry.mod_revision))
+        };
+        let replace = async |value: &[u8], read| {
+            let replaced = client.replace("/x", value, read).await;
+            replaced.expect("an answer").0
+        };
+        let (_, absent) = read().await;
+        assert!(replace(b"2", absent).await);
+        assert!(!replace(b"1", absent).await, "another one has set it");
+        let (value, two) = read().await;
+        assert_eq!(value, b"2");
+        assert!(replace(b"3", two).await);
+        assert!(!replace(b"1", two).await);
+        assert_eq!(read().await.0, b"3");
+    });
+}
+
+#[test]
 fn watch_has_each_change_from_its_revision_on_and_the_end_of_a_lease() {
     run(async |_etcd, client| {
         let lease = client.grant(Duration::from_secs(2)).await.expect("a lease");

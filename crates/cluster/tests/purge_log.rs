@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::Etcd;
-use weir_cluster::etcd::{Client, Entered, LogPosition, PurgeLog, PurgeLogSink};
+use weir_cluster::etcd::{Client, Entered, Event, LogPosition, PurgeLog, PurgeLogSink};
 use weir_cluster::parse_url;
 use weir_measure::Counters;
 use weir_net::next_hops::HopKey;
@@ -260,6 +260,53 @@ fn oldest_purges_are_dropped_and_what_was_dropped_is_known() {
     }
     let dropped = block_on(client.range("/weir/test/purges-dropped", b"", 1)).expect("etcd");
     assert_eq!(dropped.kvs.len(), 1);
+}
+
+/// Two nodes drop purges at once.
+#[test]
+fn what_was_dropped_is_never_less_than_before() {
+    let etcd = Etcd::start();
+    let client = Client::new(&hop(&etcd), resolver());
+    let key = format!("{PREFIX}purges-dropped");
+    let nodes = [Node::start(&etcd, "a", None), Node::start(&etcd, "b", None)];
+    for node in &nodes {
+        node.settle();
+    }
+    block_on(async {
+        for number in 0..1024 {
+            let key = format!("{PREFIX}purges/x-{number:04}");
+            client.put(&key, b"old", None).await.expect("etcd");
+        }
+    });
+    std::thread::scope(|scope| {
+        for node in &nodes {
+            scope.spawn(|| node.enter("new", &["a", "b"], PATIENCE).expect("entered"));
+        }
+    });
+    let until = Instant::now() + PATIENCE;
+    while block_on(client.range(&format!("{PREFIX}purges/"), b"", 0))
+        .expect("etcd")
+        .kvs
+        .len()
+        > 770
+    {
+        assert!(Instant::now() < until, "none is dropped");
+    }
+    let end = "9223372036854775807";
+    block_on(client.put(&key, end.as_bytes(), None)).expect("etcd");
+    block_on(async {
+        let mut dropped = 0;
+        let mut watch = client.watch(&key, 1).await.expect("etcd");
+        while dropped < i64::MAX {
+            for event in watch.next().await.expect("etcd").events {
+                let Event::Put(entry) = event else { continue };
+                let now = String::from_utf8(entry.value).expect("a number");
+                let now: i64 = now.parse().expect("a number");
+                assert!(now >= dropped, "{now} after {dropped}");
+                dropped = now;
+            }
+        }
+    });
 }
 
 /// Nothing has dropped the oldest ones: whatever wrote them, it was no node.

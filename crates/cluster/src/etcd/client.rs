@@ -93,15 +93,41 @@ impl Client {
         value: &[u8],
         lease: Option<LeaseId>,
     ) -> Result<(bool, i64), EtcdError> {
-        let request = json!({
-            "compare": [{
-                "key": base64(key.as_bytes()),
-                "target": "CREATE",
-                "create_revision": "0",
-                "result": "EQUAL",
-            }],
-            "success": [{ "request_put": put_request(key, value, lease) }],
+        let compare = json!({
+            "key": base64(key.as_bytes()),
+            "target": "CREATE",
+            "create_revision": "0",
+            "result": "EQUAL",
         });
+        let put = put_request(key, value, lease);
+        self.put_if(&compare, &put).await
+    }
+
+    /// Sets `key` if it is as it was read: changed last in the revision `read`, which is 0 for a
+    /// key that was not there. Whether it was, and the revision. If the answer to a call was lost,
+    /// it may be that it was set, and that it was not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::put`].
+    pub async fn replace(
+        &self,
+        key: &str,
+        value: &[u8],
+        read: i64,
+    ) -> Result<(bool, i64), EtcdError> {
+        let compare = json!({
+            "key": base64(key.as_bytes()),
+            "target": "MOD",
+            "mod_revision": read.to_string(),
+            "result": "EQUAL",
+        });
+        let put = put_request(key, value, None);
+        self.put_if(&compare, &put).await
+    }
+
+    async fn put_if(&self, compare: &Value, put: &Value) -> Result<(bool, i64), EtcdError> {
+        let request = json!({ "compare": [compare], "success": [{ "request_put": put }] });
         let done: TxnResponse = self.call("kv/txn", &request).await?;
         Ok((done.succeeded, done.header.revision))
     }

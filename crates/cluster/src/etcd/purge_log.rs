@@ -34,6 +34,9 @@ const PURGES_MAX: usize = 1024;
 /// Purges that are left when some are dropped.
 const PURGES_LEFT: usize = 768;
 
+/// How often a node tries to write which purges are dropped, while others write it, too.
+const RAISES_MAX: usize = 8;
+
 /// Purges that are read at once: an answer of etcd has at most 8 MiB here, in base64.
 const PAGE: u32 = 64;
 
@@ -246,7 +249,7 @@ impl Log {
             is_whole,
         } = self.entries().await?;
         // behind the entries: what was dropped between is known to be
-        let dropped = self.dropped().await?;
+        let (dropped, _) = self.dropped().await?;
         let known = position.take().filter(|known| known.log == log);
         let from = match known {
             Some(known) if is_whole && (dropped..=head).contains(&known.revision) => known.revision,
@@ -339,17 +342,33 @@ impl Log {
         name.ok_or_else(|| EtcdError::Malformed(format!("`{key}` is not there")))
     }
 
-    /// The greatest revision of a purge that was dropped.
-    async fn dropped(&self) -> Result<i64, EtcdError> {
-        let range = self
-            .client
-            .range(&self.key("purges-dropped"), b"", 1)
-            .await?;
-        let dropped = range
-            .kvs
-            .first()
-            .and_then(|entry| text(&entry.value).parse().ok());
-        Ok(dropped.unwrap_or(0))
+    /// The greatest revision of a purge that was dropped, and the one in which that was written.
+    async fn dropped(&self) -> Result<(i64, i64), EtcdError> {
+        let key = self.key("purges-dropped");
+        let range = self.client.range(&key, b"", 1).await?;
+        Ok(range.kvs.first().map_or((0, 0), |entry| {
+            let dropped = text(&entry.value).parse().unwrap_or(0);
+            (dropped, entry.mod_revision)
+        }))
+    }
+
+    /// Writes that purges up to `revision` are dropped, unless later ones are, too. Whether it is
+    /// known to be written: other nodes may drop purges, too, and a smaller number of theirs must
+    /// not take the place of a greater one.
+    async fn raise_dropped(&self, revision: i64) -> Result<bool, EtcdError> {
+        let key = self.key("purges-dropped");
+        for _ in 0..RAISES_MAX {
+            let (dropped, read) = self.dropped().await?;
+            if dropped >= revision {
+                return Ok(true);
+            }
+            let value = revision.to_string();
+            let (is_written, _) = self.client.replace(&key, value.as_bytes(), read).await?;
+            if is_written {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Enters what this node purges, and answers.
@@ -419,9 +438,10 @@ impl Log {
         entries.sort_by_key(|entry| entry.mod_revision);
         entries.truncate(entries.len() - PURGES_LEFT);
         let last = entries.last().map_or(0, |entry| entry.mod_revision);
-        let dropped = self.dropped().await?.max(last).to_string();
-        let key = self.key("purges-dropped");
-        self.client.put(&key, dropped.as_bytes(), None).await?;
+        if !self.raise_dropped(last).await? {
+            // the next purge tries it again
+            return Ok(());
+        }
         for entry in entries {
             self.client.delete(&text(&entry.key)).await?;
         }
