@@ -150,7 +150,8 @@ async fn tell(
             Ok(Ok(response)) => response,
         };
         let text = String::from_utf8_lossy(&response.content);
-        let Some(answer) = proved_answer(&cluster, place, &nonce, &response, &text) else {
+        let asked = (&*cluster, place, &*nonce);
+        let Some(answer) = proved_answer(worker, asked, &response, &text) else {
             return Err(Untold::Failed(format!(
                 "it answered {} and not as a member does that knows of purges",
                 response.status
@@ -248,11 +249,11 @@ async fn send(
     own_exchange::run_at(worker, settings, request, (destination, &rules), &mut place).await
 }
 
-/// The answer of the node at `place` to the message with `nonce`, if it is one.
+/// The answer of the node at `place` to the message with `nonce`, if it is one. It counts as one to
+/// a request of a client, too: the node is not silent.
 fn proved_answer<'t>(
-    cluster: &Cluster,
-    place: Place,
-    nonce: &str,
+    worker: &Worker,
+    (cluster, place, nonce): (&Cluster, Place, &str),
     response: &OwnResponse,
     text: &'t str,
 ) -> Option<PurgeAnswer<'t>> {
@@ -260,11 +261,13 @@ fn proved_answer<'t>(
     let fields: Vec<FieldLine<'_>> = fields
         .map(|(name, value)| FieldLine::new(name, value))
         .collect();
-    cluster.report_in(place, nonce, (response.status, &fields))?;
+    let report = cluster.report_in(place, nonce, (response.status, &fields))?;
     let (signed, proof) = split_purge_proof(text);
     let names = (cluster.name(place), cluster.own_name());
     let is_proved = cluster.purge_answer_proof(names, nonce, signed).is(proof);
-    is_proved.then(|| PurgeAnswer::read(signed)).flatten()
+    let answer = is_proved.then(|| PurgeAnswer::read(signed)).flatten()?;
+    cluster.state().heard_of(worker.now(), place, &report);
+    Some(answer)
 }
 
 #[cfg(test)]

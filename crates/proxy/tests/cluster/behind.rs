@@ -2,7 +2,7 @@
 
 use crate::nodes::{Nodes, get, member};
 use crate::purges::{Versions, fill, post, purge_url};
-use crate::support::{Head, PATIENCE, span};
+use crate::support::{Head, PATIENCE, ScriptedOrigin, span};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
@@ -203,4 +203,54 @@ fn member_that_has_missed_more_than_there_is_room_for_keeps_what_it_has_and_vali
         entries,
         "nothing is dropped"
     );
+}
+
+/// A member that answers purges at once, and nothing else.
+fn answer_purges(member: &ScriptedOrigin, answers: usize) {
+    let mut connection = member.accept();
+    for number in 0..answers {
+        let head = connection.read_head();
+        assert_eq!(head.start_line(), "PUT /purges HTTP/1.1");
+        connection.read_exactly(head.length().expect("a length"));
+        // the first message learns the session
+        let (status, text) = match number {
+            0 => ("409 Conflict", "purged 1 s 0\n".to_owned()),
+            _ => ("200 OK", format!("purged 1 s {number}\ndurable 0\n")),
+        };
+        connection.send(format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {}\r\nWeir-Peer: node=c, state=in, \
+             weight=100, outstanding=0, miss-pressure=0\r\n\r\n{text}",
+            text.len()
+        ));
+    }
+}
+
+#[test]
+fn member_that_answers_purges_is_not_held_for_silent() {
+    let versions = Versions::default();
+    let cluster = versions.start();
+    let (path, other) = {
+        let mut paths = cluster.paths_of(2);
+        (paths.next().expect("a path"), paths.next().expect("a path"))
+    };
+    let scripted = ScriptedOrigin::new();
+    let node = &cluster.nodes[0];
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("5s");
+        config.cluster.members[2] = member("c", scripted.address());
+    });
+    let mut client = node.client();
+    client.send(get(&path));
+    let _silent = scripted.accept();
+    std::thread::scope(|scope| {
+        scope.spawn(|| answer_purges(&scripted, 2));
+        let answer = node.client().ask(post("/else", ""));
+        assert_eq!(answer.status(), 200);
+    });
+    assert_eq!(node.count(Metric::PeerPurgesUntold), 0);
+    assert_eq!(client.read_response().text(), "0");
+    // it waits for an origin, and is asked on
+    client.send(get(&other));
+    let mut asked = scripted.accept();
+    assert!(asked.read_head().start_line().contains(&other));
 }
