@@ -54,9 +54,14 @@ impl ToldBehind {
         self.count.store(senders.count(), Ordering::SeqCst);
     }
 
-    /// Takes what `sender` says. What is returned are the members that an earlier process of it was
-    /// to tell, and which nothing tells any more.
-    pub(crate) fn take(&self, sender: &str, said: &MembersBehind<'_>) -> Behind {
+    /// Takes what `sender` says. `hand_over` is called before, with the members that an earlier
+    /// process of it was to tell: nothing else tells them any more.
+    pub(crate) fn take(
+        &self,
+        sender: &str,
+        said: &MembersBehind<'_>,
+        hand_over: impl FnOnce(&Behind),
+    ) {
         let mut by_sender = self.by_sender();
         let names = said.names.as_deref();
         let told = Told {
@@ -65,22 +70,22 @@ impl ToldBehind {
                 Behind::These(names.iter().map(|name| (*name).into()).collect())
             }),
         };
-        let is_same = |before: &Told| before.process == told.process;
-        let is_same = by_sender.get(sender).is_none_or(is_same);
-        let before = by_sender.insert(sender.into(), told);
-        self.count(&by_sender);
-        match before {
-            Some(before) if !is_same => before.behind,
-            _ => Behind::NONE,
+        let before = by_sender.get(sender);
+        if let Some(before) = before.filter(|before| before.process != told.process) {
+            hand_over(&before.behind);
         }
+        by_sender.insert(sender.into(), told);
+        self.count(&by_sender);
     }
 
-    /// `sender` has gone for good; the members that it was to tell.
-    pub(crate) fn forget(&self, sender: &str) -> Behind {
+    /// `sender` has gone for good; `hand_over` as of [`Self::take`].
+    pub(crate) fn forget(&self, sender: &str, hand_over: impl FnOnce(&Behind)) {
         let mut by_sender = self.by_sender();
-        let before = by_sender.remove(sender);
+        if let Some(before) = by_sender.get(sender) {
+            hand_over(&before.behind);
+        }
+        by_sender.remove(sender);
         self.count(&by_sender);
-        before.map_or(Behind::NONE, |told| told.behind)
     }
 
     /// Whether any member may be behind.
@@ -106,38 +111,47 @@ mod tests {
         Behind::These(names.iter().map(|name| (*name).into()).collect())
     }
 
+    /// What is handed over.
+    fn take(
+        told: &ToldBehind,
+        (sender, process): (&str, &str),
+        names: Option<&[&'static str]>,
+    ) -> Option<Behind> {
+        let names = names.map(<[&str]>::to_vec);
+        let mut handed_over = None;
+        told.take(sender, &MembersBehind { process, names }, |behind| {
+            handed_over = Some(behind.clone());
+        });
+        handed_over
+    }
+
     #[test]
     fn member_is_behind_until_all_that_have_said_so_say_otherwise() {
         let told = ToldBehind::default();
-        let take = |sender: &str, process, names: Option<&[&'static str]>| {
-            let names = names.map(<[&str]>::to_vec);
-            told.take(sender, &MembersBehind { process, names })
+        let take = |sender: &str, names| {
+            assert_eq!(take(&told, (sender, "1"), names), None);
         };
         assert!(!told.contains("c"));
-        assert_eq!(take("a", "1", Some(&["c"])), Behind::NONE);
-        assert_eq!(take("b", "2", Some(&["c", "d"])), Behind::NONE);
+        take("a", Some(&["c"]));
+        take("b", Some(&["c", "d"]));
         assert!(told.contains("c") && told.contains("d") && !told.contains("a"));
-        assert_eq!(take("b", "2", Some(&["d"])), Behind::NONE);
+        take("b", Some(&["d"]));
         assert!(told.contains("c"));
-        assert_eq!(take("a", "1", Some(&[])), Behind::NONE);
+        take("a", Some(&[]));
         assert!(!told.contains("c") && told.contains("d"));
-        assert_eq!(take("a", "1", None), Behind::NONE);
+        take("a", None);
         assert!(told.contains("x"));
-        assert_eq!(take("a", "1", Some(&[])), Behind::NONE);
-        assert_eq!(told.forget("b"), these(&["d"]));
+        take("a", Some(&[]));
+        told.forget("b", |behind| assert_eq!(*behind, these(&["d"])));
         assert!(!told.is_any());
     }
 
     #[test]
     fn members_that_an_earlier_process_was_to_tell_are_handed_over() {
         let told = ToldBehind::default();
-        let process = |process, names: &[&'static str]| {
-            let names = Some(names.to_vec());
-            told.take("a", &MembersBehind { process, names })
-        };
-        process("1", &["c"]);
-        assert_eq!(process("2", &["d"]), these(&["c"]));
-        assert_eq!(process("2", &[]), Behind::NONE);
-        assert_eq!(process("3", &[]), Behind::NONE);
+        assert_eq!(take(&told, ("a", "1"), Some(&["c"])), None);
+        assert_eq!(take(&told, ("a", "2"), Some(&["d"])), Some(these(&["c"])));
+        assert_eq!(take(&told, ("a", "2"), Some(&[])), None);
+        assert_eq!(take(&told, ("a", "3"), Some(&[])), Some(Behind::NONE));
     }
 }

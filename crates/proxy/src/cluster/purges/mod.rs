@@ -135,17 +135,13 @@ impl ClusterPurges {
     /// Takes what `sender` says of the other members. Those that an earlier process of it was to
     /// tell are told by this node to validate.
     pub(crate) fn take_behind(&self, sender: &str, said: &MembersBehind<'_>) {
-        let lost = self.told_behind.take(sender, said);
-        if lost != Behind::NONE {
-            self.outboxes.demand_validation(&lost);
-        }
+        let hand_over = |behind: &Behind| self.outboxes.demand_validation(behind);
+        self.told_behind.take(sender, said, hand_over);
     }
 
     /// `sender` has not been a member for long: what it was to tell is told to validate.
     pub(crate) fn forget(&self, sender: &str) {
-        let lost = self.told_behind.forget(sender);
-        if lost != Behind::NONE {
-            self.outboxes.demand_validation(&lost);
-        }
+        let hand_over = |behind: &Behind| self.outboxes.demand_validation(behind);
+        self.told_behind.forget(sender, hand_over);
     }
 }
