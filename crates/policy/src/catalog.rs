@@ -45,7 +45,7 @@ impl Slot {
 /// entry for one that will not be requested again, and save a copy of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromotionDecision {
-    /// Admit: it fits without an eviction.
+    /// Admit: it fits without an eviction, or in the place of copies above their share.
     FreeRoom,
     /// Admit: it was requested before, so recently that it would still be resident; or the
     /// algorithm does not remember requests.
@@ -206,7 +206,8 @@ impl Catalog {
             return PromotionDecision::FirstRequest;
         }
         let has_slot = self.vacant != NO_SLOT && self.fits(size_bytes);
-        if has_slot || self.fits_grown(size_bytes) {
+        let has_room = has_slot || self.fits_grown(size_bytes);
+        if has_room || size_bytes <= self.copies_bytes_above_share() {
             PromotionDecision::FreeRoom
         } else if self.eviction.would_keep(key) {
             PromotionDecision::RepeatedRequest

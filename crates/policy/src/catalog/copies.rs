@@ -161,6 +161,14 @@ impl Catalog {
         self.budget_bytes / COPIES_ARE_ONE_IN
     }
 
+    /// What of the copies leaves for any other entry, bytes.
+    pub(super) fn copies_bytes_above_share(&self) -> u64 {
+        match self.copies() {
+            0 | 1 => 0,
+            _ => self.copies_bytes().saturating_sub(self.copies_max_bytes()),
+        }
+    }
+
     /// Chooses who leaves, and takes it out of its queue; never `spared`. Copies are looked at
     /// first if they have more than their share, or if there is nothing else; not at all if
     /// `skips_copies`.
@@ -169,7 +177,7 @@ impl Catalog {
         spared: Option<Slot>,
         skips_copies: bool,
     ) -> Option<Slot> {
-        let has_more = self.copies_bytes() > self.copies_max_bytes() && self.copies() > 1;
+        let has_more = self.copies_bytes_above_share() > 0;
         let first = has_more && !skips_copies;
         let victim = if first { self.evict_copy(spared) } else { None };
         let victim = victim.or_else(|| self.eviction.evict(spared));
@@ -209,6 +217,7 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::PromotionDecision;
     use crate::eviction::EvictionKind;
     use crate::eviction::reference::Random;
 
@@ -376,6 +385,26 @@ mod tests {
             assert!(!copies.contains(&victims[0]), "{kind}");
             script.catalog.debug_check();
         }
+    }
+
+    #[test]
+    fn response_on_disk_takes_the_place_of_copies_above_their_share_at_once() {
+        let mut script = Script::new(EvictionKind::S3Fifo);
+        let judge = |script: &mut Script, key| {
+            let catalog = &mut script.catalog;
+            catalog.judge_promotion(Digest(key, key), SIZE_BYTES)
+        };
+        for _ in 0..ENTRIES - COPIES {
+            script.own();
+        }
+        for _ in 0..COPIES {
+            script.copy();
+        }
+        let refused = judge(&mut script, 10_000);
+        assert_eq!(refused, PromotionDecision::FirstRequest);
+        script.copy();
+        let admitted = judge(&mut script, 10_001);
+        assert_eq!(admitted, PromotionDecision::FreeRoom);
     }
 
     #[test]
