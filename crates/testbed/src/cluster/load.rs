@@ -45,7 +45,7 @@ pub(super) struct Load<'a> {
 pub(super) struct Progress {
     /// Requests until now.
     pub(super) requests: AtomicU64,
-    pub(super) stop: AtomicBool,
+    stop: AtomicBool,
 }
 
 /// What came of a load.
@@ -76,22 +76,30 @@ impl Load<'_> {
     /// # Errors
     /// A request failed, or clients could not connect.
     pub(super) fn run(&self) -> Result<LoadResult, Failure> {
-        let result = self.run_with(&Progress::default())?;
-        match result.failures.as_slice() {
-            [] => Ok(result),
-            [first, ..] => {
-                let (count, entrance, why) = (result.failures.len(), first.entrance, &first.why);
-                let what = format!("{count} requests failed, the first at {entrance}: {why}");
-                Err(Failure::Refused(what))
-            }
-        }
+        self.run_with(&Progress::default())?.without_failures()
     }
 
-    /// The same; failures are counted.
+    /// Sends requests until `observe` returns, and gives what it has returned, too. Failures of
+    /// requests are counted.
     ///
     /// # Errors
-    /// Clients could not connect to any entrance.
-    pub(super) fn run_with(&self, progress: &Progress) -> Result<LoadResult, Failure> {
+    /// As `observe` has it; clients could not connect to any entrance.
+    pub(super) fn run_while<T>(
+        &self,
+        observe: impl FnOnce(&Progress) -> Result<T, Failure>,
+    ) -> Result<(LoadResult, T), Failure> {
+        let progress = Progress::default();
+        let (result, observed) = std::thread::scope(|scope| {
+            let clients = scope.spawn(|| self.run_with(&progress));
+            let observed = observe(&progress);
+            progress.stop.store(true, Ordering::Relaxed);
+            (clients.join(), observed)
+        });
+        let panicked = |_| Err(Failure::Refused("the clients panicked".to_owned()));
+        Ok((result.unwrap_or_else(panicked)?, observed?))
+    }
+
+    fn run_with(&self, progress: &Progress) -> Result<LoadResult, Failure> {
         let begun = Instant::now();
         let results = std::thread::scope(|scope| {
             let start = |number| {
@@ -165,6 +173,19 @@ impl Load<'_> {
 }
 
 impl LoadResult {
+    /// The same.
+    ///
+    /// # Errors
+    /// A request failed.
+    pub(super) fn without_failures(self) -> Result<Self, Failure> {
+        let Some(first) = self.failures.first() else {
+            return Ok(self);
+        };
+        let (count, entrance, why) = (self.failures.len(), first.entrance, &first.why);
+        let what = format!("{count} requests failed, the first at {entrance}: {why}");
+        Err(Failure::Refused(what))
+    }
+
     fn note(&mut self, is_hot: bool, is_hit_here: bool, begun: Instant) {
         self.requests += 1;
         self.hits_here += u64::from(is_hit_here);

@@ -1,14 +1,13 @@
 //! A target becomes hot: how many requests the busiest node serves, and how soon all nodes have it.
 
 use crate::cluster::Record;
-use crate::cluster::load::{Load, LoadResult, Progress};
+use crate::cluster::load::Load;
 use crate::cluster::setup::Setup;
 use crate::cluster::site::{Pick, Site};
 use crate::cluster::system::{SYSTEMS, System, SystemKind};
 use crate::record::markdown::ratio;
 use crate::record::millis;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use xtask::failure::Failure;
 
@@ -106,23 +105,9 @@ fn run(setup: &Setup, kind: SystemKind, round: u32) -> Result<HotRun, Failure> {
     };
     load(Pick::InTurn, targets).run()?;
     let hot = load(Pick::Hot(HOT_SHARE, site.zipf()), u64::MAX);
-    let progress = Progress::default();
     let look = Duration::from_millis(setup.scaled(LOOK_MS, LOOK_MS / 10));
-    let (result, looked) = std::thread::scope(|scope| {
-        let clients = scope.spawn(|| hot.run_with(&progress));
-        let looked = look_at(&system, look);
-        progress.stop.store(true, Ordering::Relaxed);
-        (clients.join(), looked)
-    });
-    let result: LoadResult =
-        result.unwrap_or_else(|_| Err(Failure::Refused("the clients panicked".to_owned())))?;
-    if let Some(failed) = result.failures.first() {
-        return Err(Failure::Refused(format!(
-            "a request failed: {}",
-            failed.why
-        )));
-    }
-    let (served, cpu_us) = looked?;
+    let (result, (served, cpu_us)) = hot.run_while(|_| look_at(&system, look))?;
+    let result = result.without_failures()?;
     Ok(HotRun {
         round,
         system: kind.name.to_owned(),

@@ -1,7 +1,7 @@
 //! A node is killed under load: which requests fail, and what the origin is asked again.
 
 use crate::cluster::Record;
-use crate::cluster::load::{Load, LoadResult, Progress};
+use crate::cluster::load::{Load, Progress};
 use crate::cluster::setup::Setup;
 use crate::cluster::site::{Pick, Site};
 use crate::cluster::system::{SYSTEMS, System};
@@ -76,16 +76,8 @@ fn run(setup: &Setup, round: u32) -> Result<KillRun, Failure> {
     load(Pick::InTurn, targets).run()?;
     let under_load = load(Pick::Uniform(targets), u64::MAX);
     let killed = under_load.entrances[NODES - 1];
-    let progress = Progress::default();
-    let (result, seen) = std::thread::scope(|scope| {
-        let clients = scope.spawn(|| under_load.run_with(&progress));
-        let seen = kill_under(&mut system, (setup, &site), &progress);
-        progress.stop.store(true, Ordering::Relaxed);
-        (clients.join(), seen)
-    });
-    let result: LoadResult =
-        result.unwrap_or_else(|_| Err(Failure::Refused("the clients panicked".to_owned())))?;
-    let (stored_there, origin_requests) = seen?;
+    let (result, (stored_there, origin_requests)) =
+        under_load.run_while(|progress| kill_under(&mut system, (setup, &site), progress))?;
     let failed = |is_there: bool| {
         let is_of = |entrance: SocketAddr| (entrance == killed) == is_there;
         let failed = result.failures.iter().filter(|it| is_of(it.entrance));
