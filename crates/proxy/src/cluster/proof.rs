@@ -208,6 +208,14 @@ impl Proof {
 mod tests {
     use super::*;
 
+    impl ClusterSecret {
+        fn mac_of(&self, text: &[u8]) -> Option<Proof> {
+            let mut mac = self.0.clone()?;
+            mac.update(text);
+            Some(Proof(BASE64.encode(mac.finalize().into_bytes()).into()))
+        }
+    }
+
     const ASKED: PeerRequest<'_> = PeerRequest {
         node: "b",
         mode: "gateway",
@@ -284,6 +292,23 @@ mod tests {
         }
         assert!(!proof.is(""));
         assert!(!proof.is(&proof.as_str()[1..]));
+    }
+
+    #[test]
+    fn proofs_are_of_the_texts_that_the_page_has() {
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        let of = |text: &str| {
+            let mac = secret.mac_of(text.as_bytes());
+            mac.expect("a secret")
+        };
+        let request = secret.request_proof("a", &ASKED, head([b"GET", b"/x"], FIELDS));
+        let text =
+            "weir peer 1\0a\0node=b, mode=gateway, to=a, nonce=:AAAA:\0GET\n/x\nAge:1\nETag:x\n";
+        assert_eq!(request, Some(of(text)));
+        let response = of_response(&secret, ("b", "AAAA"), &REPORT, (b"200", FIELDS));
+        let report = "node=a, state=in, weight=100, outstanding=0, miss-pressure=0";
+        let text = format!("weir peer response 1\0b\0AAAA\0{report}\0200\n\nAge:1\nETag:x\n");
+        assert_eq!(response, of(&text));
     }
 
     #[test]
