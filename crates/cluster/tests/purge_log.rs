@@ -238,10 +238,18 @@ fn oldest_purges_are_dropped_and_what_was_dropped_is_known() {
             client.put(&key, b"old", None).await.expect("etcd");
         }
     });
+    // of a node that has not applied the last that are dropped, and of one that has
+    let before = block_on(client.range(&format!("{PREFIX}purges/x-0256"), b"", 1)).expect("etcd");
+    let last = before.kvs[0].mod_revision;
+    for (name, applied) in [("lagging", last - 1), ("away", last)] {
+        let key = format!("{PREFIX}applied/{name}");
+        block_on(client.put(&key, applied.to_string().as_bytes(), None)).expect("etcd");
+    }
     let a = Node::start(&etcd, "a", None);
     a.settle();
     let until = Instant::now() + PATIENCE;
     let entered = a.enter("new", &["a"], PATIENCE).expect("it is entered");
+    assert_eq!(entered.behind, ["away", "lagging"]);
     loop {
         let left = block_on(client.range("/weir/test/purges/", b"", 0)).expect("etcd");
         if left.kvs.len() == 768 {
@@ -260,6 +268,13 @@ fn oldest_purges_are_dropped_and_what_was_dropped_is_known() {
     }
     let dropped = block_on(client.range("/weir/test/purges-dropped", b"", 1)).expect("etcd");
     assert_eq!(dropped.kvs.len(), 1);
+    loop {
+        let entered = a.enter("newer", &["a"], PATIENCE).expect("it is entered");
+        if entered.behind == ["away"] {
+            break;
+        }
+        assert!(Instant::now() < until, "{entered:?}");
+    }
 }
 
 /// Two nodes drop purges at once.

@@ -100,7 +100,7 @@ impl Client {
             "result": "EQUAL",
         });
         let put = put_request(key, value, lease);
-        self.put_if(&compare, &put).await
+        self.call_if(&compare, &json!({ "request_put": put })).await
     }
 
     /// Sets `key` if it is as it was read: changed last in the revision `read`, which is 0 for a
@@ -116,18 +116,24 @@ impl Client {
         value: &[u8],
         read: i64,
     ) -> Result<(bool, i64), EtcdError> {
-        let compare = json!({
-            "key": base64(key.as_bytes()),
-            "target": "MOD",
-            "mod_revision": read.to_string(),
-            "result": "EQUAL",
-        });
         let put = put_request(key, value, None);
-        self.put_if(&compare, &put).await
+        let put = json!({ "request_put": put });
+        self.call_if(&is_as_read(key, read), &put).await
     }
 
-    async fn put_if(&self, compare: &Value, put: &Value) -> Result<(bool, i64), EtcdError> {
-        let request = json!({ "compare": [compare], "success": [{ "request_put": put }] });
+    /// Deletes `key` if it is as it was read, changed last in the revision `read`; whether it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::range`].
+    pub async fn delete_as_read(&self, key: &str, read: i64) -> Result<bool, EtcdError> {
+        let delete = json!({ "request_delete_range": { "key": base64(key.as_bytes()) } });
+        let (is_deleted, _) = self.call_if(&is_as_read(key, read), &delete).await?;
+        Ok(is_deleted)
+    }
+
+    async fn call_if(&self, compare: &Value, call: &Value) -> Result<(bool, i64), EtcdError> {
+        let request = json!({ "compare": [compare], "success": [call] });
         let done: TxnResponse = self.call("kv/txn", &request).await?;
         Ok((done.succeeded, done.header.revision))
     }
@@ -274,6 +280,16 @@ impl Client {
 
 fn slow() -> EtcdError {
     EtcdError::Unreachable(format!("no answer within {} s", CALL_LIMIT.as_secs()))
+}
+
+/// That `key` was changed last in the revision `read`.
+fn is_as_read(key: &str, read: i64) -> Value {
+    json!({
+        "key": base64(key.as_bytes()),
+        "target": "MOD",
+        "mod_revision": read.to_string(),
+        "result": "EQUAL",
+    })
 }
 
 fn put_request(key: &str, value: &[u8], lease: Option<LeaseId>) -> Value {

@@ -445,6 +445,22 @@ impl Log {
         for entry in entries {
             self.client.delete(&text(&entry.key)).await?;
         }
+        self.forget_nodes_before(last).await
+    }
+
+    /// Drops what is known of nodes that have not applied the purge of this revision, which was
+    /// dropped: whatever they miss, they validate all that they have when they are back. So names
+    /// that never come back, such as those of pods, are no more than those of one log.
+    async fn forget_nodes_before(&self, revision: i64) -> Result<(), EtcdError> {
+        let range = self.client.range(&self.key("applied/"), b"", 0).await?;
+        for entry in range.kvs {
+            let applied = text(&entry.value).parse::<i64>();
+            if applied.is_ok_and(|applied| applied >= revision) {
+                continue;
+            }
+            let key = text(&entry.key);
+            self.client.delete_as_read(&key, entry.mod_revision).await?;
+        }
         Ok(())
     }
 }
