@@ -11,8 +11,13 @@ mod behind;
 mod copies;
 #[path = "cluster/digests.rs"]
 mod digests;
+#[expect(dead_code, reason = "the tests of one node use all of it")]
+#[path = "read_ahead/endpoints.rs"]
+mod endpoints;
 #[path = "cluster/failures.rs"]
 mod failures;
+#[path = "cluster/fetches.rs"]
+mod fetches;
 #[path = "cluster/front_end.rs"]
 mod front_end;
 #[path = "cluster/lateral.rs"]

@@ -333,6 +333,44 @@ fn requests_pass_over_a_node_that_stands_still_until_it_goes_on() {
 }
 
 #[test]
+fn node_that_stands_still_within_a_response_holds_up_that_one_alone_and_goes_on_with_it() {
+    // more than all sockets between the origin and a client hold
+    const LARGE_BYTES: usize = 32 << 20;
+    let nodes = Nodes::start_waiting("300ms");
+    for at in 0..NAMES.len() {
+        nodes.check_files(at);
+    }
+    let number = (1000..).find(|number| node_of(&nodes.nodes[0], *number) == "c");
+    let number = number.expect("one of three or so");
+    let large = content(number, LARGE_BYTES);
+    nodes.nginx.file(&path(number)[1..], &large);
+    let ask = |at: usize| {
+        let mut client = RawClient::connect(nodes.nodes[at].address());
+        let target = path(number);
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
+        client
+    };
+    let mut held_up = ask(0);
+    assert_eq!(held_up.head().status(), 200);
+    let begin = held_up.take(100_000);
+    nodes.nodes[2].signal(Signal::Stop);
+    let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];
+    let failed = under_load(&clients, |count| {
+        nodes.wait_for_state(0, "c", "gone");
+        nodes.wait_for_state(1, "c", "gone");
+        wait_for_more(count, 200);
+        // of the same target, too
+        let reply = ask(1).reply();
+        assert_eq!(reply.status(), 200, "{}", reply.head);
+        assert!(reply.body == large, "{}", reply.head);
+    });
+    assert!(failed.is_empty(), "{} requests failed", failed.len());
+    nodes.nodes[2].signal(Signal::Continue);
+    let rest = held_up.take(LARGE_BYTES - begin.len());
+    assert!(begin == large[..begin.len()] && rest == large[begin.len()..]);
+}
+
+#[test]
 fn reload_that_removes_and_adds_a_member_fails_no_request() {
     let nodes = Nodes::start();
     let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];

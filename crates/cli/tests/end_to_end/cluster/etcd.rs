@@ -2,14 +2,21 @@
 //! others.
 
 use super::{NAMES, Nodes, under_load, wait_for_more};
-use crate::support::{Etcd, PATIENCE};
+use crate::support::{Config, Etcd, PATIENCE, Weir};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use std::time::Instant;
 
 /// Nodes that have found each other in etcd.
 fn start_with(etcd: &Etcd) -> Nodes {
+    start_with_and(etcd, |_, config| config)
+}
+
+/// The same with more settings, by the name of each.
+fn start_with_and(etcd: &Etcd, more: impl Fn(&str, Config) -> Config) -> Nodes {
     let source = format!("\"etcd:{}\"", etcd.url());
     let nodes = Nodes::start_listed(|name, config| {
-        config
+        more(name, config)
             .set("cluster.node", &format!("{name:?}"))
             .set("cluster.members", &source)
     });
@@ -35,6 +42,25 @@ fn wait_for_keys(etcd: &Etcd, count: usize) {
             return;
         }
         assert!(Instant::now() < until, "never {count} keys: {answer}");
+    }
+}
+
+/// Waits until one of the members' values has this state.
+fn wait_for_value(etcd: &Etcd, state: &str) {
+    let wanted = format!("\"state\":\"{state}\"");
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let answer = etcd.post("kv/range", &format!("{{{MEMBER_KEYS}}}"));
+        let mut values = answer.split("\"value\":\"").skip(1);
+        let has_state = |value: &str| {
+            let value = value.split('"').next().unwrap_or_default();
+            let value = BASE64.decode(value).expect("base64");
+            String::from_utf8_lossy(&value).contains(&wanted)
+        };
+        if values.any(has_state) {
+            return;
+        }
+        assert!(Instant::now() < until, "none is {state}: {answer}");
     }
 }
 
@@ -144,6 +170,45 @@ fn value_in_etcd_that_cannot_be_read_is_named_and_the_last_good_one_stays() {
         nodes.nodes[0].wait_for("good again");
     }
     wait_for_keys(&etcd, 3);
+}
+
+#[test]
+fn node_announces_that_it_joins_and_drains_and_fails_no_request() {
+    let etcd = Etcd::start();
+    let mut nodes = start_with_and(&etcd, |name, config| match name {
+        "c" => config.set("cluster.join_time", "\"10min\""),
+        _ => config,
+    });
+    assert!(nodes.nodes[2].stop().success(), "it drains");
+    wait_for_keys(&etcd, 2);
+    for at in 0..2 {
+        nodes.wait_for_members(at, 2);
+    }
+    nodes.check_files(0);
+    nodes.check_files(1);
+    let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];
+    let failed = under_load(&clients, |count| {
+        wait_for_more(count, 100);
+        nodes.nodes[2] = Weir::serve(&nodes.configs[2]);
+        wait_for_keys(&etcd, 3);
+        let states = ["joining", "draining", "in"];
+        for (state, told) in states.into_iter().zip(["/drain", "/drain/end", "/drain"]) {
+            for at in 0..NAMES.len() {
+                nodes.wait_for_state(at, "c", state);
+            }
+            wait_for_value(&etcd, state);
+            wait_for_more(count, 50);
+            // its own clients are served in each state
+            assert!(nodes.check_files(2) > 0, "the others are asked");
+            nodes.nodes[2].ask("POST", told).expect(200);
+        }
+        wait_for_value(&etcd, "draining");
+        assert!(nodes.nodes[2].stop().success(), "it drains");
+        wait_for_keys(&etcd, 2);
+        wait_for_more(count, 100);
+    });
+    assert!(failed.is_empty(), "{} requests failed", failed.len());
+    assert_eq!(errors(&nodes, 0), 0);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::members::{file_text, replace, start_with_file_and};
 use super::{FILES, NAMES, under_load, wait_for_more};
+use crate::support::Weir;
 
 #[test]
 fn node_that_joins_takes_over_its_targets_without_asking_the_origin() {
@@ -33,6 +34,42 @@ fn node_that_joins_takes_over_its_targets_without_asking_the_origin() {
         let all = metrics.count("weir_peer_requests_total");
         assert!(all > 2 * of_others, "previous owners were asked");
         wait_for_more(count, 200);
+    });
+    assert!(failed.is_empty(), "{} requests failed", failed.len());
+    assert_eq!(nodes.asked(FILES as usize), [1; FILES as usize]);
+}
+
+#[test]
+fn node_that_is_started_within_the_load_takes_over_its_targets_and_fails_no_request() {
+    let (mut nodes, path, _folder) = start_with_file_and(|name, config| match name {
+        "c" => config.set("cluster.join_time", "\"10min\""),
+        _ => config,
+    });
+    nodes.nodes[2].kill();
+    replace(&path, &file_text(&nodes.members[..2]));
+    for at in 0..2 {
+        nodes.wait_for_members(at, 2);
+    }
+    for at in 0..2 {
+        nodes.check_files(at);
+    }
+    let clients = [nodes.nodes[0].address(), nodes.nodes[1].address()];
+    let failed = under_load(&clients, |count| {
+        wait_for_more(count, 100);
+        nodes.nodes[2] = Weir::serve(&nodes.configs[2]);
+        nodes.members[2].1 = nodes.nodes[2].peer_listeners[0];
+        replace(&path, &file_text(&nodes.members));
+        for at in 0..NAMES.len() {
+            nodes.wait_for_members(at, NAMES.len());
+        }
+        for at in 0..2 {
+            nodes.wait_for_state(at, "c", "joining");
+        }
+        nodes.nodes[2].until("some of its own", |metrics| {
+            metrics.count("weir_store_entries") > 2
+        });
+        wait_for_more(count, 200);
+        assert!(nodes.check_files(2) > 0, "the others are asked");
     });
     assert!(failed.is_empty(), "{} requests failed", failed.len());
     assert_eq!(nodes.asked(FILES as usize), [1; FILES as usize]);
