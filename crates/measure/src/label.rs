@@ -342,12 +342,16 @@ labels! {
         Moved = "moved",
         /// It was added to the nodes of the target, which are overloaded.
         Replicated = "replicated",
-        /// The node of the connection serves it, since few reads wait at its disk.
+        /// The node of the connection serves it, since few reads wait at its disk; in a cluster of
+        /// nodes that fetch from each other, it keeps a copy of what the node that owns the target
+        /// gives it.
         DiskIdle = "disk-idle",
         /// The node of the connection serves it and keeps no copy: reads wait at its disk, and it
-        /// costs no less elsewhere.
+        /// costs no less elsewhere. For a front end that hands connections over: none of nodes or
+        /// routes does.
         DiskBusy = "disk-busy",
-        /// Fetched laterally: it costs less there than at the node of the connection.
+        /// Fetched laterally from a node that the target is mapped to, without a copy: reads wait
+        /// at the disk of the node of the connection.
         Lateral = "lateral",
         /// It owned the target before a node that joins, and is asked for what it has stored.
         PreviousOwner = "previous-owner",

@@ -28,6 +28,8 @@ mod lists;
 mod nodes;
 #[path = "cluster/parents/mod.rs"]
 mod parents;
+#[path = "cluster/policies.rs"]
+mod policies;
 #[path = "cluster/purges.rs"]
 mod purges;
 #[path = "cluster/relays.rs"]

@@ -6,7 +6,10 @@
 //!
 //! 1. The node whose client asks sends the request to the *owner* of the target, the node that the
 //!    policy chooses. The owner alone asks the origin.
-//!    With `extended-lard`, a node whose disk is idle keeps a copy of what the owner gives it.
+//!    With `extended-lard`, a node whose disk is idle keeps a copy of what the owner gives it, and
+//!    one whose disk is busy keeps none. In the paper the node of the connection reads from its own
+//!    disk; here that would be a second request to the origin, so the choice of the owner has no
+//!    handling node.
 //! 2. If the owner does not answer as a member does, the next one in rendezvous order is asked, and
 //!    after [`NODES_ASKED_MAX`] the origin. No node is asked twice.
 //! 3. A request of another node is never sent on to a third one, but for rule 4. So views that
@@ -209,18 +212,14 @@ impl Members {
             return self.source_as_owner(now, target, request, Some(owner.why), requests);
         }
         let is_probe = self.begin(now, owner.place);
-        let is_disk_idle = self.is_disk_idle() && self.own_state() != NodeState::FrontEnd;
+        let owner = self.as_asked(owner, is_probe);
         Source {
             node: Some(AskedNode {
                 place: owner.place,
-                is_copied: owner.is_copied || is_disk_idle,
+                is_copied: owner.is_copied,
                 is_stored_only: false,
             }),
-            why: Some(match (is_probe, is_disk_idle) {
-                (true, _) => Why::Probe,
-                (false, true) => Why::DiskIdle,
-                (false, false) => owner.why,
-            }),
+            why: Some(owner.why),
         }
     }
 
@@ -238,11 +237,8 @@ impl Members {
         let owner = choice.and_then(|choice| {
             let is_frequent = policy.is_copied(target);
             let owner = self.owner_of(now, choice, is_frequent, &request)?;
-            let why = match self.is_probed(now, owner.place) {
-                true => Why::Probe,
-                false => owner.why,
-            };
-            Some((owner.place, owner.is_copied, why))
+            let owner = self.as_asked(owner, self.is_probed(now, owner.place));
+            Some((owner.place, owner.is_copied, owner.why))
         });
         let nodes = self.nodes_with(|place| policy.costs(&view, &request, place));
         OwnerPreview { owner, nodes }
@@ -297,6 +293,22 @@ impl Members {
                 why => why,
             },
         })
+    }
+
+    /// The owner as this node asks it, if it is another one: whether this node keeps a copy may
+    /// depend on its own disk, and so does why that one is asked.
+    fn as_asked(&self, owner: Owner, is_probe: bool) -> Owner {
+        let is_busy = self.is_disk_busy().filter(|_| owner.place != self.own());
+        Owner {
+            is_copied: owner.is_copied || is_busy == Some(false),
+            why: match (is_probe, is_busy, owner.why) {
+                (true, ..) => Why::Probe,
+                (false, Some(false), _) => Why::DiskIdle,
+                (false, Some(true), Why::Mapped) => Why::Lateral,
+                (false, _, why) => why,
+            },
+            ..owner
+        }
     }
 
     /// Where this node asks as the owner of `target`: rule 4.

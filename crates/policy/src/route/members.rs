@@ -157,10 +157,12 @@ impl Members {
         self.own_pressure = miss_pressure;
     }
 
-    /// Whether this node keeps a copy of what it fetches from another one since its disk is idle:
-    /// as `extended-lard` has it of the node of a connection.
-    pub(super) fn is_disk_idle(&self) -> bool {
-        self.disk_busy.is_some_and(|busy| self.own_pressure < busy)
+    /// Whether the disk of this node is busy; `None` if the policy does not look at it, as all but
+    /// `extended-lard`.
+    pub(super) fn is_disk_busy(&self) -> Option<bool> {
+        let keeps = self.own_state() != NodeState::FrontEnd;
+        let busy = self.disk_busy.filter(|_| keeps)?;
+        Some(self.own_pressure >= busy)
     }
 
     /// The node at `place` answered, `us` microseconds after it was asked.

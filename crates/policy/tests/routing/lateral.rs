@@ -217,7 +217,16 @@ fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
          pressure 4
          client /u -> c disk-idle, copied
          pressure 5
+         client /u -> c lateral
+         pressure 4
+         client /u -> c disk-idle, copied
+         state a=front-end
          client /u -> c mapped
+         pressure 5
+         client /u -> c mapped
+         state a=in
+         order /v -> b a c
+         client /v -> b not-mapped
          order /l -> a c b
          client /l -> origin not-mapped",
     );

@@ -213,8 +213,14 @@ impl Cluster {
     }
 
     /// The nodes for a target, and whether each node that is asked for it keeps a copy.
-    pub(crate) fn candidates(&self, now: Now, target: TargetKey) -> (Vec<CandidateReport>, bool) {
-        let OwnerPreview { owner, nodes } = self.state().preview(now, target);
+    /// `reads_waiting` are reads that wait for the disk of this one.
+    pub(crate) fn candidates(
+        &self,
+        now: Now,
+        target: TargetKey,
+        reads_waiting: u32,
+    ) -> (Vec<CandidateReport>, bool) {
+        let OwnerPreview { owner, nodes } = self.state().preview(now, target, reads_waiting);
         let candidates = nodes.iter().zip(0..).map(|((node, costs), place)| {
             let place = Place(place);
             let chosen = owner.filter(|(owner, ..)| *owner == place);

@@ -467,7 +467,8 @@ impl Control {
         };
         if let Some(cluster) = settings.cluster() {
             let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
-            (report.candidates, report.is_copied) = cluster.candidates(now, key);
+            let reads_waiting = self.shared.reads_waiting();
+            (report.candidates, report.is_copied) = cluster.candidates(now, key, reads_waiting);
             report.node = cluster.report(now, 0).node;
         }
         if mode == Mode::Gateway {

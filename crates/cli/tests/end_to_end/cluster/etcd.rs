@@ -190,7 +190,9 @@ fn node_announces_that_it_joins_and_drains_and_fails_no_request() {
     let failed = under_load(&clients, |count| {
         wait_for_more(count, 100);
         nodes.nodes[2] = Weir::serve(&nodes.configs[2]);
-        wait_for_keys(&etcd, 3);
+        for at in 0..NAMES.len() {
+            nodes.wait_for_members(at, NAMES.len());
+        }
         let states = ["joining", "draining", "in"];
         for (state, told) in states.into_iter().zip(["/drain", "/drain/end", "/drain"]) {
             for at in 0..NAMES.len() {

@@ -72,7 +72,12 @@ fn node_that_is_started_within_the_load_takes_over_its_targets_and_fails_no_requ
         assert!(nodes.check_files(2) > 0, "the others are asked");
     });
     assert!(failed.is_empty(), "{} requests failed", failed.len());
-    assert_eq!(nodes.asked(FILES as usize), [1; FILES as usize]);
+    // one that did not know the new node yet has declined its request
+    let asked = nodes.asked(FILES as usize);
+    assert!(
+        asked.iter().all(|asked| (1..=2).contains(asked)),
+        "{asked:?}"
+    );
 }
 
 #[test]

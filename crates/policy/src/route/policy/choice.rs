@@ -13,6 +13,10 @@ pub struct RoutedRequest {
     /// A random number for this choice alone.
     pub random: u64,
     /// The node that handles the client's connection, if one does: that of an earlier request.
+    ///
+    /// For front ends that hand connections over. It has no meaning where each request of a
+    /// connection may be sent to another node for nothing (a relay), or where the node that the
+    /// client is connected to handles it and asks the owner (`route::lateral`): then it is `None`.
     pub handling: Option<Place>,
 }
 
