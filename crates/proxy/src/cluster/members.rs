@@ -310,7 +310,6 @@ impl Cluster {
         let report = PeerReport {
             node: &own.name,
             state: self.state.own_state().as_str(),
-            weight: u32::from(own.weight.get()),
             outstanding,
             miss_pressure,
             proof: "",
@@ -367,7 +366,6 @@ impl ClusterTerms {
         let report = PeerReport {
             node: own,
             state: NodeState::In.as_str(),
-            weight: 0,
             outstanding: 0,
             miss_pressure: 0,
             proof: "",

@@ -226,7 +226,6 @@ mod tests {
     const REPORT: PeerReport<'_> = PeerReport {
         node: "a",
         state: "in",
-        weight: 100,
         outstanding: 0,
         miss_pressure: 0,
         proof: "",

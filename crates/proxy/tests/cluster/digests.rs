@@ -137,7 +137,7 @@ struct Answer {
     counted: Metric,
 }
 
-const REPORT: &str = "Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0";
+const REPORT: &str = "Weir-Peer: node=c, state=in, outstanding=0, miss-pressure=0";
 
 impl Answer {
     fn new(name: &'static str, content: impl Into<Vec<u8>>, counted: Metric) -> Self {

@@ -79,7 +79,7 @@ fn request_for_which_a_node_has_no_connection_left_is_answered_by_another_one_at
     assert_eq!(node.count(Metric::PeersFailed), 0, "it is not ejected");
     held.send(
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\
-         Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0\r\n\r\nslow",
+         Weir-Peer: node=c, state=in, outstanding=0, miss-pressure=0\r\n\r\nslow",
     );
     assert_eq!(waiting.read_response().text(), "slow");
 }
@@ -146,7 +146,7 @@ fn only_a_program_that_knows_the_secret_can_answer_for_a_member() {
     // all that a member says, and an interim response before it
     let _asked = squatter.answer(
         "HTTP/1.1 103 Early Hints\r\nLink: </evil>\r\n\r\nHTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\
-         Weir-Peer: node=c, state=in, weight=100, outstanding=0, miss-pressure=0, proof=:YQ==:\r\n\
+         Weir-Peer: node=c, state=in, outstanding=0, miss-pressure=0, proof=:YQ==:\r\n\
          Content-Length: 5\r\n\r\nwrong",
     );
     assert_eq!(client.read_response().text(), path);

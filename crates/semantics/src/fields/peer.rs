@@ -112,8 +112,6 @@ pub struct PeerReport<'a> {
     pub node: &'a str,
     /// Its state among the members, a word.
     pub state: &'a str,
-    /// Its share of the requests, in parts of those of all.
-    pub weight: u32,
     /// Requests that it has accepted and not answered.
     pub outstanding: u32,
     /// Its miss pressure: reads queued at its disk, and fetches that wait for an origin.
@@ -133,12 +131,11 @@ impl<'a> PeerReport<'a> {
     #[must_use]
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut state) = (None, None);
-        let (mut weight, mut outstanding, mut miss_pressure) = (None, None, None);
+        let (mut outstanding, mut miss_pressure) = (None, None);
         let (mut proof, mut is_own, mut is_unlisted) = (Some(""), Some(false), Some(false));
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"state" => state = token(item),
-            b"weight" => weight = number(item),
             b"outstanding" => outstanding = number(item),
             b"miss-pressure" => miss_pressure = number(item),
             b"proof" => proof = base64(item),
@@ -150,7 +147,6 @@ impl<'a> PeerReport<'a> {
         Some(Self {
             node: node?,
             state: state?,
-            weight: weight?,
             outstanding: outstanding?,
             miss_pressure: miss_pressure?,
             proof: proof?,
@@ -166,7 +162,6 @@ impl<'a> PeerReport<'a> {
         out.extend_from_slice(b", state=");
         out.extend_from_slice(self.state.as_bytes());
         for (name, number) in [
-            ("weight", self.weight),
             ("outstanding", self.outstanding),
             ("miss-pressure", self.miss_pressure),
         ] {
@@ -306,11 +301,10 @@ mod tests {
 
     #[test]
     fn field_of_a_response_lacks_no_member() {
-        let value = "node=b, state=in, weight=100, outstanding=12, miss-pressure=3";
+        let value = "node=b, state=in, outstanding=12, miss-pressure=3";
         let report = PeerReport {
             node: "b",
             state: "in",
-            weight: 100,
             outstanding: 12,
             miss_pressure: 3,
             proof: "",
@@ -332,6 +326,8 @@ mod tests {
             (", unlisted=1", None),
             (", own=?0", Some(report)),
             (", own=1", None),
+            // of another version of Weir
+            (", weight=100", Some(report)),
         ] {
             let value = format!("{value}{end}");
             assert_eq!(PeerReport::read(value.as_bytes()), expected, "{end}");
@@ -379,14 +375,14 @@ mod tests {
         #[test]
         fn written_fields_are_read_as_they_were(
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
-            state in "[a-z]{1,9}", weight: u32, outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool,
+            state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool,
         ) {
             let to = is_addressed.then_some(&*node);
             let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));
-            let report = PeerReport { node: &node, state: &state, weight, outstanding, miss_pressure, proof: &proof, is_own, is_unlisted };
+            let report = PeerReport { node: &node, state: &state, outstanding, miss_pressure, proof: &proof, is_own, is_unlisted };
             out.clear();
             report.write(&mut out);
             prop_assert_eq!(PeerReport::read(&out), Some(report));
