@@ -63,11 +63,11 @@ pub(crate) fn run(
     let times = config.exists().then(|| {
         let patience = config.peer_timeout.as_duration();
         // they are held for as long as members are waited for and the patience, and no shorter
-        let until = Instant::now() + patience;
+        let now = Instant::now();
         for (key, _) in &targets {
             hold_key(shared, *key, patience * 2);
         }
-        (until, patience)
+        (now, now + patience, patience)
     });
     let purges: Vec<Purge> = targets
         .iter()
@@ -92,7 +92,7 @@ pub(crate) fn run(
         let awaited = outboxes.tell(others, targets, times);
         let before = invalidation.members.take();
         let before = before.map(|(awaited, _)| awaited).unwrap_or_default();
-        invalidation.members = Some((before.into_iter().chain(awaited).collect(), times.0));
+        invalidation.members = Some((before.into_iter().chain(awaited).collect(), times.1));
     }
 }
 

@@ -87,7 +87,7 @@ async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
     while let Some(batch) = outboxes.next(member) {
         match tell(worker, room, member, &batch).await {
             Ok(outcomes) => {
-                if outboxes.delivered(member, batch, outcomes) {
+                if outboxes.delivered(member, batch, outcomes, Instant::now()) {
                     let line = format!(
                         "node {member} has been told what purges and invalidations it had missed"
                     );
@@ -95,12 +95,12 @@ async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
                 }
             }
             Err(Untold::NoMember) => {
-                outboxes.failed(member, batch, "it is no member any more");
+                outboxes.failed(member, batch, "it is no member any more", Instant::now());
                 tokio::time::sleep(RETRY_PAUSE).await;
             }
             Err(Untold::Failed(why)) => {
                 worker.counters().inc(Metric::PeerPurgeFailures);
-                if outboxes.failed(member, batch, &why) {
+                if outboxes.failed(member, batch, &why, Instant::now()) {
                     let line = format!(
                         "node {member} cannot be told of purges and invalidations: {why}; it may have outdated responses until it has been told"
                     );

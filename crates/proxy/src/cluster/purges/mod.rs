@@ -27,8 +27,10 @@
 //! response of a node that is behind, even of a target for which it had answered. Therefore all
 //! members that are behind share the list of what any of them has missed, and one is in step again
 //! when it has been told all of that, with the names of those that are behind. The client is
-//! answered when the members in step know who is not. One round of messages suffices while all
-//! answer.
+//! answered when the members in step know which ones are not; that a member has applied a purge is
+//! said of those in step alone. One round of messages suffices while all answer. A process that has
+//! stood still goes by times, not by what it has noted: a member is behind from the moment on at
+//! which its answer is due. `model_tests` plays that with the real outboxes.
 //!
 //! Both are looked at again behind the ticket that the response will be stored with: a purge
 //! between the two finds the ticket, and the response is not stored.
@@ -49,6 +51,8 @@ pub(crate) mod holds;
 pub(crate) mod inbox;
 mod late_orders;
 pub(crate) mod members_behind;
+#[cfg(test)]
+mod model_tests;
 mod orders;
 mod outbox;
 pub(crate) mod outboxes;
@@ -62,6 +66,7 @@ use holds::Holds;
 use inbox::Inbox;
 use members_behind::{Behind, ToldBehind};
 use outboxes::Outboxes;
+use std::time::Instant;
 use weir_policy::Digest;
 use weir_semantics::MembersBehind;
 
@@ -124,12 +129,12 @@ impl ClusterPurges {
 
     /// Whether any member may have what was purged: few requests have to look at which.
     pub(crate) fn is_any_behind(&self) -> bool {
-        self.outboxes.is_any_behind() || self.told_behind.is_any()
+        self.told_behind.is_any() || self.outboxes.is_any_behind(Instant::now())
     }
 
     /// Whether the member of that name may have what was purged: it is not asked.
     pub(crate) fn is_behind(&self, member: &str) -> bool {
-        self.outboxes.is_behind(member) || self.told_behind.contains(member)
+        self.told_behind.contains(member) || self.outboxes.is_behind(member, Instant::now())
     }
 
     /// Takes what `sender` says of the other members. Those that an earlier process of it was to

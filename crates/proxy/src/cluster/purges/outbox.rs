@@ -142,6 +142,12 @@ impl Outbox {
         Ok(())
     }
 
+    /// By when it has to know which members are behind, if it answers and does not know.
+    pub(super) fn awaited_news(&self) -> Option<Instant> {
+        let answers = self.away.is_none() && self.failing().is_none();
+        self.news_due.filter(|_| answers)
+    }
+
     /// When it has to answer next; `None` if it fails already.
     pub(super) fn next_due(&self) -> Option<Instant> {
         if self.away.is_some() || self.failing().is_some() {

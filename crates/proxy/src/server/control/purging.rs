@@ -31,7 +31,8 @@ impl Control {
         let wait = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
         let patience = settings.config.cluster.peer_timeout.as_duration();
         let hold = cluster.map_or(Duration::ZERO, |_| wait + patience);
-        let until = std::time::Instant::now() + wait;
+        let now = std::time::Instant::now();
+        let until = now + wait;
         let purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
         let log = self.purge_log.load_full();
         let log = log.filter(|_| reach == PurgeReach::Cluster);
@@ -41,7 +42,7 @@ impl Control {
         let awaited = is_told.then(|| {
             // a node that is not listed at the moment tells those that were with it
             let others = cluster.into_iter().flat_map(|cluster| cluster.others());
-            outboxes.tell(others, vec![what], (until, patience))
+            outboxes.tell(others, vec![what], (now, until, patience))
         });
         let own = self.settle(purges);
         let others = cluster.map(|cluster| cluster.others().map(str::to_owned).collect());
