@@ -127,9 +127,30 @@ fn front_ends_at_half_load_that_never_talk_send_99_percent_alike() {
     check(PolicyKind::ExtendedLard, 8 * 80 / 2, 990);
 }
 
+/// Their bounds are relative to the mean, so that no load is half of one. The fewer requests are
+/// outstanding, the more of them chance has at one node: `docs/cluster.md` has these figures.
+#[test]
+fn front_ends_with_bounds_of_the_mean_alone_send_85_to_98_percent_alike() {
+    for kind in [PolicyKind::BoundedHash, PolicyKind::ReplicatedHash] {
+        let check = |each: usize, expected: std::ops::RangeInclusive<usize>| {
+            let alike = alike(kind, 8 * each);
+            assert!(expected.contains(&alike), "{kind} {each}: {alike} of 1000");
+        };
+        check(15, 840..=860);
+        check(32, 920..=935);
+        check(125, 970..=985);
+        check(500, 980..=990);
+    }
+}
+
 /// Two nodes of a cluster of eight, each with its own requests at the others alone. Per 1000, for
 /// how many targets both name the same owner.
 fn alike_in_cluster(policy: PolicyKind, outstanding: usize) -> usize {
+    alike_of(policy, outstanding, nodes(8), [Place(0), Place(1)])
+}
+
+/// The same of two of `nodes`.
+fn alike_of(policy: PolicyKind, outstanding: usize, nodes: Vec<Node>, of: [Place; 2]) -> usize {
     struct Entry {
         members: Members,
         requests: Vec<u32>,
@@ -141,9 +162,9 @@ fn alike_in_cluster(policy: PolicyKind, outstanding: usize) -> usize {
     };
     let mut random = Random(11);
     let zipf = Zipf::new(5000);
-    let mut entries = [Place(0), Place(1)].map(|own| Entry {
-        members: Members::new(nodes(8), own, &balancing, 1 + u64::from(own.0)),
-        requests: vec![0; 8],
+    let mut entries = of.map(|own| Entry {
+        members: Members::new(nodes.clone(), own, &balancing, 1 + u64::from(own.0)),
+        requests: vec![0; nodes.len()],
         open: VecDeque::new(),
     });
     let mut alike = 0;
@@ -185,6 +206,26 @@ fn nodes_at_half_load_that_never_talk_name_the_same_owner_in_99_percent() {
         check(policy, 8 * 15);
         check(policy, 8 * 60);
     }
+    check(PolicyKind::Lard, 8 * 65 / 2);
+    check(PolicyKind::LardR, 8 * 65 / 2);
+    check(PolicyKind::ExtendedLard, 8 * 80 / 2);
+}
+
+/// Front ends of a cluster send a request to the very node that the policy chooses.
+#[test]
+fn front_ends_of_a_cluster_at_half_load_that_never_talk_send_99_percent_alike() {
+    let check = |policy: PolicyKind, outstanding: usize| {
+        let mut nodes = nodes(10);
+        for front_end in &mut nodes[8..] {
+            front_end.state = NodeState::FrontEnd;
+        }
+        let alike = alike_of(policy, outstanding, nodes, [Place(8), Place(9)]);
+        assert!(alike >= 990, "{policy}: {alike} of 1000");
+    };
+    check(PolicyKind::Hash, 1000);
+    // half of what counts as idle, below which there is no bound
+    check(PolicyKind::BoundedHash, 8 * 15);
+    check(PolicyKind::ReplicatedHash, 8 * 15);
     check(PolicyKind::Lard, 8 * 65 / 2);
     check(PolicyKind::LardR, 8 * 65 / 2);
     check(PolicyKind::ExtendedLard, 8 * 80 / 2);
