@@ -27,18 +27,17 @@ mod chance;
 mod client;
 #[path = "fetch_model/hop.rs"]
 mod hop;
+mod model_tally;
 #[path = "fetch_model/reference.rs"]
 mod reference;
-#[path = "fetch_model/tally.rs"]
-mod tally;
 #[path = "fetch_model/world.rs"]
 mod world;
 
+use model_tally::Tally;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::{available_parallelism, scope};
-use tally::Tally;
-use world::World;
+use world::{EVENTS, World};
 
 #[test]
 fn random_readers_and_fetches_match_the_reference_model() {
@@ -54,7 +53,7 @@ fn random_readers_and_fetches_match_the_reference_model() {
     let seeds = number("WEIR_SEEDS").unwrap_or(100_000);
     let threads = available_parallelism().map_or(1, |threads| threads.get() as u64);
     let share = |first: u64| {
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(EVENTS);
         for seed in (first..seeds).step_by(threads as usize) {
             match catch_unwind(AssertUnwindSafe(|| World::new(seed).play())) {
                 Ok(played) => tally.add(&played),
@@ -67,7 +66,7 @@ fn random_readers_and_fetches_match_the_reference_model() {
         let shares: Vec<_> = (0..threads)
             .map(|first| scope.spawn(move || share(first)))
             .collect();
-        let mut total = Tally::default();
+        let mut total = Tally::new(EVENTS);
         for played in shares {
             total.add(&played.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }

@@ -1,5 +1,6 @@
 //! A node: what it stores, whom it knows, what it has under way.
 
+use super::log::LogReader;
 use super::request::RequestId;
 use std::collections::BTreeMap;
 use weir_policy::Tick;
@@ -9,6 +10,8 @@ use weir_policy::route::{Balancing, Members, Node, NodeReport, NodeState, Place}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) version: u64,
+    /// When the origin, or another node, sent it.
+    pub(crate) received: Tick,
     /// It is not used before it was validated: as a miss.
     pub(crate) is_doubtful: bool,
 }
@@ -16,6 +19,8 @@ pub(crate) struct Copy {
 /// A process that is a member of the cluster, or will be.
 pub(crate) struct Process {
     pub(crate) place: Place,
+    /// It keeps nothing.
+    pub(crate) is_front_end: bool,
     /// It runs.
     pub(crate) is_up: bool,
     /// It runs, and answers nothing.
@@ -36,6 +41,8 @@ pub(crate) struct Process {
     pub(crate) held: Vec<Tick>,
     /// The request that others for the same target wait for.
     pub(crate) leaders: BTreeMap<usize, RequestId>,
+    /// What it has read of the log of purges.
+    pub(crate) log: LogReader,
     table_bytes: usize,
 }
 
@@ -50,6 +57,7 @@ impl Process {
         let members = Members::new(nodes.to_vec(), place, balancing, seed);
         Self {
             place,
+            is_front_end: nodes[place.index()].state == NodeState::FrontEnd,
             is_up: true,
             is_silent: false,
             has_origin: true,
@@ -60,6 +68,7 @@ impl Process {
             tickets: vec![0; targets],
             held: vec![Tick(0); targets],
             leaders: BTreeMap::new(),
+            log: LogReader::new(targets),
             table_bytes: members.table_bytes(),
             members,
         }
@@ -69,6 +78,7 @@ impl Process {
     pub(crate) fn end(&mut self) {
         self.is_up = false;
         self.is_silent = false;
+        self.log.end();
         self.leaders.clear();
         self.requests.fill(0);
     }
@@ -83,6 +93,7 @@ impl Process {
         self.held.fill(Tick(0));
         if !keeps_store {
             self.stored.fill(None);
+            self.log.forget_position();
         }
     }
 
@@ -94,10 +105,27 @@ impl Process {
         }
     }
 
-    /// What can be served of a target.
+    /// What can be served of a target without validation.
     pub(crate) fn copy(&self, target: usize) -> Option<u64> {
         let copy = self.stored[target].filter(|copy| !copy.is_doubtful)?;
-        Some(copy.version)
+        let is_valid = self.log.is_valid(copy.received);
+        is_valid.then_some(copy.version)
+    }
+
+    /// Keeps a copy, unless the target was purged since `ticket`.
+    pub(crate) fn keep(&mut self, target: usize, copy: Copy, ticket: u64) {
+        if !self.is_front_end && self.tickets[target] == ticket {
+            self.stored[target] = Some(copy);
+        }
+    }
+
+    /// The state that it has as a member that takes requests.
+    pub(crate) fn state_in(&self) -> NodeState {
+        if self.is_front_end {
+            NodeState::FrontEnd
+        } else {
+            NodeState::In
+        }
     }
 
     /// Requests of this node at a place; at its own, those that it serves.

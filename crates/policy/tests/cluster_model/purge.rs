@@ -3,8 +3,10 @@
 //! A node that purges does so at once and tells each other member; each that is told purges, too,
 //! and *holds* the target: until the time of the purge is over it fetches it from the origin alone.
 //! The purge is answered when all have answered, or its time is over; a member that has not is told
-//! again. Invalidation by unsafe requests is the same.
+//! again. Invalidation by unsafe requests is the same. With a log of purges, a node that has
+//! applied the purge from the log has answered, too ([`log`](super::log)).
 
+use super::log::Position;
 use super::world::World;
 use weir_policy::Tick;
 use weir_policy::route::NodeState;
@@ -21,7 +23,11 @@ pub(crate) struct Purge {
     version: u64,
     until: Tick,
     /// Members that have not answered.
-    awaited: Vec<usize>,
+    pub(crate) awaited: Vec<usize>,
+    /// The other nodes: they are no members, as far as this one knows.
+    away: Vec<usize>,
+    /// Its place in the log of purges, if it is there.
+    pub(crate) entry: Option<Position>,
     /// The list of the node that purges has all members: else no promise is made.
     knows_all: bool,
 }
@@ -32,15 +38,19 @@ impl World {
         self.versions[target] += 1;
         let until = self.now.plus_ms(WAIT_MS);
         self.purge_at(at, target, until);
+        let entry = self.enter(at, target);
         let list = &self.nodes[at].listed;
         let awaited = (0..list.len()).filter(|other| *other != at);
-        let awaited = awaited.filter(|other| list[*other] != NodeState::Gone);
+        let (away, awaited): (Vec<usize>, Vec<usize>) =
+            awaited.partition(|other| list[*other] == NodeState::Gone);
         self.purges.push(Purge {
             at,
             target,
             version: self.versions[target],
             until,
-            awaited: awaited.collect(),
+            awaited,
+            away,
+            entry,
             knows_all: list
                 .iter()
                 .zip(&self.listed)
@@ -82,20 +92,40 @@ impl World {
     }
 
     /// The purge is over if all have answered.
-    fn answer(&mut self, index: usize) {
+    pub(crate) fn answer(&mut self, index: usize) {
         let purge = &self.purges[index];
         if !purge.awaited.is_empty() {
             return;
         }
-        if purge.until >= self.now && purge.knows_all {
+        // with a log, a node that is away learns of what is in it, and of nothing else
+        let is_told = match purge.entry {
+            None => self.log.is_none(),
+            // in touch and no member: it applies the entry at once, and is named until then
+            Some(entry) => !purge.away.iter().any(|away| {
+                let node = &self.nodes[*away];
+                node.is_up && node.log.is_behind(entry)
+            }),
+        };
+        if purge.until >= self.now && purge.knows_all && is_told {
             self.tally.count("purged-by-all");
+            if self.log.is_some() && self.is_any_away() {
+                self.tally.count("purged-while-a-node-is-away");
+            }
             let purged = &mut self.purged[purge.target];
             *purged = purge.version.max(*purged);
         }
         self.purges.swap_remove(index);
     }
 
-    fn purge_at(&mut self, at: usize, target: usize, until: Tick) {
+    /// A node that has a store is no member at the moment.
+    fn is_any_away(&self) -> bool {
+        let mut nodes = self.nodes.iter().zip(&self.listed);
+        nodes.any(|(node, state)| {
+            *state == NodeState::Gone && node.stored.iter().any(Option::is_some)
+        })
+    }
+
+    pub(crate) fn purge_at(&mut self, at: usize, target: usize, until: Tick) {
         let held_until = if self.rules.holds { until } else { Tick(0) };
         self.nodes[at].purge(target, held_until, self.rules.forgets_fetches);
     }

@@ -17,11 +17,13 @@ impl World {
             self.nodes[node].is_silent = false;
             self.nodes[node].others = 0;
             self.nodes[node].has_origin = true;
-            if self.listed[node] != NodeState::Gone {
+            // one is there at least, and one that runs was left out for want of etcd alone
+            if node == 0 || self.nodes[node].is_up || self.listed[node] != NodeState::Gone {
                 self.start(node);
-                self.list(node, NodeState::In);
+                self.list(node, self.nodes[node].state_in());
             }
         }
+        self.reach_log_everywhere();
         self.is_quiet = true;
         self.has_digests = false;
         let listed = self.listed.clone();
@@ -40,6 +42,7 @@ impl World {
         }
         // ejections, holds and reports are over
         self.now = self.now.plus_ms(1_000_000);
+        self.follow_log_everywhere();
         Ok(())
     }
 

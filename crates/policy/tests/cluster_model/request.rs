@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) version_min: u64,
     /// Nodes that were asked for it in vain.
     pub(crate) failed: Vec<Place>,
+    /// Why it was sent to the origin.
+    pub(crate) at_origin: Option<OriginReason>,
     /// It waits for no other request: it did once.
     pub(crate) is_alone: bool,
     pub(crate) stage: Stage,
@@ -52,11 +54,27 @@ pub(crate) enum Stage {
     /// The response is under way.
     Arriving {
         version: u64,
+        received: Tick,
         is_kept: bool,
         ticket: u64,
     },
     /// It is over, and the node that asked has not seen that yet.
     Over(Answer),
+}
+
+/// Why a request is sent to the origin, and not to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OriginReason {
+    /// The target is held: a purge of it is under way, or the node has just started.
+    Held,
+    /// This node is the one that asks the origin.
+    Owner,
+    /// The nodes that may be asked for it were asked, and did not answer.
+    NodesAsked,
+    /// No other node takes requests, as far as this one knows.
+    NoNode,
+    /// The node that asks the origin has answered that it cannot reach it.
+    OwnerHasNone,
 }
 
 /// What a request is answered with.

@@ -1,10 +1,12 @@
 //! One step of one request: what the live proxy does between two waits.
 
 use super::node::Copy;
-use super::request::{Answer, Request, RequestId, Stage};
+use super::request::{Answer, OriginReason, Request, RequestId, Stage};
 use super::world::World;
 use weir_policy::Handling;
-use weir_policy::route::{AskedBy, AskedNode, HoldsIt, LateralRequest, NODES_ASKED_MAX, Place};
+use weir_policy::route::{
+    AskedBy, AskedNode, HoldsIt, LateralRequest, NODES_ASKED_MAX, NodeState, Place, Why,
+};
 use weir_semantics::Fwd;
 
 impl World {
@@ -79,21 +81,24 @@ impl World {
                 self.asked[request.target] += 1;
                 request.stage = Stage::Arriving {
                     version: self.versions[request.target],
+                    received: self.now,
                     is_kept: true,
                     ticket,
                 };
             }
             Stage::Arriving {
                 version,
+                received,
                 is_kept,
                 ticket,
             } => {
-                let node = &mut self.nodes[request.at];
-                if is_kept && node.tickets[request.target] == ticket {
-                    node.stored[request.target] = Some(Copy {
+                if is_kept {
+                    let copy = Copy {
                         version,
+                        received,
                         is_doubtful: false,
-                    });
+                    };
+                    self.nodes[request.at].keep(request.target, copy, ticket);
                 }
                 let is_hit = false;
                 return Ok(Some(Answer::Version { version, is_hit }));
@@ -157,14 +162,19 @@ impl World {
         digests.collect()
     }
 
-    fn choose(&mut self, request: &Request) -> Result<Option<AskedNode>, String> {
+    fn choose(&mut self, request: &mut Request) -> Result<Option<AskedNode>, String> {
         let holds = self.holds(request.target);
         let holds = |place: Place| holds[place.index()];
         let node = &mut self.nodes[request.at];
         let is_held = node.held[request.target] > self.now;
         let handling = Handling::Forward(Fwd::UriMiss);
+        if is_held {
+            request.at_origin = Some(OriginReason::Held);
+            return Ok(None);
+        }
         let asks = LateralRequest::of(handling, request.asked_by, true, &request.failed);
-        let Some(asks) = asks.filter(|_| !is_held) else {
+        let Some(asks) = asks else {
+            request.at_origin = Some(OriginReason::NodesAsked);
             return Ok(None);
         };
         let asks = if self.has_digests {
@@ -182,8 +192,23 @@ impl World {
             .members
             .source(self.now, target, asks, |place| counts[place.index()]);
         let Some(asked) = source.node else {
-            return Ok(None);
+            let is_owner = source.why != Some(Why::AllEjected);
+            request.at_origin = Some(if is_owner {
+                OriginReason::Owner
+            } else {
+                OriginReason::NoNode
+            });
+            return match self.other_taking(request) {
+                Some(other) if !is_owner => Err(format!("{request:?} does not go to {other:?}")),
+                _ => Ok(None),
+            };
         };
+        if source.why == Some(Why::Probe) {
+            self.tally.count("probe");
+        }
+        if node.is_front_end {
+            self.tally.count("by-front-end");
+        }
         let is_second = request.asked_by != AskedBy::Client && !asked.is_stored_only;
         let is_repeated = request.failed.contains(&asked.place);
         if is_second || is_repeated || asked.place == node.place {
@@ -236,6 +261,7 @@ impl World {
             way,
             version_min: 0,
             failed: Vec::new(),
+            at_origin: None,
             is_alone: false,
             stage: Stage::New,
         });
@@ -282,6 +308,7 @@ impl World {
                 });
                 request.stage = Stage::Arriving {
                     version,
+                    received: self.now,
                     is_kept: node.is_copied,
                     ticket,
                 };
@@ -293,6 +320,7 @@ impl World {
             }
             Answer::NoOrigin | Answer::Broken => {
                 self.tally.count("node-without-origin");
+                request.at_origin = Some(OriginReason::OwnerHasNone);
                 request.stage = Stage::Sending(None);
             }
         }
@@ -381,8 +409,33 @@ impl World {
                 request.version_min
             )),
             Answer::Version { .. } => Ok(()),
-            Answer::NoOrigin if !self.nodes[request.at].has_origin => Ok(()),
+            Answer::NoOrigin if self.may_fail(request) => Ok(()),
             _ => Err(format!("no answer, but {answer:?}: {request:?}")),
         }
+    }
+
+    /// Whether the origin cannot be reached, and no node that may be asked could have answered.
+    fn may_fail(&self, request: &Request) -> bool {
+        let has_asked_all = match request.at_origin {
+            // the origin alone may be asked, or the node that asks the origin has answered
+            Some(OriginReason::Held | OriginReason::OwnerHasNone | OriginReason::NoNode) => true,
+            Some(OriginReason::NodesAsked) => request.failed.len() == NODES_ASKED_MAX,
+            // a front end is no owner
+            Some(OriginReason::Owner) => !self.nodes[request.at].is_front_end,
+            None => false,
+        };
+        has_asked_all && !self.nodes[request.at].has_origin
+    }
+
+    /// The first other node that takes requests, as far as this one knows, and was not asked for
+    /// it.
+    fn other_taking(&self, request: &Request) -> Option<Place> {
+        let node = &self.nodes[request.at];
+        let mut others = (0..).map(Place).take(self.nodes.len());
+        others.find(|place| {
+            let state = node.members.known(self.now, *place).state;
+            let takes = matches!(state, NodeState::In | NodeState::Joining);
+            takes && *place != node.place && !request.failed.contains(place)
+        })
     }
 }

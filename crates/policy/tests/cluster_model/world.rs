@@ -1,18 +1,22 @@
 //! The cluster with its network, its clients and its origin, and what happens to it.
 
+use super::log::Log;
+use super::model_tally::Tally;
 use super::node::Process;
 use super::purge::{Purge, WAIT_MS};
 use super::random::{Random, hash_of};
 use super::request::{Answer, Request, RequestId, Stage};
-use super::tally::Tally;
 use std::collections::BTreeMap;
 use weir_policy::Tick;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{AskedBy, Balancing, Members, Node, NodeKey, NodeState, Place, TargetKey};
 
-/// Rules around the choice of a node, each of which can be left out. The last two the live proxy
-/// leaves to its operator (`docs/cluster.md`, Limits).
+/// Rules around the choice of a node, each of which can be left out. The live proxy does not have
+/// all of them (`docs/cluster.md`, Limits): without a log of purges, it leaves `holds_at_start` and
+/// `validates_after_absence` to its operator; with one, `loses_touch_before_its_lease`,
+/// `applies_what_is_there` and `remembers_what_was_missed`.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a rule by itself")]
 pub(crate) struct Rules {
     /// A request of a member waits for one that waits for another member: it must not.
     pub(crate) members_wait_for_members: bool,
@@ -24,6 +28,19 @@ pub(crate) struct Rules {
     pub(crate) holds_at_start: bool,
     /// A node that was no member for a time validates what it has on disk.
     pub(crate) validates_after_absence: bool,
+    /// A node that has started, or has lost touch with the log of purges, validates what it had
+    /// stored before, until it has read the log.
+    pub(crate) validates_without_touch: bool,
+    /// It notices that it has lost touch before the others take it for gone.
+    pub(crate) loses_touch_before_its_lease: bool,
+    /// A node whose next entries were dropped validates all that it had.
+    pub(crate) knows_what_was_dropped: bool,
+    /// A node that finds another log validates all that it had.
+    pub(crate) knows_another_log: bool,
+    /// Such a node applies the entries that are there all the same, for what is under way.
+    pub(crate) applies_what_is_there: bool,
+    /// What must be validated for want of entries must be after a restart, too.
+    pub(crate) remembers_what_was_missed: bool,
 }
 
 impl Rules {
@@ -34,6 +51,12 @@ impl Rules {
         holds_at_start: true,
         validates_after_absence: true,
         forgets_fetches: true,
+        validates_without_touch: true,
+        loses_touch_before_its_lease: true,
+        knows_what_was_dropped: true,
+        knows_another_log: true,
+        applies_what_is_there: true,
+        remembers_what_was_missed: true,
     };
 }
 
@@ -43,9 +66,58 @@ pub(crate) enum Scale {
     /// Three nodes, one target, and less time than a purge may take: they have to do with each
     /// other.
     Small,
+    /// Two or three nodes and a target, with a log of purges, to which most of what happens does.
+    Log,
     /// Up to eight nodes and four targets.
     Any,
 }
+
+/// What happens, each of it in some run: a model in which it does not has not tested it.
+pub(crate) const EVENTS: &[&str] = &[
+    // requests
+    "hit",
+    "followed",
+    "lateral",
+    "copied",
+    "stored-only-hit",
+    "stored-only-miss",
+    "unreachable",
+    "silent",
+    "stranger",
+    "report-lost",
+    "released",
+    "node-without-origin",
+    "held-behind-choice",
+    "no-origin",
+    "probe",
+    "by-front-end",
+    // nodes
+    "join",
+    "joined",
+    "drain",
+    "drain-ended",
+    "left",
+    "death",
+    "flap",
+    "start-with-disk",
+    "start-without-disk",
+    "stands-still",
+    "partition",
+    "stale-list",
+    // purges
+    "purged-by-all",
+    "purge-not-in-log",
+    "purged-by-log",
+    "purged-while-a-node-is-away",
+    "answered-by-log",
+    "log-missed",
+    "log-read-after-absence",
+    "log-dropped",
+    "log-emptied",
+    "touch-lost",
+    "lease-ended",
+    "announced-again",
+];
 
 const STEPS: usize = 200;
 
@@ -79,6 +151,8 @@ pub(crate) struct World {
     pub(crate) requests: BTreeMap<RequestId, Request>,
     next_request: RequestId,
     pub(crate) purges: Vec<Purge>,
+    /// Purges in their order, in etcd; nodes of other clusters have none.
+    pub(crate) log: Option<Log>,
     /// The oldest version that may be served, as purges were answered.
     pub(crate) purged: Vec<u64>,
     pub(crate) tally: Tally,
@@ -89,6 +163,7 @@ impl World {
         let mut random = Random(seed);
         let (count, targets) = match scale {
             Scale::Small => (3, 1),
+            Scale::Log => (2 + random.below(2), 1),
             Scale::Any => (1 + random.below(8), 1 + random.below(4)),
         };
         let balancing = Balancing {
@@ -98,11 +173,11 @@ impl World {
         let keys: Vec<Node> = (0..count)
             .map(|number| Node {
                 weight: random.weight(3),
-                // some come later
-                state: if number > 0 && random.below(3) == 0 {
-                    NodeState::Gone
-                } else {
-                    NodeState::In
+                state: match random.below(9) {
+                    // some come later
+                    0..3 if number > 0 => NodeState::Gone,
+                    3 if number > 0 => NodeState::FrontEnd,
+                    _ => NodeState::In,
                 },
                 ..Node::new(NodeKey(hash_of(&format!("node{number}"))))
             })
@@ -113,7 +188,7 @@ impl World {
             node.is_up = key.state != NodeState::Gone;
             node
         });
-        Self {
+        let mut world = Self {
             rules,
             scale,
             now: Tick(100_000),
@@ -130,10 +205,15 @@ impl World {
             requests: BTreeMap::new(),
             next_request: 0,
             purges: Vec::new(),
+            log: (scale == Scale::Log || random.below(2) == 0).then(Log::new),
             purged: vec![1; targets],
-            tally: Tally::default(),
+            tally: Tally::new(EVENTS),
             random,
+        };
+        for node in 0..count {
+            world.begin_log(node);
         }
+        world
     }
 
     /// Lets things happen, then lets the cluster come to rest.
@@ -143,7 +223,10 @@ impl World {
     pub(crate) fn run(mut self) -> Result<Tally, String> {
         // each seed has its own pace
         let jumps = match self.scale {
+            // leases end
+            Scale::Small if self.log.is_some() && self.random.below(2) == 0 => 4,
             Scale::Small => 2,
+            Scale::Log => 4,
             Scale::Any => 1 + self.random.below(JUMPS_MS.len()),
         };
         let [events, purges, clients, messages] = [(); 4].map(|()| 1 + self.random.below(4));
@@ -155,6 +238,7 @@ impl World {
                 drawn if drawn < purges => self.purge_one(),
                 drawn if drawn < clients => self.ask(),
                 drawn if drawn < messages => self.tell(),
+                27.. if self.scale == Scale::Log => self.pass_time(jumps),
                 29 => self.pass_time(jumps),
                 _ => self.step_one()?,
             }
@@ -193,8 +277,9 @@ impl World {
                 is_stored_only: false,
                 parent: None,
                 way: vec![at],
-                version_min: self.purged[target],
+                version_min: self.version_min(at, target),
                 failed: Vec::new(),
+                at_origin: None,
                 is_alone: false,
                 stage: Stage::New,
             });
@@ -221,28 +306,59 @@ impl World {
     fn pass_time(&mut self, jumps: usize) {
         let ms = JUMPS_MS[self.random.below(jumps)];
         self.now = self.now.plus_ms(ms);
+        self.pass_log_time();
     }
 
     fn happen(&mut self) {
         let node = self.random.below(self.nodes.len());
         let other = self.random.below(self.nodes.len());
-        match self.random.below(12) {
-            0 => self.end(node),
+        let (of_log, of_all) = match self.scale {
+            Scale::Log => (3, 4),
+            Scale::Small | Scale::Any => (1, 2),
+        };
+        if self.log.is_some() && self.random.below(of_all) < of_log {
+            self.happen_to_log(node);
+            return;
+        }
+        let drawn = match self.scale {
+            Scale::Log => [1, 1, 2, 10][self.random.below(4)],
+            Scale::Small | Scale::Any => self.random.below(12),
+        };
+        match drawn {
+            0 => {
+                self.count_if("death", self.nodes[node].is_up);
+                self.end(node);
+            }
             1 => {
+                self.count_if("flap", self.nodes[node].is_up);
                 self.end(node);
                 self.start(node);
             }
             2 | 3 => self.start(node),
-            4 => self.nodes[node].is_silent = self.nodes[node].is_up,
+            4 => {
+                self.count_if("stands-still", self.nodes[node].is_up);
+                self.nodes[node].is_silent = self.nodes[node].is_up;
+            }
             5 => self.nodes[node].is_silent = false,
-            6 => self.reach[node][other] = node == other || self.random.below(2) == 0,
+            6 => {
+                let is_open = node == other || self.random.below(2) == 0;
+                self.count_if("partition", !is_open);
+                self.reach[node][other] = is_open;
+            }
             7 => self.nodes[node].has_origin = self.random.below(3) > 0,
             8 => self.change_state(node),
             9 => self.nodes[node].others = [0, 35, 200][self.random.below(3)],
             _ => {
                 let listed = self.listed.clone();
+                self.count_if("stale-list", self.nodes[node].listed != listed);
                 self.nodes[node].learn(&listed);
             }
+        }
+    }
+
+    fn count_if(&mut self, name: &str, happens: bool) {
+        if happens {
+            self.tally.count(name);
         }
     }
 
@@ -281,9 +397,24 @@ impl World {
         let place = self.nodes[node].place;
         let members = Members::new(nodes, place, &self.balancing, self.random.next());
         let keeps_store = self.random.below(2) == 0;
+        self.tally.count(if keeps_store {
+            "start-with-disk"
+        } else {
+            "start-without-disk"
+        });
         if self.listed[node] == NodeState::Gone {
-            self.list(node, NodeState::Joining);
-            if self.rules.validates_after_absence {
+            let is_front_end = self.nodes[node].is_front_end;
+            self.count_if("join", !is_front_end);
+            self.list(
+                node,
+                if is_front_end {
+                    NodeState::FrontEnd
+                } else {
+                    NodeState::Joining
+                },
+            );
+            // with a log, a node reads there what it has missed
+            if self.rules.validates_after_absence && self.log.is_none() {
                 let copies = self.nodes[node].stored.iter_mut().flatten();
                 copies.for_each(|copy| copy.is_doubtful = true);
             }
@@ -295,6 +426,7 @@ impl World {
         if self.rules.holds_at_start {
             process.held.fill(self.now.plus_ms(WAIT_MS));
         }
+        self.begin_log(node);
     }
 
     pub(crate) fn list(&mut self, node: usize, state: NodeState) {
@@ -306,16 +438,17 @@ impl World {
 
     /// A node goes on in its life: it has joined, drains, or leaves. One stays in.
     fn change_state(&mut self, node: usize) {
-        let next = match self.listed[node] {
-            NodeState::Joining => NodeState::In,
-            NodeState::In if node > 0 => NodeState::Draining,
-            NodeState::Draining if self.random.below(2) == 0 => NodeState::In,
-            NodeState::Draining => {
+        let (event, next) = match self.listed[node] {
+            NodeState::Joining => ("joined", NodeState::In),
+            NodeState::In if node > 0 => ("drain", NodeState::Draining),
+            NodeState::Draining if self.random.below(2) == 0 => ("drain-ended", NodeState::In),
+            NodeState::Draining | NodeState::FrontEnd => {
                 self.end(node);
-                NodeState::Gone
+                ("left", NodeState::Gone)
             }
-            state => state,
+            _ => return,
         };
+        self.tally.count(event);
         self.list(node, next);
     }
 }

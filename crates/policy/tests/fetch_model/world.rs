@@ -3,13 +3,34 @@
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::hop::{Hop, Transfer};
+use crate::model_tally::Tally;
 use crate::reference::Here;
-use crate::tally::Tally;
 use weir_policy::fetch::{
     ByteSpan, ByteSpans, InFlightRules, InFlightState, ReadAhead, ReadPermit, Step,
 };
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
+
+/// What happens in the worlds played.
+pub(crate) const EVENTS: &[&str] = &[
+    "done",
+    "cut-next-hop",
+    "cut-changed",
+    "cut-stopped",
+    "left",
+    "seek",
+    "refused",
+    "gap-fetched",
+    "read-ahead-of-front",
+    "waited-for-reader",
+    "background",
+    "returned",
+    "gave-way",
+    "complete",
+    "twice",
+    "resumed-after-cut",
+    "whole",
+];
 
 pub(crate) struct World {
     pub(crate) chance: Chance,
@@ -95,7 +116,7 @@ impl World {
             twice: 0,
             live: 0,
             can_fail: hop.fails_once_in > 0,
-            tally: Tally::default(),
+            tally: Tally::new(EVENTS),
             chance: chance.clone(),
         };
         if parts == 0 {
