@@ -3,7 +3,7 @@
 use crate::bench::BenchCommand;
 use crate::messages::Failure;
 use crate::operate::{
-    ClusterFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags, StoredFlags,
+    ClusterFlags, DrainFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags, StoredFlags,
 };
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::serve::icap::IcapFlags;
@@ -49,6 +49,12 @@ pub(crate) enum Command {
     Modules(ModulesFlags),
     /// List the nodes of the cluster that a running proxy is in, as it knows them
     Cluster(ClusterFlags),
+    /// Take a running proxy out of its cluster, or back with `--end`; it serves its clients on
+    ///
+    /// Other nodes ask it for no new targets once they have its next response, or its state from
+    /// etcd. Its `/healthz` answers 503, so that what spreads clients sends it none. It drains
+    /// until `--end` or until it ends; SIGTERM drains, too.
+    Drain(DrainFlags),
     /// Print which node and which next hop a running proxy would choose for a URL, and why
     ///
     /// Nothing is requested, and no policy notes it. The costs of one policy compare: `balancing`

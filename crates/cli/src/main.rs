@@ -34,6 +34,7 @@ fn main() -> std::process::ExitCode {
         Command::Reload(flags) => operate::reload(&flags),
         Command::Modules(flags) => operate::modules(&flags),
         Command::Cluster(flags) => operate::cluster(&flags),
+        Command::Drain(flags) => operate::drain(&flags),
         Command::Route(flags) => operate::route(&flags),
         Command::Icap(flags) => serve::icap::icap(&flags),
         Command::Settings => settings::print(),

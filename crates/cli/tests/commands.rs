@@ -80,6 +80,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "modules-bad-name",
         "modules disable a/b --admin unix:/nowhere/admin.sock",
     ),
+    ("drain-help", "drain --help"),
+    ("drain-no-proxy", "drain --end"),
     ("reload-help", "reload --help"),
     ("reload-no-proxy", "reload"),
     ("reload-bad-config", "reload --config unknown-key.toml"),

@@ -1,9 +1,10 @@
-//! `weir cluster` and `weir route`: the nodes of a cluster, and where requests for a URL go.
+//! `weir cluster`, `weir drain` and `weir route`: the nodes of a cluster, taking one out of it, and
+//! where requests for a URL go.
 
-use super::ask;
 use super::client::Method;
 use super::find::{self, AdminFlags};
 use super::stored::push_encoded;
+use super::{ask, post};
 use crate::messages::{Failure, give};
 
 /// The flags of `weir cluster`.
@@ -12,6 +13,17 @@ pub(crate) struct ClusterFlags {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    admin: AdminFlags,
+}
+
+/// The flags of `weir drain`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DrainFlags {
+    /// Take the node back into its cluster
+    #[arg(long)]
+    end: bool,
 
     #[command(flatten)]
     admin: AdminFlags,
@@ -52,6 +64,21 @@ pub(crate) fn cluster(flags: &ClusterFlags) -> Result<(), Failure> {
     };
     let what = "cannot list the nodes of the cluster";
     give(&ask(&endpoint, (Method::Get, path), "", what)?.body)
+}
+
+/// Takes a node out of its cluster, or back; prints what it is from now on.
+///
+/// # Errors
+///
+/// A proxy without a cluster or a token that is wrong (exit 2); no proxy (exit 3).
+pub(crate) fn drain(flags: &DrainFlags) -> Result<(), Failure> {
+    let endpoint = find::endpoint(&flags.admin)?;
+    let (path, what) = if flags.end {
+        ("/drain/end", "cannot end the drain")
+    } else {
+        ("/drain", "cannot drain")
+    };
+    give(&post(&endpoint, path, "", what)?.body)
 }
 
 /// Prints the nodes and next hops for a URL with their costs, and which one is chosen.

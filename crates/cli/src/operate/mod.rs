@@ -1,5 +1,5 @@
-//! `weir purge`, `weir reload`, `weir modules`, `weir cluster`, `weir route` and `weir stored`:
-//! commands to a proxy that runs, over its admin interface.
+//! `weir purge`, `weir reload`, `weir modules`, `weir cluster`, `weir drain`, `weir route` and
+//! `weir stored`: commands to a proxy that runs, over its admin interface.
 //!
 //! Where that is, and what token it requires, is found in this order: what the flags say; the
 //! config file that `--config` names; the one proxy that runs for this user on this machine, which
@@ -17,7 +17,7 @@ use client::{Method, Reply};
 use find::AdminEndpoint;
 use weir_proxy::admin::BOTH_MODES;
 
-pub(crate) use cluster::{ClusterFlags, RouteFlags, cluster, route};
+pub(crate) use cluster::{ClusterFlags, DrainFlags, RouteFlags, cluster, drain, route};
 pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};

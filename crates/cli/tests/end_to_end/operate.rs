@@ -1,4 +1,4 @@
-//! `weir purge`, `weir reload` and `weir modules` beside a proxy that runs.
+//! `weir purge`, `weir reload`, `weir drain` and `weir modules` beside a proxy that runs.
 
 use crate::support::{Config, Nginx, Weir};
 use std::fs;
@@ -219,6 +219,35 @@ fn refused_stored_command_says_what_to_do_in_words_of_the_command_line() {
     let message = message.to_str().expect("a name");
     let lines = stored(&["inject", "--mode", "forward", url, message]);
     expect(&lines, 2, &["end with CR LF"]);
+}
+
+#[test]
+fn node_drains_by_a_command_until_another_one_ends_that() {
+    let config = Config::gateway(&["http://127.0.0.1:9"]);
+    let alone = Weir::serve(&config);
+    expect(
+        &weir(alone.folder(), &["drain"]),
+        2,
+        &[
+            "error: cannot drain",
+            "this proxy is no member of a cluster",
+        ],
+    );
+    alone.ask("GET", "/healthz").expect(200);
+    let members = r#"[{ name = "a", url = "http://127.0.0.1:9" }]"#;
+    let config = config
+        .listener("127.0.0.1:0", "peer")
+        .set("cluster.node", "\"a\"")
+        .set("cluster.member", members);
+    let node = Weir::serve(&config);
+    for _ in 0..2 {
+        let drained = weir(node.folder(), &["drain"]);
+        expect(&drained, 0, &["draining: other nodes ask this one"]);
+        node.ask("GET", "/healthz").expect(503);
+    }
+    let ended = weir(node.folder(), &["drain", "--end"]);
+    expect(&ended, 0, &["in: this node takes targets again"]);
+    node.ask("GET", "/healthz").expect(200);
 }
 
 #[test]
