@@ -309,7 +309,7 @@ mod tests {
             "weir peer 1\0a\0node=b, mode=gateway, to=a, nonce=:AAAA:\0GET\n/x\nAge:1\nETag:x\n";
         assert_eq!(request, Some(of(text)));
         let response = of_response(&secret, ("b", "AAAA"), &REPORT, (b"200", FIELDS));
-        let report = "node=a, state=in, weight=100, outstanding=0, miss-pressure=0";
+        let report = "node=a, state=in, outstanding=0, miss-pressure=0";
         let text = format!("weir peer response 1\0b\0AAAA\0{report}\0200\n\nAge:1\nETag:x\n");
         assert_eq!(response, of(&text));
     }
