@@ -68,7 +68,10 @@ async fn run(worker: &Rc<Worker>) {
         let (cluster, now) = (worker.settings().cluster(), Instant::now());
         if met.as_ref().map(Arc::as_ptr) != cluster.as_ref().map(Arc::as_ptr) {
             let others = cluster.iter().flat_map(|cluster| cluster.others());
-            purges.outboxes.meet(others, now);
+            let list = cluster
+                .as_ref()
+                .map_or(0, |cluster| Arc::as_ptr(cluster).addr());
+            purges.outboxes.meet(others, list, now);
             met = cluster;
         }
         for gone in purges.outboxes.expire(now) {

@@ -127,9 +127,10 @@ impl ClusterPurges {
         self.holds.is_held(key)
     }
 
-    /// Whether any member may have what was purged: few requests have to look at which.
-    pub(crate) fn is_any_behind(&self) -> bool {
-        self.told_behind.is_any() || self.outboxes.is_any_behind(Instant::now())
+    /// Whether any member of the list at this address may have what was purged: few requests have
+    /// to look at which.
+    pub(crate) fn is_any_behind(&self, list: usize) -> bool {
+        self.told_behind.is_any() || self.outboxes.is_any_behind(list, Instant::now())
     }
 
     /// Whether the member of that name may have what was purged: it is not asked.

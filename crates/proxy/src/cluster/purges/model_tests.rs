@@ -84,7 +84,7 @@ impl World {
         let nodes = NAMES.iter().map(|name| {
             let outboxes = Outboxes::default();
             let others = NAMES.iter().copied().filter(|other| other != name);
-            outboxes.meet(others, now);
+            outboxes.meet(others, 1, now);
             Node {
                 outboxes,
                 told_behind: ToldBehind::default(),

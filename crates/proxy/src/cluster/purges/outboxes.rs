@@ -11,7 +11,7 @@ use super::boxes::Boxes;
 use super::members_behind::Behind;
 use super::orders::Order;
 use super::outbox::{Batch, Lag, Outbox};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
@@ -34,6 +34,8 @@ pub(crate) struct Outboxes {
     began: Instant,
     /// From when on a member is behind, in milliseconds since then: before that nothing is locked.
     behind_from_ms: AtomicU64,
+    /// Which list of members was met last, by its address.
+    met: AtomicUsize,
     /// Wakes the task that sends.
     wake: Notify,
     /// A member has answered, or has failed to.
@@ -53,6 +55,7 @@ impl Default for Outboxes {
             boxes: Mutex::default(),
             began: Instant::now(),
             behind_from_ms: AtomicU64::new(u64::MAX),
+            met: AtomicUsize::new(0),
             wake: Notify::default(),
             changed: Notify::default(),
         }
@@ -68,11 +71,13 @@ impl Outboxes {
         if behind == 0 {
             boxes.late.clear();
         }
-        let from = boxes.by_member.values().filter_map(|outbox| {
+        // those that are none any more are asked for nothing
+        let mut members = boxes.by_member.values().filter(|it| it.away.is_none());
+        let from = members.clone().filter_map(|outbox| {
             let due = outbox.next_due()?;
             u64::try_from(due.saturating_duration_since(self.began).as_millis()).ok()
         });
-        let from_ms = match boxes.by_member.values().any(|it| it.lag.is_some()) {
+        let from_ms = match members.any(|it| it.lag.is_some()) {
             true => 0,
             false => from.min().unwrap_or(u64::MAX),
         };
@@ -250,9 +255,15 @@ impl Outboxes {
         })
     }
 
-    /// The members are these. Called when they have changed.
-    pub(crate) fn meet<'m>(&self, members: impl Iterator<Item = &'m str>, now: Instant) {
+    /// The members are these, of the list at this address. Called when they have changed.
+    pub(crate) fn meet<'m>(
+        &self,
+        members: impl Iterator<Item = &'m str>,
+        list: usize,
+        now: Instant,
+    ) {
         self.change(|boxes| boxes.meet(&members.collect(), now));
+        self.met.store(list, Ordering::SeqCst);
     }
 
     /// `member` is to validate what it has stored before: nothing knows what it has missed.
@@ -376,8 +387,12 @@ impl Outboxes {
         is_first
     }
 
-    /// Whether any member may have what was purged.
-    pub(crate) fn is_any_behind(&self, now: Instant) -> bool {
+    /// Whether any member of the list at this address may have what was purged.
+    pub(crate) fn is_any_behind(&self, list: usize, now: Instant) -> bool {
+        if self.met.load(Ordering::SeqCst) != list {
+            // one that is back may be among them
+            return true;
+        }
         let from_ms = self.behind_from_ms.load(Ordering::SeqCst);
         let ms = || now.saturating_duration_since(self.began).as_millis();
         from_ms < u64::MAX && ms() >= u128::from(from_ms)
@@ -386,12 +401,11 @@ impl Outboxes {
     /// Whether `member` may have what was purged: this process may have stood still since its
     /// answer was due, and not have noted yet that there is none.
     pub(crate) fn is_behind(&self, member: &str, now: Instant) -> bool {
-        self.is_any_behind(now) && {
-            let boxes = self.boxes();
-            boxes.by_member.get(member).is_some_and(|outbox| {
-                outbox.lag.is_some() || outbox.next_due().is_some_and(|due| due <= now)
-            })
-        }
+        let boxes = self.boxes();
+        boxes.by_member.get(member).is_some_and(|outbox| {
+            let is_due = outbox.next_due().is_some_and(|due| due <= now);
+            outbox.lag.is_some() || outbox.away.is_some() || is_due
+        })
     }
 
     /// Purges that members were not told in time, and are to be told yet.

@@ -75,7 +75,7 @@ fn deliver_all(outboxes: &Outboxes, member: &str) -> Vec<PurgedTarget> {
 #[test]
 fn one_message_says_all_that_has_gathered_and_each_waiter_gets_its_own_answer() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b", "c"].into_iter(), Instant::now());
+    outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
     let first = tell(&outboxes, &["b", "c"], &[url(0)]);
     let second = tell(&outboxes, &["b", "c"], &[url(1), url(2)]);
     assert_eq!(outboxes.unserved(), ["b".into(), "c".into()]);
@@ -100,7 +100,7 @@ fn one_message_says_all_that_has_gathered_and_each_waiter_gets_its_own_answer() 
 #[test]
 fn equal_purges_are_told_once_and_all_that_wait_get_the_answer() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b"].into_iter(), Instant::now());
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
     let awaited: Vec<_> = (0..2 * WAITING_MAX)
         .map(|_| tell(&outboxes, &["b"], &[url(0)]))
         .collect();
@@ -116,7 +116,7 @@ fn equal_purges_are_told_once_and_all_that_wait_get_the_answer() {
 #[test]
 fn member_that_fails_is_told_again_and_nothing_waits_for_it() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b"].into_iter(), Instant::now());
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
     let first = tell(&outboxes, &["b"], &[url(0)]);
     let batch = next(&outboxes, "b");
     let during = tell(&outboxes, &["b"], &[url(1)]);
@@ -148,7 +148,7 @@ fn member_that_fails_is_told_again_and_nothing_waits_for_it() {
 #[test]
 fn purge_that_comes_again_while_a_late_one_is_under_way_is_told_again() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b"].into_iter(), Instant::now());
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
     drop(tell(&outboxes, &["b"], &[url(0), url(1)]));
     let batch = next(&outboxes, "b");
     outboxes.failed("b", batch, "it is away", Instant::now());
@@ -163,7 +163,7 @@ fn purge_that_comes_again_while_a_late_one_is_under_way_is_told_again() {
 #[test]
 fn members_are_told_who_is_behind_and_that_it_is_not_any_more() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b", "c"].into_iter(), Instant::now());
+    outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
     drop(tell(&outboxes, &["b", "c"], &[url(0)]));
     assert_eq!(deliver_all(&outboxes, "b"), [url(0)]);
     let batch = next(&outboxes, "c");
@@ -183,7 +183,7 @@ fn members_are_told_who_is_behind_and_that_it_is_not_any_more() {
 fn member_that_does_not_learn_in_time_who_is_behind_is_told_all_that_was_missed() {
     let outboxes = Outboxes::default();
     let now = Instant::now();
-    outboxes.meet(["b", "c"].into_iter(), now);
+    outboxes.meet(["b", "c"].into_iter(), 1, now);
     let members = || ["b", "c"].into_iter();
     drop(outboxes.tell(members(), vec![url(0)], (now, now, HOUR)));
     assert_eq!(deliver_all(&outboxes, "b"), [url(0)]);
@@ -203,7 +203,7 @@ fn member_that_does_not_learn_in_time_who_is_behind_is_told_all_that_was_missed(
 fn answer_that_does_not_come_in_time_is_none_and_the_next_one_is_not_awaited() {
     let outboxes = Outboxes::default();
     let now = Instant::now();
-    outboxes.meet(["b"].into_iter(), now);
+    outboxes.meet(["b"].into_iter(), 1, now);
     let late = outboxes.tell(["b"].into_iter(), vec![url(0)], (now, now, HOUR));
     let next = tell(&outboxes, &["b"], &[url(1)]);
     for awaited in [late, next] {
@@ -215,7 +215,7 @@ fn answer_that_does_not_come_in_time_is_none_and_the_next_one_is_not_awaited() {
 #[test]
 fn member_that_missed_more_than_there_is_room_for_validates_and_drops_nothing() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b"].into_iter(), Instant::now());
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
     for number in 0..=WAITING_MAX {
         drop(tell(&outboxes, &["b"], &[invalidated(number.to_string())]));
     }
@@ -226,7 +226,7 @@ fn member_that_missed_more_than_there_is_room_for_validates_and_drops_nothing() 
 #[test]
 fn message_has_no_more_orders_and_bytes_than_one_may_have() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b"].into_iter(), Instant::now());
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
     for number in 0..PURGE_ORDERS_MAX + 1 {
         drop(tell(&outboxes, &["b"], &[url(number)]));
     }
@@ -251,7 +251,7 @@ fn message_has_no_more_orders_and_bytes_than_one_may_have() {
 fn what_a_member_missed_that_left_for_a_moment_it_is_told_when_it_is_back() {
     let outboxes = Outboxes::default();
     let now = Instant::now();
-    outboxes.meet(["b", "c"].into_iter(), now);
+    outboxes.meet(["b", "c"].into_iter(), 1, now);
     let told = tell(&outboxes, &["b"], &[url(0)]);
     assert_eq!(told.len(), 1);
     assert!(is_behind(&outboxes, "c"), "others may have it as a member");
@@ -269,8 +269,8 @@ fn what_a_member_missed_that_left_for_a_moment_it_is_told_when_it_is_back() {
 fn member_that_was_away_for_long_validates_what_it_has_when_it_is_back() {
     let outboxes = Outboxes::default();
     let now = Instant::now();
-    outboxes.meet(["b", "c"].into_iter(), now);
-    outboxes.meet(["b"].into_iter(), now);
+    outboxes.meet(["b", "c"].into_iter(), 1, now);
+    outboxes.meet(["b"].into_iter(), 1, now);
     drop(tell(&outboxes, &["b"], &[url(0)]));
     assert_eq!(outboxes.expire(now + AWAY_MAX), ["c".into()]);
     assert!(outboxes.expire(now + AWAY_MAX).is_empty(), "said once");
@@ -278,19 +278,19 @@ fn member_that_was_away_for_long_validates_what_it_has_when_it_is_back() {
     assert_eq!(outboxes.overdue(), 0, "nothing is noted for it");
     drop(tell(&outboxes, &["b"], &[url(1)]));
     assert_eq!(next(&outboxes, "b").behind, Behind::NONE);
-    outboxes.meet(["b", "c"].into_iter(), now + AWAY_MAX);
+    outboxes.meet(["b", "c"].into_iter(), 1, now + AWAY_MAX);
     assert_eq!(deliver_all(&outboxes, "c"), [PurgedTarget::Validate]);
     assert!(!is_behind(&outboxes, "c"));
     // one that leaves and misses nothing within the time
-    outboxes.meet(["b"].into_iter(), now);
-    outboxes.meet(["b", "c"].into_iter(), now);
+    outboxes.meet(["b"].into_iter(), 1, now);
+    outboxes.meet(["b", "c"].into_iter(), 1, now);
     assert!(outboxes.next("c").is_none());
 }
 
 #[test]
 fn member_that_nothing_tells_any_more_validates() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b", "c"].into_iter(), Instant::now());
+    outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
     outboxes.demand_validation(&these(&["c", "x"]));
     assert!(is_behind(&outboxes, "c"));
     assert!(outboxes.next("b").is_none());
@@ -303,7 +303,7 @@ fn more_members_behind_than_a_message_names_are_all() {
     let outboxes = Outboxes::default();
     let names: Vec<String> = (0..=BEHIND_NAMES_MAX).map(|it| format!("n{it}")).collect();
     let all = || names.iter().map(String::as_str).chain(["b"]);
-    outboxes.meet(all(), Instant::now());
+    outboxes.meet(all(), 1, Instant::now());
     for (count, name) in (1..).zip(&names) {
         outboxes.demand_validation(&these(&[name]));
         drop(outboxes.tell(all(), vec![url(count)], (Instant::now(), soon(), HOUR)));
@@ -318,7 +318,7 @@ fn more_members_behind_than_a_message_names_are_all() {
 #[test]
 fn numbers_go_on_from_what_the_member_has_received() {
     let outboxes = Outboxes::default();
-    outboxes.meet(["b"].into_iter(), Instant::now());
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
     assert_eq!(outboxes.number("b"), ("-".into(), 1));
     outboxes.learn("b", "s", 41);
     assert_eq!(outboxes.number("b"), ("s".into(), 42));
@@ -328,4 +328,30 @@ fn numbers_go_on_from_what_the_member_has_received() {
     assert_eq!(outboxes.number("b"), ("s".into(), 44));
     outboxes.learn("b", "t", 0);
     assert_eq!(outboxes.number("b"), ("t".into(), 1));
+}
+
+#[test]
+fn members_are_looked_at_only_while_one_of_them_may_be_behind() {
+    let outboxes = Outboxes::default();
+    let now = Instant::now();
+    assert!(outboxes.is_any_behind(1, now), "the list was not met");
+    outboxes.meet(["b", "c"].into_iter(), 1, now);
+    assert!(!outboxes.is_any_behind(1, now));
+    drop(outboxes.tell(
+        ["b", "c"].into_iter(),
+        vec![url(0)],
+        (now, now + HOUR, HOUR),
+    ));
+    assert!(!outboxes.is_any_behind(1, now));
+    assert!(outboxes.is_any_behind(1, now + HOUR), "the answer is due");
+    assert!(outboxes.is_behind("c", now + HOUR));
+    deliver_all(&outboxes, "b");
+    deliver_all(&outboxes, "c");
+    assert!(!outboxes.is_any_behind(1, now + HOUR));
+    // it has left for good
+    outboxes.meet(["b"].into_iter(), 2, now);
+    outboxes.expire(now + AWAY_MAX);
+    assert!(!outboxes.is_any_behind(2, now + AWAY_MAX));
+    assert!(outboxes.is_any_behind(3, now), "it may be back");
+    assert!(outboxes.is_behind("c", now) && !outboxes.is_behind("b", now));
 }

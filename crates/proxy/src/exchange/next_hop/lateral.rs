@@ -75,7 +75,10 @@ impl PeerSource {
             let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
             shared.digests.holds(&cluster, cluster.name(place), key_of)
         };
-        let behind: Vec<Place> = if shared.cluster_purges.is_any_behind() {
+        let behind: Vec<Place> = if shared
+            .cluster_purges
+            .is_any_behind(Arc::as_ptr(&cluster).addr())
+        {
             let others = cluster.other_places();
             let is_behind = |place: &Place| shared.cluster_purges.is_behind(cluster.name(*place));
             others.filter(is_behind).collect()
@@ -144,7 +147,8 @@ impl LateralFetch {
 
     /// Whether the other node may have what was purged.
     pub(crate) fn is_behind(&self, purges: &ClusterPurges) -> bool {
-        purges.is_any_behind() && purges.is_behind(self.source.cluster.name(self.source.node.place))
+        purges.is_any_behind(Arc::as_ptr(&self.source.cluster).addr())
+            && purges.is_behind(self.source.cluster.name(self.source.node.place))
     }
 
     /// Whether the other node may wait for another request, and that for this one: not for what is
