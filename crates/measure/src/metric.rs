@@ -333,6 +333,10 @@ table! {
     DigestsRefused, Counter, "weir_peer_digests_refused_total", "messages";
     /// Requests for what other nodes hold that had no answer of a member.
     DigestsFailed, Counter, "weir_peer_digests_failed_total", "requests";
+    /// Messages to other nodes of the cluster that say how this one is and ask how they are.
+    PeerStateMessages, Counter, "weir_peer_state_messages_total", "messages";
+    /// Messages of them that were not answered as a member does, or not in time.
+    PeerStateFailures, Counter, "weir_peer_state_failures_total", "messages";
     /// Memory of what is known of what nodes hold, this one included.
     DigestBytes, Gauge, "weir_peer_digest_bytes", "bytes";
     /// Requests at peer listeners that were refused: not of a member, or none that members send.

@@ -15,6 +15,8 @@ mod lard_and_costs;
 mod lateral;
 #[path = "routing/lateral_script.rs"]
 mod lateral_script;
+#[path = "routing/node_health.rs"]
+mod node_health;
 #[path = "routing/playbook.rs"]
 mod playbook;
 #[path = "routing/random.rs"]

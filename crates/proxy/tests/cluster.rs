@@ -20,6 +20,8 @@ mod failures;
 mod fetches;
 #[path = "cluster/front_end.rs"]
 mod front_end;
+#[path = "cluster/health.rs"]
+mod health;
 #[path = "cluster/lateral.rs"]
 mod lateral;
 #[path = "cluster/lists.rs"]

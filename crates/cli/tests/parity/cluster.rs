@@ -20,7 +20,7 @@ use weir_policy::route::{Balancing, Node, NodeKey, Place, TargetKey};
 use weir_policy::{KeyHasher, Secret, Tick};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
-    AdminAddress, Config, Listener, ListenerKind, LogFormat, LogTarget, Member, Mode, Route,
+    AdminAddress, Config, Listener, ListenerKind, LogFormat, LogTarget, Member, Mode, Route, Span,
 };
 use weir_proxy::{Hooks, Options, Proxy};
 use weir_semantics::Timestamp;
@@ -157,6 +157,8 @@ impl LiveNode {
         config.log.format = LogFormat::Json;
         config.disk.enabled = false;
         config.cluster.node = Some(name.to_owned());
+        // the simulator's nodes tell each other nothing but answers
+        config.cluster.state_interval = Span::from_secs(0);
         config.cluster.policy = policy;
         // the ports of the others are known once they listen
         config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];

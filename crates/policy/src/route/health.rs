@@ -60,6 +60,15 @@ pub enum Outcome {
     ConnectFailed,
 }
 
+/// What an outcome changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthChange {
+    /// It is ejected since now.
+    Ejected,
+    /// It had been ejected, and is back.
+    Back,
+}
+
 /// The health of a next hop, or of a node of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
@@ -163,37 +172,50 @@ impl Health {
         self.hops[index].ejection.begin_probe(rules, now.tick);
     }
 
-    pub(super) fn report(&mut self, now: Now, hop: HopId, outcome: Outcome) {
+    pub(super) fn report(
+        &mut self,
+        now: Now,
+        hop: HopId,
+        outcome: Outcome,
+    ) -> Option<HealthChange> {
         let rules = self.rules;
-        let Some(state) = self.of(hop) else {
-            return;
-        };
+        let state = self.of(hop)?;
         match outcome {
-            Outcome::Connected if state.ejection.is_held(now.tick) => {}
+            Outcome::Connected if state.ejection.is_held(now.tick) => None,
             Outcome::Connected => state.recover(now),
-            Outcome::ConnectFailed => state.ejection.fail(rules, now.tick),
+            Outcome::ConnectFailed => {
+                let is_new = state.ejection.fail(rules, now.tick);
+                is_new.then_some(HealthChange::Ejected)
+            }
         }
     }
 
     /// An active probe of `hop` has ended.
-    pub(super) fn probed(&mut self, now: Now, hop: HopId, has_passed: bool, rules: ProbeRules) {
-        let Some(state) = self.of(hop) else {
-            return;
-        };
+    pub(super) fn probed(
+        &mut self,
+        now: Now,
+        hop: HopId,
+        has_passed: bool,
+        rules: ProbeRules,
+    ) -> Option<HealthChange> {
+        let state = self.of(hop)?;
         let Streak { passed, failed } = state.streak;
         if has_passed {
             let passed = passed.saturating_add(1);
             state.streak = Streak { passed, failed: 0 };
             if passed >= rules.healthy_after {
-                state.recover(now);
+                return state.recover(now);
             }
         } else {
             let failed = failed.saturating_add(1);
             state.streak = Streak { passed: 0, failed };
             if failed >= rules.unhealthy_after || state.ejection.is_held(now.tick) {
+                let is_new = state.ejection.failing.is_none();
                 state.ejection.hold(now.tick.plus_ms(rules.hold_ms));
+                return is_new.then_some(HealthChange::Ejected);
             }
         }
+        None
     }
 }
 
@@ -226,11 +248,12 @@ impl HopState {
         self.back_since.map(|since| now.tick.ms_since(since))
     }
 
-    fn recover(&mut self, now: Now) {
-        if self.ejection.failing.is_some() {
+    fn recover(&mut self, now: Now) -> Option<HealthChange> {
+        let was_ejected = self.ejection.end();
+        if was_ejected {
             self.back_since = Some(now.tick);
         }
-        self.ejection.end();
+        was_ejected.then_some(HealthChange::Back)
     }
 }
 
@@ -254,12 +277,14 @@ impl Ejection {
         }
     }
 
-    /// It failed.
-    pub(super) fn fail(&mut self, rules: EjectionRules, now: Tick) {
+    /// It failed; whether it was well before.
+    pub(super) fn fail(&mut self, rules: EjectionRules, now: Tick) -> bool {
         if self.is_held(now) {
-            return;
+            return false;
         }
+        let was_well = self.failing.is_none();
         self.failing = Some(rules.after_failure(now, self.failing));
+        was_well
     }
 
     /// Active probes eject it, until then or until they pass.
@@ -277,9 +302,9 @@ impl Ejection {
             .is_some_and(|failing| failing.is_held && failing.until > now)
     }
 
-    /// It did not fail.
-    pub(super) const fn end(&mut self) {
-        self.failing = None;
+    /// It did not fail; whether it had before.
+    pub(super) const fn end(&mut self) -> bool {
+        self.failing.take().is_some()
     }
 }
 

@@ -20,9 +20,13 @@ use core::num::NonZeroU32;
 /// How long the load that a node told counts, milliseconds. A response of it says it anew.
 const LOAD_REPORT_MS: u64 = 1000;
 
-/// How long the state that a node told counts, milliseconds: a node that drains is not asked, and
-/// so cannot say that it drains no more.
-const STATE_REPORT_MS: u64 = 10_000;
+/// How long the state that a node told counts, milliseconds: three times as long as nodes need to
+/// tell it again. A node that drains is asked for nothing, and messages about its state could fail.
+pub const STATE_REPORT_MS: u64 = 30_000;
+
+/// How long an operator is shown the response time of a node that has not answered since,
+/// milliseconds.
+const RESPONSE_TIME_SHOWN_MS: u64 = 10_000;
 
 /// What a node says of itself with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +68,9 @@ struct Known {
     ejection: Ejection,
     /// What it said of itself last, and when.
     report: Option<(NodeReport, Tick)>,
+    /// The state that it said last, with an answer or in a message of its own, and when; `None`
+    /// once it has failed.
+    told: Option<(NodeState, Tick)>,
     response_time: PeakMean,
 }
 
@@ -74,7 +81,10 @@ pub struct KnownNode {
     pub state: NodeState,
     /// It failed, and is not asked for so long, milliseconds.
     pub ejected_for_ms: Option<u64>,
-    /// How fast it answers this node, microseconds.
+    /// It failed, and the time for that is over: the next request or message tells whether it
+    /// answers.
+    pub is_to_be_probed: bool,
+    /// How fast it answers this node, microseconds; not what is older than 10 s.
     pub response_time_us: Option<u32>,
     /// What it said of itself last, and how long ago that was, milliseconds.
     pub report: Option<(NodeReport, u64)>,
@@ -90,6 +100,7 @@ impl Members {
             listed: node.state,
             ejection: Ejection::default(),
             report: None,
+            told: None,
             response_time: PeakMean::NONE,
         };
         Self {
@@ -141,7 +152,7 @@ impl Members {
     }
 
     /// The list of members, or this node of itself, has the node at `place` in this state. Unless
-    /// it is gone, what it said within the last 10 s counts more.
+    /// it is gone, what it said within the last 30 s counts more.
     pub fn set_state(&mut self, place: Place, state: NodeState) {
         self.known[place.index()].listed = state;
     }
@@ -165,17 +176,26 @@ impl Members {
         Some(self.own_pressure >= busy)
     }
 
-    /// The node at `place` answered, `us` microseconds after it was asked.
-    pub fn answered(&mut self, now: Tick, place: Place, us: u64, report: NodeReport) {
-        self.heard_of(now, place, report);
+    /// The node at `place` answered a request, `us` microseconds after it was asked. Whether it is
+    /// back: it had failed before.
+    pub fn answered(&mut self, now: Tick, place: Place, us: u64, report: NodeReport) -> bool {
         self.known[place.index()].response_time.note_us(now, us);
+        self.heard_of(now, place, report)
     }
 
-    /// The node at `place` has shown that it answers as a member does, and says `report`.
-    pub fn heard_of(&mut self, now: Tick, place: Place, report: NodeReport) {
+    /// The node at `place` has shown that it answers as a member does, and says `report`. Whether
+    /// it is back.
+    pub fn heard_of(&mut self, now: Tick, place: Place, report: NodeReport) -> bool {
         let known = &mut self.known[place.index()];
-        known.ejection.end();
         known.report = Some((report, now));
+        known.told = Some((report.state, now));
+        known.ejection.end()
+    }
+
+    /// The node at `place` says of itself, in a message of its own, that it is in `state`. That
+    /// does not show that it answers.
+    pub fn tells_state(&mut self, now: Tick, place: Place, state: NodeState) {
+        self.known[place.index()].told = Some((state, now));
     }
 
     /// The node at `place` held `target`, or did not, when it was asked: corrects the policy.
@@ -185,30 +205,39 @@ impl Members {
 
     /// The node at `place` did not answer as a member does: it is not asked for a while. One that
     /// was silent since it was asked, `silent_since`, and has answered other requests meanwhile is
-    /// asked on: it waits for an origin, and clients choose what they request.
-    pub fn failed(&mut self, now: Tick, place: Place, silent_since: Option<Tick>) {
+    /// asked on: it waits for an origin, and clients choose what they request. Whether it is gone
+    /// since now.
+    pub fn failed(&mut self, now: Tick, place: Place, silent_since: Option<Tick>) -> bool {
         let known = &mut self.known[place.index()];
         let answered = known.report.map(|(_, at)| at);
         let is_alive = silent_since
             .zip(answered)
             .is_some_and(|(since, at)| at >= since);
-        if !is_alive {
-            known.ejection.fail(self.rules, now);
+        if is_alive {
+            return false;
         }
+        known.told = None;
+        known.ejection.fail(self.rules, now)
     }
 
     /// What is known of the node at `place`.
     #[must_use]
     pub fn known(&self, now: Tick, place: Place) -> KnownNode {
         let known = &self.known[place.index()];
-        let ejected_until = match known.ejection.condition(now) {
-            Condition::Ejected { until } if place != self.own => Some(until),
+        let condition = match place == self.own {
+            true => Condition::Healthy,
+            false => known.ejection.condition(now),
+        };
+        let ejected_until = match condition {
+            Condition::Ejected { until } => Some(until),
             _ => None,
         };
+        let response_time = known.response_time.last(now, RESPONSE_TIME_SHOWN_MS);
         KnownNode {
             state: self.state_of(now, place),
             ejected_for_ms: ejected_until.map(|until| until.ms_since(now)),
-            response_time_us: known.response_time.us(now).map(NonZeroU32::get),
+            is_to_be_probed: condition == Condition::Probing,
+            response_time_us: response_time.map(NonZeroU32::get),
             report: known.report.map(|(report, at)| (report, now.ms_since(at))),
         }
     }
@@ -231,9 +260,9 @@ impl Members {
             return NodeState::Gone;
         }
         let told = known
-            .report
+            .told
             .filter(|(_, at)| now.ms_since(*at) < STATE_REPORT_MS);
-        told.map_or(known.listed, |(report, _)| report.state)
+        told.map_or(known.listed, |(state, _)| state)
     }
 
     /// Brings the policies' view up to date: `requests` says how many requests of this node are

@@ -51,11 +51,11 @@ pub use cache_digest::{
 pub use cluster::{
     ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,
 };
-pub use health::{EjectionRules, Outcome, ProbeRules};
+pub use health::{EjectionRules, HealthChange, Outcome, ProbeRules};
 pub use hop_choice::{Balancing, Candidate, RouteHop};
 pub use host::{HostPattern, HostPatternError};
 pub use lateral::{AskedBy, AskedNode, LateralRequest, NODES_ASKED_MAX, OwnerPreview, Source};
-pub use members::{KnownNode, Members, NodeReport};
+pub use members::{KnownNode, Members, NodeReport, STATE_REPORT_MS};
 pub use ramp::RampMs;
 pub use response_time::PeakMean;
 pub use scope::Scope;
@@ -319,13 +319,19 @@ impl Routes {
     /// What came of connecting to `hop`. Only connects count: an answer of 500 is an answer.
     ///
     /// Hops of no route are ignored.
-    pub fn report(&mut self, now: Now, hop: HopId, outcome: Outcome) {
-        self.health.report(now, hop, outcome);
+    pub fn report(&mut self, now: Now, hop: HopId, outcome: Outcome) -> Option<HealthChange> {
+        self.health.report(now, hop, outcome)
     }
 
     /// An active probe of `hop` has ended.
-    pub fn probed(&mut self, now: Now, hop: HopId, has_passed: bool, rules: ProbeRules) {
-        self.health.probed(now, hop, has_passed, rules);
+    pub fn probed(
+        &mut self,
+        now: Now,
+        hop: HopId,
+        has_passed: bool,
+        rules: ProbeRules,
+    ) -> Option<HealthChange> {
+        self.health.probed(now, hop, has_passed, rules)
     }
 
     /// Takes over from `before` how next hops are: `known` says which of its hops one of these is.

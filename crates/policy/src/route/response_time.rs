@@ -42,6 +42,12 @@ impl PeakMean {
         };
     }
 
+    /// The mean as it was after the last response, microseconds, if that is no older than
+    /// `age_ms_max`.
+    pub(super) fn last(&self, now: Tick, age_ms_max: u64) -> Option<NonZeroU32> {
+        self.us.filter(|_| now.ms_since(self.at) <= age_ms_max)
+    }
+
     /// The mean, microseconds; none before the first response. It decays without responses, too: a
     /// node that was avoided is tried again.
     #[must_use]

@@ -116,14 +116,14 @@ fn node_that_drains_owns_nothing_and_asks_others_for_its_own_clients() {
          order /l -> a c b
          answered c draining load=0
          client /u -> b others-ejected
-         at 9s
+         at 29s
          client /u -> b others-ejected
-         at 10s
+         at 30s
          client /u -> c first-in-order
          answered c in load=0
          state c=draining
          client /u -> c first-in-order
-         at 20s
+         at 60s
          client /u -> b others-ejected
          state a=draining
          client /l -> b others-ejected

@@ -100,6 +100,9 @@ fn read(query: &str) -> Result<(Option<ListenerMode>, String), String> {
     Ok((mode, purge::url(Some(rest), None, b"")?))
 }
 
+/// A node tells each 5 s how it is, by default: a report that is twice as old is marked.
+const REPORT_OLD_MS: u64 = 10_000;
+
 fn cluster_table(cluster: &ClusterReport) -> String {
     let titles = [
         "name",
@@ -111,6 +114,7 @@ fn cluster_table(cluster: &ClusterReport) -> String {
         "serving",
         "miss pressure",
         "report age",
+        "purges overdue",
     ]
     .map(str::to_owned);
     let rows = cluster.members.iter().map(|member| {
@@ -130,12 +134,16 @@ fn cluster_table(cluster: &ClusterReport) -> String {
             or_dash(report.map(|report| report.outstanding)),
             or_dash(report.map(|report| report.miss_pressure)),
             match report {
+                Some(report) if report.age_ms > REPORT_OLD_MS => {
+                    format!("{}, old", seconds(report.age_ms))
+                }
                 Some(report) if !member.is_own => seconds(report.age_ms),
                 _ => "-".into(),
             },
+            member.purges_overdue.to_string(),
         ]
     });
-    let rows: Vec<[String; 9]> = std::iter::once(titles).chain(rows).collect();
+    let rows: Vec<[String; 10]> = std::iter::once(titles).chain(rows).collect();
     let policy = cluster.policy;
     let node = match &cluster.node {
         Some(node) => format!("node {node}"),

@@ -157,8 +157,8 @@ pub(crate) fn take(
         return take_head(receiver, received, Input { bytes: input, at }, out, served);
     }
     let peers = &receiver.worker.peers;
-    if let Some(exchange) = peers.message(receiver, &head, (&input[..consumed], started)) {
-        return InputResult::Exchange { consumed, exchange };
+    if let Some(result) = peers.message(receiver, &head, (&input[..consumed], started), out) {
+        return result;
     }
     match peers.receiver(receiver, &head) {
         Ok(mut member) => {

@@ -1,13 +1,13 @@
 //! The listener for the other members.
 
-use crate::client::fast::Receiver;
+use crate::client::fast::{InputResult, Receiver};
 use crate::cluster::digests::known_of;
 use crate::cluster::purges::TARGET;
-use crate::cluster::{Asker, Cluster, DIGESTS, Maker, PURGES};
+use crate::cluster::{Asker, Cluster, DIGESTS, Maker, PURGES, STATE, STATE_TARGET};
 use crate::config::Mode;
-use crate::exchange::state::{Plan, RequestState};
+use crate::exchange::state::Plan;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
-use crate::request::answer::{Answer, AnswerReason};
+use crate::request::answer::{Answer, AnswerReason, reason_phrase};
 use crate::request::facts::Request;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -21,7 +21,7 @@ use weir_semantics::{
     Authority, FieldLine, Method, PEER_FIELD, PURGE_MESSAGE_BYTES_MAX, PeerRequest, ProxyError,
     RequestFacts, canonical_target, lines_named,
 };
-use weir_wire::{BodyLength, RequestHead, Version, request_body};
+use weir_wire::{BodyLength, RequestHead, Version, request_body, write};
 
 /// The two listeners that a peer listener stands for: a node's request says which of them its
 /// client came to.
@@ -70,15 +70,20 @@ impl PeerListener {
         })
     }
 
-    /// The state of a message to this node alone, about purges or its digest; `None` if the request
-    /// is none of a member.
+    /// What becomes of a message to this node alone, about purges, its digest or the states of
+    /// both; `None` if the request is none of a member. An answer at once is appended to `out`.
     #[cold]
     pub(crate) fn message(
         &self,
         receiver: &Receiver<'_>,
         head: &RequestHead<'_, '_>,
         (received, started): (&[u8], Instant),
-    ) -> Option<Box<RequestState>> {
+        out: &mut Vec<u8>,
+    ) -> Option<InputResult> {
+        let consumed = received.len();
+        if answer_state(receiver, head, out) {
+            return Some(InputResult::Answered { consumed });
+        }
         let (plan, body) = message_of(receiver, head)?;
         let listener = &self.of_modes[0];
         let client = ClientFacts {
@@ -94,7 +99,8 @@ impl PeerListener {
         let request = Request::of_member(head, listener, body);
         let facts = RequestFacts::gather(request.method, "/", head.fields);
         let tx = Transaction::new(facts, receiver.worker.now());
-        Some(receiver.exchange(request, (tx, plan, Digest::default()), log))
+        let exchange = receiver.exchange(request, (tx, plan, Digest::default()), log);
+        Some(InputResult::Exchange { consumed, exchange })
     }
 
     fn accept(
@@ -136,6 +142,34 @@ impl PeerListener {
         let facts = facts.filter(|facts| serves(settings, facts.mode));
         facts.ok_or_else(stranger)
     }
+}
+
+/// Answers a message that says how another node is with how this one is; `false` if the request
+/// is none. It is no request of a client: it is in no log, and not counted as one.
+#[cold]
+fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut Vec<u8>) -> bool {
+    let asked = peer_request(head).filter(|asked| asked.mode == STATE);
+    let Some(asked) = asked.filter(|_| (head.method, head.target) == ("GET", STATE_TARGET)) else {
+        return false;
+    };
+    let Some(cluster) = receiver.settings.cluster().filter(|_| is_bare(head)) else {
+        return false;
+    };
+    if cluster.asker(&asked, head) != Asker::Member {
+        return false;
+    }
+    let worker = receiver.worker;
+    if let Some((place, state)) = cluster.place_of(asked.node).zip(asked.state) {
+        cluster.state().tells_state(worker.now(), place, state);
+    }
+    let from = out.len();
+    write::status_line(out, Version::Http11, 204, reason_phrase(204));
+    write::field(out, "Date", &worker.date());
+    let of = (Maker::Node, Asker::Member);
+    let reads_waiting = worker.shared.reads_waiting();
+    cluster.seal_response(&asked, reads_waiting, of, (out, from));
+    write::end_of_head(out);
+    true
 }
 
 /// The field of a member, which there is once.

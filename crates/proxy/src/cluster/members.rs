@@ -195,7 +195,7 @@ impl Cluster {
 
     /// Appends the field line of a request to `place` to its head, which is whole but for its end:
     /// what is appended behind it is not proved. `mode` is that of the listener that the client
-    /// came to, [`PURGES`] or [`DIGESTS`].
+    /// came to, [`PURGES`], [`DIGESTS`] or [`STATE`], which tells the state of this node, too.
     pub(crate) fn seal_request(&self, place: Place, mode: &str, nonce: &str, head: &mut Vec<u8>) {
         let to = self.name(place);
         let unproved = PeerRequest {
@@ -204,6 +204,7 @@ impl Cluster {
             proof: "",
             nonce,
             to: Some(to),
+            state: (mode == STATE).then(|| self.state.own_state().as_str()),
         };
         let (line, lines) = written(head);
         let proved = ProvedHead {
@@ -407,6 +408,12 @@ fn place_of(members: &[Member], name: &str) -> Option<Place> {
 
 /// The mode of a request for a digest.
 pub(crate) const DIGESTS: &str = "digests";
+
+/// The mode of a message that says how this node is, and asks how the other one is.
+pub(crate) const STATE: &str = "state";
+
+/// What that asks for.
+pub(crate) const STATE_TARGET: &str = "/weir/state";
 
 /// Whether the node that `asked` names has sent this head to the node `to`.
 fn is_proved_request(

@@ -30,6 +30,8 @@ pub(crate) struct Membership {
     current: ArcSwapOption<Cluster>,
     /// The cluster is another one: for the task that tells members of purges.
     changed: Notify,
+    /// The state of this node is another one: for the task that tells the others.
+    state_changed: Notify,
     /// What is stored from before must be validated.
     pub(crate) valid_since: ValidSince,
     inner: Mutex<Inner>,
@@ -252,6 +254,12 @@ impl Membership {
         if let Some(cluster) = self.current().filter(|cluster| !cluster.is_front_end()) {
             cluster.set_own_state(state);
         }
+        self.state_changed.notify_one();
+    }
+
+    /// Ready when the state of this node is another one. For one task.
+    pub(crate) async fn state_changed(&self) {
+        self.state_changed.notified().await;
     }
 
     /// No source is followed any more. What is returned is ready when none announces this node, or

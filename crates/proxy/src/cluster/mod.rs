@@ -10,6 +10,7 @@
 pub(crate) mod digests;
 mod members;
 mod membership;
+pub(crate) mod node_health;
 mod nonces;
 mod proof;
 mod proved_head;
@@ -17,7 +18,7 @@ pub(crate) mod purges;
 pub(crate) mod report;
 mod state;
 
-pub(crate) use members::{Asker, Cluster, DIGESTS, Maker, PURGES};
+pub(crate) use members::{Asker, Cluster, DIGESTS, Maker, PURGES, STATE, STATE_TARGET};
 pub(crate) use membership::Membership;
 pub(crate) use nonces::Nonces;
 pub(crate) use proof::ClusterSecret;

@@ -226,6 +226,7 @@ mod tests {
         proof: "",
         nonce: "AAAA",
         to: Some("a"),
+        state: None,
     };
     const REPORT: PeerReport<'_> = PeerReport {
         node: "a",
@@ -332,6 +333,7 @@ mod tests {
             of("c", &ASKED, start, FIELDS),
             asked(|asked| asked.node = "c"),
             asked(|asked| asked.mode = "forward"),
+            asked(|asked| asked.state = Some("draining")),
             asked(|asked| asked.nonce = "AAAB"),
             of("a", &ASKED, [b"HEAD", b"/x"], FIELDS),
             of("a", &ASKED, [b"GET", b"/y"], FIELDS),

@@ -4,7 +4,7 @@ use crate::cluster::members::Cluster;
 use serde::Serialize;
 use weir_policy::Now;
 use weir_policy::route::policy::Costs;
-use weir_policy::route::{Node, NodeReport, OwnerPreview, Place, TargetKey, Why};
+use weir_policy::route::{KnownNode, Node, NodeReport, OwnerPreview, Place, TargetKey, Why};
 
 /// A cluster as one node knows it. The names are those of the JSON form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,6 +32,18 @@ pub struct MembersReport {
     pub age_ms: Option<u64>,
 }
 
+/// The states of members. One that is `to-be-probed` has failed, and has not answered since.
+pub(crate) const MEMBER_STATES: [&str; 6] = [
+    "joining",
+    "in",
+    "draining",
+    "front-end",
+    TO_BE_PROBED,
+    "gone",
+];
+
+const TO_BE_PROBED: &str = "to-be-probed";
+
 /// A member of a cluster as one node knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemberReport {
@@ -43,14 +55,16 @@ pub struct MemberReport {
     pub weight: u16,
     /// It is the node that says this.
     pub is_own: bool,
-    /// `in`, or `gone`: it failed, and is not asked.
+    /// One of [`MEMBER_STATES`].
     pub state: &'static str,
     /// For how long it is still not asked, milliseconds.
     pub gone_for_ms: Option<u64>,
     /// Requests that this node has outstanding there; of the node itself, that it is serving.
     pub outstanding: u32,
-    /// How fast it answers requests of this node, microseconds.
+    /// How fast it answers requests of this node, microseconds; not what is older than 10 s.
     pub response_time_us: Option<u32>,
+    /// Purges and invalidations that it has not been told yet, since it does not answer.
+    pub purges_overdue: u64,
     /// What it said of itself last.
     pub report: Option<LoadReport>,
 }
@@ -93,7 +107,7 @@ pub struct CandidateReport {
     pub name: Option<String>,
     /// Where it listens.
     pub url: String,
-    /// `in`, or `gone`: it failed, and is not asked.
+    /// Of a node one of [`MEMBER_STATES`]; of others `in`, or `gone`: it failed, and is not asked.
     pub state: &'static str,
     /// Its weight.
     pub weight: u16,
@@ -148,8 +162,17 @@ impl MemberReport {
             gone_for_ms: None,
             outstanding: 0,
             response_time_us: None,
+            purges_overdue: 0,
             report: None,
         }
+    }
+}
+
+/// The state of a node, in a word.
+const fn state_word(known: &KnownNode) -> &'static str {
+    match known.is_to_be_probed {
+        true => TO_BE_PROBED,
+        false => known.state.as_str(),
     }
 }
 
@@ -197,10 +220,11 @@ impl Cluster {
                 url: format!("http://{}", self.hop(place)),
                 weight: self.weight(place),
                 is_own,
-                state: known.state.as_str(),
+                state: state_word(&known),
                 gone_for_ms: known.ejected_for_ms,
                 outstanding,
                 response_time_us: known.response_time_us,
+                purges_overdue: 0,
                 report,
             }
         });
@@ -221,13 +245,16 @@ impl Cluster {
         reads_waiting: u32,
     ) -> (Vec<CandidateReport>, bool) {
         let OwnerPreview { owner, nodes } = self.state().preview(now, target, reads_waiting);
-        let candidates = nodes.iter().zip(0..).map(|((node, costs), place)| {
+        let known = self.state().known(now);
+        let nodes = nodes.iter().zip(&known).zip(0..);
+        let candidates = nodes.map(|(((node, costs), (known, _)), place)| {
             let place = Place(place);
             let chosen = owner.filter(|(owner, ..)| *owner == place);
             let hop = format!("http://{}", self.hop(place));
             CandidateReport {
                 kind: CandidateKind::Node,
                 name: Some(self.name(place).to_owned()),
+                state: state_word(known),
                 ..CandidateReport::next_hop(hop, node, *costs, chosen.map(|(.., why)| why))
             }
         });

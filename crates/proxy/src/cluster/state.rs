@@ -134,12 +134,19 @@ impl ClusterState {
     }
 
     /// The node at `place` did not answer as a member does; `silent_since`: it was silent, and
-    /// nothing else.
-    pub(crate) fn failed(&self, now: Now, place: Place, silent_since: Option<Tick>) {
-        self.members().failed(now.tick, place, silent_since);
+    /// nothing else. Whether it is gone since now.
+    pub(crate) fn failed(&self, now: Now, place: Place, silent_since: Option<Tick>) -> bool {
+        self.members().failed(now.tick, place, silent_since)
     }
 
-    /// The node at `place` answered, `us` microseconds after it was asked.
+    /// The node at `place` says in a message of its own that it is in this state.
+    pub(crate) fn tells_state(&self, now: Now, place: Place, state: &str) {
+        if let Some(state) = NodeState::named(state) {
+            self.members().tells_state(now.tick, place, state);
+        }
+    }
+
+    /// The node at `place` answered, `us` microseconds after it was asked. Whether it is back.
     pub(crate) fn answered(
         &self,
         now: Now,
@@ -147,18 +154,19 @@ impl ClusterState {
         us: u64,
         report: &PeerReport<'_>,
         (target, is_hit): (TargetKey, Option<bool>),
-    ) {
+    ) -> bool {
         let mut members = self.members();
-        members.answered(now.tick, place, us, report_of(report));
+        let is_back = members.answered(now.tick, place, us, report_of(report));
         if let Some(is_hit) = is_hit {
             members.correct(target, place, is_hit);
         }
+        is_back
     }
 
     /// The node at `place` answered a message, and says `report`: how soon it did says nothing of
-    /// how fast it answers requests.
-    pub(crate) fn heard_of(&self, now: Now, place: Place, report: &PeerReport<'_>) {
-        self.members().heard_of(now.tick, place, report_of(report));
+    /// how fast it answers requests. Whether it is back.
+    pub(super) fn heard_of(&self, now: Now, place: Place, report: &PeerReport<'_>) -> bool {
+        self.members().heard_of(now.tick, place, report_of(report))
     }
 
     /// The requests that this node serves, and its miss pressure.

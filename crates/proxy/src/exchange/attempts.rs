@@ -102,10 +102,12 @@ impl Attempts {
         let mut is_optional = true;
         let failed = failed.of_peer(self.next_hop.peer().is_some());
         if let Some(peer) = self.next_hop.peer() {
-            let (why, now) = (PeerFailure::of(failed), worker.now());
+            let why = PeerFailure::of(failed);
             match why {
-                PeerFailure::Silent => peer.failed(now, Some(self.connected)),
-                PeerFailure::Unreachable | PeerFailure::Broken => peer.failed(now, None),
+                PeerFailure::Silent => peer.failed(worker, why.text(), Some(self.connected)),
+                PeerFailure::Unreachable | PeerFailure::Broken => {
+                    peer.failed(worker, why.text(), None);
+                }
                 PeerFailure::Busy | PeerFailure::Declined => {}
             }
             worker.counters().inc(why.metric());
@@ -275,6 +277,17 @@ impl PeerFailure {
             Failed::Sent(ProxyError::ConnectionReadTimeout) => Self::Silent,
             Failed::Sent(_) => Self::Broken,
             Failed::Declined(_) => Self::Declined,
+        }
+    }
+
+    /// Why the node is gone.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Busy => "all connections to it are in use",
+            Self::Unreachable => "it cannot be reached",
+            Self::Silent => "it did not answer in time",
+            Self::Broken => "it does not answer as a member of the cluster does",
+            Self::Declined => "it has no response",
         }
     }
 

@@ -18,7 +18,7 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{Choice, NodeKey, Outcome, Why};
+use weir_policy::route::{Choice, NodeKey, Outcome, Routes, Why};
 use weir_semantics::ProxyError;
 
 pub(crate) use lateral::{Decline, LateralAnswer, LateralFetch, PeerSource};
@@ -277,7 +277,9 @@ impl ConnectObserver for RouteHealth {
             ConnectOutcome::Connected => Outcome::Connected,
             ConnectOutcome::Failed => Outcome::ConnectFailed,
         };
-        self.0.tell(|routes, hop| routes.report(now, hop, outcome));
+        let why = "it accepts no connection";
+        let report = |routes: &mut Routes, hop| routes.report(now, hop, outcome);
+        self.0.tell_health(now, why, report);
     }
 }
 

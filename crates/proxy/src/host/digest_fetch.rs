@@ -5,7 +5,7 @@
 use super::own_request::begin_head;
 use super::worker_task;
 use crate::cluster::digests::TARGET;
-use crate::cluster::{Cluster, DIGESTS};
+use crate::cluster::{Cluster, DIGESTS, node_health};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::future::poll_fn;
@@ -20,7 +20,7 @@ use weir_net::http::{ContentEnd, NextHopStream, RequestSender, ResponseReceiver}
 use weir_net::next_hops::Destination;
 use weir_net::workers::Stage;
 use weir_policy::route::{DigestVersion, IncomingDigest, NodeState, Place};
-use weir_semantics::Method;
+use weir_semantics::{Method, ProxyError};
 use weir_wire::{BodyLength, LineBuffer, ResponseHead};
 
 /// Time for one message: 64 MiB at 1 MiB/s.
@@ -60,6 +60,7 @@ async fn round(worker: &Rc<Worker>, settings: &Arc<Settings>, cluster: &Arc<Clus
     let digests = &worker.shared.digests;
     forget(worker, |name| cluster.place_of(name).is_none());
     for place in cluster.other_places() {
+        // it is asked how it is: see `state_exchange`
         if cluster.state().state_of(worker.now(), place) == NodeState::Gone {
             continue;
         }
@@ -129,7 +130,13 @@ async fn ask(
     let destination = Destination::configured(cluster.hop(place).clone());
     let rules = &settings.peer_connections;
     let opened = NextHopStream::open(worker.net(), rules, &destination, false).await;
-    let mut hop = opened.map_err(|_| Metric::DigestsFailed)?;
+    let mut hop = opened.map_err(|failure| {
+        if failure.error != ProxyError::ConnectionLimitReached {
+            let (log, node) = (&worker.shared.module_log, (cluster, place));
+            node_health::failed(log, worker.now(), node, ("it cannot be reached", None));
+        }
+        Metric::DigestsFailed
+    })?;
     let nonce = cluster.nonce();
     let (mut to_hop, from_hop) = hop.split();
     to_hop.begin(head(cluster, place, &nonce, known), BodyLength::None, false);
@@ -140,7 +147,8 @@ async fn ask(
         is_proved: &|head| {
             let report = cluster.report_in(place, &nonce, (head.status, head.fields));
             if let Some(report) = &report {
-                cluster.state().heard_of(worker.now(), place, report);
+                let (log, node) = (&worker.shared.module_log, (cluster, place));
+                node_health::heard_of(log, worker.now(), node, report);
             }
             report.is_some_and(|report| !report.is_own)
         },

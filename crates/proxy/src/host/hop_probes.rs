@@ -98,7 +98,9 @@ async fn probe_always(
             };
             if let Some(has_passed) = has_passed {
                 let now = worker.now();
-                route_hop.tell(|routes, hop| routes.probed(now, hop, has_passed, rules));
+                route_hop.tell_health(now, "its probes fail", |routes, hop| {
+                    routes.probed(now, hop, has_passed, rules)
+                });
                 worker.counters().inc(Metric::Probes);
                 if !has_passed {
                     worker.counters().inc(Metric::ProbesFailed);

@@ -1,9 +1,10 @@
 //! The host of one module on one worker.
 
-use super::line_limit::{self, LineLimit};
+use super::module_line;
 use super::own_request::JudgedRequest;
 use super::stored::calls::{Caller, StoredCalls};
 use super::{own_exchange, own_task};
+use crate::log::line_limit::LineLimit;
 use crate::modules::hosts::{MakeHost, run_task};
 use crate::modules::loaded::LoadedModules;
 use crate::modules::own_work::OwnPlace;
@@ -106,7 +107,7 @@ impl Host for ModuleHost {
         };
         let permit = self.lines.borrow_mut().permit(worker.now().tick);
         let is_queued = permit.is_some_and(|dropped| {
-            let line = line_limit::form(&self.name, level, line, dropped);
+            let line = module_line::form(&self.name, level, line, dropped);
             worker.shared.module_log.write(line)
         });
         if !is_queued {

@@ -8,7 +8,7 @@ use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cluster::purges::members_behind::Behind;
 use crate::cluster::purges::outboxes::RETRY_PAUSE;
 use crate::cluster::purges::{Batch, PurgedTarget, TARGET};
-use crate::cluster::{Cluster, PURGES};
+use crate::cluster::{Cluster, PURGES, node_health};
 use crate::modules::own_work::{OwnPlace, OwnWork};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -135,6 +135,11 @@ async fn tell(
     let place = cluster.other(member).ok_or(Untold::NoMember)?;
     let limit = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
     let failed = |why: &str| Untold::Failed(why.to_owned());
+    let began = worker.now().tick;
+    let note_failed = |why| {
+        let log = &worker.shared.module_log;
+        node_health::failed(log, worker.now(), (&cluster, place), why);
+    };
     for _ in 0..TRIES_MAX {
         let (session, number) = outboxes.number(member);
         let sequence = PurgeSequence {
@@ -147,8 +152,14 @@ async fn tell(
         worker.counters().inc(Metric::PeerPurgeMessages);
         let sent = tokio::time::timeout(limit, send(worker, room, &settings, &request));
         let response = match sent.await {
-            Err(_) => return Err(failed("it did not answer in time")),
-            Ok(Err(FetchError::Unreachable)) => return Err(failed("it cannot be reached")),
+            Err(_) => {
+                note_failed(("it did not answer in time", Some(began)));
+                return Err(failed("it did not answer in time"));
+            }
+            Ok(Err(FetchError::Unreachable)) => {
+                note_failed(("it cannot be reached", None));
+                return Err(failed("it cannot be reached"));
+            }
             Ok(Err(error)) => return Err(Untold::Failed(error.to_string())),
             Ok(Ok(response)) => response,
         };
@@ -269,7 +280,8 @@ fn proved_answer<'t>(
     let names = (cluster.name(place), cluster.own_name());
     let is_proved = cluster.purge_answer_proof(names, nonce, signed).is(proof);
     let answer = is_proved.then(|| PurgeAnswer::read(signed)).flatten()?;
-    cluster.state().heard_of(worker.now(), place, &report);
+    let log = &worker.shared.module_log;
+    node_health::heard_of(log, worker.now(), (cluster, place), &report);
     Some(answer)
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod client;
+pub(crate) mod line_limit;
 pub(crate) mod logged_proxy;
 pub(crate) mod module_log;
 pub(crate) mod phase_times;

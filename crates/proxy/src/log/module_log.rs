@@ -1,10 +1,12 @@
 //! Lines of modules, and about them, on their way to the operator.
 
 use super::access_log::Say;
+use super::line_limit::LineLimit;
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
+use weir_policy::Tick;
 
 /// Lines that may wait to be written; further ones are dropped.
 const LINES_MAX: usize = 256;
@@ -14,6 +16,8 @@ const LINES_MAX: usize = 256;
 pub(crate) struct ModuleLog {
     say: Say,
     queue: OnceLock<Option<SyncSender<String>>>,
+    /// Of lines about health.
+    health: Mutex<LineLimit>,
 }
 
 impl fmt::Debug for ModuleLog {
@@ -28,6 +32,7 @@ impl ModuleLog {
         Self {
             say,
             queue: OnceLock::new(),
+            health: Mutex::default(),
         }
     }
 
@@ -36,6 +41,19 @@ impl ModuleLog {
         let queue = self.queue.get_or_init(|| self.begin());
         let queue = queue.as_ref();
         queue.is_some_and(|queue| queue.try_send(line).is_ok())
+    }
+
+    /// Writes a line about the health of a node or a next hop soon, unless there were many within
+    /// this second: one that fails and answers in turn must not fill the log.
+    pub(crate) fn write_health(&self, now: Tick, line: &str) {
+        let mut limit = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let permitted = limit.permit(now);
+        drop(limit);
+        match permitted {
+            None => {}
+            Some(0) => drop(self.write(line.to_owned())),
+            Some(dropped) => drop(self.write(format!("({dropped} lines dropped) {line}"))),
+        }
     }
 
     fn begin(&self) -> Option<SyncSender<String>> {

@@ -436,7 +436,14 @@ impl Control {
     pub fn cluster(&self) -> Option<ClusterReport> {
         let settings = self.shared.settings.load();
         let now = self.shared.clock().now();
-        settings.membership.report(now, self.shared.reads_waiting())
+        let mut report = settings
+            .membership
+            .report(now, self.shared.reads_waiting())?;
+        let outboxes = &self.shared.cluster_purges.outboxes;
+        for member in &mut report.members {
+            member.purges_overdue = outboxes.overdue_of(&member.name);
+        }
+        Some(report)
     }
 
     /// Where a request for `url` would be sent that a listener of `mode` receives, if nothing is

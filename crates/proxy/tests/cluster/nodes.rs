@@ -100,6 +100,8 @@ fn start_node(name: &str, origin: SocketAddr) -> Running {
         });
         config.cluster.node = Some(name.to_owned());
         config.cluster.join_time = Span::from_secs(0);
+        // tests of that have them ask each other how they are
+        config.cluster.state_interval = Span::from_secs(0);
         // tests of digests ask for them
         config.cluster.digest_memory = "0".parse().expect("a size");
         // the ports of the others are known once they listen

@@ -65,6 +65,8 @@ pub struct PeerRequest<'a> {
     /// The node that is asked, as the node that asks has it among the members: one that is in no
     /// list of its own knows by that whom it answers for.
     pub to: Option<&'a str>,
+    /// The state of the node that asks, a word: with a message that tells it.
+    pub state: Option<&'a str>,
 }
 
 impl<'a> PeerRequest<'a> {
@@ -72,11 +74,13 @@ impl<'a> PeerRequest<'a> {
     #[must_use]
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut mode) = (None, None);
-        let (mut proof, mut nonce, mut to) = (Some(""), Some(""), None);
+        let (mut proof, mut nonce) = (Some(""), Some(""));
+        let (mut to, mut state) = (None, None);
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"mode" => mode = token(item),
             b"to" => to = node_name(item),
+            b"state" => state = token(item),
             b"proof" => proof = base64(item),
             b"nonce" => nonce = base64(item),
             _ => {}
@@ -88,10 +92,12 @@ impl<'a> PeerRequest<'a> {
             proof: proof?,
             nonce: nonce?,
             to,
+            state,
         })
     }
 
-    /// Appends the value. `node` and `to` must be names of nodes, `mode` a token, `proof` base64.
+    /// Appends the value. `node` and `to` must be names of nodes, `mode` and `state` tokens,
+    /// `proof` base64.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.mode.as_bytes()));
         write_node(b"node=", self.node, out);
@@ -99,6 +105,11 @@ impl<'a> PeerRequest<'a> {
         out.extend_from_slice(self.mode.as_bytes());
         if let Some(to) = self.to {
             write_node(b", to=", to, out);
+        }
+        if let Some(state) = self.state {
+            debug_assert!(is_token(state.as_bytes()));
+            out.extend_from_slice(b", state=");
+            out.extend_from_slice(state.as_bytes());
         }
         write_base64(b", proof=:", self.proof, out);
         write_base64(b", nonce=:", self.nonce, out);
@@ -255,6 +266,7 @@ mod tests {
             proof: "YQ==",
             nonce: "",
             to: None,
+            state: None,
         };
         check("node=a, mode=gateway, proof=:YQ==:", Some(request));
         let numbered = PeerRequest {
@@ -288,6 +300,13 @@ mod tests {
             Some(addressed),
         );
         check("node=a, mode=gateway, to=1", Some(open));
+        let telling = PeerRequest {
+            mode: "state",
+            state: Some("draining"),
+            ..open
+        };
+        check("node=a, mode=state, state=draining", Some(telling));
+        check("node=a, mode=gateway, state=\"in\"", Some(open));
         check("node=a", None);
         check("mode=gateway", None);
         check("node=\"a\", mode=gateway", None);
@@ -375,10 +394,10 @@ mod tests {
         #[test]
         fn written_fields_are_read_as_they_were(
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
-            state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool,
+            state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool, tells: bool,
         ) {
             let to = is_addressed.then_some(&*node);
-            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to };
+            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to, state: tells.then_some(&*state) };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));

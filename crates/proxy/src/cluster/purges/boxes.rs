@@ -62,6 +62,14 @@ impl Boxes {
         }
     }
 
+    /// Purges that the member of `outbox` was not told in time, and is to be told yet.
+    pub(super) fn overdue_in(&self, outbox: &Outbox) -> u64 {
+        let lag = outbox.lag.as_ref().filter(|_| !outbox.is_given_up);
+        lag.map_or(0, |lag| {
+            self.late.from(lag.told).count() as u64 + u64::from(lag.must_validate)
+        })
+    }
+
     pub(super) fn behind(&self) -> impl Iterator<Item = &str> {
         let behind = self.by_member.iter();
         let behind = behind.filter(|(_, outbox)| outbox.is_behind());

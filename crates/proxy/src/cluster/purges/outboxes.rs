@@ -408,13 +408,18 @@ impl Outboxes {
         })
     }
 
+    /// Purges that `member` was not told in time, and is to be told yet.
+    pub(crate) fn overdue_of(&self, member: &str) -> u64 {
+        let boxes = self.boxes();
+        let outbox = boxes.by_member.get(member);
+        outbox.map_or(0, |outbox| boxes.overdue_in(outbox))
+    }
+
     /// Purges that members were not told in time, and are to be told yet.
     pub(crate) fn overdue(&self) -> u64 {
         let boxes = self.boxes();
-        let lags = boxes.by_member.values().filter(|it| !it.is_given_up);
-        let lags = lags.filter_map(|outbox| outbox.lag.as_ref());
-        lags.map(|lag| boxes.late.from(lag.told).count() as u64 + u64::from(lag.must_validate))
-            .sum()
+        let outboxes = boxes.by_member.values();
+        outboxes.map(|outbox| boxes.overdue_in(outbox)).sum()
     }
 }
 

@@ -43,6 +43,8 @@ with_constants! {
         pub peer_timeout: Span,
         /// How long this node is joining after its start.
         pub join_time: Span,
+        /// How often other nodes are asked how they are.
+        pub state_interval: Span,
         /// How often other nodes are asked what they hold.
         pub digest_interval: Span,
         /// The memory for what nodes hold.
@@ -96,6 +98,7 @@ impl Default for Cluster {
             policy: PolicyKind::ReplicatedHash,
             peer_timeout: Span::from_secs(5),
             join_time: Span::from_secs(60),
+            state_interval: Span::from_secs(5),
             digest_interval: Span::from_secs(10),
             digest_memory: ByteSize::from_mib(64),
             preset: None,
@@ -115,6 +118,10 @@ impl Default for Cluster {
 
 /// The shortest and the longest time for the head of another node.
 const PEER_TIMEOUTS: [Span; 2] = [Span::from_millis(10), Span::from_mins(5)];
+
+/// The shortest and the longest time between two questions for the state of a node: what it says
+/// counts for three times as long.
+const STATE_INTERVALS: [Span; 2] = [Span::from_millis(0), Span::from_secs(10)];
 
 /// The shortest and the longest time between two questions for a digest.
 const DIGEST_INTERVALS: [Span; 2] = [Span::from_secs(1), Span::from_hours(24)];
@@ -182,25 +189,8 @@ impl Cluster {
             )
             .by_default(&default.join_time)
             .within(&JOIN_TIMES[0], &JOIN_TIMES[1]),
-            Setting::new::<Span>(
-                "cluster.digest_interval",
-                &[
-                    "How often each other node is asked what it has stored since: its digest, 10 bits a response. The whole is",
-                    "asked for once. It is used while the node that keeps a target is gone, and by a node that joins.",
-                ],
-            )
-            .by_default(&default.digest_interval)
-            .within(&DIGEST_INTERVALS[0], &DIGEST_INTERVALS[1]),
-            Setting::new::<ByteSize>(
-                "cluster.digest_memory",
-                &[
-                    "Memory for the digests of all nodes: 1.25 MB for a million responses of one node. What does not fit is",
-                    "refused; with 0 none is asked for, and this node answers others all the same.",
-                ],
-            )
-            .by_default(&default.digest_memory)
-            .within(&DIGEST_MEMORIES[0], &DIGEST_MEMORIES[1]),
         ]);
+        settings.extend(Self::message_settings());
         settings.extend(Self::member_settings());
         settings.extend(constants_settings!("cluster", "node", "nodes"));
         settings
@@ -265,6 +255,41 @@ impl Cluster {
         ]
     }
 
+    /// What nodes tell each other beside requests.
+    fn message_settings() -> Vec<Setting> {
+        let default = Self::default();
+        vec![
+            Setting::new::<Span>(
+                "cluster.state_interval",
+                &[
+                    "How often each other node is asked whether it answers and in which state it is, and told the state of this",
+                    "one, which counts for 30 s. One that does not answer is gone until it does. `\"0s\"`: never, but what is known",
+                    "of others comes from requests alone.",
+                ],
+            )
+            .by_default(&default.state_interval)
+            .within(&STATE_INTERVALS[0], &STATE_INTERVALS[1]),
+            Setting::new::<Span>(
+                "cluster.digest_interval",
+                &[
+                    "How often each other node is asked what it has stored since: its digest, 10 bits a response. The whole is",
+                    "asked for once. It is used while the node that keeps a target is gone, and by a node that joins.",
+                ],
+            )
+            .by_default(&default.digest_interval)
+            .within(&DIGEST_INTERVALS[0], &DIGEST_INTERVALS[1]),
+            Setting::new::<ByteSize>(
+                "cluster.digest_memory",
+                &[
+                    "Memory for the digests of all nodes: 1.25 MB for a million responses of one node. What does not fit is",
+                    "refused; with 0 none is asked for, and this node answers others all the same.",
+                ],
+            )
+            .by_default(&default.digest_memory)
+            .within(&DIGEST_MEMORIES[0], &DIGEST_MEMORIES[1]),
+        ]
+    }
+
     /// Whether this node is in a cluster.
     #[must_use]
     pub fn exists(&self) -> bool {
@@ -295,6 +320,9 @@ impl Cluster {
             shortest,
             longest,
         )?;
+        let [shortest, longest] = &STATE_INTERVALS;
+        let interval = &self.state_interval;
+        check_range("cluster.state_interval", interval, shortest, longest)?;
         let [shortest, longest] = &DIGEST_INTERVALS;
         let interval = &self.digest_interval;
         check_range("cluster.digest_interval", interval, shortest, longest)?;

@@ -16,7 +16,7 @@ use crate::request::answer::AnswerReason;
 use crate::settings::hierarchy::ProxyOutcome;
 use std::sync::Arc;
 use weir_net::http::ReceivedHead;
-use weir_policy::{Command, Commands, Event, Now};
+use weir_policy::{Command, Commands, Event};
 use weir_semantics::{Fits, ProxyError, ResponseFacts};
 use weir_wire::LineBuffer;
 
@@ -71,7 +71,7 @@ impl Download<'_, '_> {
             body,
             buffered: received.buffered,
         };
-        if let Some(outcome) = judge_source(exchange, now, &response)? {
+        if let Some(outcome) = judge_source(exchange, &response)? {
             return Ok(Step::Final(outcome));
         }
         let settings = Arc::clone(&exchange.settings);
@@ -249,12 +249,11 @@ impl Download<'_, '_> {
 /// a sibling sent it: the outcome if not.
 fn judge_source(
     exchange: &mut RequestState,
-    now: Now,
     response: &Response<'_>,
 ) -> Result<Option<ResponseOutcome>, AnswerReason> {
     let head = response.head;
     if let Some(lateral) = &exchange.lateral {
-        return match lateral.take_report(now, (head.status, head.fields)) {
+        return match lateral.take_report(&exchange.worker, (head.status, head.fields)) {
             LateralAnswer::Usable => Ok(None),
             LateralAnswer::Declined(why) => Ok(Some(ResponseOutcome::Declined(why))),
             // too large for it with the fields that this node adds: a head that it does not read

@@ -1,19 +1,19 @@
 //! Where a request that no stored response answers is sent: to the node that keeps its target, or
 //! to the origin.
 
-use crate::cluster::Cluster;
 use crate::cluster::purges::ClusterPurges;
+use crate::cluster::{Cluster, node_health};
 use crate::config::Mode;
 use crate::exchange::next_hop::route_request;
 use crate::exchange::state::RequestState;
 use crate::log::client::ForPeers;
 use crate::request::judge::key_of;
+use crate::worker::core::Worker;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
-use weir_policy::Now;
 use weir_policy::now::Tick;
 use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, Place, TargetKey, Why};
 use weir_policy::{Handling, RefuseReason, Secret};
@@ -107,11 +107,11 @@ impl PeerSource {
         self.cluster.key(self.node.place)
     }
 
-    /// It did not answer as a member does; since when it was silent, if that is all.
-    pub(crate) fn failed(&self, now: Now, silent_since: Option<Tick>) {
-        self.cluster
-            .state()
-            .failed(now, self.node.place, silent_since);
+    /// It did not answer as a member does, and why; since when it was silent, if that is all.
+    pub(crate) fn failed(&self, worker: &Worker, why: &str, silent_since: Option<Tick>) {
+        let (log, now) = (&worker.shared.module_log, worker.now());
+        let node = (&*self.cluster, self.node.place);
+        node_health::failed(log, now, node, (why, silent_since));
     }
 
     /// A request is about to be sent to it on `hop`, and is outstanding until that is dropped.
@@ -171,7 +171,7 @@ impl LateralFetch {
     /// Takes what the node says of itself from the head of its response.
     pub(crate) fn take_report(
         &self,
-        now: Now,
+        worker: &Worker,
         (status, fields): (u16, &[FieldLine<'_>]),
     ) -> LateralAnswer {
         let cluster = &self.source.cluster;
@@ -182,7 +182,11 @@ impl LateralFetch {
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
         let us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let of_target = (self.source.target, hit);
-        cluster.state().answered(now, place, us, &report, of_target);
+        let state = cluster.state();
+        if state.answered(worker.now(), place, us, &report, of_target) {
+            let log = &worker.shared.module_log;
+            node_health::is_back(log, worker.now(), (cluster, place));
+        }
         match report {
             PeerReport {
                 is_unlisted: true, ..

@@ -3,14 +3,14 @@
 use crate::config::ParentKind;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
-use arc_swap::ArcSwap;
+use crate::worker::shared::Shared;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use weir_measure::RouteChoice;
 use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{Routes, Why};
+use weir_policy::route::{HealthChange, Routes, Why};
 
 /// Where a next hop is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,8 @@ pub(crate) enum HopTable {
 #[derive(Clone)]
 pub(crate) struct RouteHop {
     settings: Arc<Settings>,
-    current: Arc<ArcSwap<Settings>>,
+    /// It has those in force.
+    shared: Arc<Shared>,
     table: HopTable,
     /// The number of the next hop in `settings`.
     hop: HopId,
@@ -40,7 +41,7 @@ impl RouteHop {
     ) -> Self {
         Self {
             settings: Arc::clone(settings),
-            current: Arc::clone(&worker.shared.settings),
+            shared: Arc::clone(&worker.shared),
             table,
             hop,
         }
@@ -65,6 +66,29 @@ impl RouteHop {
         }
     }
 
+    /// Calls `tell` with the tables of both, and writes a line if that changes whether it is
+    /// ejected: `why`, if it is.
+    pub(crate) fn tell_health(
+        &self,
+        now: Now,
+        why: &str,
+        mut tell: impl FnMut(&mut Routes, HopId) -> Option<HealthChange>,
+    ) {
+        let mut change = None;
+        self.tell(|routes, hop| change = tell(routes, hop));
+        let what = match self.table {
+            HopTable::Routes => "next hop",
+            HopTable::Hierarchy(kind) => kind.as_str(),
+        };
+        let key = self.key();
+        let line = match change {
+            None => return,
+            Some(HealthChange::Ejected) => format!("{what} http://{key} is ejected: {why}"),
+            Some(HealthChange::Back) => format!("{what} http://{key} is back"),
+        };
+        self.shared.module_log.write_health(now.tick, &line);
+    }
+
     /// Calls `tell` with the tables of both.
     pub(crate) fn tell(&self, mut tell: impl FnMut(&mut Routes, HopId)) {
         let mut tell_one = |settings: &Settings, hop| match self.table {
@@ -76,7 +100,7 @@ impl RouteHop {
         };
         tell_one(&self.settings, self.hop);
         // the settings were reloaded meanwhile: the requests that choose now use those
-        let current = self.current.load_full();
+        let current = self.shared.settings.load_full();
         if !Arc::ptr_eq(&current, &self.settings)
             && let Some(hop) = self.same(&current)
         {

@@ -1,0 +1,120 @@
+//! What nodes know of whether others answer and in which state they are, without a request of a
+//! client.
+
+use crate::nodes::{Nodes, fresh, get, member};
+use crate::support::{Running, ScriptedOrigin, span};
+use std::thread;
+use std::time::{Duration, Instant};
+use weir_measure::Metric;
+use weir_proxy::admin::Control as _;
+use xtask::closed_port::ClosedPort;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Node number `at` asks the others how they are at once, and again each 50 ms.
+fn ask_often(cluster: &Nodes, at: usize) {
+    cluster.nodes[at].reload(|config| config.cluster.state_interval = span("50ms"));
+}
+
+/// The state of the member `name` as `node` knows it.
+fn state(node: &Running, name: &str) -> &'static str {
+    let report = node.control().cluster().expect("a cluster");
+    let mut members = report.members.iter();
+    let member = members.find(|member| member.name == name);
+    member.expect("a member").state
+}
+
+/// Waits until `node` has the member `name` in one of `states`.
+fn wait_for_state(node: &Running, name: &str, states: &[&str]) {
+    let until = Instant::now() + PATIENCE;
+    while !states.contains(&state(node, name)) {
+        assert!(Instant::now() < until, "{name} is {}", state(node, name));
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn node_that_accepts_no_connection_is_gone_without_a_request_and_its_targets_go_elsewhere() {
+    let cluster = Nodes::start(fresh);
+    let path = cluster.path_of(2);
+    let node = &cluster.nodes[0];
+    let closed = ClosedPort::hold().expect("a port");
+    node.reload(|config| config.cluster.members[2] = member("c", closed.address()));
+    ask_often(&cluster, 0);
+    wait_for_state(node, "c", &["gone"]);
+    node.wait_until_said("node c is gone: it cannot be reached", 1);
+    assert_eq!(cluster.get(0, &path).text(), path);
+    assert_eq!(node.count(Metric::PeersFailed), 0, "it is not asked for it");
+    // it is there again
+    let members = cluster.members();
+    node.reload(|config| config.cluster.members = members);
+    wait_for_state(node, "c", &["in"]);
+    node.wait_until_said("node c is back", 1);
+    assert_eq!(cluster.get(0, &cluster.path_of(2)).status(), 200);
+}
+
+#[test]
+fn node_that_does_not_answer_is_gone_after_the_time_that_it_has() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[0];
+    let silent = ScriptedOrigin::new();
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("50ms");
+        config.cluster.members[2] = member("c", silent.address());
+    });
+    ask_often(&cluster, 0);
+    let mut asked = silent.accept();
+    let head = asked.read_head();
+    assert_eq!(head.start_line(), "GET /weir/state HTTP/1.1");
+    let field = head.all("weir-peer").join(", ");
+    assert!(
+        field.contains("mode=state") && field.contains("state=in"),
+        "{field}"
+    );
+    wait_for_state(node, "c", &["gone"]);
+    node.wait_until_said("node c is gone: it does not answer in time", 1);
+}
+
+#[test]
+fn node_that_drains_is_asked_for_nothing_from_then_on_until_it_says_otherwise() {
+    let cluster = Nodes::start(fresh);
+    let mut paths = cluster.paths_of(2);
+    let (while_draining, after) = (paths.next(), paths.next());
+    let (while_draining, after) = (while_draining.expect("a path"), after.expect("a path"));
+    drop(paths);
+    // it tells the others by itself, each time that this changes
+    cluster.nodes[2].reload(|config| config.cluster.state_interval = span("10s"));
+    let drain = |drains: bool| assert!(cluster.nodes[2].control().set_draining(drains));
+    drain(true);
+    for node in &cluster.nodes[..2] {
+        wait_for_state(node, "c", &["draining"]);
+    }
+    let asked = |at: usize| cluster.nodes[at].count(Metric::PeerRequests);
+    let before = cluster.nodes[2].count(Metric::PeersRefused);
+    let sum = asked(0) + asked(1);
+    let owners = [0, 1].map(|at| cluster.get(at, &while_draining));
+    for response in owners {
+        assert_eq!(response.text(), while_draining);
+    }
+    assert!(asked(0) + asked(1) <= sum + 1, "one of the two keeps it");
+    assert_eq!(cluster.nodes[2].count(Metric::PeersRefused), before);
+    drain(false);
+    for node in &cluster.nodes[..2] {
+        wait_for_state(node, "c", &["in"]);
+    }
+    let mut client = cluster.nodes[0].client();
+    let response = client.ask(get(&after));
+    let status = response.head.all("cache-status").join(", ");
+    assert!(status.contains("weir;hit"), "node c has it: {status}");
+}
+
+#[test]
+fn message_about_the_state_is_no_request() {
+    let cluster = Nodes::start(fresh);
+    ask_often(&cluster, 0);
+    cluster.nodes[0].wait_for_at_least(Metric::PeerStateMessages, 4);
+    let first = cluster.nodes[1].count(Metric::FirstRequests);
+    assert_eq!(first, 0, "it is in no log and not counted as a request");
+    assert_eq!(cluster.nodes[0].count(Metric::PeerStateFailures), 0);
+    assert_eq!(state(&cluster.nodes[0], "b"), "in");
+}
