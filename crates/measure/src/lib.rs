@@ -23,6 +23,7 @@ pub mod histogram;
 pub mod label;
 pub mod merge;
 pub mod metric;
+pub mod named;
 pub mod quantile;
 pub mod ratio;
 pub mod record;
@@ -37,5 +38,6 @@ pub use label::{
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
+pub use named::NamedFamily;
 pub use ratio::{float, ratio, share};
 pub use snapshot::Snapshot;

@@ -276,7 +276,8 @@ async fn healthz(State(control): Proxy) -> Response {
 }
 
 async fn metrics(State(control): Proxy) -> Response {
-    match exposition::write(control.metrics(), control.modules(), control.parents()) {
+    let (modules, parents) = (control.modules(), control.parents());
+    match exposition::write(control.metrics(), modules, parents, control.cluster()) {
         Ok(body) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, body),
         Err(error) => text(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::snapshot::{compare, finish, folder, weir, whole};
-use weir_measure::{BUCKETS, Family, Kind, Label, Metric, RESPONSE_TIME_HELP, Source};
+use weir_measure::{BUCKETS, Family, Kind, Label, Metric, NamedFamily, RESPONSE_TIME_HELP, Source};
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::FROM_DISK;
 use weir_policy::{Hit, NotStored, RefuseReason, StaleReason, Uncachable1998};
@@ -60,7 +60,7 @@ fn metrics() -> String {
         "Metrics",
         "What `GET /metrics` of the admin interface shows, in OpenMetrics text. Counters end in \
          `_total` and grow from the start of the process; gauges go up and down. Labels have only \
-         the values listed.",
+         the values listed, or those that a configuration names.",
     );
     let mut labels: Vec<(String, &Family)> = Vec::new();
     page.push_str("| metric | kind | unit | meaning |\n| --- | --- | --- | --- |\n");
@@ -79,6 +79,15 @@ fn metrics() -> String {
             "| `{}{label}` | {kind} | {} | {help} |",
             family.name, family.unit
         );
+    }
+    for family in NamedFamily::ALL {
+        let kind = match family.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        let (name, labels) = (family.name, family.labels.join(","));
+        let (unit, help) = (family.unit, family.help);
+        let _ = writeln!(page, "| `{name}{{{labels}}}` | {kind} | {unit} | {help} |");
     }
     let last_us = weir_measure::bucket_limit_us(BUCKETS - 2).expect("the last but one has a limit");
     let _ = writeln!(

@@ -1,10 +1,12 @@
 //! The numbers as OpenMetrics text, which Prometheus reads.
 //!
-//! Labels are the closed sets of `weir-measure`, names of modules and their numbers, which have a
-//! limit, and configured parents: the size of the answer does not depend on what clients send.
+//! Labels are the closed sets of `weir-measure`, names of modules and their numbers, and of members
+//! of a cluster, which have a limit, and configured parents: the size of the answer does not depend
+//! on what clients send.
 
 use std::fmt;
 
+use crate::cluster::report::{ClusterReport, MEMBER_STATES, MemberReport};
 use crate::modules::report::ModuleReport;
 use crate::settings::hierarchy::ParentReport;
 use prometheus_client::collector::Collector;
@@ -13,7 +15,8 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use weir_measure::{
-    BUCKETS, Family, HistogramSnapshot, Kind, RESPONSE_TIME_HELP, Snapshot, bucket_limit_us,
+    BUCKETS, Family, HistogramSnapshot, Kind, NamedFamily, RESPONSE_TIME_HELP, Snapshot,
+    bucket_limit_us,
 };
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -25,11 +28,13 @@ pub(super) fn write(
     snapshot: Snapshot,
     modules: Vec<ModuleReport>,
     parents: Vec<ParentReport>,
+    cluster: Option<ClusterReport>,
 ) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers(snapshot)));
     registry.register_collector(Box::new(ModuleNumbers(modules)));
     registry.register_collector(Box::new(ParentNumbers(parents)));
+    registry.register_collector(Box::new(MemberNumbers(cluster)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
     Ok(text)
@@ -56,9 +61,7 @@ impl Collector for ModuleNumbers {
         if self.0.iter().all(|module| module.metrics.is_empty()) {
             return Ok(());
         }
-        let help = "What a module counts by itself, by its name and that of the number.";
-        let mut family =
-            encoder.encode_descriptor("weir_module_metric", help, None, MetricType::Gauge)?;
+        let mut family = begin_named(&mut encoder, NamedFamily::MODULE_METRIC)?;
         for module in &self.0 {
             for (name, value) in &module.metrics {
                 let labels = [("module", module.name.as_str()), ("metric", name.as_str())];
@@ -78,10 +81,7 @@ impl Collector for ParentNumbers {
         if self.0.is_empty() {
             return Ok(());
         }
-        let help = "Requests to parents and siblings: answered, missed (a sibling has nothing stored \
-                    for it), or failed (it was not reached, or did not answer in time).";
-        let (name, kind) = ("weir_parent_requests", MetricType::Counter);
-        let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+        let mut family = begin_named(&mut encoder, NamedFamily::PARENT_REQUESTS)?;
         for parent in &self.0 {
             for (outcome, count) in parent.requests {
                 let labels = [
@@ -96,20 +96,68 @@ impl Collector for ParentNumbers {
     }
 }
 
+/// The members of a cluster as this node knows them.
+#[derive(Debug)]
+struct MemberNumbers(Option<ClusterReport>);
+
+impl Collector for MemberNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let Some(cluster) = &self.0 else {
+            return Ok(());
+        };
+        let mut gauge = |family, value: &dyn Fn(&MemberReport) -> u64| {
+            let mut family = begin_named(&mut encoder, family)?;
+            cluster.members.iter().try_for_each(|member| {
+                let labels = [("node", member.name.as_str())];
+                let mut one = family.encode_family(&labels)?;
+                write_value(&mut one, Kind::Gauge, value(member))
+            })
+        };
+        gauge(NamedFamily::MEMBER_OUTSTANDING, &|member| {
+            u64::from(member.outstanding)
+        })?;
+        gauge(NamedFamily::MEMBER_PURGES_OVERDUE, &|member| {
+            member.purges_overdue
+        })?;
+        let mut family = begin_named(&mut encoder, NamedFamily::MEMBER_STATE)?;
+        for member in &cluster.members {
+            for state in MEMBER_STATES {
+                let labels = [("node", member.name.as_str()), ("state", state)];
+                let value = u64::from(member.state == state);
+                write_value(&mut family.encode_family(&labels)?, Kind::Gauge, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn begin_named<'e>(
+    encoder: &'e mut DescriptorEncoder<'_>,
+    family: NamedFamily,
+) -> Result<MetricEncoder<'e>, fmt::Error> {
+    let (name, kind) = encoded(family.name, family.kind);
+    encoder.encode_descriptor(name, family.help, None, kind)
+}
+
+/// Name and kind for the encoder, which appends `_total` itself.
+fn encoded(name: &str, kind: Kind) -> (&str, MetricType) {
+    let kind = match kind {
+        Kind::Counter => MetricType::Counter,
+        Kind::Gauge => MetricType::Gauge,
+    };
+    (name.trim_end_matches("_total"), kind)
+}
+
 fn write_family(
     encoder: &mut DescriptorEncoder<'_>,
     family: &Family,
     values: &[u64],
 ) -> Result<(), fmt::Error> {
-    // the encoder appends unit and `_total` itself
-    let name = family.name.trim_end_matches("_total");
+    let (name, kind) = encoded(family.name, family.kind);
+    // the encoder appends the unit itself
     let (name, unit) = match name.strip_suffix("_bytes") {
         Some(stem) => (stem, Some(Unit::Bytes)),
         None => (name, None),
-    };
-    let kind = match family.kind {
-        Kind::Counter => MetricType::Counter,
-        Kind::Gauge => MetricType::Gauge,
     };
     let mut encoder = encoder.encode_descriptor(name, family.help.trim(), unit.as_ref(), kind)?;
     match family.label {
@@ -193,7 +241,7 @@ mod tests {
         counters.set(Metric::StoreUsedBytes, 4096);
         counters.record_response_time(Source::Store, 3);
         counters.record_response_time(Source::Store, 1_000_000_000);
-        write(Snapshot::sum([&counters]), Vec::new(), Vec::new()).expect("written")
+        write(Snapshot::sum([&counters]), Vec::new(), Vec::new(), None).expect("written")
     }
 
     #[test]

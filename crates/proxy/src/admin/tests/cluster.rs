@@ -19,6 +19,7 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
         gone_for_ms: (!is_own).then_some(7390),
         outstanding: 3,
         response_time_us: (!is_own).then_some(120),
+        purges_overdue: if is_own { 0 } else { 7 },
         report: (!is_own).then_some(LoadReport {
             outstanding: 4,
             miss_pressure: 5,
@@ -42,12 +43,22 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
     let (_, text) = ask(&admin, "GET /cluster HTTP/1.1");
     let table = "\r\n\r\nnode a, policy hash\n\
         members from file:/m.toml, of 1.2 s ago, errors 2: `/m.toml` line 2, column 1: bad\n\
-        name  url                weight  state           outstanding  response time  serving  miss pressure  report age\n\
-        a     http://10.0.0.1/a  100     in, this node   3            -              -        -              -\n\
-        b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s\n";
+        name  url                weight  state           outstanding  response time  serving  miss pressure  report age   purges overdue\n\
+        a     http://10.0.0.1/a  100     in, this node   3            -              -        -              -            0\n\
+        b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s, old  7\n";
     assert!(text.ends_with(table), "{text}");
     let (_, text) = ask(&admin, "GET /cluster?format=json HTTP/1.1");
     assert!(text.contains("\"gone_for_ms\": 7390"), "{text}");
+    let (_, text) = ask(&admin, "GET /metrics HTTP/1.1");
+    for line in [
+        "weir_cluster_member_state{node=\"a\",state=\"in\"} 1\n",
+        "weir_cluster_member_state{node=\"b\",state=\"gone\"} 1\n",
+        "weir_cluster_member_state{node=\"b\",state=\"in\"} 0\n",
+        "weir_cluster_member_purges_overdue{node=\"b\"} 7\n",
+        "weir_cluster_member_outstanding{node=\"b\"} 3\n",
+    ] {
+        assert!(text.contains(line), "no `{line}` in {text}");
+    }
     let check = |request: &str, expected: u16, part: &str| {
         let (status, text) = ask(&admin, request);
         assert!(

@@ -1,0 +1,80 @@
+//! Families whose labels have values that a configuration names: modules, parents, members of a
+//! cluster. They are no slots of a block of counters; the driver has their values.
+
+use crate::metric::Kind;
+
+/// Such a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedFamily {
+    /// Prometheus name, complete.
+    pub name: &'static str,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// Counter or gauge.
+    pub kind: Kind,
+    /// What is counted, a plural noun.
+    pub unit: &'static str,
+    /// Explanation, one paragraph, without line breaks.
+    pub help: &'static str,
+}
+
+impl NamedFamily {
+    /// What modules count by themselves.
+    pub const MODULE_METRIC: Self = Self {
+        name: "weir_module_metric",
+        labels: &["module", "metric"],
+        kind: Kind::Gauge,
+        unit: "events",
+        help: "What a module counts by itself, by its name and that of the number.",
+    };
+
+    /// Requests to parents and siblings.
+    pub const PARENT_REQUESTS: Self = Self {
+        name: "weir_parent_requests_total",
+        labels: &["parent", "kind", "outcome"],
+        kind: Kind::Counter,
+        unit: "requests",
+        help: "Requests to parents and siblings: answered, missed (a sibling has nothing stored \
+               for it), or failed (it was not reached, or did not answer in time).",
+    };
+
+    /// Requests that are outstanding at members.
+    pub const MEMBER_OUTSTANDING: Self = Self {
+        name: "weir_cluster_member_outstanding",
+        labels: &["node"],
+        kind: Kind::Gauge,
+        unit: "requests",
+        help: "Requests that this node has outstanding at a member of the cluster; at itself, \
+               those that it serves.",
+    };
+
+    /// Purges that members have not been told.
+    pub const MEMBER_PURGES_OVERDUE: Self = Self {
+        name: "weir_cluster_member_purges_overdue",
+        labels: &["node"],
+        kind: Kind::Gauge,
+        unit: "purges",
+        help: "Purges and invalidations that a member of the cluster has not been told yet, \
+               since it does not answer.",
+    };
+
+    /// The states of members.
+    pub const MEMBER_STATE: Self = Self {
+        name: "weir_cluster_member_state",
+        labels: &["node", "state"],
+        kind: Kind::Gauge,
+        unit: "members",
+        help: "1 for the state that a member of the cluster is in as far as this node knows, 0 \
+               for the others: joining, in, draining, front-end, to-be-probed, gone. A member \
+               that fails is gone, then to-be-probed until it has answered.",
+    };
+
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::MODULE_METRIC,
+        Self::PARENT_REQUESTS,
+        Self::MEMBER_OUTSTANDING,
+        Self::MEMBER_PURGES_OVERDUE,
+        Self::MEMBER_STATE,
+    ];
+}
