@@ -231,7 +231,7 @@ fn answer_purges(member: &ScriptedOrigin, answers: usize) {
     let mut connection = member.accept();
     for number in 0..answers {
         let head = connection.read_head();
-        assert_eq!(head.start_line(), "PUT /purges HTTP/1.1");
+        assert_eq!(head.start_line(), "PUT /weir/purges HTTP/1.1");
         connection.read_exactly(head.length().expect("a length"));
         // the first message learns the session
         let (status, text) = match number {

@@ -204,7 +204,7 @@ fn node_that_knows_of_a_change_asks_no_node_that_may_not() {
     // it has the message, and has not answered: nor has the client
     let mut told = silent.accept();
     let head = told.read_head();
-    assert_eq!(head.start_line(), "PUT /purges HTTP/1.1");
+    assert_eq!(head.start_line(), "PUT /weir/purges HTTP/1.1");
     let message = told.read_exactly(head.length().expect("a length"));
     let message = String::from_utf8(message).expect("text");
     assert!(
@@ -401,7 +401,7 @@ fn message_of_a_stranger_is_refused_before_its_content_is_read() {
     let cluster = Nodes::start(fresh);
     let peers = cluster.nodes[1].listener(1);
     let check = |field: &str, length: &str, expected: u16| {
-        let head = format!("PUT /purges HTTP/1.1\r\nHost: b\r\n{field}{length}\r\n");
+        let head = format!("PUT /weir/purges HTTP/1.1\r\nHost: b\r\n{field}{length}\r\n");
         let response = RawClient::connect(peers).ask(head);
         assert_eq!(response.status(), expected, "{field}{length}");
     };
@@ -416,12 +416,14 @@ fn message_of_a_stranger_is_refused_before_its_content_is_read() {
     // of a member, too, if it is too long or has no length
     check(ours, "Content-Length: 2000000\r\n", 403);
     check(ours, "Transfer-Encoding: chunked\r\n", 403);
-    let nonsense = format!("PUT /purges HTTP/1.1\r\nHost: b\r\n{ours}Content-Length: 2\r\n\r\nhi");
+    let nonsense =
+        format!("PUT /weir/purges HTTP/1.1\r\nHost: b\r\n{ours}Content-Length: 2\r\n\r\nhi");
     assert_eq!(RawClient::connect(peers).ask(nonsense).status(), 403);
     // and to a client the target is one of the gateway
     let mut client = cluster.nodes[1].client();
-    let put =
-        format!("PUT /purges HTTP/1.1\r\nHost: a.example\r\n{ours}Content-Length: 2\r\n\r\nhi");
+    let put = format!(
+        "PUT /weir/purges HTTP/1.1\r\nHost: a.example\r\n{ours}Content-Length: 2\r\n\r\nhi"
+    );
     assert_eq!(client.ask(put).status(), 200);
     assert_eq!(cluster.nodes[1].count(Metric::PeerPurgesApplied), 0);
     assert!(cluster.nodes[1].count(Metric::PeersRefused) >= 8);

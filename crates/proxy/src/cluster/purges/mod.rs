@@ -71,7 +71,7 @@ use weir_policy::Digest;
 use weir_semantics::MembersBehind;
 
 /// The target of a message, on a peer listener.
-pub(crate) const TARGET: &str = "/purges";
+pub(crate) const TARGET: &str = "/weir/purges";
 
 /// What is purged or invalidated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
