@@ -59,6 +59,7 @@ impl PeerListener {
         let listener = self.accept(receiver.settings, head);
         let listener = listener.inspect_err(|_| {
             receiver.worker.counters().inc(Metric::PeersRefused);
+            tell_refusal(receiver, head);
         })?;
         let client = ClientFacts {
             listener,
@@ -170,6 +171,32 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
     cluster.seal_response(&asked, reads_waiting, of, (out, from));
     write::end_of_head(out);
     true
+}
+
+/// Tells the operator of a program that says it is a node and is not taken for a member, and why.
+fn tell_refusal(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) {
+    let Some(asked) = peer_request(head) else {
+        return;
+    };
+    let membership = &receiver.settings.membership;
+    let cluster = membership.current();
+    let own = cluster.as_ref().map(|cluster| cluster.own_name());
+    let why = match (membership.asker(&asked, head), own, asked.to) {
+        (Asker::Member, ..) => return,
+        (Asker::Unlisted, ..) => "it is none of the members that this node knows".to_owned(),
+        (Asker::Stranger, Some(own), _) if own == asked.node => {
+            "it has the name of this node".to_owned()
+        }
+        (Asker::Stranger, Some(own), Some(to)) if own != to => {
+            format!("it calls this node {to}, which is {own}")
+        }
+        (Asker::Stranger, ..) => "its proof is not made with the secret of this node".to_owned(),
+    };
+    let (node, address) = (asked.node, receiver.client.peer.ip());
+    let (log, now) = (&receiver.worker.shared.module_log, receiver.worker.now());
+    log.write_refusal(now.tick, || {
+        format!("refused node {node} from {address}: {why}")
+    });
 }
 
 /// The field of a member, which there is once.

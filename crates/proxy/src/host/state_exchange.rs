@@ -94,6 +94,11 @@ async fn ask(worker: &Rc<Worker>, settings: &Arc<Settings>, (cluster, place): (&
                     let node = (cluster, place);
                     node_health::heard_of(log, worker.now(), node, &report);
                 }
+                // what does not take this node for a member proves nothing to it
+                None if response.status == 403 => failed(
+                    "it refused this node with 403: see its log, its secret may differ",
+                    None,
+                ),
                 None => failed("it does not answer as a member of the cluster does", None),
             }
         }

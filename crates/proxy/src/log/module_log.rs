@@ -11,6 +11,9 @@ use weir_policy::Tick;
 /// Lines that may wait to be written; further ones are dropped.
 const LINES_MAX: usize = 256;
 
+/// Between two lines about refused nodes, milliseconds: members that are refused ask each 5 s.
+const REFUSAL_PAUSE_MS: u64 = 10_000;
+
 /// Where modules write lines, and what is said of them. A thread writes them, begun with the first:
 /// a worker does not wait for a terminal or a pipe.
 pub(crate) struct ModuleLog {
@@ -18,6 +21,8 @@ pub(crate) struct ModuleLog {
     queue: OnceLock<Option<SyncSender<String>>>,
     /// Of lines about health.
     health: Mutex<LineLimit>,
+    /// When the last line about a refused node was written.
+    refused: Mutex<Option<Tick>>,
 }
 
 impl fmt::Debug for ModuleLog {
@@ -33,6 +38,7 @@ impl ModuleLog {
             say,
             queue: OnceLock::new(),
             health: Mutex::default(),
+            refused: Mutex::default(),
         }
     }
 
@@ -53,6 +59,17 @@ impl ModuleLog {
             None => {}
             Some(0) => drop(self.write(line.to_owned())),
             Some(dropped) => drop(self.write(format!("({dropped} lines dropped) {line}"))),
+        }
+    }
+
+    /// Writes a line about what was refused at a peer listener soon, unless there was one lately:
+    /// any program can cause it.
+    pub(crate) fn write_refusal(&self, now: Tick, line: impl FnOnce() -> String) {
+        let mut last = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| now.ms_since(last) >= REFUSAL_PAUSE_MS) {
+            *last = Some(now);
+            drop(last);
+            self.write(line());
         }
     }
 

@@ -1,12 +1,13 @@
 //! What nodes know of whether others answer and in which state they are, without a request of a
 //! client.
 
-use crate::nodes::{Nodes, fresh, get, member};
+use crate::nodes::{Nodes, fresh, get, member, set_secret};
 use crate::support::{Running, ScriptedOrigin, span};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
 use weir_proxy::admin::Control as _;
+use weir_proxy::config::TokenFile;
 use xtask::closed_port::ClosedPort;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -106,6 +107,23 @@ fn node_that_drains_is_asked_for_nothing_from_then_on_until_it_says_otherwise() 
     let response = client.ask(get(&after));
     let status = response.head.all("cache-status").join(", ");
     assert!(status.contains("weir;hit"), "node c has it: {status}");
+}
+
+#[test]
+fn nodes_with_two_secrets_say_so_at_both_ends() {
+    let cluster = Nodes::start(fresh);
+    let [asks, refuses] = [0, 1].map(|at| &cluster.nodes[at]);
+    let folder = set_secret(&cluster);
+    let other = folder.path().join("other");
+    std::fs::copy(folder.path().join("secret"), &other).expect("a copy with its mode");
+    std::fs::write(&other, "another-secret-of-nodes").expect("a file");
+    asks.reload(|config| config.cluster.secret_file = TokenFile::At(other));
+    ask_often(&cluster, 0);
+    wait_for_state(asks, "b", &["gone"]);
+    let why = "it refused this node with 403: see its log, its secret may differ";
+    asks.wait_until_said(&format!("node b is gone: {why}"), 1);
+    let why = "its proof is not made with the secret of this node";
+    refuses.wait_until_said(&format!("refused node a from 127.0.0.1: {why}"), 1);
 }
 
 #[test]
