@@ -25,6 +25,9 @@ pub trait MemberSink: Send + Sync {
     /// Why the list cannot be used: the one before stays in force.
     fn put_in_force(&self, list: &MemberList) -> Result<(), String>;
 
+    /// Whether there are members now, of this source or one before it.
+    fn has_members(&self) -> bool;
+
     /// The source gave no good list; also called each time that the same is wrong again.
     fn count_error(&self);
 
@@ -97,7 +100,11 @@ impl Reporter {
         if state.problem.as_ref() == Some(&problem) {
             return;
         }
-        let line = format!("the members stay as they are: {problem}");
+        let kept = match self.sink.has_members() {
+            true => "the members stay as they are",
+            false => "there is no list yet: this node serves alone",
+        };
+        let line = format!("{kept}: {problem}");
         state.problem = Some(problem);
         drop(state);
         self.sink.tell(&line);

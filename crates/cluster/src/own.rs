@@ -37,6 +37,21 @@ impl OwnNode {
 }
 
 impl OwnNode {
+    /// What a member would have that is this node, as far as it has none: a phrase for a line.
+    #[must_use]
+    pub fn lacking(&self) -> String {
+        if let Some(name) = &self.name {
+            return format!("no member has the name `{name}`");
+        }
+        let listeners = self.listeners.iter();
+        let listeners = listeners.map(|listener| match listener.ip().is_unspecified() {
+            true => format!("an address of this machine with port {}", listener.port()),
+            false => listener.to_string(),
+        });
+        let listeners: Vec<String> = listeners.collect();
+        format!("no member has {}", listeners.join(" or "))
+    }
+
     /// The number of the member that this node is: by name, or else the one whose address and port
     /// are those of a peer listener. A listener on all addresses has each one of this machine.
     ///
@@ -119,5 +134,23 @@ mod tests {
         check(None, "127.0.0.2:4001", None);
         check(None, "127.0.0.1:4002", Some(2));
         check(None, "127.0.0.1:4003", None);
+    }
+
+    #[test]
+    fn node_that_is_no_member_says_what_was_looked_for() {
+        let check = |name: Option<&str>, listeners: &[&str], expected: &str| {
+            let own = OwnNode {
+                name: name.map(str::to_owned),
+                listeners: listeners.iter().map(|it| it.parse().unwrap()).collect(),
+                hop: None,
+                weight: Weight::ONE,
+            };
+            assert_eq!(own.lacking(), expected);
+        };
+        let at = "127.0.0.22:4000";
+        check(Some("d"), &[at], "no member has the name `d`");
+        check(None, &[at], "no member has 127.0.0.22:4000");
+        let all = "no member has an address of this machine with port 4000 or [::1]:4001";
+        check(None, &["0.0.0.0:4000", "[::1]:4001"], all);
     }
 }

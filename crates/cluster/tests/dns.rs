@@ -8,6 +8,7 @@ mod dnsmasq;
 mod etcd;
 
 use dnsmasq::Dnsmasq;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use weir_policy::route::{NodeState, Weight};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a source says.
-struct Lines(Mutex<Sender<String>>);
+struct Lines(Mutex<Sender<String>>, AtomicBool);
 
 impl Lines {
     fn say(&self, line: String) {
@@ -34,8 +35,13 @@ impl MemberSink for Lines {
         let members = members.map(|it| format!("{} {}", it.name, it.weight.get()));
         let own = list.own.map(|own| list.members[own].name.as_str());
         let members: Vec<String> = members.collect();
+        self.1.store(true, Ordering::Release);
         self.say(format!("{} ({})", members.join(", "), own.unwrap_or("-")));
         Ok(())
+    }
+
+    fn has_members(&self) -> bool {
+        self.1.load(Ordering::Acquire)
     }
 
     fn count_error(&self) {}
@@ -59,7 +65,7 @@ fn follow(dnsmasq: &Dnsmasq, source: &str) -> (MembersTask, Receiver<String>) {
         weight: Weight::ONE,
     };
     let (sender, lines) = mpsc::channel();
-    let sink = Arc::new(Lines(Mutex::new(sender)));
+    let sink = Arc::new(Lines(Mutex::new(sender), AtomicBool::new(false)));
     let source = source.parse().expect("a source");
     let task = MembersTask::start(source, own, NodeState::In, resolver, sink);
     (task.expect("a thread"), lines)
@@ -86,9 +92,9 @@ const GOOD: &str = "the list of members is good again";
 fn addresses_of_a_name_are_members_of_both_families_and_stay_when_there_are_none() {
     let mut dnsmasq = Dnsmasq::start();
     let (task, lines) = follow(&dnsmasq, "dns:weir.test:4001");
-    let none =
-        "the members stay as they are: `weir.test`: the name does not exist or has no address";
-    wait_for(&lines, none);
+    let none = "`weir.test`: the name does not exist or has no address";
+    let alone = format!("there is no list yet: this node serves alone: {none}");
+    wait_for(&lines, &alone);
     dnsmasq.set("host-record=weir.test,127.0.0.1,::1\nhost-record=weir.test,127.0.0.2\n");
     wait_for(
         &lines,
@@ -98,7 +104,7 @@ fn addresses_of_a_name_are_members_of_both_families_and_stay_when_there_are_none
     dnsmasq.set("host-record=weir.test,127.0.0.2\n");
     wait_for(&lines, "127.0.0.2:4001 100 (-)");
     dnsmasq.set("");
-    wait_for(&lines, none);
+    wait_for(&lines, &format!("the members stay as they are: {none}"));
     assert!(task.report().errors > 0 && task.report().age.is_some());
     dnsmasq.set("host-record=weir.test,127.0.0.2\n");
     wait_for(&lines, GOOD);

@@ -341,6 +341,9 @@ table! {
     DigestBytes, Gauge, "weir_peer_digest_bytes", "bytes";
     /// Requests at peer listeners that were refused: not of a member, or none that members send.
     PeersRefused, Counter, "weir_peer_refusals_total", "requests";
+    /// Requests at peer listeners of another process that has the name of this node: give each node
+    /// its own.
+    PeerNamesakes, Counter, "weir_peer_namesakes_total", "requests";
     /// Messages sent to other nodes of the cluster that say what they are to purge.
     PeerPurgeMessages, Counter, "weir_peer_purge_messages_total", "messages";
     /// Messages of them that were not answered as a member does: they are sent again.
@@ -355,6 +358,9 @@ table! {
     /// How often purges of the log may have been missed for good: what was stored before is
     /// validated.
     PurgeLogMissed, Counter, "weir_purge_log_missed_total", "times";
+    /// 1 while what was stored before a time is validated at each use, as purges of it may have been
+    /// missed: the log of purges was not read, or cannot be.
+    PurgeLogBehind, Gauge, "weir_purge_log_behind", "nodes";
     /// Purges and invalidations that other nodes of the cluster asked for.
     PeerPurgesApplied, Counter, "weir_peer_purges_applied_total", "purges";
 
@@ -365,6 +371,9 @@ table! {
     MemberSourceErrors, Counter, "weir_member_source_errors_total", "errors";
     /// How long ago the source of the members had the list that is in force.
     MembersAge, Gauge, "weir_cluster_members_age_seconds", "seconds";
+    /// 1 if the URL that this node has among the members leads to another process: what is purged
+    /// for this node is purged there.
+    OwnUrlElsewhere, Gauge, "weir_cluster_own_url_elsewhere", "nodes";
 
     // --- fetches ---------------------------------------------------------------------------------
     /// Fetches under way: transfers from a next hop into a response that may be stored.

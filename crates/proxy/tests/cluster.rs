@@ -28,6 +28,8 @@ mod lateral;
 mod lists;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/own_urls.rs"]
+mod own_urls;
 #[path = "cluster/parents/mod.rs"]
 mod parents;
 #[path = "cluster/policies.rs"]

@@ -153,7 +153,12 @@ fn cluster_table(cluster: &ClusterReport) -> String {
         .source
         .as_ref()
         .map_or_else(String::new, source_line);
-    format!("{node}, policy {policy}\n{source}{}", aligned(&rows))
+    let problem = cluster.problem.as_ref();
+    let problem = problem.map_or_else(String::new, |problem| format!("problem: {problem}\n"));
+    format!(
+        "{node}, policy {policy}\n{source}{problem}{}",
+        aligned(&rows)
+    )
 }
 
 /// Where the members are listed, and how that is.

@@ -48,6 +48,9 @@ pub struct PurgeReport {
     /// Its revision in that log, or why it is not known to be there; `None` if the cluster has
     /// none.
     pub log: Option<Result<i64, String>>,
+    /// Why nodes may have what was purged without being named above; `None` if nothing is known to
+    /// keep a node from being told.
+    pub problem: Option<String>,
 }
 
 /// What another node answered.
@@ -104,7 +107,9 @@ impl PurgeReport {
     pub fn is_everywhere(&self) -> bool {
         let mut members = self.members.iter();
         let is_logged = !matches!(self.log, Some(Err(_)));
-        is_logged && members.all(|member| matches!(member.outcome, Ok((_, true))))
+        is_logged
+            && self.problem.is_none()
+            && members.all(|member| matches!(member.outcome, Ok((_, true))))
     }
 }
 
@@ -112,10 +117,9 @@ impl PurgeReport {
 impl fmt::Display for PurgeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "purged {}", self.all_purged())?;
-        let Some(node) = &self.node else {
-            return Ok(());
-        };
-        writeln!(f, "{node}: purged {}", self.purged)?;
+        if let Some(node) = &self.node {
+            writeln!(f, "{node}: purged {}", self.purged)?;
+        }
         for MemberPurge { name, outcome } in &self.members {
             match outcome {
                 Ok((purged, true)) => writeln!(f, "{name}: purged {purged}")?,
@@ -136,12 +140,16 @@ impl fmt::Display for PurgeReport {
             )?;
         }
         match &self.log {
-            None => Ok(()),
-            Some(Ok(revision)) => writeln!(f, "log: revision {revision}"),
+            None => {}
+            Some(Ok(revision)) => writeln!(f, "log: revision {revision}")?,
             Some(Err(why)) => writeln!(
                 f,
                 "log: not entered as far as is known: {why}; a node that is away now may never know of it"
-            ),
+            )?,
+        }
+        match &self.problem {
+            None => Ok(()),
+            Some(problem) => writeln!(f, "{problem}"),
         }
     }
 }

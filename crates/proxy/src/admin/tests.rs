@@ -32,6 +32,8 @@ struct Fake {
     members: Vec<MemberPurge>,
     /// What the log of purges has of it.
     log: Option<Result<i64, String>>,
+    /// What keeps nodes from being told of it.
+    purge_problem: Option<String>,
     token: Option<Arc<Token>>,
 }
 
@@ -68,6 +70,7 @@ impl Control for Fake {
             members: members.cloned().collect(),
             away: Vec::new(),
             log: self.log.clone(),
+            problem: self.purge_problem.clone(),
         })
     }
 

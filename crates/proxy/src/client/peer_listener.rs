@@ -3,7 +3,9 @@
 use crate::client::fast::{InputResult, Receiver};
 use crate::cluster::digests::known_of;
 use crate::cluster::purges::TARGET;
-use crate::cluster::{Asker, Cluster, DIGESTS, Maker, PURGES, STATE, STATE_TARGET};
+use crate::cluster::{
+    Asker, Cluster, DIGESTS, Maker, NAMESAKE_PROBLEM, PURGES, STATE, STATE_TARGET,
+};
 use crate::config::Mode;
 use crate::exchange::state::Plan;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
@@ -57,10 +59,7 @@ impl PeerListener {
         head: &RequestHead<'_, '_>,
     ) -> Result<Receiver<'a>, Answer> {
         let listener = self.accept(receiver.settings, head);
-        let listener = listener.inspect_err(|_| {
-            receiver.worker.counters().inc(Metric::PeersRefused);
-            tell_refusal(receiver, head);
-        })?;
+        let listener = listener.map_err(|refusal| refusal.answer(receiver, head))?;
         let client = ClientFacts {
             listener,
             ..receiver.client
@@ -108,21 +107,21 @@ impl PeerListener {
         &self,
         settings: &Settings,
         head: &RequestHead<'_, '_>,
-    ) -> Result<&Rc<ListenerFacts>, Answer> {
+    ) -> Result<&Rc<ListenerFacts>, Refusal> {
         let facts = self.facts(settings, head)?;
         let method = Method::parse(head.method);
         let is_plain = matches!(method, Method::Get | Method::Head) && is_bare(head);
         if !is_plain {
-            return Err(refused(
+            return Err(Refusal::Refused(refused(
                 405,
                 "members ask each other for what may be stored: by GET or HEAD, without content",
-            ));
+            )));
         }
         if !settings.modules.is_empty() && calls_module(settings, facts, head) {
-            return Err(refused(
+            return Err(Refusal::Refused(refused(
                 421,
                 "a module of this node is called for the target: the node whose client asks is to ask the origin",
-            ));
+            )));
         }
         Ok(facts)
     }
@@ -131,11 +130,19 @@ impl PeerListener {
         &self,
         settings: &Settings,
         head: &RequestHead<'_, '_>,
-    ) -> Result<&Rc<ListenerFacts>, Answer> {
+    ) -> Result<&Rc<ListenerFacts>, Refusal> {
+        let stranger = || Refusal::Refused(stranger());
         let asked = peer_request(head).ok_or_else(stranger)?;
         match settings.membership.asker(&asked, head) {
             Asker::Member => {}
-            Asker::Unlisted => return Err(unlisted(asked.node)),
+            Asker::Unlisted => return Err(Refusal::Refused(unlisted(asked.node))),
+            Asker::Namesake => {
+                let is_own = settings.membership.own_url.receive(asked.nonce);
+                return Err(match is_own {
+                    true => Refusal::Own,
+                    false => Refusal::Namesake(asked.node.to_owned()),
+                });
+            }
             Asker::Stranger => return Err(stranger()),
         }
         let mut facts = self.of_modes.iter();
@@ -182,11 +189,8 @@ fn tell_refusal(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) {
     let cluster = membership.current();
     let own = cluster.as_ref().map(|cluster| cluster.own_name());
     let why = match (membership.asker(&asked, head), own, asked.to) {
-        (Asker::Member, ..) => return,
+        (Asker::Member | Asker::Namesake, ..) => return,
         (Asker::Unlisted, ..) => "it is none of the members that this node knows".to_owned(),
-        (Asker::Stranger, Some(own), _) if own == asked.node => {
-            "it has the name of this node".to_owned()
-        }
         (Asker::Stranger, Some(own), Some(to)) if own != to => {
             format!("it calls this node {to}, which is {own}")
         }
@@ -197,6 +201,56 @@ fn tell_refusal(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) {
     log.write_refusal(now.tick, || {
         format!("refused node {node} from {address}: {why}")
     });
+}
+
+/// Why a request is not served as one of a member.
+enum Refusal {
+    /// This process has sent it, to find out where its URL leads: it is answered, and that is all.
+    Own,
+    /// Another process has sent it in the name of this node.
+    Namesake(String),
+    Refused(Answer),
+}
+
+impl Refusal {
+    /// Counts it, and makes the answer.
+    fn answer(self, receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Answer {
+        let counters = receiver.worker.counters();
+        let answer = match self {
+            Self::Own => return refused(403, "this node has asked where its own url leads"),
+            Self::Namesake(name) => {
+                counters.inc(Metric::PeerNamesakes);
+                say_namesake(receiver, &name);
+                refused(
+                    403,
+                    &format!("`{name}` is the name of the node that is asked"),
+                )
+            }
+            Self::Refused(answer) => {
+                tell_refusal(receiver, head);
+                answer
+            }
+        };
+        counters.inc(Metric::PeersRefused);
+        answer
+    }
+}
+
+/// Two nodes with one name are one for the others: what is purged at one of them stays at the
+/// other.
+fn say_namesake(receiver: &Receiver<'_>, name: &str) {
+    if receiver
+        .settings
+        .membership
+        .own_url
+        .note_namesake(Instant::now())
+    {
+        let line = format!(
+            "cluster: node {name}, asked by {}: {NAMESAKE_PROBLEM}",
+            receiver.client.peer.ip()
+        );
+        receiver.worker.shared.module_log.write(line);
+    }
 }
 
 /// The field of a member, which there is once.
@@ -285,7 +339,7 @@ pub(crate) fn seal_refusal(
     };
     let membership = &receiver.settings.membership;
     let asker = membership.asker(&asked, head);
-    if asker != Asker::Stranger {
+    if matches!(asker, Asker::Member | Asker::Unlisted) {
         let reads_waiting = receiver.worker.shared.reads_waiting();
         membership.seal_own((&asked, asker), reads_waiting, (out, from));
     }

@@ -46,6 +46,9 @@ pub(crate) enum Asker {
     /// A node of the cluster, by what it proves, that is none of the members as this node has them:
     /// the lists of two nodes differ for a moment. Nothing is done for it.
     Unlisted,
+    /// A node that proves itself by the name of this one: this node itself, or another process that
+    /// should have another name.
+    Namesake,
     /// Any program.
     Stranger,
 }
@@ -120,7 +123,7 @@ impl Cluster {
     }
 
     /// Whether this node keeps nothing.
-    pub(super) fn is_front_end(&self) -> bool {
+    pub(crate) fn is_front_end(&self) -> bool {
         self.state.own_state() == NodeState::FrontEnd
     }
 
@@ -140,7 +143,7 @@ impl Cluster {
             return Asker::Stranger;
         }
         match self.place_of(asked.node) {
-            Some(place) if place == self.own => Asker::Stranger,
+            Some(place) if place == self.own => Asker::Namesake,
             Some(_) => Asker::Member,
             None => Asker::Unlisted,
         }
@@ -169,7 +172,7 @@ impl Cluster {
     }
 
     /// This node.
-    pub(super) const fn own(&self) -> Place {
+    pub(crate) const fn own(&self) -> Place {
         self.own
     }
 
@@ -405,6 +408,9 @@ fn place_of(members: &[Member], name: &str) -> Option<Place> {
     let place = place.ok().and_then(|place| u16::try_from(place).ok());
     place.map(Place)
 }
+
+/// The mode of a request of a node to its own URL.
+pub(crate) const OWN_URL: &str = "own-url";
 
 /// The mode of a request for a digest.
 pub(crate) const DIGESTS: &str = "digests";

@@ -4,6 +4,7 @@
 //! over what is known of the nodes that stay. A request goes on with the one that it found.
 
 use crate::cluster::members::{Asker, Cluster, ClusterTerms, Maker};
+use crate::cluster::own_url::OwnUrl;
 use crate::cluster::proof::ClusterSecret;
 use crate::cluster::purges::valid_since::ValidSince;
 use crate::cluster::report::{ClusterReport, MemberReport, MembersReport};
@@ -13,6 +14,7 @@ use arc_swap::ArcSwapOption;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 use tokio::sync::Notify;
 use weir_cluster::{MemberList, MemberSink, MembersTask, OwnNode, Source, SourceReport};
 use weir_measure::{Counters, Metric};
@@ -34,6 +36,8 @@ pub(crate) struct Membership {
     state_changed: Notify,
     /// What is stored from before must be validated.
     pub(crate) valid_since: ValidSince,
+    /// Where the URL of this node leads.
+    pub(crate) own_url: OwnUrl,
     inner: Mutex<Inner>,
 }
 
@@ -207,6 +211,7 @@ impl Membership {
             membership: Arc::downgrade(self),
             number: inner.number,
             source: source.to_string(),
+            own: own.clone(),
             counters: Arc::clone(counters),
             say: Arc::clone(say),
         });
@@ -319,6 +324,32 @@ impl Membership {
         inner.list.as_ref().map_or(0, |list| list.members.len())
     }
 
+    /// Why this node serves alone although its configuration has a cluster; `None` if it is a
+    /// member, or has none.
+    pub(crate) fn why_alone(&self) -> Option<String> {
+        if self.current().is_some() {
+            return None;
+        }
+        let inner = self.inner();
+        inner.terms.as_ref()?;
+        let why = match &inner.list {
+            Some(list) => format!("none of the {} members is this node", list.members.len()),
+            None => "there is no list of members yet".to_owned(),
+        };
+        let Some(followed) = &inner.followed else {
+            return Some(why);
+        };
+        let source = &followed.source;
+        let why = match inner.list {
+            Some(_) => format!("{why}: {}", followed.own.lacking()),
+            None => why,
+        };
+        Some(match followed.task.report().problem {
+            Some(problem) => format!("{why} ({source}: {problem})"),
+            None => format!("{why} ({source})"),
+        })
+    }
+
     /// The cluster for an operator; `None` if the configuration has none. `reads_waiting` are reads
     /// that wait for the disk of this node.
     pub(crate) fn report(&self, now: Now, reads_waiting: u32) -> Option<ClusterReport> {
@@ -335,7 +366,12 @@ impl Membership {
             Some(cluster) => cluster.report(now, reads_waiting),
             None => self.report_of_others()?,
         };
-        Some(ClusterReport { source, ..report })
+        let problem = self.own_url.problem(Instant::now());
+        Some(ClusterReport {
+            source,
+            problem,
+            ..report
+        })
     }
 
     /// Of a cluster that this node is not a member of, or knows no member of.
@@ -348,6 +384,7 @@ impl Membership {
             node: None,
             policy,
             source: None,
+            problem: None,
             members: members.map(MemberReport::unknown).collect(),
         })
     }
@@ -401,6 +438,7 @@ struct Sink {
     membership: Weak<Membership>,
     number: u64,
     source: String,
+    own: OwnNode,
     counters: Arc<Counters>,
     say: Say,
 }
@@ -423,11 +461,19 @@ impl MemberSink for Sink {
         drop(inner);
         let members = list.members.len();
         let alone = match list.own {
-            Some(_) => "",
-            None => ", none of which is this node: it serves alone",
+            Some(_) => String::new(),
+            None => {
+                let lacking = self.own.lacking();
+                format!(", none of which is this node ({lacking}): it serves alone")
+            }
         };
         self.tell(&format!("members {members}{alone}"));
         Ok(())
+    }
+
+    fn has_members(&self) -> bool {
+        let membership = self.membership.upgrade();
+        membership.is_some_and(|membership| membership.inner().list.is_some())
     }
 
     fn count_error(&self) {
@@ -475,6 +521,12 @@ mod tests {
             membership: Arc::downgrade(membership),
             number,
             source: "file:m.toml".into(),
+            own: OwnNode {
+                name: None,
+                listeners: Vec::new(),
+                hop: None,
+                weight: Weight::ONE,
+            },
             counters: Arc::new(Counters::new()),
             say: Arc::new(|_| {}),
         }
@@ -520,10 +572,14 @@ mod tests {
     fn node_that_is_not_listed_is_in_no_cluster() {
         let membership = membership(None);
         let sink = sink(&membership, 0);
+        let why = membership.why_alone();
+        assert_eq!(why.as_deref(), Some("there is no list of members yet"));
         sink.put_in_force(&list(&["a", "b"], "c")).unwrap();
         assert!(membership.current().is_none());
         let report = membership.report(NOW, 0).unwrap();
         assert_eq!((report.node, report.members.len()), (None, 2));
+        let why = membership.why_alone();
+        assert_eq!(why.as_deref(), Some("none of the 2 members is this node"));
         sink.put_in_force(&list(&["a", "b", "c"], "c")).unwrap();
         assert!(membership.current().is_some());
     }

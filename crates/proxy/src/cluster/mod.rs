@@ -12,14 +12,16 @@ mod members;
 mod membership;
 pub(crate) mod node_health;
 mod nonces;
+mod own_url;
 mod proof;
 mod proved_head;
 pub(crate) mod purges;
 pub(crate) mod report;
 mod state;
 
-pub(crate) use members::{Asker, Cluster, DIGESTS, Maker, PURGES, STATE, STATE_TARGET};
+pub(crate) use members::{Asker, Cluster, DIGESTS, Maker, OWN_URL, PURGES, STATE, STATE_TARGET};
 pub(crate) use membership::Membership;
 pub(crate) use nonces::Nonces;
+pub(crate) use own_url::{Lead, NAMESAKE_PROBLEM};
 pub(crate) use proof::ClusterSecret;
-pub(crate) use state::Counted;
+pub(crate) use state::{ClusterState, Counted};

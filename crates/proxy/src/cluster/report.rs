@@ -15,6 +15,8 @@ pub struct ClusterReport {
     pub policy: &'static str,
     /// Where the members are listed; `None` for the configuration.
     pub source: Option<MembersReport>,
+    /// What is wrong with this node as a member; `None` if nothing is known to be.
+    pub problem: Option<String>,
     /// All members, in the order of their names.
     pub members: Vec<MemberReport>,
 }
@@ -232,6 +234,7 @@ impl Cluster {
             node: Some(self.name(self.own()).to_owned()),
             policy: self.policy().as_str(),
             source: None,
+            problem: None,
             members: members.collect(),
         }
     }

@@ -1,8 +1,8 @@
 //! The proxy as modules see it beside the messages that pass them (`weir_extend::Host`): requests
 //! of their own, timers, the log, stored responses.
 //!
-//! What tells other nodes of purges and of the state of this one is here, too, as it sends requests
-//! of its own.
+//! What tells other nodes of purges and of the state of this one, and asks this node's own URL, is
+//! here, too, as it sends requests of its own.
 //!
 //! It uses the whole proxy, and nothing but the start of a worker uses it: modules and exchanges
 //! get hosts from `modules::hosts`, which does not know how they are made.
@@ -15,6 +15,7 @@ pub(crate) mod operator;
 mod own_exchange;
 mod own_request;
 mod own_task;
+pub(crate) mod own_url_check;
 pub(crate) mod purge_sender;
 pub(crate) mod state_exchange;
 pub(crate) mod stored;

@@ -245,7 +245,7 @@ fn request_of(
 
 /// Connections to a member are not counted against those of its lateral fetches: slow clients that
 /// have all of them must not keep a purge from it. There is one message to each member at a time.
-async fn send(
+pub(super) async fn send(
     worker: &Rc<Worker>,
     room: &Arc<OwnWork>,
     settings: &Arc<Settings>,

@@ -7,6 +7,7 @@ use crate::admin::{
     Token,
 };
 use crate::cache::purge::purge_target;
+use crate::cluster::Lead;
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
@@ -40,7 +41,7 @@ use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
 use weir_policy::route::TargetKey;
-use weir_semantics::{Authority, Scheme};
+use weir_semantics::Authority;
 
 /// Handle on a running proxy, for the admin interface and for signals.
 pub struct Control {
@@ -459,9 +460,6 @@ impl Control {
             ListenerMode::Gateway => Mode::Gateway,
         };
         let target = purge_target(url)?;
-        if target.scheme != Scheme::Http {
-            return Err("an http URL is needed: https is forwarded through tunnels alone".into());
-        }
         let now = self.shared.clock().now();
         let settings = self.shared.settings.load();
         let mut report = RouteReport {
@@ -545,6 +543,10 @@ impl Control {
         }
         let membership = &settings.membership;
         snapshot.set(Metric::ClusterMembers, membership.count() as u64);
+        let is_elsewhere = matches!(membership.own_url.lead(), Lead::Elsewhere { .. });
+        let is_behind = membership.valid_since.is_behind();
+        snapshot.set(Metric::PurgeLogBehind, u64::from(is_behind));
+        snapshot.set(Metric::OwnUrlElsewhere, u64::from(is_elsewhere));
         let age = membership.source().and_then(|(_, report)| report.age);
         snapshot.set(Metric::MembersAge, age.map_or(0, |age| age.as_secs()));
         if let Some(record) = &self.shared.record {

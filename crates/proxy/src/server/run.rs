@@ -4,7 +4,9 @@ use crate::admin::{self, AdminHandle, AdminSocket, Token, read_private};
 use crate::cluster::Membership;
 use crate::cluster::purges::ClusterPurges;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
-use crate::host::{digest_fetch, hop_probes, module_host, purge_sender, state_exchange, timers};
+use crate::host::{
+    digest_fetch, hop_probes, module_host, own_url_check, purge_sender, state_exchange, timers,
+};
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
 use crate::log::record::{Record, Recorder};
@@ -163,6 +165,7 @@ impl Proxy {
                 timers::spawn(&worker);
                 worker.shared.jobs.serve(&worker);
                 purge_sender::spawn(&worker);
+                own_url_check::spawn(&worker);
                 digest_fetch::spawn(&worker);
                 state_exchange::spawn(&worker);
                 hop_probes::spawn(&worker);

@@ -3,6 +3,7 @@
 
 use crate::nodes::{Nodes, fresh, get, set_secret};
 use weir_measure::Metric;
+use weir_proxy::admin::{PurgeCall, PurgeReach};
 use weir_proxy::config::{Config, MembersSource};
 
 /// Paths that node c keeps.
@@ -66,8 +67,10 @@ fn node_that_does_not_know_itself_to_be_a_member_yet_is_not_ejected() {
             })
             .collect();
         std::fs::write(&file, others).expect("a file");
-        let alone =
-            format!("cluster: {source}: members 2, none of which is this node: it serves alone");
+        let lacking = "no member has the name `c`";
+        let alone = format!(
+            "cluster: {source}: members 2, none of which is this node ({lacking}): it serves alone"
+        );
         check(
             &cluster,
             |cluster| {
@@ -75,7 +78,17 @@ fn node_that_does_not_know_itself_to_be_a_member_yet_is_not_ejected() {
                     config.cluster.members = Vec::new();
                     config.cluster.source = source;
                 });
-                cluster.nodes[2].wait_until_said(&alone, 1);
+                let node = &cluster.nodes[2];
+                node.wait_until_said(&alone, 1);
+                // what is purged there is purged there alone
+                let unused = PurgeCall::Url("http://a.example/unused".to_owned());
+                let report = node.purge_at(PurgeReach::Cluster, unused);
+                let report = report.expect("purged here");
+                let why = format!(
+                    "no other node was told: none of the 2 members is this node: {lacking} (file:"
+                );
+                let problem = report.problem.unwrap_or_default();
+                assert!(problem.starts_with(&why), "{problem}");
             },
             |cluster| {
                 let members = cluster.members();

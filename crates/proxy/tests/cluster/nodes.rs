@@ -91,7 +91,8 @@ pub(crate) fn set_secret(cluster: &Nodes) -> tempfile::TempDir {
     folder
 }
 
-fn start_node(name: &str, origin: SocketAddr) -> Running {
+/// A node alone, which has no member but itself.
+pub(crate) fn start_node(name: &str, origin: SocketAddr) -> Running {
     Running::gateway_with(origin, |config: &mut Config| {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         config.listeners.push(Listener {

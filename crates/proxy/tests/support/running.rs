@@ -240,6 +240,11 @@ impl Running {
         self.control.reload()
     }
 
+    /// What `read` finds in its configuration.
+    pub(crate) fn settings<T>(&self, read: impl FnOnce(&Config) -> T) -> T {
+        read(&self.config.lock().expect("no panic"))
+    }
+
     /// Forgets what is stored for a URL, at all nodes of its cluster; how many responses that were.
     pub(crate) fn purge(&self, url: &str) -> u64 {
         self.try_purge(url).expect("a URL")

@@ -36,6 +36,7 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
                 errors: 2,
                 age_ms: Some(1200),
             }),
+            problem: Some("its url leads to another process".into()),
             members: vec![member("a", true), member("b", false)],
         }),
         ..Fake::default()
@@ -43,6 +44,7 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
     let (_, text) = ask(&admin, "GET /cluster HTTP/1.1");
     let table = "\r\n\r\nnode a, policy hash\n\
         members from file:/m.toml, of 1.2 s ago, errors 2: `/m.toml` line 2, column 1: bad\n\
+        problem: its url leads to another process\n\
         name  url                weight  state           outstanding  response time  serving  miss pressure  report age   purges overdue\n\
         a     http://10.0.0.1/a  100     in, this node   3            -              -        -              -            0\n\
         b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s, old  7\n";

@@ -133,3 +133,27 @@ fn purge_says_where_it_is_in_the_log_and_fails_if_it_is_not_known_to_be_there() 
         ),
     );
 }
+
+#[test]
+fn purge_that_a_node_may_miss_without_being_named_says_so_and_fails() {
+    let (admin, _fake) = start(Fake {
+        log: Some(Err("etcd does not answer".into())),
+        purge_problem: Some("there is no list of members yet".into()),
+        ..Fake::default()
+    });
+    for request in [
+        "POST /purge?url=http://a/ HTTP/1.1",
+        "POST /purge-all HTTP/1.1",
+    ] {
+        let (status, text) = ask(&admin, request);
+        assert_eq!(status, 502, "{text}");
+        let (_, text) = text.split_once("\r\n\r\n").expect("a response");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("purged "), "{text}");
+        assert!(
+            lines[1].starts_with("log: not entered as far as is known: etcd"),
+            "{text}"
+        );
+        assert_eq!(lines[2..], ["there is no list of members yet"]);
+    }
+}

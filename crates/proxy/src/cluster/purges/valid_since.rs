@@ -31,6 +31,11 @@ impl ValidSince {
         received.0 < self.since.load(Ordering::Relaxed)
     }
 
+    /// Whether there is something that must be validated, if it is still stored.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.since.load(Ordering::Relaxed) > 0
+    }
+
     /// Purges up to now may be missed for good.
     pub(crate) fn missed(&self, now: Tick) {
         self.change(|times| times.missed = behind(now));
@@ -64,12 +69,13 @@ mod tests {
     #[test]
     fn what_was_received_before_touch_was_lost_is_validated_until_there_is_touch() {
         let valid = ValidSince::default();
-        assert!(!valid.must_validate(Tick(0)));
+        assert!(!valid.must_validate(Tick(0)) && !valid.is_behind());
         valid.lost(Some(Tick(10)));
+        assert!(valid.is_behind());
         assert!(valid.must_validate(Tick(10 + RECORD_MS)));
         assert!(!valid.must_validate(Tick(11 + RECORD_MS)));
         valid.lost(None);
-        assert!(!valid.must_validate(Tick(0)));
+        assert!(!valid.must_validate(Tick(0)) && !valid.is_behind());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::Control;
 use crate::admin::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cache::purge::apply;
+use crate::cluster::Lead;
 use crate::cluster::purges::PurgedTarget;
 use crate::server::purge_log;
 use std::time::Duration;
@@ -72,13 +73,34 @@ impl Control {
         let untold = members.iter().filter(|member| member.outcome.is_err());
         let counters = shared.common_counters();
         counters.add_shared(Metric::PeerPurgesUntold, untold.count() as u64);
+        let log = entered.map(|entered| entered.map(|entered| entered.revision));
+        let is_logged = matches!(log, Some(Ok(_)));
+        let problem = self.purge_problem(reach, is_logged);
         Ok(PurgeReport {
             node: cluster.map(|cluster| cluster.own_name().to_owned()),
             purged: own?,
             members,
             away: away.unwrap_or_default(),
-            log: entered.map(|entered| entered.map(|entered| entered.revision)),
+            log,
+            problem,
         })
+    }
+
+    /// Why a node may have missed a purge without being named; what is in the log reaches all.
+    fn purge_problem(&self, reach: PurgeReach, is_logged: bool) -> Option<String> {
+        if reach == PurgeReach::ThisNode {
+            return None;
+        }
+        let settings = self.shared.settings.load();
+        let membership = &settings.membership;
+        match membership.own_url.lead() {
+            lead @ Lead::Elsewhere { .. } => Some(lead.to_string()),
+            _ if is_logged => None,
+            _ => {
+                let why = membership.why_alone()?;
+                Some(format!("no other node was told: {why}"))
+            }
+        }
     }
 
     /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; returns how many
