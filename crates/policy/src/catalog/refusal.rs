@@ -27,8 +27,12 @@ words! {
         /// Another node of the cluster keeps it, and it is not requested so often that a copy here
         /// would pay.
         OnPeer = "on-peer",
-        /// It came from a parent or a sibling whose responses are not stored here (`keep = false`).
+        /// It came from a parent whose responses are not stored here (`keep = false`).
         OnParent = "on-parent",
+        /// It came from a sibling whose responses are not stored here (`keep = false`).
+        OnSibling = "on-sibling",
+        /// This node is a front end of its cluster, which stores nothing.
+        FrontEnd = "front-end",
         /// Its entry was removed meanwhile: evicted, purged or replaced.
         NotResident = "not-resident",
         /// The entries that would have to be evicted are being read: evicting them would give no
@@ -67,7 +71,9 @@ impl fmt::Display for Refusal {
             ),
             Self::NoSlot => f.write_str("all slots are in use"),
             Self::OnPeer => f.write_str("another node of the cluster keeps it"),
-            Self::OnParent => f.write_str("responses of this parent or sibling are not stored"),
+            Self::OnParent => f.write_str("responses of this parent are not stored"),
+            Self::OnSibling => f.write_str("responses of this sibling are not stored"),
+            Self::FrontEnd => f.write_str("a front end stores nothing"),
             Self::NotResident => f.write_str("the entry is no longer resident"),
             Self::AllInUse { size_bytes } => write!(
                 f,

@@ -199,13 +199,20 @@ impl RequestState {
     }
 
     /// Why nothing of what it brings is stored here, if that follows from where it comes from:
-    /// another node of the cluster keeps it, or a parent or sibling is to.
+    /// another node of the cluster keeps it, or a parent or sibling is to. A front end stores
+    /// nothing, wherever it comes from.
     pub(crate) fn left_to_source(&self) -> Option<Refusal> {
         if let Some(lateral) = &self.lateral {
             return (!lateral.is_kept()).then_some(Refusal::OnPeer);
         }
-        let proxy = self.proxy.as_ref()?;
-        (!proxy.configured().keep).then_some(Refusal::OnParent)
+        if self.settings.cluster().is_some_and(|it| it.is_front_end()) {
+            return Some(Refusal::FrontEnd);
+        }
+        let proxy = self.proxy.as_ref().filter(|it| !it.configured().keep)?;
+        Some(match proxy.is_sibling() {
+            true => Refusal::OnSibling,
+            false => Refusal::OnParent,
+        })
     }
 
     /// Whether another node keeps what it brings, so that what is stored here is a copy.

@@ -2,6 +2,7 @@
 
 use crate::nodes::{Nodes, fresh, get};
 use weir_measure::Metric;
+use weir_proxy::admin::{PurgeCall, PurgeReach};
 
 /// Three nodes, of which the first one is a front end for all.
 fn start() -> Nodes {
@@ -66,4 +67,22 @@ fn front_end_asks_the_next_node_for_what_a_node_does_not_answer() {
         "what moved is requested once more"
     );
     assert_eq!(cluster.nodes[0].count(Metric::StoreEntries), 0);
+}
+
+#[test]
+fn front_end_stores_nothing_of_what_it_fetches_from_the_origin_itself() {
+    let cluster = start();
+    let front_end = &cluster.nodes[0];
+    let url = "http://a.example/purged".to_owned();
+    let purged = front_end.purge_at(PurgeReach::Cluster, PurgeCall::Url(url));
+    assert!(purged.expect("purged").is_everywhere());
+    // for a while no node is asked for it
+    for count in 1..=3 {
+        let response = cluster.get(0, "/purged");
+        let status = response.head.cache_status().to_owned();
+        let expected = "fwd=uri-miss;fwd-status=200;detail=front-end";
+        assert!(status.ends_with(expected), "{status}");
+        assert_eq!(cluster.asked("/purged"), count);
+        assert_eq!(front_end.count(Metric::StoreEntries), 0);
+    }
 }
