@@ -1,7 +1,7 @@
 //! How next hops are: which are ejected, how many requests they have, how soon they respond.
 //!
 //! Passive health checks, by the outcome of the connects of requests; of nodes of a cluster, by
-//! whether they answer as members do. And active ones, by the outcome of probes, where a route has
+//! whether they answer as members do, and of siblings by whether they answer in time. And active ones, by the outcome of probes, where a route has
 //! them: a next hop that fails several in a row is ejected until it passes several.
 //!
 //! A failed connect ejects a next hop for a time. After that time one request probes it, and the
@@ -51,12 +51,12 @@ pub struct ProbeRules {
     pub hold_ms: u64,
 }
 
-/// The outcome of a connect to a next hop.
+/// The outcome of a connect to a next hop; of a request to a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// The connection was established.
+    /// The connection was established; a sibling has answered.
     Connected,
-    /// It was refused, unreachable, or timed out.
+    /// It was refused, unreachable, or timed out; a sibling has not answered in time.
     ConnectFailed,
 }
 

@@ -112,10 +112,13 @@ impl Attempts {
             }
             worker.counters().inc(why.metric());
         } else if let Some(proxy) = self.next_hop.proxy() {
-            proxy.count(match failed {
-                Failed::Declined(_) => ProxyOutcome::Missed,
-                Failed::NoConnection(_) | Failed::Sent(_) => ProxyOutcome::Failed,
-            });
+            match failed {
+                Failed::Declined(_) => proxy.ended(worker, ProxyOutcome::Missed),
+                Failed::NoConnection(_) if !failed.is_of_next_hop() => proxy.not_asked(),
+                Failed::NoConnection(_) | Failed::Sent(_) => {
+                    proxy.ended(worker, ProxyOutcome::Failed);
+                }
+            }
             is_optional = proxy.is_sibling();
             if !is_optional && !may_ask_again(exchange, failed) {
                 return PassResult::NoOther;

@@ -82,7 +82,7 @@ async fn open(
     if let Some(proxy) = next_hop.proxy() {
         let asked = parent_tunnel::ask(exchange, &mut hop).await;
         if !matches!(asked, Err(NoTunnel::Failed(..))) {
-            proxy.count(ProxyOutcome::Answered);
+            proxy.ended(&worker, ProxyOutcome::Answered);
         }
         asked?;
         if let Some(timer) = timer {

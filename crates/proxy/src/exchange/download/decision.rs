@@ -276,7 +276,7 @@ fn judge_source(
     if head.status == 407 {
         return Err(login_refused());
     }
-    proxy.count(ProxyOutcome::Answered);
+    proxy.ended(&exchange.worker, ProxyOutcome::Answered);
     Ok(None)
 }
 

@@ -8,18 +8,20 @@
 //! without a name server is judged here: addresses, and names of the hosts file.
 
 use crate::config::{Direct, ParentKind};
-use crate::exchange::next_hop::route_request::HopTable;
+use crate::exchange::next_hop::route_request::{HopTable, RouteHop};
 use crate::exchange::next_hop::{NextHop, Tried};
 use crate::exchange::state::RequestState;
 use crate::log::logged_proxy::LoggedProxy;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
 use crate::settings::hierarchy::{ConfiguredProxy, Hierarchy, ProxyOutcome};
+use crate::worker::core::Worker;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_net::next_hops::{ConnectFailure, Destination, HopKey};
 use weir_policy::Handling;
 use weir_policy::connections::HopId;
+use weir_policy::route::Outcome;
 use weir_semantics::{Fwd, Method, ProxyError};
 
 /// Siblings that are asked for one request: each costs a round trip where nothing is stored there.
@@ -60,9 +62,25 @@ impl ProxyHop {
         self.hop
     }
 
-    /// Counts the request.
-    pub(crate) fn count(&self, outcome: ProxyOutcome) {
+    /// Counts a request to it that has ended. A sibling that did not answer is ejected as a next hop
+    /// that refuses connections, and is well when it answers: it need not be asked at all, and each
+    /// request would wait for it.
+    pub(crate) fn ended(&self, worker: &Worker, outcome: ProxyOutcome) {
         self.configured().count(outcome);
+        if self.is_sibling() {
+            let outcome = match outcome {
+                ProxyOutcome::Answered | ProxyOutcome::Missed => Outcome::Connected,
+                ProxyOutcome::Failed => Outcome::ConnectFailed,
+            };
+            let (now, table) = (worker.now(), HopTable::Hierarchy(ParentKind::Sibling));
+            let hop = RouteHop::new(&self.settings, worker, (table, self.hop));
+            hop.tell(|siblings, hop| siblings.report(now, hop, outcome));
+        }
+    }
+
+    /// Counts a request to it that was not sent, for a reason of this proxy.
+    pub(crate) fn not_asked(&self) {
+        self.configured().count(ProxyOutcome::Failed);
     }
 
     /// Whether a response of it with this status answers the request. What a sibling says of itself

@@ -55,6 +55,11 @@ impl RouteHop {
         }
     }
 
+    /// Whether it is a sibling.
+    pub(crate) fn is_sibling(&self) -> bool {
+        self.table == HopTable::Hierarchy(ParentKind::Sibling)
+    }
+
     /// Its number in other settings, if it is there.
     fn same(&self, current: &Settings) -> Option<HopId> {
         match self.table {

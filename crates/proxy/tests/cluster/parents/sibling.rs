@@ -62,7 +62,7 @@ fn stored_response_of_a_sibling_is_used_as_one_of_an_origin() {
     for _ in 0..2 {
         let response = proxy_only.client().ask(get("http://a.example/", ""));
         let status = response.head.cache_status().to_owned();
-        assert!(status.ends_with("detail=on-parent"), "{status}");
+        assert!(status.ends_with("detail=on-sibling"), "{status}");
     }
 }
 
@@ -271,4 +271,39 @@ fn private_response_of_a_sibling_is_for_its_client_alone() {
     }
     // from then on it is known that no cache has it for others
     assert_eq!((beside.seen().len(), upper.seen().len()), (1, 2));
+}
+
+#[test]
+fn sibling_that_accepts_connections_and_does_not_answer_is_ejected_and_probed_by_one_request() {
+    let origin = answering("origin");
+    // its system accepts connections
+    let beside = ScriptedOrigin::new();
+    let child = child(vec![Parent {
+        timeout: Some("50ms".parse().expect("a span")),
+        ..sibling(beside.address())
+    }]);
+    let mut number = 0;
+    let mut ask = |count: u32| {
+        for _ in 0..count {
+            number += 1;
+            let url = url_of(&origin, &format!("/{number}"));
+            assert_eq!(child.client().ask(get(&url, "")).text(), "origin");
+        }
+    };
+    // the first request waits for it; after its time, one more does, and the time is doubled
+    for ejected_ms in [10_000, 20_000, 40_000] {
+        ask(3);
+        drop(beside.accept());
+        beside.expect_untouched();
+        child.clock.advance_ms(ejected_ms - 1);
+        ask(1);
+        beside.expect_untouched();
+        child.clock.advance_ms(1);
+    }
+    let beside = beside.answering(|_, _| {
+        b"HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 5\r\n\r\nempty".to_vec()
+    });
+    child.reload(|config| config.parents[0].timeout = Some("1min".parse().expect("a span")));
+    ask(3);
+    assert_eq!(beside.seen().len(), 3, "it answers, and is asked for each");
 }
