@@ -2,7 +2,7 @@
 
 use crate::disk_size::DiskSize;
 use crate::file::Document;
-use crate::messages::Failure;
+use crate::messages::{Failure, tell};
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
 use weir_proxy::check_modules;
@@ -26,32 +26,52 @@ pub(crate) fn load_without_modules(flags: &ServeFlags) -> Result<Config, Failure
     load_checked(flags, Config::validate)
 }
 
-/// The same, where this machine is to run it: more than it has is refused too.
+/// The same, where this machine is to run it: more than it has is refused too. Warnings are told.
 ///
 /// # Errors
 ///
 /// As of [`load`].
 pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failure> {
-    load_checked(flags, |config| {
+    let config = load_checked(flags, |config| {
         validate(config)?;
         weir_proxy::check_machine(config)
-    })
+    })?;
+    warnings(&config, flags).iter().for_each(tell);
+    Ok(config)
 }
 
-/// The same, and what its modules say is wrong outside of it, a line each.
+/// What a valid config is probably not meant to be, a line or two each.
+fn warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
+    let found = config.warnings();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    // read a second time, as few have any
+    let document = flags.config.as_deref().map(Document::read);
+    let document = document.and_then(Result::ok);
+    let text = |invalid: &Invalid| match &document {
+        Some(document) => document.warning(invalid),
+        None => format!("warning: {invalid}\nhint: {}", invalid.hint),
+    };
+    found.iter().map(text).collect()
+}
+
+/// The same, and its warnings with what its modules say is wrong outside of it.
 ///
 /// # Errors
 ///
 /// As of [`load_for_this_machine`].
 pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<String>), Failure> {
-    let mut warnings = Vec::new();
+    let mut all = Vec::new();
     let config = load_checked(flags, |config| {
         config.validate()?;
         weir_proxy::check_machine(config)?;
-        warnings = weir_proxy::module_warnings(config, &crate::serve::kinds::kinds())?;
+        all = weir_proxy::module_warnings(config, &crate::serve::kinds::kinds())?;
         Ok(())
     })?;
-    Ok((config, warnings))
+    let mut found = warnings(&config, flags);
+    found.append(&mut all);
+    Ok((config, found))
 }
 
 /// Refuses what no machine could run, modules that cannot be loaded among it.

@@ -63,6 +63,19 @@ impl Document {
         error.into_failure(&self.path)
     }
 
+    /// The same of values that are served all the same, in a line or two.
+    pub(crate) fn warning(&self, invalid: &Invalid) -> String {
+        let path = self.path.display();
+        let place = match self.find(&invalid.key_path) {
+            Some(span) => {
+                let Place { line, column, .. } = Place::of(&self.text, &span);
+                format!("{path}:{line}:{column}")
+            }
+            None => path.to_string(),
+        };
+        format!("warning: {place}: {invalid}\nhint: {}", invalid.hint)
+    }
+
     fn find(&self, key_path: &str) -> Option<Range<usize>> {
         let document = DeTable::parse(&self.text).ok()?;
         toml_text::find(document.get_ref(), key_path)

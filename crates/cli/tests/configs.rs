@@ -71,6 +71,45 @@ fn unreadable_or_non_utf8_config_is_refused_with_the_reason() {
     check("missing.toml", "cannot read config `missing.toml`");
 }
 
+#[test]
+fn config_that_is_probably_not_meant_is_good_with_a_warning_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "an-agreed-secret-of-nodes").unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&secret, private).unwrap();
+    let secret = format!("secret_file = \"{}\"\n", secret.display());
+    let listeners = "[[listener]]\naddress = \"127.0.0.1:3128\"\n[[listener]]\naddress = \"127.0.0.1:4001\"\nmode = \"peer\"\n";
+    let check = |cluster: &str, members: &str, expected: Option<&str>| {
+        let text = format!("[cluster]\n{cluster}{listeners}{members}");
+        std::fs::write(folder.path().join("weir.toml"), text).unwrap();
+        let said = whole(&weir(folder.path(), &["check", "weir.toml"]));
+        let ok = "exit 0\n--- stdout\nok: weir.toml\n";
+        assert!(said.starts_with(ok), "{said}");
+        let (_, told) = said.split_once("--- stderr\n").unwrap();
+        match expected {
+            None => assert_eq!(told, "", "{cluster}"),
+            Some(warning) => assert!(told.starts_with(warning), "{said}"),
+        }
+    };
+    let member = |url: &str| format!("[[cluster.member]]\nname = \"a\"\nurl = \"{url}\"\n");
+    let (node, here) = ("node = \"a\"\n", member("http://127.0.0.1:4001"));
+    check(node, &here, None);
+    let elsewhere = "warning: weir.toml:11:7: `cluster.member[0].url`: http://10.0.0.1:3129 is the url of this node, `a`, and its peer listener is at 127.0.0.1:4001\nhint: ";
+    let away = member("http://10.0.0.1:3129");
+    check(&format!("{node}{secret}"), &away, Some(elsewhere));
+    for policy in ["in-turn", "least", "two-choices"] {
+        let warning = format!("warning: weir.toml:3:10: `cluster.policy`: `{policy}` chooses");
+        let cluster = format!("{node}policy = \"{policy}\"\n");
+        check(&cluster, &here, Some(&warning));
+    }
+    let addresses = "members = \"dns:weir.example:4001\"\n";
+    let warning = "warning: weir.toml:2:11: `cluster.members`: without a secret";
+    check(addresses, "", Some(warning));
+    check(&format!("{addresses}{secret}"), "", None);
+    check("members = \"dns:127.0.0.1:4001\"\n", "", None);
+}
+
 /// Not a time limit: eight times the routes may take 32 times as long, where a quadratic reader
 /// takes 64 times.
 #[test]

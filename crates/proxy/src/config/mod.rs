@@ -129,6 +129,13 @@ impl Config {
         dns::check(&self.dns)
     }
 
+    /// What a valid configuration is probably not meant to be, in the form of refusals: it is served
+    /// all the same.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Invalid> {
+        route::cluster::warnings(&self.cluster, &self.listeners)
+    }
+
     /// Whether other nodes of a cluster may ask for what they have of gateways.
     fn has_peers(&self) -> bool {
         let mut listeners = self.listeners.iter();

@@ -2,6 +2,7 @@
 
 pub(crate) mod balancing;
 pub(in crate::config) mod cluster;
+mod own_member;
 pub(crate) mod parent;
 pub(in crate::config) mod probe;
 

@@ -47,7 +47,8 @@ fn node_that_is_killed_is_ejected_by_probes_and_gets_requests_again_when_it_is_b
     let config = nodes.configs[2].clone().without_listeners();
     let config = config
         .listener(&listeners[0], "gateway")
-        .listener(&listeners[1], "peer");
+        .listener(&listeners[1], "peer")
+        .set("cluster.member", &super::members_toml(&nodes.members));
     nodes.nodes[2] = Weir::serve(&config);
     nodes.configs[2] = config;
     nodes.reload(2, &nodes.members);

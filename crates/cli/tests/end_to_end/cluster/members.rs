@@ -118,7 +118,10 @@ fn file_that_cannot_be_read_leaves_the_members_as_they_are() {
             good.clone() + "weight = 0\n",
             "line 10, column 10: the weight 0",
         ),
-        (good.clone() + &good, "is the name of member 0 already"),
+        (
+            good.clone() + &good,
+            "is the name of an earlier member already",
+        ),
         (String::new(), "it lists no member"),
     ] {
         let before = errors(&nodes);

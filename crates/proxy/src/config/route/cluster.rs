@@ -2,6 +2,7 @@
 
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::route::balancing::{constants_settings, with_constants};
+use crate::config::route::own_member::{Mismatch, mismatch};
 use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
@@ -11,7 +12,8 @@ use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::span::Span;
 use crate::config::values::token_file::TokenFile;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use weir_cluster::{ETCD_PREFIX, Source};
 use weir_policy::route::NODES_MAX;
 use weir_policy::route::policy::PolicyKind;
@@ -357,6 +359,13 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
         check_announced(cluster, &listeners[listener])?;
     }
     if cluster.secret_file == TokenFile::Off {
+        if let MembersSource::Of(Source::Services(_)) = cluster.source {
+            return Err(Invalid::new(
+                "cluster.members",
+                "nothing proves to a node that a program at a name from the DNS is a member, wherever the name leads",
+                SECRET_HINT,
+            ));
+        }
         let address = listeners[listener].address;
         if !address.ip().is_loopback() {
             return Err(Invalid::new(
@@ -377,8 +386,47 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
             ));
         }
     }
-    Ok(())
+    match mismatch(cluster, listeners) {
+        Some(Mismatch {
+            invalid,
+            is_error: true,
+        }) => Err(invalid),
+        _ => Ok(()),
+    }
 }
+
+/// What a valid cluster is probably not meant to be.
+pub(in crate::config) fn warnings(cluster: &Cluster, listeners: &[Listener]) -> Vec<Invalid> {
+    let mut warnings = Vec::new();
+    if !cluster.exists() {
+        return warnings;
+    }
+    warnings.extend(mismatch(cluster, listeners).map(|mismatch| mismatch.invalid));
+    if let MembersSource::Of(Source::Addresses(hop)) = &cluster.source
+        && cluster.secret_file == TokenFile::Off
+    {
+        let ip: Option<IpAddr> = hop.host.parse().ok();
+        if ip.is_none_or(|ip| !ip.is_loopback()) {
+            warnings.push(Invalid::new(
+                "cluster.members",
+                "without a secret all addresses must be on the loopback: a list with another one is refused",
+                SECRET_HINT,
+            ));
+        }
+    }
+    let policy = cluster.policy;
+    if let PolicyKind::InTurn | PolicyKind::Least | PolicyKind::TwoChoices = policy {
+        warnings.push(Invalid::new(
+            "cluster.policy",
+            format!("`{policy}` chooses a node whatever the target is: no node keeps a target, and each asks others for what these may not have"),
+            "use a policy by target, such as \"replicated-hash\"; this one is for the next hops of a route",
+        ));
+    }
+    warnings
+}
+
+const SECRET_HINT: &str =
+    "name the file with the secret that all nodes have in common in cluster.secret_file";
 
 /// Refuses what cannot be announced in etcd.
 fn check_announced(cluster: &Cluster, peer_listener: &Listener) -> Result<(), Invalid> {
@@ -468,8 +516,8 @@ fn check_alone(cluster: &Cluster, peer_listener: Option<usize>) -> Result<(), In
 fn check_members(members: &[Member]) -> Result<(), Invalid> {
     if !members.is_empty() && members.iter().all(|member| member.front_end) {
         return Err(Invalid::new(
-            "cluster.member[0].front_end",
-            "all members are front ends, and none keeps a target",
+            "cluster.member",
+            "no member keeps a target: all are front ends",
             "leave front_end away for the nodes that are to store",
         ));
     }
@@ -480,23 +528,23 @@ fn check_members(members: &[Member]) -> Result<(), Invalid> {
             "make several clusters",
         ));
     }
-    let (mut names, mut urls) = (BTreeMap::new(), BTreeMap::new());
+    let (mut names, mut urls) = (BTreeSet::new(), BTreeMap::new());
     for (index, member) in members.iter().enumerate() {
         let key = |of: &str| format!("cluster.member[{index}].{of}");
         if !is_node_name(&member.name) {
             return Err(Invalid::new(key("name"), no_name(&member.name), NAME_HINT));
         }
-        if let Some(earlier) = names.insert(&member.name, index) {
+        if !names.insert(&member.name) {
             return Err(Invalid::new(
                 key("name"),
-                format!("`{}` is the name of member {earlier} already", member.name),
+                format!("`{}` is the name of an earlier member already", member.name),
                 "give each node a name of its own",
             ));
         }
-        if let Some(earlier) = urls.insert(&member.url, index) {
+        if let Some(earlier) = urls.insert(&member.url, &member.name) {
             return Err(Invalid::new(
                 key("url"),
-                format!("{} is the url of member {earlier} already", member.url),
+                format!("{} is the url of member `{earlier}` already", member.url),
                 "give each node its own address and port",
             ));
         }
