@@ -1,6 +1,6 @@
 //! The members of a cluster, and which lists of them are good.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use weir_net::next_hops::HopKey;
 use weir_policy::route::{NODES_MAX, NodeState, Weight};
@@ -74,7 +74,7 @@ pub fn check(members: &[Member]) -> Result<(), BadMember> {
         let problem = format!("{} members are more than {MEMBERS_MAX}", members.len());
         return bad(MEMBERS_MAX, MemberPart::Count, problem);
     }
-    let (mut names, mut places) = (BTreeMap::new(), BTreeMap::new());
+    let (mut names, mut places) = (BTreeSet::new(), BTreeMap::new());
     for (index, member) in members.iter().enumerate() {
         let name = &member.name;
         if !is_node_name(name) {
@@ -83,13 +83,13 @@ pub fn check(members: &[Member]) -> Result<(), BadMember> {
             );
             return bad(index, MemberPart::Name, problem);
         }
-        if let Some(earlier) = names.insert(name, index) {
-            let problem = format!("`{name}` is the name of member {earlier} already");
+        if !names.insert(name) {
+            let problem = format!("`{name}` is the name of an earlier member already");
             return bad(index, MemberPart::Name, problem);
         }
         let hop = &member.hop;
-        if let Some(earlier) = places.insert((&hop.host, hop.port), index) {
-            let problem = format!("http://{hop} is the url of member {earlier} already");
+        if let Some(earlier) = places.insert((&hop.host, hop.port), name) {
+            let problem = format!("http://{hop} is the url of member `{earlier}` already");
             return bad(index, MemberPart::Url, problem);
         }
     }
@@ -170,9 +170,12 @@ mod tests {
         check_list(&[], None);
         check_list(&[member("a", 1), member("b", 2)], None);
         let twice = [member("a", 1), member("b", 2), member("a", 3)];
-        check_list(&twice, Some((2, MemberPart::Name, "of member 0")));
+        check_list(
+            &twice,
+            Some((2, MemberPart::Name, "`a` is the name of an earlier member")),
+        );
         let twice = [member("a", 1), member("b", 1)];
-        check_list(&twice, Some((1, MemberPart::Url, "of member 0")));
+        check_list(&twice, Some((1, MemberPart::Url, "of member `a`")));
         check_list(&[member("a b", 1)], Some((0, MemberPart::Name, "`a b`")));
         let many = |count: u16| -> Vec<Member> {
             let member = |number| member(&format!("n{number}"), number + 1);

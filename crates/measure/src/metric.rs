@@ -358,8 +358,8 @@ table! {
     /// How often purges of the log may have been missed for good: what was stored before is
     /// validated.
     PurgeLogMissed, Counter, "weir_purge_log_missed_total", "times";
-    /// 1 while what was stored before a time is validated at each use, as purges of it may have been
-    /// missed: the log of purges was not read, or cannot be.
+    /// 1 while what was stored before a time is validated at each use, as purges of it may have
+    /// been missed: the log of purges was not read, or cannot be.
     PurgeLogBehind, Gauge, "weir_purge_log_behind", "nodes";
     /// Purges and invalidations that other nodes of the cluster asked for.
     PeerPurgesApplied, Counter, "weir_peer_purges_applied_total", "purges";

@@ -24,12 +24,10 @@ mod front_end;
 mod health;
 #[path = "cluster/lateral.rs"]
 mod lateral;
-#[path = "cluster/lists.rs"]
-mod lists;
+#[path = "cluster/members/mod.rs"]
+mod members;
 #[path = "cluster/nodes.rs"]
 mod nodes;
-#[path = "cluster/own_urls.rs"]
-mod own_urls;
 #[path = "cluster/parents/mod.rs"]
 mod parents;
 #[path = "cluster/policies.rs"]

@@ -33,7 +33,7 @@ pub(crate) struct PurgeFlags {
     urls: Vec<String>,
 
     /// Forget everything that is stored
-    #[arg(long, conflicts_with = "urls")]
+    #[arg(long)]
     all: bool,
 
     /// At this node alone, and not at all nodes of its cluster
@@ -62,6 +62,12 @@ pub(crate) struct ReloadFlags {
 pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
     if flags.urls.is_empty() && !flags.all {
         return Err(Failure::usage("cannot purge", "no URL is named").hint("name URLs, such as `weir purge http://www.example.com/page`, or `--all` for everything"));
+    }
+    if flags.all && !flags.urls.is_empty() {
+        return Err(
+            Failure::usage("cannot purge", "`--all` and a URL are two different purges")
+                .hint("leave out `--all`, or the URLs"),
+        );
     }
     let endpoint = find::endpoint(&flags.admin)?;
     if flags.all {
@@ -117,7 +123,7 @@ fn check_purged(reply: &Reply, what: &str) -> Result<(), Failure> {
     }
     Err(Failure::outside(
         format!("{what} at all nodes of the cluster"),
-        "the nodes that say so above may still have it, until they answer",
+        "nodes may still have it, as is said above",
     )
     .hint("`weir cluster` shows which nodes answer; a purge may be repeated"))
 }

@@ -1,8 +1,9 @@
 //! How next hops are: which are ejected, how many requests they have, how soon they respond.
 //!
 //! Passive health checks, by the outcome of the connects of requests; of nodes of a cluster, by
-//! whether they answer as members do, and of siblings by whether they answer in time. And active ones, by the outcome of probes, where a route has
-//! them: a next hop that fails several in a row is ejected until it passes several.
+//! whether they answer as members do, and of siblings by whether they answer in time. And active
+//! ones, by the outcome of probes, where a route has them: a next hop that fails several in a row
+//! is ejected until it passes several.
 //!
 //! A failed connect ejects a next hop for a time. After that time one request probes it, and the
 //! others avoid it until the outcome is known: a next hop where connects time out then costs one

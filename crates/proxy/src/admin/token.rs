@@ -69,15 +69,17 @@ impl std::error::Error for TokenError {}
 impl TokenError {
     /// What to do, where its text does not say. `setting` names the file.
     pub(crate) fn hint(&self, setting: &str) -> Option<String> {
+        let what = match setting.ends_with("secret_file") {
+            true => "secret",
+            false => "token",
+        };
         match self {
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Some(
-                "make the token file: `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
-                    .to_owned(),
-            ),
-            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(
-                "run this as the user that is to run the proxy, who must own the token file"
-                    .to_owned(),
-            ),
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Some(format!(
+                "make the {what} file: `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
+            )),
+            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(format!(
+                "run this as the user that is to run the proxy, who must own the {what} file"
+            )),
             Self::Io(_) | Self::NoFile => Some(format!("name an ordinary file with `{setting}`")),
             Self::Open(_) | Self::Short(_) | Self::Long | Self::Text => None,
         }
@@ -171,6 +173,18 @@ mod tests {
     use std::fs;
 
     const GOOD: &str = "abcdefghijklmnop";
+
+    #[test]
+    fn hint_for_a_missing_file_says_which_file_is_to_be_made() {
+        let missing = TokenError::Io(io::ErrorKind::NotFound.into());
+        for (setting, part) in [
+            ("admin.token_file", "make the token file: "),
+            ("cluster.secret_file", "make the secret file: "),
+        ] {
+            let hint = missing.hint(setting).expect("a hint");
+            assert!(hint.starts_with(part), "{hint}");
+        }
+    }
 
     fn read(text: &str, mode: u32) -> Result<Token, String> {
         let folder = tempfile::tempdir().expect("a folder");

@@ -23,6 +23,9 @@ pub(crate) fn purge_target(url: &str) -> Result<Target<'_>, String> {
     if form != Form::Absolute {
         return Err("a whole URL is needed, such as http://www.example.com/page".into());
     }
+    if target.scheme != Scheme::Http {
+        return Err("an http URL is needed: https is forwarded through tunnels alone".into());
+    }
     Ok(target)
 }
 
@@ -100,5 +103,25 @@ pub(crate) async fn outcome(shared: &Shared, purges: Vec<Purge>, until: Instant)
     PurgeOutcome {
         removed,
         is_durable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_of_which_nothing_can_be_stored_is_refused() {
+        let check = |url: &str, expected: Option<&str>| {
+            let found = purge_target(url).err();
+            match (&found, expected) {
+                (None, None) => {}
+                (Some(why), Some(part)) => assert!(why.contains(part), "{why}"),
+                _ => panic!("{url}: {found:?}"),
+            }
+        };
+        check("http://a.example/x", None);
+        check("https://a.example/x", Some("an http URL is needed: https"));
+        check("/x", Some("a whole URL is needed"));
     }
 }

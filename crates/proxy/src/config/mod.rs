@@ -129,8 +129,8 @@ impl Config {
         dns::check(&self.dns)
     }
 
-    /// What a valid configuration is probably not meant to be, in the form of refusals: it is served
-    /// all the same.
+    /// What a valid configuration is probably not meant to be, in the form of refusals: it is
+    /// served all the same.
     #[must_use]
     pub fn warnings(&self) -> Vec<Invalid> {
         route::cluster::warnings(&self.cluster, &self.listeners)

@@ -27,6 +27,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -162,13 +163,7 @@ impl Proxy {
             let shared = Arc::clone(&shared);
             move |net| {
                 let worker = Worker::new(net, Arc::clone(&shared), module_host::maker);
-                timers::spawn(&worker);
-                worker.shared.jobs.serve(&worker);
-                purge_sender::spawn(&worker);
-                own_url_check::spawn(&worker);
-                digest_fetch::spawn(&worker);
-                state_exchange::spawn(&worker);
-                hop_probes::spawn(&worker);
+                begin_tasks(&worker);
                 worker
             }
         };
@@ -352,6 +347,17 @@ pub(super) fn share(
         passing: Arc::default(),
         read_ahead_max_bytes: AtomicU64::new(0),
     })
+}
+
+/// Begins what a worker does beside the requests of clients.
+fn begin_tasks(worker: &Rc<Worker>) {
+    timers::spawn(worker);
+    worker.shared.jobs.serve(worker);
+    purge_sender::spawn(worker);
+    own_url_check::spawn(worker);
+    digest_fetch::spawn(worker);
+    state_exchange::spawn(worker);
+    hop_probes::spawn(worker);
 }
 
 /// The admin interface's token, if the configuration names one.

@@ -6,7 +6,9 @@ use crate::config::setting::{Setting, check_range};
 use crate::config::value::Form;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::span::Span;
+use serde::de::{self, Deserializer, Unexpected, Visitor};
 use std::collections::BTreeSet;
+use std::fmt;
 use weir_policy::route::policy::{
     CostRules, LoadFactor, LoadLimits, MappedMax, PolicyKind, PolicyRules, ReplicaMs,
 };
@@ -62,7 +64,11 @@ macro_rules! with_constants {
             pub preset: Option<$crate::config::route::balancing::Preset>,
             /// The most requests of one, in per cent of the mean; absent for the default, as all
             /// that follow.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(
+                default,
+                skip_serializing_if = "Option::is_none",
+                deserialize_with = "crate::config::route::balancing::per_cent"
+            )]
             pub load_factor_pct: Option<u16>,
             /// Below so many requests one is idle.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,6 +185,42 @@ macro_rules! constants_settings {
 }
 
 pub(in crate::config) use {constants_settings, with_constants};
+
+/// Reads a whole number of per cent. Other proxies have the factor itself, such as 1.25.
+///
+/// # Errors
+///
+/// What is no such number, with what was probably meant.
+pub(in crate::config) fn per_cent<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<u16>, D::Error> {
+    struct PerCent;
+
+    impl Visitor<'_> for PerCent {
+        type Value = u16;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an integer, in per cent")
+        }
+
+        fn visit_i64<E: de::Error>(self, value: i64) -> Result<u16, E> {
+            u16::try_from(value).map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+        }
+
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<u16, E> {
+            u16::try_from(value).map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+        }
+
+        fn visit_f64<E: de::Error>(self, value: f64) -> Result<u16, E> {
+            let pct = if value < 10.0 { value * 100.0 } else { value };
+            Err(E::custom(format!(
+                "`{value}` is not an integer, in per cent; did you mean `{pct:.0}`?"
+            )))
+        }
+    }
+
+    from.deserialize_u16(PerCent).map(Some)
+}
 
 /// The settings of a route about how it is balanced.
 pub(super) fn settings() -> Vec<Setting> {

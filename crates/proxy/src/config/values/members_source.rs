@@ -34,9 +34,21 @@ impl std::str::FromStr for MembersSource {
             .suggesting(format!("file:{text}"))),
             _ => {
                 let source = text.parse().map(Self::Of);
-                source.map_err(|error: weir_cluster::InvalidSource| BadValue::new(error.0))
+                source.map_err(|error: weir_cluster::InvalidSource| refusal(text, error))
             }
         }
+    }
+}
+
+fn refusal(text: &str, error: weir_cluster::InvalidSource) -> BadValue {
+    let place = text.split_once(':').filter(|(_, place)| !place.is_empty());
+    match place {
+        // the port of the examples
+        Some(("dns", host)) if !host.contains([':', '/']) => {
+            BadValue::new(error.0).suggesting(format!("dns:{host}:3129"))
+        }
+        Some(("file" | "dns-srv" | "dns" | "etcd", _)) => BadValue::new(error.0),
+        _ => BadValue::new(format!("{}: use {}", error.0, MembersSource::FORM)),
     }
 }
 

@@ -62,9 +62,9 @@ impl ProxyHop {
         self.hop
     }
 
-    /// Counts a request to it that has ended. A sibling that did not answer is ejected as a next hop
-    /// that refuses connections, and is well when it answers: it need not be asked at all, and each
-    /// request would wait for it.
+    /// Counts a request to it that has ended. A sibling that did not answer is ejected as a next
+    /// hop that refuses connections, and is well when it answers: it need not be asked at all, and
+    /// each request would wait for it.
     pub(crate) fn ended(&self, worker: &Worker, outcome: ProxyOutcome) {
         self.configured().count(outcome);
         if self.is_sibling() {
@@ -74,7 +74,8 @@ impl ProxyHop {
             };
             let (now, table) = (worker.now(), HopTable::Hierarchy(ParentKind::Sibling));
             let hop = RouteHop::new(&self.settings, worker, (table, self.hop));
-            hop.tell(|siblings, hop| siblings.report(now, hop, outcome));
+            let why = "it does not answer, or not in time";
+            hop.tell_health(now, why, |siblings, hop| siblings.report(now, hop, outcome));
         }
     }
 

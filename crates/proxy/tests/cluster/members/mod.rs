@@ -1,0 +1,4 @@
+//! What nodes have of the members: lists that differ for a moment, and URLs that lead elsewhere.
+
+mod lists;
+mod own_urls;
