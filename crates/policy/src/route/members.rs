@@ -47,10 +47,6 @@ pub struct Members {
     /// As the policies see them, by place; brought up to date for each choice.
     nodes: Vec<Node>,
     known: Vec<Known>,
-    /// How many requests of a node the policy is not told of, `L_idle` of USENIX 1999: a node that
-    /// serves no more has no share of the load to give away. What is bound by the mean would move
-    /// targets between idle nodes.
-    idle_requests: u32,
     balancing: Balancing,
     policy: Box<dyn Policy>,
     /// Reads that are queued at the disk of this node and its fetches that wait for the origin.
@@ -108,10 +104,6 @@ impl Members {
             rules: EjectionRules::default(),
             known: nodes.iter().map(known).collect(),
             nodes,
-            idle_requests: match balancing.policy {
-                PolicyKind::BoundedHash | PolicyKind::ReplicatedHash => balancing.rules.costs.idle,
-                _ => 0,
-            },
             balancing: *balancing,
             policy: balancing.policy.build(&balancing.rules, secret),
             own_pressure: 0,
@@ -293,7 +285,7 @@ impl Members {
             };
             let node = &mut self.nodes[index];
             node.state = state;
-            node.load = Load::requests(load.saturating_sub(self.idle_requests));
+            node.load = Load::requests(load);
             node.miss_pressure = known.report.map_or(0, |(report, _)| report.miss_pressure);
             node.response_time_us = known.response_time.us(now);
         }

@@ -155,7 +155,7 @@ fn chosen_node_costs_the_least_where_costs_decide() {
             let mut nodes = nodes(1 + random.below(12));
             for node in &mut nodes {
                 node.state = NodeState::ALL[random.below(2)];
-                node.load = random.load(20);
+                node.load = random.load(200);
             }
             let view = ClusterView::new(&nodes);
             let request = RoutedRequest::new(Zipf::new(50).draw(&mut random), random.next());

@@ -87,17 +87,17 @@ fn node_that_is_silent_is_asked_on_if_it_has_answered_other_requests_since() {
 }
 
 #[test]
-fn node_is_overloaded_by_more_than_30_requests_of_this_node_or_as_it_says_for_a_second() {
+fn node_is_overloaded_by_65_requests_of_this_node_or_as_it_says_for_a_second() {
     check(
         PolicyKind::BoundedHash,
         "node a of a b c
          order /u -> c b a
-         asked c 30
+         asked c 64
          client /u -> c first-in-order
-         asked c 31
+         asked c 65
          client /u -> c next-in-order, copied
          asked c 0
-         answered c in load=31
+         answered c in load=65
          client /u -> c next-in-order, copied
          at 1s
          client /u -> c first-in-order
@@ -249,7 +249,7 @@ fn front_end_owns_nothing_and_sends_each_request_to_the_node_that_the_policy_cho
          state a=front-end
          client /l -> c first-in-order
          client /u -> c first-in-order
-         asked c 40
+         asked c 65
          client /u -> b next-in-order
          client /u after c -> b others-ejected
          state b=gone

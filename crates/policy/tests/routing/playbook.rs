@@ -74,15 +74,21 @@ fn hash_sends_a_target_to_the_next_in_order_while_its_node_is_gone() {
 fn bounded_hash_leaves_a_node_at_its_bound() {
     check(
         PolicyKind::BoundedHash,
-        // 1.25 x (6 + 1) / 3, rounded up: 3
+        // 65, whatever the others have; then 1.25 x (340 + 1) / 3, rounded up: 143
         "nodes a b c
          order /u -> c b a
          request /u -> c first-in-order
-         load a=3 b=1 c=2
+         load a=3 b=1 c=64
          request /u -> c first-in-order
-         load a=2 b=1 c=3
+         load a=2 b=1 c=65
          request /u -> b next-in-order
-         load a=0 b=3 c=3
+         load a=0 b=65 c=65
+         request /u -> a next-in-order
+         load a=100 b=98 c=142
+         request /u -> c first-in-order
+         load a=100 b=97 c=143
+         request /u -> b next-in-order
+         load a=50 b=150 c=150
          request /u -> a next-in-order
          state c=draining
          request /u -> a others-ejected",

@@ -73,11 +73,13 @@ fn two_choices_give_nodes_about_their_weights() {
 }
 
 #[test]
-fn node_is_never_above_its_bound() {
+fn node_is_never_above_its_bound_or_the_floor() {
     for kind in [PolicyKind::BoundedHash, PolicyKind::ReplicatedHash] {
         for seed in 0..200 {
             let mut random = Random(seed);
-            let rules = PolicyRules::default();
+            let mut rules = PolicyRules::default();
+            // above and below what chance has at a node
+            rules.limits.high = u32::try_from(random.below(40)).unwrap();
             let mut policy = kind.build(&rules, seed);
             let mut nodes = nodes(1 + random.below(20));
             for node in &mut nodes {
@@ -97,9 +99,15 @@ fn node_is_never_above_its_bound() {
                 });
                 let node = &nodes[choice.place.index()];
                 let after = u64::from(node.load.parts()) / 1024 + 1;
+                let weight = u64::from(node.weight.get());
                 let bound = outstanding * u64::from(rules.load_factor.pct());
-                let bound = (bound * u64::from(node.weight.get())).div_ceil(100 * weights);
-                assert!(after <= bound, "{kind} seed {seed}: {after} of {bound}");
+                let bound = (bound * weight).div_ceil(100 * weights);
+                let floors = u64::from(rules.limits.high) * u64::try_from(nodes.len()).unwrap();
+                let floor = (floors * weight).div_ceil(weights);
+                assert!(
+                    after <= bound.max(floor),
+                    "{kind} seed {seed}: {after} of {bound}, {floor}"
+                );
                 open.add(&mut nodes, choice.place);
             }
         }
@@ -114,7 +122,8 @@ fn with_hot_target(kind: PolicyKind) -> (u64, u64) {
     let mut first = PolicyKind::Hash.build(&PolicyRules::default(), 3);
     let mut nodes = nodes(8);
     let mut random = Random(9);
-    let mut open = Outstanding(VecDeque::new(), 200);
+    // more at each node than one has in any case
+    let mut open = Outstanding(VecDeque::new(), 8 * 125);
     let (mut others, mut away, mut counts) = (0_u64, 0, [0_u64; 8]);
     for step in 0..40_000 {
         let is_hot = random.below(3) == 0;

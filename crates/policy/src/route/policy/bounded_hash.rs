@@ -4,8 +4,13 @@
 //! A node's bound is `c` times its share, by weight, of the outstanding requests with this one
 //! among them, rounded up to whole requests. The bounds together are more than the requests, so one
 //! node is always below its bound.
+//!
+//! A node with few requests is not overloaded, whatever the others have: of a small number, chance
+//! alone has some node above the mean, another one at each front end. So no bound is less than the
+//! `T_high` of `lard`, and front ends at half that load agree.
 
 use super::choice::{Cost, Costs, NodeChoice, Policy, RoutedRequest};
+use super::lard::parts;
 use super::order::first_in_order;
 use super::rendezvous::Distance;
 use crate::now::Tick;
@@ -39,6 +44,16 @@ impl Default for LoadFactor {
     }
 }
 
+/// Which loads are too much for a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoadBound {
+    /// Of the mean.
+    pub factor: LoadFactor,
+    /// Outstanding requests that a node may have in any case; one of another weight than the mean
+    /// in proportion.
+    pub floor: u32,
+}
+
 /// The bounds of the nodes of a view, for one more request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
@@ -48,10 +63,12 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(totals: &Totals, factor: LoadFactor) -> Self {
+    pub(super) fn of(totals: &Totals, bound: LoadBound) -> Self {
         const THIS_REQUEST: u64 = 1024;
+        let of_mean = u128::from(totals.load + THIS_REQUEST) * u128::from(bound.factor.0);
+        let floors = u128::from(parts(bound.floor)) * u128::from(totals.nodes) * 100;
         Self {
-            numerator: u128::from(totals.load + THIS_REQUEST) * u128::from(factor.0),
+            numerator: of_mean.max(floors),
             denominator: u128::from(totals.weight) * 100,
         }
     }
@@ -64,16 +81,16 @@ impl Bounds {
 }
 
 /// Chooses by the target, within bounds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct BoundedHash {
-    factor: LoadFactor,
+    bound: LoadBound,
 }
 
 impl BoundedHash {
-    /// With bounds of `factor` times the mean.
+    /// With this bound of each node.
     #[must_use]
-    pub const fn new(factor: LoadFactor) -> Self {
-        Self { factor }
+    pub const fn new(bound: LoadBound) -> Self {
+        Self { bound }
     }
 }
 
@@ -93,7 +110,7 @@ impl Policy for BoundedHash {
         view: &ClusterView<'_>,
         request: &RoutedRequest,
     ) -> Option<NodeChoice> {
-        let bounds = Bounds::of(&view.totals(), self.factor);
+        let bounds = Bounds::of(&view.totals(), self.bound);
         let (place, why) = first_in_order(view, request.target, |_, node| bounds.is_below(node))?;
         Some(NodeChoice {
             place,
@@ -104,7 +121,7 @@ impl Policy for BoundedHash {
 
     /// Locality: the distance, in parts of 2^32. Balancing: infinite at the bound.
     fn costs(&self, view: &ClusterView<'_>, request: &RoutedRequest, place: Place) -> Costs {
-        let bounds = Bounds::of(&view.totals(), self.factor);
+        let bounds = Bounds::of(&view.totals(), self.bound);
         bounded_costs(view, request, place, bounds)
     }
 }

@@ -23,7 +23,7 @@ mod two_choices;
 
 use alloc::boxed::Box;
 
-pub use bounded_hash::{BoundedHash, LoadFactor};
+pub use bounded_hash::{BoundedHash, LoadBound, LoadFactor};
 pub use choice::{Cost, Costs, NodeChoice, Policy, RoutedRequest};
 pub use extended_lard::{CostRules, ExtendedLard};
 pub use hash::Hash;
@@ -68,7 +68,7 @@ crate::choice! {
 pub struct PolicyRules {
     /// For `bounded-hash` and `replicated-hash`.
     pub load_factor: LoadFactor,
-    /// For `lard` and `lard-r`.
+    /// For `lard` and `lard-r`; `high` for `bounded-hash` and `replicated-hash`, too.
     pub limits: LoadLimits,
     /// For `lard-r`.
     pub replica_ms: ReplicaMs,
@@ -120,13 +120,17 @@ impl PolicyKind {
     #[must_use]
     pub fn build(self, rules: &PolicyRules, secret: u64) -> Box<dyn Policy> {
         let max = rules.mapped_max;
+        let bound = LoadBound {
+            factor: rules.load_factor,
+            floor: rules.limits.high,
+        };
         match self {
             Self::InTurn => Box::new(InTurn::default()),
             Self::Least => Box::new(Least),
             Self::TwoChoices => Box::new(TwoChoices),
             Self::Hash => Box::new(Hash),
-            Self::BoundedHash => Box::new(BoundedHash::new(rules.load_factor)),
-            Self::ReplicatedHash => Box::new(ReplicatedHash::new(rules.load_factor, secret)),
+            Self::BoundedHash => Box::new(BoundedHash::new(bound)),
+            Self::ReplicatedHash => Box::new(ReplicatedHash::new(bound, secret)),
             Self::Lard => Box::new(Lard::new(rules.limits, max, secret)),
             Self::LardR => Box::new(LardR::new(rules.limits, rules.replica_ms, max, secret)),
             Self::ExtendedLard => Box::new(ExtendedLard::new(rules.costs, max, secret)),

@@ -5,9 +5,10 @@
 //! measured, and one that takes more than a quarter of a node is shared by as many nodes as it
 //! needs, the first of its rendezvous order. There is no set to keep, so no limit to it.
 
-use super::bounded_hash::{Bounds, LoadFactor, bounded_costs};
+use super::bounded_hash::{Bounds, LoadBound, bounded_costs};
 use super::choice::{Costs, NodeChoice, Policy, RoutedRequest};
 use super::hot_targets::HotTargets;
+use super::lard::parts;
 use super::order::first_in_order;
 use super::rendezvous::Distance;
 use crate::now::Tick;
@@ -15,21 +16,22 @@ use crate::route::cluster::{ClusterView, Place, TargetKey, Totals};
 use crate::route::why::Why;
 use alloc::vec::Vec;
 
-/// Chooses by the target, within bounds; of several nodes of a hot target the least loaded.
+/// Chooses by the target, within bounds; of several nodes of a hot target the least loaded, but the
+/// first while none is overloaded.
 #[derive(Clone, Debug)]
 pub struct ReplicatedHash {
-    factor: LoadFactor,
+    bound: LoadBound,
     hot: HotTargets,
     /// The nodes of a view by distance, for one choice.
     order: Vec<(Distance, Place)>,
 }
 
 impl ReplicatedHash {
-    /// With bounds of `factor` times the mean; `secret` is random and of this process alone.
+    /// With this bound of each node; `secret` is random and of this process alone.
     #[must_use]
-    pub fn new(factor: LoadFactor, secret: u64) -> Self {
+    pub fn new(bound: LoadBound, secret: u64) -> Self {
         Self {
-            factor,
+            bound,
             hot: HotTargets::new(secret),
             order: Vec::new(),
         }
@@ -54,7 +56,8 @@ impl ReplicatedHash {
         let first = &self.order[..replicas];
         let nodes = first.iter().filter_map(|(distance, place)| {
             let node = view.taking(*place)?;
-            let load = totals.relative_load(node);
+            // below the floor all are idle, and front ends that know other loads agree
+            let load = totals.relative_load(node).max(parts(self.bound.floor));
             bounds.is_below(node).then_some((load, *distance, *place))
         });
         nodes.min().map(|(_, _, place)| place)
@@ -70,7 +73,7 @@ impl Policy for ReplicatedHash {
     ) -> Option<NodeChoice> {
         let target = request.target;
         let totals = view.totals();
-        let bounds = Bounds::of(&totals, self.factor);
+        let bounds = Bounds::of(&totals, self.bound);
         // its room depends on the number of nodes alone, not on when a target is hot first
         self.order.clear();
         self.order.reserve(view.nodes().len());
@@ -109,7 +112,7 @@ impl Policy for ReplicatedHash {
 
     /// As those of `bounded-hash`.
     fn costs(&self, view: &ClusterView<'_>, request: &RoutedRequest, place: Place) -> Costs {
-        let bounds = Bounds::of(&view.totals(), self.factor);
+        let bounds = Bounds::of(&view.totals(), self.bound);
         bounded_costs(view, request, place, bounds)
     }
 

@@ -134,6 +134,7 @@ macro_rules! constants_settings {
                 &[
                     concat!("With `bounded-hash` and `replicated-hash`: the most outstanding requests of a ", $one, ", in per cent of the mean."),
                     concat!("HAProxy's `hash-balance-factor`. The less, the more requests leave the ", $one, " that has their responses."),
+                    "Up to `load_high` it has no effect.",
                 ],
             ),
             (
@@ -145,6 +146,8 @@ macro_rules! constants_settings {
                 &[
                     concat!("With `lard` and `lard-r`: a ", $one, " with more outstanding requests is overloaded, and its targets may move to an idle one;"),
                     "with twice as many, to any. More than `load_low`. `T_high` of the paper.",
+                    concat!("With `bounded-hash` and `replicated-hash`, a ", $one, " has so many whatever the others have: of few requests, chance has"),
+                    "more at some. With 2, and a `load_low` of 1, the mean alone bounds them.",
                 ],
             ),
             (
@@ -153,10 +156,7 @@ macro_rules! constants_settings {
             ),
             (
                 concat!($table, ".load_idle"),
-                &[
-                    concat!("With `extended-lard`: load costs nothing at a ", $one, " with no more outstanding requests. `L_idle` of the paper."),
-                    "In a cluster, `bounded-hash` and `replicated-hash` count only the requests of a node beyond that.",
-                ],
+                &[concat!("With `extended-lard`: load costs nothing at a ", $one, " with no more outstanding requests. `L_idle` of the paper.")],
             ),
             (
                 concat!($table, ".load_overload"),
@@ -231,7 +231,7 @@ pub(super) fn settings() -> Vec<Setting> {
                 "How the next hops share the requests. `in-turn`: one after the other. `least`: fewest outstanding requests.",
                 "`two-choices`: of two at random the one with less outstanding requests times response time.",
                 "`hash`: by the target, so that each target has one next hop, and another Weir chooses the same.",
-                "`bounded-hash`: the same, until a next hop has `load_factor_pct` of the mean.",
+                "`bounded-hash`: the same, until a next hop has `load_high` and `load_factor_pct` of the mean.",
                 "`replicated-hash`: the same, with targets of high rate at several next hops.",
                 "`lard`: a target stays with its next hop until that is overloaded; `lard-r`: the same with several next hops a target;",
                 "`extended-lard`: the same by costs (the papers of 1998 and 1999).",
