@@ -89,7 +89,8 @@ impl Nodes {
     /// Nodes whose members are listed as `list` has it, by the name of each.
     fn start_listed(list: impl Fn(&'static str, Config) -> Config) -> Self {
         let nginx = Nginx::start(
-            "access_log requests.log; location /f/ { add_header Cache-Control max-age=3600; dav_methods PUT; }",
+            "access_log requests.log; add_header Cache-Control max-age=3600; \
+             location /f/ { dav_methods PUT; } location /slow/ { limit_rate 1k; }",
         );
         for number in 0..FILES {
             nginx.file(&path(number)[1..], &file(number));
@@ -248,7 +249,12 @@ fn each_file_comes_whole_from_each_node_and_the_origin_is_asked_once() {
 
 /// The node that the admin interface of `node` has for a file.
 fn node_of(node: &Weir, number: u32) -> String {
-    let question = format!("/route?url=http://a.example{}", path(number));
+    chosen_for(node, &path(number))
+}
+
+/// The same for a path.
+fn chosen_for(node: &Weir, path: &str) -> String {
+    let question = format!("/route?url=http://a.example{path}");
     let text = node.ask("GET", &question).expect(200).text();
     let chosen = text.lines().find(|line| line.ends_with("first-in-order"));
     let name = chosen.and_then(|line| line.split_whitespace().nth(1));

@@ -274,13 +274,19 @@ async fn join(
     in_flight: &Arc<InFlightResponse>,
     follower: Option<AwaitingFollower>,
 ) -> Option<FollowResult> {
+    let facts = &in_flight.response.facts;
+    let valid_since = &exchange.settings.membership.valid_since;
+    if valid_since.must_validate_in_flight(facts.response_tick) {
+        // what was purged since is not known here: another response is requested
+        return None;
+    }
     let before = exchange.tx;
     let joined = match follower {
         Some(_) => JoinKind::Waited,
         None => JoinKind::InFlight,
     };
     let now = exchange.worker.now();
-    let commands = exchange.tx.joined(now, &in_flight.response.facts, joined);
+    let commands = exchange.tx.joined(now, facts, joined);
     let serving = match commands.first() {
         Some(Command::Serve(serving)) => serving,
         Some(Command::Forward(forwarding)) => return Some(FollowResult::Bypass(forwarding, None)),

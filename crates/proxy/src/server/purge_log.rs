@@ -156,6 +156,10 @@ impl PurgeLogSink for LogSink {
             Tick(now.0.saturating_sub(ms))
         });
         shared.settings.load().membership.valid_since.lost(when);
+        if when.is_some() {
+            // no newcomer waits for a response to a request from before
+            shared.collapsed.forget_all();
+        }
         let line = match ago {
             Some(ago) if !ago.is_zero() => {
                 "touch with the log of purges is lost: what was stored before is validated until it is back"

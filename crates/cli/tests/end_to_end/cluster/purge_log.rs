@@ -1,7 +1,7 @@
 //! The log of purges in a real etcd: a node that was away while a purge was made does not serve
 //! what it has of it on disk, and validates all that it has if it cannot know what it has missed.
 
-use super::{FILES, NAMES, Nodes, file, node_of, path};
+use super::{FILES, NAMES, Nodes, chosen_for, file, node_of, path};
 use crate::support::{Etcd, RawClient, Reply, Weir};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -197,4 +197,36 @@ fn purge_without_etcd_is_applied_and_says_that_it_is_not_in_the_log() {
         logged.wait_for_log(at);
     }
     logged.nodes.nodes[1].until("back", |_| logged.purge(1, number).0.status.success());
+}
+
+#[test]
+fn response_in_flight_since_before_touch_was_lost_is_not_joined() {
+    let mut logged = Logged::start();
+    let at_c = |slow: &String| chosen_for(&logged.nodes.nodes[0], slow) == "c";
+    let mut paths = (0..).map(|number| format!("/slow/{number}"));
+    let slow = paths.find(at_c).expect("one of three or so");
+    logged.nodes.nginx.file(&slow[1..], &[b'x'; 100_000]);
+    let ask = |logged: &Logged| {
+        let mut client = RawClient::connect(logged.nodes.nodes[2].address());
+        client.send(format!(
+            "GET http://a.example{slow} HTTP/1.1\r\nHost: a.example\r\n\r\n"
+        ));
+        let reply = client.head();
+        (client, reply)
+    };
+    let (_first, reply) = ask(&logged);
+    assert!(
+        reply.cache_status().contains("fwd=uri-miss"),
+        "{}",
+        reply.head
+    );
+    let (_joined, reply) = ask(&logged);
+    assert!(reply.is_hit(), "{}", reply.head);
+    logged.etcd.kill();
+    logged.nodes.nodes[2].wait_for("touch with the log of purges is lost");
+    let (_second, reply) = ask(&logged);
+    assert!(!reply.is_hit(), "{}", reply.head);
+    // what is requested since is shared as always
+    let (_joined, reply) = ask(&logged);
+    assert!(reply.is_hit(), "{}", reply.head);
 }

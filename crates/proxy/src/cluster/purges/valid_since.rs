@@ -36,6 +36,11 @@ impl ValidSince {
         self.since.load(Ordering::Relaxed) > 0
     }
 
+    /// The same of a response in flight: it was in no record, and its time is exact.
+    pub(crate) fn must_validate_in_flight(&self, received: Tick) -> bool {
+        self.must_validate(Tick(received.0.saturating_add(RECORD_MS)))
+    }
+
     /// Purges up to now may be missed for good.
     pub(crate) fn missed(&self, now: Tick) {
         self.change(|times| times.missed = behind(now));
@@ -74,8 +79,11 @@ mod tests {
         assert!(valid.is_behind());
         assert!(valid.must_validate(Tick(10 + RECORD_MS)));
         assert!(!valid.must_validate(Tick(11 + RECORD_MS)));
+        assert!(valid.must_validate_in_flight(Tick(10)));
+        assert!(!valid.must_validate_in_flight(Tick(11)));
         valid.lost(None);
         assert!(!valid.must_validate(Tick(0)) && !valid.is_behind());
+        assert!(!valid.must_validate_in_flight(Tick(0)));
     }
 
     #[test]
