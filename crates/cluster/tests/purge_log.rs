@@ -23,6 +23,8 @@ const PREFIX: &str = "/weir/test/";
 struct Notes {
     applied: Vec<String>,
     missed: usize,
+    /// How many were applied when it was told last that it has missed some.
+    applied_before: usize,
     is_lost: bool,
     position: Option<LogPosition>,
 }
@@ -51,7 +53,9 @@ impl PurgeLogSink for Sink {
     }
 
     fn missed(&self) {
-        self.notes().missed += 1;
+        let mut notes = self.notes();
+        notes.missed += 1;
+        notes.applied_before = notes.applied.len();
     }
 
     fn lost(&self, ago: Option<Duration>) {
@@ -322,6 +326,22 @@ fn what_was_dropped_is_never_less_than_before() {
             }
         }
     });
+}
+
+/// It is about to say that it has applied them.
+#[test]
+fn node_that_has_missed_purges_applies_those_that_are_still_there() {
+    let etcd = Etcd::start();
+    let a = Node::start(&etcd, "a", None);
+    a.settle();
+    for purge in ["one", "two"] {
+        a.enter(purge, &["a"], PATIENCE).expect("it is entered");
+    }
+    let late = Node::start(&etcd, "late", None);
+    late.settle();
+    assert_eq!(late.applied(), ["one", "two"]);
+    let notes = late.sink.notes();
+    assert_eq!((notes.missed, notes.applied_before), (1, 0));
 }
 
 /// Nothing has dropped the oldest ones: whatever wrote them, it was no node.

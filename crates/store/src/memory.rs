@@ -331,6 +331,13 @@ impl MemoryStore {
         }
     }
 
+    /// Nothing that was requested by now is stored when it has arrived; what is stored stays.
+    pub fn outdate_in_flight(&self) {
+        for shard in &self.shards {
+            lock(shard).outdate_all_in_flight();
+        }
+    }
+
     /// Changes the budget; evicts what does not fit any more.
     pub fn set_budget(&self, budget_bytes: u64) {
         let share = budget_bytes / self.shards.len() as u64;

@@ -602,9 +602,7 @@ impl Shard {
         for primary in primaries {
             self.remove(primary);
         }
-        for entry in self.in_flight.values_mut() {
-            entry.forgotten = Forgotten::Target;
-        }
+        self.outdate_all_in_flight();
     }
 }
 

@@ -250,12 +250,14 @@ impl Log {
         } = self.entries().await?;
         // behind the entries: what was dropped between is known to be
         let (dropped, _) = self.dropped().await?;
-        let known = position.take().filter(|known| known.log == log);
+        let known = position.as_ref().filter(|known| known.log == log);
         let from = match known {
             Some(known) if is_whole && (dropped..=head).contains(&known.revision) => known.revision,
             _ => {
                 sink.missed();
-                head
+                // what is there is applied all the same: this node is about to say that it has, and
+                // must not fetch it from one that has not
+                0
             }
         };
         entries.retain(|entry| entry.mod_revision > from);

@@ -59,9 +59,7 @@ pub(crate) fn apply(
         }
         PurgedTarget::Validate => {
             hold_all(shared, hold);
-            let now = shared.clock().now().tick;
-            shared.settings.load().membership.valid_since.missed(now);
-            shared.collapsed.forget_all();
+            validate_all(shared);
             return Ok(Vec::new());
         }
     };
@@ -72,6 +70,15 @@ pub(crate) fn apply(
         forget(shared, key)
     };
     Ok(modes.iter().map(key).map(purge).collect())
+}
+
+/// Has all that was stored by now validated at its next use. What is in flight is from before, too:
+/// the node that sends it may not have dropped what was purged, and its head may arrive later.
+pub(crate) fn validate_all(shared: &Shared) {
+    let now = shared.clock().now().tick;
+    shared.settings.load().membership.valid_since.missed(now);
+    shared.store.outdate_in_flight();
+    shared.collapsed.forget_all();
 }
 
 /// Has `key` fetched from the origin alone for so long.

@@ -1,7 +1,7 @@
 //! The log of purges that nodes of a cluster share, as this process follows it.
 
 use crate::cache::invalidate::DURABLE_WAIT;
-use crate::cache::purge::{apply, outcome};
+use crate::cache::purge::{apply, outcome, validate_all};
 use crate::cluster::purges::PurgedTarget;
 use crate::config::{Config, MembersSource};
 use crate::worker::shared::Shared;
@@ -134,8 +134,7 @@ impl PurgeLogSink for LogSink {
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
-        let now = shared.clock().now().tick;
-        shared.settings.load().membership.valid_since.missed(now);
+        validate_all(&shared);
         // without a disk there is nothing that an earlier process has stored; this one may have,
         // while etcd was away
         if !self.is_begun.swap(true, Ordering::Relaxed) && self.file.is_none() {

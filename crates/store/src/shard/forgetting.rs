@@ -136,6 +136,13 @@ impl Shard {
         }
     }
 
+    /// Whatever is arriving is not stored when it has arrived.
+    pub(crate) fn outdate_all_in_flight(&mut self) {
+        for entry in self.in_flight.values_mut() {
+            entry.forgotten = Forgotten::Target;
+        }
+    }
+
     /// Whether `response` is stored.
     pub(crate) fn holds(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
         self.slot_of(primary, response).is_some()
