@@ -7,7 +7,7 @@ use tokio::time::sleep;
 const WAIT_MIN: Duration = Duration::from_millis(250);
 
 /// The longest wait: an etcd that is back is noticed within that.
-pub(crate) const WAIT_MAX: Duration = Duration::from_secs(4);
+const WAIT_MAX: Duration = Duration::from_secs(4);
 
 /// Waits that double.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! The client beside a real etcd.
 
+#[expect(dead_code, reason = "it stands still for other tests")]
 #[path = "support/etcd.rs"]
 mod support;
 

@@ -26,6 +26,8 @@ struct Notes {
     /// How many were applied when it was told last that it has missed some.
     applied_before: usize,
     is_lost: bool,
+    /// How long there was no touch when that was said last.
+    lost_for: Duration,
     position: Option<LogPosition>,
 }
 
@@ -59,7 +61,9 @@ impl PurgeLogSink for Sink {
     }
 
     fn lost(&self, ago: Option<Duration>) {
-        self.notes().is_lost = ago.is_some();
+        let mut notes = self.notes();
+        notes.is_lost = ago.is_some();
+        notes.lost_for = ago.unwrap_or(notes.lost_for);
     }
 
     fn reached(&self, position: &LogPosition) {
@@ -230,6 +234,27 @@ fn purge_is_not_entered_while_etcd_is_away_and_touch_is_lost_and_found() {
     let entered = a.enter("two", &["a"], PATIENCE).expect("it is entered");
     assert_eq!(entered.applied, ["a"]);
     assert_eq!(a.applied().last().map(String::as_str), Some("two"));
+}
+
+/// A lease lasts 10 s from when it was kept last: without it, no purge waits for the node.
+#[test]
+fn touch_is_lost_before_the_lease_ends_whether_etcd_refuses_or_is_silent() {
+    let check = |silence: fn(&mut Etcd)| {
+        let mut etcd = Etcd::start();
+        let a = Node::start(&etcd, "a", None);
+        a.settle();
+        let began = Instant::now();
+        silence(&mut etcd);
+        a.sink.wait("lost", |notes| notes.is_lost);
+        let lost_for = a.sink.notes().lost_for;
+        assert!(lost_for >= Duration::from_secs(5), "{lost_for:?}");
+        assert!(lost_for < Duration::from_secs(10), "{lost_for:?}");
+        assert!(began.elapsed() < Duration::from_secs(10));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(Etcd::kill));
+        scope.spawn(|| check(|etcd| etcd.stand_still()));
+    });
 }
 
 #[test]

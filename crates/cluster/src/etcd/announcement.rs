@@ -19,8 +19,9 @@ use weir_policy::route::NodeState;
 /// still is passed over by `peer_timeout` long before.
 pub(crate) const LEASE_TTL: Duration = Duration::from_secs(10);
 
-/// How often the lease is kept: two of these may fail.
-const KEEP_EVERY: Duration = Duration::from_secs(3);
+/// How often the lease is kept: two of these may fail. So the lease of a node that etcd hears no
+/// more lasts for another 7 s, less the time that the last answer took.
+pub(crate) const KEEP_EVERY: Duration = Duration::from_secs(3);
 
 /// This node in etcd.
 pub(crate) struct Announcement {

@@ -16,7 +16,7 @@ use weir_net::next_hops::HopKey;
 use weir_net::resolver::Resolver;
 
 /// Time for a whole answer of one endpoint.
-pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
+const CALL_LIMIT: Duration = Duration::from_secs(5);
 
 /// What is ended with a lease ends when that is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,26 @@ impl Client {
             "result": "EQUAL",
         });
         let put = put_request(key, value, lease);
-        self.call_if(&compare, &json!({ "request_put": put })).await
+        let calls = json!([{ "request_put": put }]);
+        self.call_if(&compare, calls).await
+    }
+
+    /// As [`Self::create`] without a lease, and sets `mark`, too, in the same revision.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::put`].
+    pub async fn create_marked(
+        &self,
+        key: &str,
+        value: &[u8],
+        mark: &str,
+    ) -> Result<(bool, i64), EtcdError> {
+        let calls = json!([
+            { "request_put": put_request(key, value, None) },
+            { "request_put": put_request(mark, b"", None) },
+        ]);
+        self.call_if(&is_as_read(key, 0), calls).await
     }
 
     /// Sets `key` if it is as it was read: changed last in the revision `read`, which is 0 for a
@@ -117,8 +136,8 @@ impl Client {
         read: i64,
     ) -> Result<(bool, i64), EtcdError> {
         let put = put_request(key, value, None);
-        let put = json!({ "request_put": put });
-        self.call_if(&is_as_read(key, read), &put).await
+        let calls = json!([{ "request_put": put }]);
+        self.call_if(&is_as_read(key, read), calls).await
     }
 
     /// Deletes `key` if it is as it was read, changed last in the revision `read`; whether it was.
@@ -127,13 +146,13 @@ impl Client {
     ///
     /// As [`Self::range`].
     pub async fn delete_as_read(&self, key: &str, read: i64) -> Result<bool, EtcdError> {
-        let delete = json!({ "request_delete_range": { "key": base64(key.as_bytes()) } });
-        let (is_deleted, _) = self.call_if(&is_as_read(key, read), &delete).await?;
+        let calls = json!([{ "request_delete_range": { "key": base64(key.as_bytes()) } }]);
+        let (is_deleted, _) = self.call_if(&is_as_read(key, read), calls).await?;
         Ok(is_deleted)
     }
 
-    async fn call_if(&self, compare: &Value, call: &Value) -> Result<(bool, i64), EtcdError> {
-        let request = json!({ "compare": [compare], "success": [call] });
+    async fn call_if(&self, compare: &Value, calls: Value) -> Result<(bool, i64), EtcdError> {
+        let request = json!({ "compare": [compare], "success": calls });
         let done: TxnResponse = self.call("kv/txn", &request).await?;
         Ok((done.succeeded, done.header.revision))
     }

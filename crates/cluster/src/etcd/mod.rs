@@ -23,5 +23,5 @@ mod watch;
 pub use client::{Client, LeaseId};
 pub use error::EtcdError;
 pub use messages::{Header, KeyValue, Range};
-pub use purge_log::{Entered, LogPosition, PurgeLog, PurgeLogSink, apply_max};
+pub use purge_log::{APPLY_MAX, Entered, LogPosition, PurgeLog, PurgeLogSink};
 pub use watch::{Event, Events, Watch};

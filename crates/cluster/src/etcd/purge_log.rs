@@ -4,17 +4,20 @@
 //! has set it. Each node applies them in that order, and writes `PREFIXapplied/NAME` with the
 //! revision up to which it has. A node that begins, or has lost touch, reads the keys that are
 //! there and then watches: it does not need etcd's history. The oldest keys are dropped beyond a
-//! number; `PREFIXpurges-dropped` has the greatest revision of those. `PREFIXpurge-log` has a
-//! random name for the log: an etcd that was emptied or replaced has another one.
+//! number; `PREFIXpurges-dropped` has the greatest revision of those. `PREFIXpurge-last` is set
+//! with each purge: its revision is that of the last one. `PREFIXpurge-log` has a random name for
+//! the log: an etcd that was emptied or replaced has another one.
 //!
 //! A node that cannot know what it has missed (it has read up to a revision that was dropped since,
 //! or of another log) is told so: [`PurgeLogSink::missed`].
 
-use super::client::{CALL_LIMIT, Client};
+use super::announcement::{KEEP_EVERY, LEASE_TTL};
+use super::client::Client;
 use super::error::EtcdError;
 use super::messages::KeyValue;
 use super::watch::{Event, Watch};
-use crate::retry::{Retry, WAIT_MAX};
+use crate::retry::Retry;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -22,11 +25,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::LocalSet;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use weir_net::next_hops::HopKey;
 use weir_net::resolver::Resolver;
+
+/// The key that is set with each purge, behind the prefix: its revision is that of the last one.
+const LAST: &str = "purge-last";
 
 /// Purges that are kept in the log. A node that has missed more validates all that it has stored.
 const PURGES_MAX: usize = 1024;
@@ -43,12 +49,31 @@ const PAGE: u32 = 64;
 /// Bytes of a purge in the log: a page of longer ones could not be read, by no node.
 const PURGE_BYTES_MAX: usize = 64 << 10;
 
-/// How often etcd is asked whether it is there, while there is no purge.
-const BEAT: Duration = Duration::from_secs(3);
+/// How often etcd is asked for the last purge of the log: an answer shows that etcd is there, and
+/// whether the watch has brought all that there is.
+const BEAT: Duration = Duration::from_secs(1);
 
-/// A node that has not reached etcd for so long has lost touch: etcd itself stands still for a
-/// second or two when it chooses another leader.
-const TOUCH_LIMIT: Duration = Duration::from_secs(10);
+/// A node has lost touch when the last question that showed it to have all purges was *sent* so
+/// long ago: what was purged since it may not know. etcd itself stands still for a second or two
+/// when it chooses another leader.
+///
+/// Purges wait for a node until its lease has ended. Say the node reaches etcd no more from a time
+/// on. The last question with an answer was sent before, so that touch is lost by `TOUCH_LIMIT`
+/// after it; the lease was kept last `KEEP_EVERY` before at most, and [`SLOW_CALL`], and ends
+/// `LEASE_TTL` after that. So the node validates what it has before the others stop waiting.
+const TOUCH_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a call that keeps the lease may take for that to hold.
+const SLOW_CALL: Duration = Duration::from_secs(2);
+
+const _: () = assert!(
+    TOUCH_LIMIT.as_millis() + KEEP_EVERY.as_millis() + SLOW_CALL.as_millis()
+        <= LEASE_TTL.as_millis(),
+    "touch is lost before the lease ends"
+);
+
+/// How late the loss may be noticed while the machine is busy.
+const NOTICE: Duration = Duration::from_secs(1);
 
 /// How often a purge looks whether others have applied it.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -56,14 +81,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Purges of this node that wait to be entered.
 const APPENDS_MAX: usize = 16;
 
-/// By then each node that follows the log by `endpoints` has applied what was entered, or has lost
-/// touch: a call to each may take as long as one can.
-#[must_use]
-pub fn apply_max(endpoints: usize) -> Duration {
-    let endpoints = u32::try_from(endpoints).unwrap_or(u32::MAX);
-    // the call under way when it was entered, the one after it, and a pause between them
-    TOUCH_LIMIT + (CALL_LIMIT * 2).saturating_mul(endpoints) + BEAT + WAIT_MAX
-}
+/// So long after a purge was entered, each node that follows the log has applied it, or has lost
+/// touch: the question that showed it to have all was sent before the purge was entered.
+pub const APPLY_MAX: Duration = TOUCH_LIMIT.saturating_add(NOTICE);
 
 /// How far a node has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +127,56 @@ struct Entries {
     head: i64,
     /// There are no more: nothing has dropped old ones for long otherwise.
     is_whole: bool,
+}
+
+/// Whether this node has touch with the log.
+struct Touch<'s> {
+    sink: &'s dyn PurgeLogSink,
+    /// It had all purges that were entered by then.
+    had_all: Cell<Instant>,
+    is_lost: Cell<bool>,
+    found: Notify,
+}
+
+impl<'s> Touch<'s> {
+    /// It is lost at first.
+    fn new(sink: &'s dyn PurgeLogSink) -> Self {
+        sink.lost(Some(Duration::ZERO));
+        Self {
+            sink,
+            had_all: Cell::new(Instant::now()),
+            is_lost: Cell::new(true),
+            found: Notify::new(),
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost.get()
+    }
+
+    /// A question that was sent then was answered: this node has all purges.
+    fn has_all(&self, sent: Instant) {
+        self.had_all.set(sent);
+        // an answer that was under way for too long shows nothing of now
+        if sent.elapsed() < TOUCH_LIMIT && self.is_lost.replace(false) {
+            self.sink.lost(None);
+            self.found.notify_one();
+        }
+    }
+
+    /// Ends touch when its time is over, whatever else waits; for ever.
+    async fn end_in_time(&self) {
+        loop {
+            if self.is_lost() {
+                self.found.notified().await;
+            }
+            sleep_until(self.had_all.get() + TOUCH_LIMIT).await;
+            let ago = self.had_all.get().elapsed();
+            if ago >= TOUCH_LIMIT && !self.is_lost.replace(true) {
+                self.sink.lost(Some(ago));
+            }
+        }
+    }
 }
 
 struct Append {
@@ -213,26 +283,22 @@ impl Log {
 
     /// Follows the log for ever.
     async fn follow(&self, mut position: Option<LogPosition>, sink: &dyn PurgeLogSink) {
-        let mut retry = Retry::default();
-        let mut touched = Instant::now();
-        let mut is_lost = true;
-        sink.lost(Some(Duration::ZERO));
-        loop {
-            let result = async {
-                let watch = self.catch_up(&mut position, sink).await?;
-                retry = Retry::default();
-                touched = Instant::now();
-                if std::mem::take(&mut is_lost) {
-                    sink.lost(None);
-                }
-                self.watch(watch, &mut position, &mut touched, sink).await
-            };
-            let _ended: Result<(), EtcdError> = result.await;
-            if !is_lost && touched.elapsed() > TOUCH_LIMIT {
-                is_lost = true;
-                sink.lost(Some(touched.elapsed()));
+        let touch = Touch::new(sink);
+        let follow = async {
+            let mut retry = Retry::default();
+            loop {
+                let result = async {
+                    let watch = self.catch_up(&mut position, &touch).await?;
+                    retry = Retry::default();
+                    self.watch(watch, &mut position, &touch).await
+                };
+                let _ended: Result<(), EtcdError> = result.await;
+                retry.wait().await;
             }
-            retry.wait().await;
+        };
+        tokio::select! {
+            () = follow => {}
+            () = touch.end_in_time() => {}
         }
     }
 
@@ -240,9 +306,11 @@ impl Log {
     async fn catch_up(
         &self,
         position: &mut Option<LogPosition>,
-        sink: &dyn PurgeLogSink,
+        touch: &Touch<'_>,
     ) -> Result<Watch, EtcdError> {
+        let sink = touch.sink;
         let log = self.log_name().await?;
+        let sent = Instant::now();
         let Entries {
             mut entries,
             head,
@@ -272,37 +340,73 @@ impl Log {
         // what was applied stays known if etcd fails now
         *position = Some(reached.clone());
         self.tell(&reached, sink).await?;
-        self.client.watch(&self.key("purges/"), head + 1).await
+        let watch = self.client.watch(&self.key("purges/"), head + 1).await?;
+        touch.has_all(sent);
+        Ok(watch)
     }
 
-    /// Applies purges as they come, until etcd is not there.
+    /// Applies purges as they come, until etcd is not there, or the watch does not bring them.
     async fn watch(
         &self,
         mut watch: Watch,
         position: &mut Option<LogPosition>,
-        touched: &mut Instant,
-        sink: &dyn PurgeLogSink,
+        touch: &Touch<'_>,
     ) -> Result<(), EtcdError> {
+        let mut beat = Instant::now() + BEAT;
+        // a question whose last purge the watch has not brought yet
+        let mut asked: Option<(Instant, i64)> = None;
         loop {
-            let Ok(events) = timeout(BEAT, watch.next()).await else {
-                self.client.range(&self.key("purge-log"), b"", 1).await?;
-                *touched = Instant::now();
+            let reached = position.as_ref().map_or(0, |position| position.revision);
+            if let Some((sent, _)) = asked.take_if(|(_, last)| *last <= reached) {
+                touch.has_all(sent);
+            }
+            // purges that come without a pause leave the questions their turn
+            let next = if Instant::now() < beat {
+                timeout_at(beat, watch.next()).await.ok()
+            } else {
+                None
+            };
+            let Some(events) = next else {
+                let sent = Instant::now();
+                let last = self.last(position.as_ref()).await?;
+                asked.get_or_insert((sent, last));
+                beat = Instant::now() + BEAT;
+                if touch.is_lost() && last > reached {
+                    return Err(EtcdError::Ended("it does not bring all purges".into()));
+                }
                 continue;
             };
             let events = events?;
-            *touched = Instant::now();
             let mut is_new = false;
             for event in &events.events {
                 if let Event::Put(entry) = event {
-                    apply(entry, sink).await;
+                    apply(entry, touch.sink).await;
                     is_new = true;
                 }
             }
             if let Some(position) = position.as_mut().filter(|_| is_new) {
                 position.revision = position.revision.max(events.header.revision);
-                self.tell(position, sink).await?;
+                self.tell(position, touch.sink).await?;
             }
         }
+    }
+
+    /// The revision of the last purge in the log that `position` is of.
+    async fn last(&self, position: Option<&LogPosition>) -> Result<i64, EtcdError> {
+        // the name of the log is beside it
+        let range = self.client.range(&self.key("purge-"), b"", 0).await?;
+        let find = |rest: &str| {
+            let key = self.key(rest);
+            range.kvs.iter().find(|entry| text(&entry.key) == key)
+        };
+        let log = find("purge-log").map(|entry| text(&entry.value));
+        let is_of = |position: &LogPosition| {
+            Some(&position.log) == log.as_ref() && position.revision <= range.header.revision
+        };
+        if !position.is_some_and(is_of) {
+            return Err(EtcdError::Ended("the log is another one".into()));
+        }
+        Ok(find(LAST).map_or(0, |entry| entry.mod_revision))
     }
 
     async fn tell(&self, position: &LogPosition, sink: &dyn PurgeLogSink) -> Result<(), EtcdError> {
@@ -392,7 +496,8 @@ impl Log {
     async fn enter(&self, append: &Append) -> Result<Entered, EtcdError> {
         let key = format!("{}{}-{}", self.key("purges/"), self.name, random());
         let purge = append.purge.as_bytes();
-        let (_, revision) = self.client.create(&key, purge, None).await?;
+        let last = self.key(LAST);
+        let (_, revision) = self.client.create_marked(&key, purge, &last).await?;
         let (mut applied, mut behind) = (Vec::new(), Vec::new());
         // what is entered stays so, whatever comes of the rest
         while Instant::now() + LOOK_EVERY < append.until {

@@ -78,6 +78,16 @@ impl Etcd {
         }
     }
 
+    /// Stops it: connections are accepted, and nothing is answered.
+    pub(crate) fn stand_still(&self) {
+        let id = self.child.as_ref().expect("it runs").id().to_string();
+        let stopped = Command::new("kill").args(["-STOP", &id]).status();
+        assert!(
+            stopped.is_ok_and(|status| status.success()),
+            "it is stopped"
+        );
+    }
+
     /// Kills it, and everything that it knew.
     pub(crate) fn lose_all(&mut self) {
         self.kill();

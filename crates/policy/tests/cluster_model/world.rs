@@ -13,8 +13,7 @@ use weir_policy::route::{AskedBy, Balancing, Members, Node, NodeKey, NodeState, 
 
 /// Rules around the choice of a node, each of which can be left out. The live proxy does not have
 /// all of them (`docs/cluster.md`, Limits): without a log of purges, it leaves `holds_at_start` and
-/// `validates_after_absence` to its operator; with one,
-/// `loses_touch_before_its_lease` and `remembers_what_was_missed`.
+/// `validates_after_absence` to its operator; with one, `remembers_what_was_missed`.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule by itself")]
 pub(crate) struct Rules {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use weir_cluster::Source;
-use weir_cluster::etcd::{LogPosition, PurgeLog, PurgeLogSink, apply_max};
+use weir_cluster::etcd::{APPLY_MAX, LogPosition, PurgeLog, PurgeLogSink};
 use weir_measure::Metric;
 use weir_policy::now::Tick;
 use weir_semantics::{PurgeOrder, PurgedTarget as WrittenTarget};
@@ -63,7 +63,7 @@ impl FollowedLog {
         let sink = LogSink {
             shared: Arc::downgrade(shared),
             file,
-            hold: apply_max(endpoints.len()),
+            hold: APPLY_MAX,
             is_begun: AtomicBool::new(false),
         };
         // what is on disk may be purged, and nothing is served before that is known

@@ -44,7 +44,7 @@
 //!
 //! **The log of purges** has the same rule with another clock: what a node applies from it is held
 //! until each other node has applied it, too, or has lost touch with the log and validates what it
-//! has (`weir_cluster::etcd::apply_max`).
+//! has (`weir_cluster::etcd::APPLY_MAX`).
 
 mod boxes;
 pub(crate) mod holds;

@@ -31,14 +31,14 @@ impl ValidSince {
         received.0 < self.since.load(Ordering::Relaxed)
     }
 
-    /// Whether there is something that must be validated, if it is still stored.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.since.load(Ordering::Relaxed) > 0
-    }
-
     /// The same of a response in flight: it was in no record, and its time is exact.
     pub(crate) fn must_validate_in_flight(&self, received: Tick) -> bool {
         self.must_validate(Tick(received.0.saturating_add(RECORD_MS)))
+    }
+
+    /// Whether there is something that must be validated, if it is still stored.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.since.load(Ordering::Relaxed) > 0
     }
 
     /// Purges up to now may be missed for good.
