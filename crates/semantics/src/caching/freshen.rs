@@ -8,7 +8,8 @@
 //! Where the text is silent:
 //! * `Set-Cookie`, `Set-Cookie2` and `Clear-Site-Data` of an update are never stored. They concern
 //!   the client whose request brought the update; what an earlier response stored in these fields
-//!   stays as it is.
+//!   stays as it is. What an update says for its client goes to it with `Cache-Control: private`:
+//!   stored fields such as `public` permit other caches to share what they came with, and no more.
 //! * A stored response whose nominated fields change by an update is stored under the wrong key:
 //!   see [`MergedFields::changes_vary`].
 
@@ -47,10 +48,16 @@ impl<'a> MergedFields<'a> {
     }
 
     /// The fields for the client that brought the update: its own fields stand in for stored ones
-    /// of the same name.
+    /// of the same name. If there are any, no other cache may share the response.
     #[must_use]
     pub fn for_client(&self) -> Vec<FieldLine<'a>> {
-        replaced(&self.stored, &self.own)
+        let mut fields = replaced(&self.stored, &self.own);
+        if !self.own.is_empty() {
+            // a cache that reads a targeted field would not read `private`
+            fields.retain(|line| !is_targeted(line.name));
+            fields.push(FieldLine::new("Cache-Control", b"private"));
+        }
+        fields
     }
 }
 
@@ -91,6 +98,16 @@ pub fn merge<'a>(
         stored: merged,
         own,
     }
+}
+
+/// Whether a field is named as those with directives for some caches alone are (RFC 9213 §2.1), or
+/// is their predecessor.
+fn is_targeted(name: &str) -> bool {
+    const END: &str = "-cache-control";
+    let end = name.len().checked_sub(END.len());
+    let end = end.and_then(|from| name.get(from..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(END))
+        || name.eq_ignore_ascii_case("surrogate-control")
 }
 
 fn is_age(line: &FieldLine<'_>) -> bool {

@@ -329,3 +329,32 @@ fn reload_keeps_which_parents_are_ejected_and_what_was_counted() {
     let states: Vec<&str> = route.candidates.iter().map(|it| it.state).collect();
     assert_eq!(states, ["in", "gone", "in"]);
 }
+
+#[test]
+fn cookie_that_a_validation_brings_a_parent_is_for_the_client_of_its_request_alone() {
+    let origin = ScriptedOrigin::new().answering(|head, _| {
+        let user = head.field("cookie").unwrap_or_default();
+        match head.has("if-none-match") {
+            true => {
+                format!("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nSet-Cookie: {user}\r\n\r\n")
+            }
+            false => "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nETag: \"1\"\r\n\
+                      Content-Length: 4\r\n\r\npage"
+                .to_owned(),
+        }
+        .into_bytes()
+    });
+    let upper = child(vec![parent(origin.address())]);
+    let lower = child(vec![parent(upper.address())]);
+    let get_as = |user: &str| get("http://a.example/", &format!("Cookie: {user}\r\n"));
+    assert_eq!(upper.client().ask(get_as("none=1")).text(), "page");
+    // the parent validates what it has stored for the request of the first user
+    upper.clock.advance_ms(61_000);
+    let own = lower.client().ask(get_as("user=a"));
+    assert_eq!(own.head.field("set-cookie"), Some("user=a"));
+    assert_eq!(own.text(), "page");
+    let other = lower.client().ask(get_as("user=b"));
+    assert_eq!(other.head.field("set-cookie"), None, "{}", other.head.text);
+    assert_eq!(other.text(), "page");
+    assert_eq!(origin.seen().len(), 2);
+}

@@ -106,13 +106,33 @@ fn cookies_of_the_update_are_sent_only_to_its_own_client() {
     assert!(!for_client.contains(&"Set-Cookie: all=1".to_owned()));
     assert!(for_client.ends_with(&[
         "Set-Cookie: user=b".to_owned(),
-        "Set-Cookie: c=d".to_owned()
+        "Set-Cookie: c=d".to_owned(),
+        "Cache-Control: private".to_owned()
     ]));
     assert!(
         merged
             .facts(200, NOW, &TargetedFields::none())
             .has_set_cookie
     );
+}
+
+#[test]
+fn no_other_cache_may_share_a_response_with_cookies_of_the_update() {
+    let stored = [
+        "Cache-Control: public, max-age=60",
+        "CDN-Cache-Control: public",
+        "cdn-cache-control: max-age=9",
+        "Surrogate-Control: max-age=60",
+        "Cache-Controls: a",
+    ];
+    let targeted = TargetedFields::new(["CDN-Cache-Control", "Surrogate-Control"]);
+    let with_cookie = merged(&stored, &["Set-Cookie: user=b"]).for_client();
+    let facts = ResponseFacts::gather(200, &with_cookie, NOW).targeted(&with_cookie, &targeted);
+    assert!(facts.directives.private, "{with_cookie:?}");
+    assert!(texts(&with_cookie).contains(&"Cache-Controls: a".to_owned()));
+    // of an update without cookies, all stays
+    let without = merged(&stored, &["B: 2"]).for_client();
+    assert_eq!(texts(&without)[..5], stored);
 }
 
 #[test]
