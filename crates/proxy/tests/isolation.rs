@@ -1,7 +1,8 @@
 //! Many users, one proxy, memory and disk: what is for one user reaches no other, and no disk
 //! (R64-R68).
 //!
-//! The same with a cluster of three nodes, whose clients ask one of them each.
+//! The same with a cluster of three nodes, whose clients ask one of them each; and with two forward
+//! proxies that have one parent, one of them with the other one as sibling.
 //!
 //! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and
 //! shared responses under the same URL, 304s with cookies, `Vary`, credentials, ranges, HEAD,
@@ -31,13 +32,16 @@ mod random;
 mod responses;
 #[path = "isolation/soak.rs"]
 mod soak;
+#[path = "isolation/topology.rs"]
+mod topology;
 
 use soak::Soak;
+use topology::Topology;
 
 /// Requests without more being said.
 const REQUESTS: usize = 20_000;
 
-fn soak(nodes: usize, requests: usize) {
+fn soak(topology: Topology, requests: usize) {
     let number = |name: &str| {
         let value = std::env::var(name).ok()?;
         value.parse::<u64>().ok()
@@ -46,7 +50,7 @@ fn soak(nodes: usize, requests: usize) {
     let asked = number("WEIR_ISOLATION_REQUESTS").map_or(requests, |count| {
         usize::try_from(count).expect("a number of requests")
     });
-    let tally = Soak::new(seed, nodes).run(asked);
+    let tally = Soak::new(seed, topology).run(asked);
     // a test in which something never happens has not tested it
     if asked >= requests {
         assert_eq!(tally.never_happened(), Vec::<&str>::new(), "{tally:?}");
@@ -55,10 +59,15 @@ fn soak(nodes: usize, requests: usize) {
 
 #[test]
 fn data_of_one_user_reaches_no_other_user_and_no_disk() {
-    soak(1, REQUESTS);
+    soak(Topology::Gateway, REQUESTS);
 }
 
 #[test]
 fn data_of_one_user_reaches_no_other_user_of_any_node_of_a_cluster() {
-    soak(3, REQUESTS);
+    soak(Topology::Cluster, REQUESTS);
+}
+
+#[test]
+fn data_of_one_user_reaches_no_other_user_through_parents_and_siblings() {
+    soak(Topology::Hierarchy, REQUESTS);
 }

@@ -3,6 +3,7 @@
 use super::purge_log::Purged;
 use super::random::{Dice, PRIVATE, USER_BYTES, VARYING, user};
 use super::responses::{Kind, LINE_BYTES, is_tagged, version, written};
+use super::topology::Topology;
 use crate::support::Head;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -93,6 +94,7 @@ pub(crate) struct Client<'a> {
     address: SocketAddr,
     stream: Option<TcpStream>,
     unused: Vec<u8>,
+    topology: Topology,
     seed: u64,
     dice: Dice,
     pub(crate) tally: Tally,
@@ -117,10 +119,17 @@ struct Request {
 }
 
 impl<'a> Client<'a> {
-    pub(crate) fn new(purged: &'a Purged, address: SocketAddr, seed: u64, number: u64) -> Self {
+    pub(crate) fn new(
+        purged: &'a Purged,
+        address: SocketAddr,
+        topology: Topology,
+        seed: u64,
+        number: u64,
+    ) -> Self {
         Self {
             purged,
             address,
+            topology,
             stream: None,
             unused: Vec::new(),
             seed,
@@ -143,10 +152,12 @@ impl<'a> Client<'a> {
         };
         self.look(&request, &head, &content);
         if request.is_unsafe && (200..400).contains(&head.status()) {
-            // no node serves what was there before from now on
+            // no node of a cluster serves what was there before from now on
             let versions = content.split(|byte| *byte == b'\n').filter_map(version);
             let version = versions.max().expect("whole content");
-            self.purged.note(request.path, version);
+            if self.topology.shares_purges() {
+                self.purged.note(request.path, version);
+            }
             self.tally.changes += 1;
         }
         self.count(&request, &head);
@@ -178,7 +189,8 @@ impl<'a> Client<'a> {
         } else {
             "a.example"
         };
-        let mut text = format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n", written(path));
+        let target = self.topology.target(host, &written(path));
+        let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
         let token = format!("{PRIVATE}{user}");
         let first = dice.below(50_000);
         let last = first + dice.below(40_000);

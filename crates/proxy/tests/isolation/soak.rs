@@ -4,34 +4,27 @@ use super::client::{Client, POPULAR, Tally, URLS, find};
 use super::origin::Origin;
 use super::purge_log::Purged;
 use super::random::{Dice, PRIVATE};
-use super::responses::{Kind, TAGGED, written};
-use crate::support::{Running, scripted, span};
+use super::responses::{Kind, written};
+use super::topology::{Place, Topology};
+use crate::support::Running;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
-use weir_disk::files::{Files, SystemFiles};
 use weir_measure::Metric;
-use weir_proxy::config::{ByteSize, Config, Directory, Listener, ListenerKind, Member, Module};
 
 /// Clients at once.
 const CLIENTS: usize = 12;
 
-/// The proxy is started so many times, each time with what is on disk.
+/// The proxies are started so many times, each time with what is on disk.
 const LIVES: usize = 3;
 
 /// Requests of a client between two looks at the clock.
 const TURN: usize = 20;
 
-/// Far less than there is, so that memory alone does not hold it.
-const MEMORY_MIB: u64 = 4;
-const DISK_BYTES: u64 = 64 << 20;
-
 pub(crate) struct Soak {
     seed: u64,
-    /// As many gateways as it has, as nodes of one cluster if there are several.
-    nodes: usize,
+    topology: Topology,
     origin: Origin,
     purged: Arc<Purged>,
     folder: tempfile::TempDir,
@@ -42,10 +35,10 @@ pub(crate) struct Soak {
 }
 
 impl Soak {
-    pub(crate) fn new(seed: u64, nodes: usize) -> Self {
+    pub(crate) fn new(seed: u64, topology: Topology) -> Self {
         Self {
             seed,
-            nodes,
+            topology,
             origin: Origin::start(seed),
             purged: Arc::new(Purged::none()),
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -60,16 +53,13 @@ impl Soak {
     pub(crate) fn run(mut self, requests: usize) -> Tally {
         let (mut on_disk, mut text) = (None, String::new());
         for life in 0..LIVES {
-            let nodes = self.start();
+            let proxies = self.start();
             let each = requests / LIVES / CLIENTS;
-            self.live(&nodes, life, each);
-            if nodes.len() > 1 {
-                let lateral = nodes.iter().map(|node| node.count(Metric::PeerRequests));
-                assert!(lateral.sum::<u64>() > 0, "no node asked another one");
-            }
-            for node in nodes {
-                assert_eq!(node.count(Metric::Panics), 0, "something panicked");
-                assert!(node.stop().join().expect("no panic"), "it did not finish");
+            self.live(&proxies, life, each);
+            self.topology.check_use(&proxies);
+            for proxy in proxies {
+                assert_eq!(proxy.count(Metric::Panics), 0, "something panicked");
+                assert!(proxy.stop().join().expect("no panic"), "it did not finish");
             }
             on_disk = on_disk.or(private_bytes(self.folder.path()));
         }
@@ -84,63 +74,27 @@ impl Soak {
     }
 
     fn start(&self) -> Vec<Running> {
-        let nodes: Vec<Running> = (0..self.nodes).map(|node| self.start_node(node)).collect();
-        if nodes.len() > 1 {
-            let members = (0..).zip(&nodes);
-            let members = members.map(|(node, running)| member(node, running.listener(1)));
-            let members: Vec<Member> = members.collect();
-            for node in &nodes {
-                node.reload(|config| config.cluster.members.clone_from(&members));
-            }
-        }
-        nodes
-    }
-
-    fn start_node(&self, node: usize) -> Running {
-        let directory = Directory {
-            path: self.folder.path().join(format!("store-{node}")),
-            size: Some(ByteSize::from_bytes(DISK_BYTES)),
-        };
-        let files: Arc<dyn Files> = Arc::new(SystemFiles);
-        let later_s = i64::try_from(self.passed_ms / 1000).expect("some days");
-        let change = |config: &mut Config| {
-            config.workers = 2;
-            config.modules = vec![tagging()];
-            config.cache.memory = ByteSize::from_mib(MEMORY_MIB);
-            config.cache.largest_response = ByteSize::from_mib(1);
-            config.disk.enabled = true;
-            config.disk.directories = vec![directory];
-            // who could wait for another does, whatever came of it the last time
-            config.fetch.uncollapsible_for = span("0s");
-            if self.nodes > 1 {
-                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let mode = ListenerKind::Peer;
-                config.listeners.push(Listener { address, mode });
-                config.cluster.node = Some(node_name(node));
-                // the ports of the others are known once they listen
-                config.cluster.members =
-                    vec![member(node, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
-            }
-        };
-        let running = Running::gateway_on(self.origin.address(), &files, later_s, change);
-        let running = running.expect("a proxy");
-        running.wait_for(Metric::DiskLoading, 0);
-        running
+        self.topology.start(&Place {
+            origin: self.origin.address(),
+            folder: self.folder.path(),
+            later_s: i64::try_from(self.passed_ms / 1000).expect("some days"),
+        })
     }
 
     /// Each client asks `each` times; meanwhile time passes, and operators purge.
-    fn live(&mut self, nodes: &[Running], life: usize, each: usize) {
-        let seed = self.seed;
+    fn live(&mut self, proxies: &[Running], life: usize, each: usize) {
+        let (seed, topology) = (self.seed, self.topology);
+        let asked = topology.asked(proxies);
         let purged = Arc::clone(&self.purged);
         std::thread::scope(|scope| {
             let (turns, taken) = mpsc::channel();
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|number| {
                     let (turns, purged) = (turns.clone(), &purged);
-                    let address = nodes[number % nodes.len()].address();
+                    let address = asked[number % asked.len()].address();
                     scope.spawn(move || {
-                        let mut client =
-                            Client::new(purged, address, seed, (life * CLIENTS + number) as u64);
+                        let number = (life * CLIENTS + number) as u64;
+                        let mut client = Client::new(purged, address, topology, seed, number);
                         for asked in 0..each {
                             client.ask();
                             if asked % TURN == 0 {
@@ -154,7 +108,7 @@ impl Soak {
                 .collect();
             drop(turns);
             for () in taken {
-                self.turn(nodes);
+                self.turn(proxies);
             }
             for client in clients {
                 match client.join() {
@@ -168,16 +122,20 @@ impl Soak {
         });
     }
 
-    /// One of the nodes: whatever is purged there is for all of them.
-    fn any<'n>(&mut self, nodes: &'n [Running]) -> &'n Running {
-        let node = self.dice.below(nodes.len() as u64);
-        &nodes[usize::try_from(node).expect("small")]
+    /// Purges at one of the nodes, since that is for all, or at all proxies one after the other.
+    fn purge(&mut self, proxies: &[Running], purge: impl Fn(&Running)) {
+        if self.topology.shares_purges() {
+            let node = self.dice.below(proxies.len() as u64);
+            purge(&proxies[usize::try_from(node).expect("small")]);
+        } else {
+            proxies.iter().for_each(purge);
+        }
     }
 
-    fn turn(&mut self, nodes: &[Running]) {
+    fn turn(&mut self, proxies: &[Running]) {
         let ms = self.dice.below(1500);
-        for node in nodes {
-            node.clock.advance_ms(ms);
+        for proxy in proxies {
+            proxy.clock.advance_ms(ms);
         }
         self.passed_ms += ms;
         if self.dice.percent(10) {
@@ -186,43 +144,19 @@ impl Soak {
             let path = self.dice.below(urls);
             let version = self.origin.change(path);
             let url = format!("http://a.example{}", written(path));
-            self.any(nodes).purge(&url);
+            self.purge(proxies, |proxy| {
+                proxy.purge(&url);
+            });
             self.purged.note(path, version);
         }
         if self.dice.below(300) == 0 {
             let versions: Vec<_> = (0..URLS).map(|path| self.origin.change(path)).collect();
-            self.any(nodes).purge_all();
+            self.purge(proxies, Running::purge_all);
             for (path, version) in (0..URLS).zip(versions) {
                 self.purged.note(path, version);
             }
         }
     }
-}
-
-fn node_name(node: usize) -> String {
-    format!("node-{node}")
-}
-
-fn member(node: usize, peer_listener: SocketAddr) -> Member {
-    Member {
-        name: node_name(node),
-        url: format!("http://{peer_listener}").parse().expect("a URL"),
-        weight: 100,
-        front_end: false,
-    }
-}
-
-/// The module whose tags keep requests apart.
-fn tagging() -> Module {
-    let mut module = scripted(
-        "tagging",
-        &[
-            ("request-received", "variant X-Variant"),
-            ("response-received", "content tag"),
-        ],
-    );
-    module.path = TAGGED.parse().expect("the beginning of a path");
-    module
 }
 
 /// A file below `folder` with a token in it, and where.
