@@ -302,12 +302,15 @@ fn killed_node_fails_no_request_but_those_it_was_answering() {
         );
     }
     assert!(failed.len() <= 4, "more requests than there are clients");
-    // its share, once more; the two others share it
+    // its share, once more; the two others share it. What they were asking it for at its end both
+    // may ask the origin for: the one does not wait for what the other waits for
     let asked = nodes.asked(FILES as usize);
     assert!(
-        asked.iter().all(|asked| (1..=2).contains(asked)),
+        asked.iter().all(|asked| (1..=3).contains(asked)),
         "{asked:?}"
     );
+    let twice = asked.iter().filter(|asked| **asked == 3).count();
+    assert!(twice <= 4, "more files than there are clients: {asked:?}");
     assert!(nodes.check_files(0) > 0);
     assert_eq!(nodes.asked(FILES as usize), asked);
 }
