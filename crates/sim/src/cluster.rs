@@ -5,8 +5,9 @@
 //! here (`crates/cli/tests/parity/cluster.rs`).
 //!
 //! Absent on purpose: time between request and response. A request is answered before the next one
-//! comes, so that each node has one outstanding request at most; nodes neither fail nor come and
-//! go. Whether a response may be stored, and for how long, is not asked, as in [`hits`].
+//! comes, but for those that are held ([`ClusterSimulation::hold`]): they make up the load. A node
+//! may stop answering the others, and answer again; it keeps what it has. Whether a response may be
+//! stored, and for how long, is not asked, as in [`hits`].
 //!
 //! [`hits`]: crate::hits
 
@@ -94,6 +95,9 @@ pub struct ClusterSimulation {
 struct SimulatedNode {
     cache: Simulation,
     members: Members,
+    answers: bool,
+    /// Its requests that are held at others, by place; at its own place those that it serves.
+    held: Vec<u32>,
 }
 
 impl ClusterSimulation {
@@ -104,6 +108,8 @@ impl ClusterSimulation {
         let simulated = places.map(|own| SimulatedNode {
             cache: Simulation::new(setting.cache),
             members: Members::new(nodes.to_vec(), own, &setting.balancing, setting.seed),
+            answers: true,
+            held: vec![0; nodes.len()],
         });
         Self {
             nodes: simulated.collect(),
@@ -129,13 +135,13 @@ impl ClusterSimulation {
                 served_from: ServedFrom::Here,
             };
         }
-        let source = entry.source(&request, AskedBy::Client);
+        let source = self.source(&request);
         let is_hit = source.node.is_some_and(|asked| {
             let owner = &mut self.nodes[asked.place.index()];
             let is_hit = owner.cache.ask(request.access);
             let report = NodeReport {
                 state: NodeState::In,
-                outstanding: 1,
+                outstanding: 1 + owner.held[asked.place.index()],
                 miss_pressure: 0,
             };
             let members = &mut self.nodes[node.index()].members;
@@ -159,6 +165,43 @@ impl ClusterSimulation {
         }
     }
 
+    /// A request of a client that is not answered any more: it is outstanding at its node and at
+    /// the one that is asked. Which one is, and why.
+    pub fn hold(&mut self, request: ClusterRequest) -> Source {
+        let source = self.source(&request);
+        let node = request.node.index();
+        self.nodes[node].held[node] += 1;
+        if let Some(asked) = source.node {
+            let asked = asked.place.index();
+            self.nodes[node].held[asked] += 1;
+            self.nodes[asked].held[asked] += 1;
+        }
+        source
+    }
+
+    /// From now on the node at `place` answers the others, or does not.
+    pub fn set_answers(&mut self, place: Place, answers: bool) {
+        self.nodes[place.index()].answers = answers;
+    }
+
+    /// Where a request goes that is not stored at its node: those that do not answer are asked in
+    /// vain first.
+    fn source(&mut self, request: &ClusterRequest) -> Source {
+        let mut failed = Vec::new();
+        loop {
+            let source = self.nodes[request.node.index()].source(request, &failed);
+            let Some(asked) = source.node else {
+                return source;
+            };
+            if self.nodes[asked.place.index()].answers {
+                return source;
+            }
+            let members = &mut self.nodes[request.node.index()].members;
+            members.failed(request.at, asked.place, None);
+            failed.push(asked.place);
+        }
+    }
+
     /// What came of the requests so far.
     #[must_use]
     pub const fn totals(&self) -> ClusterTotals {
@@ -167,17 +210,18 @@ impl ClusterSimulation {
 }
 
 impl SimulatedNode {
-    /// Where a request goes that is not stored here. The request is the only one of its node.
-    fn source(&mut self, request: &ClusterRequest, asked_by: AskedBy) -> Source {
+    /// Where a request goes that is not stored here, after the nodes that `failed`.
+    fn source(&mut self, request: &ClusterRequest, failed: &[Place]) -> Source {
         let handling = Handling::Forward(Fwd::UriMiss);
         let own = self.members.own();
-        let Some(asks) = LateralRequest::of(handling, asked_by, true, &[]) else {
+        let Some(asks) = LateralRequest::of(handling, AskedBy::Client, true, failed) else {
             return Source {
                 node: None,
                 why: None,
             };
         };
-        let requests = |place| u32::from(place == own);
+        let held = &self.held;
+        let requests = |place: Place| held[place.index()] + u32::from(place == own);
         self.members
             .source(request.at, request.target, asks, requests)
     }

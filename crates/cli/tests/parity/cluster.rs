@@ -3,24 +3,27 @@
 //!
 //! Requests come one after the other, each to one of the nodes. The access log of that node says
 //! why it asked whom; the simulator steps the same choice over caches of its own. Hot targets, and
-//! times in which they are forgotten, are among the requests.
+//! times in which they are forgotten, are among the requests, requests that the origin does not
+//! answer, and a node that does not answer for a while.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_disk::files::SystemFiles;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::route::policy::PolicyKind;
+use weir_policy::route::policy::{LoadLimits, PolicyKind, PolicyRules};
 use weir_policy::route::{Balancing, Node, NodeKey, Place, TargetKey};
 use weir_policy::{KeyHasher, Secret, Tick};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
-    AdminAddress, Config, Listener, ListenerKind, LogFormat, LogTarget, Member, Mode, Route, Span,
+    AdminAddress, ByteSize, Config, Listener, ListenerKind, LogFormat, LogTarget, Member, Mode,
+    Route, Span,
 };
 use weir_proxy::{Hooks, Options, Proxy};
 use weir_semantics::Timestamp;
@@ -34,10 +37,24 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What happens: after so many milliseconds a client asks a node for a target.
+#[derive(Clone, Copy)]
 struct Step {
     after_ms: u64,
     node: usize,
     number: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    /// It is answered.
+    Answered,
+    /// The origin does not answer it while others are asked.
+    Held,
+    /// It is answered; before that, the node at this place stops answering the others.
+    AfterDeathOf(usize),
+    /// The same; it answers again.
+    AfterReturnOf(usize),
 }
 
 /// Targets in turn at all nodes, then one of them very often, then again all, much later.
@@ -49,6 +66,7 @@ fn steps() -> Vec<Step> {
             after_ms,
             node,
             number,
+            what: What::Answered,
         });
     };
     for number in 0..30 {
@@ -67,6 +85,36 @@ fn steps() -> Vec<Step> {
     steps
 }
 
+/// Targets at all nodes in turn, then many that the origin does not answer, all of one node's
+/// clients, then others at all nodes.
+fn steps_with_load() -> Vec<Step> {
+    let step = |number: u32, node: u32, what: What| Step {
+        after_ms: 2,
+        node: usize::try_from(node % 3).expect("small"),
+        number,
+        what,
+    };
+    let before = (0..30).map(|number| step(number, number, What::Answered));
+    let held = (HELD_FROM..HELD_FROM + 40).map(|number| step(number, 0, What::Held));
+    let behind = (100..220).map(|number| step(number, number, What::Answered));
+    before.chain(held).chain(behind).collect()
+}
+
+/// Targets at all nodes in turn; the node at place 2 dies and comes back.
+fn steps_with_death() -> Vec<Step> {
+    let steps = (0..300_u32).map(|number| Step {
+        after_ms: 200,
+        node: usize::try_from(number % 2).expect("small"),
+        number: number % 130,
+        what: match number {
+            60 => What::AfterDeathOf(2),
+            180 => What::AfterReturnOf(2),
+            _ => What::Answered,
+        },
+    });
+    steps.collect()
+}
+
 /// Which node was asked, and why; nothing of a hit.
 type Choice = Option<(Option<Place>, String)>;
 
@@ -80,6 +128,10 @@ fn simulated(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
         },
         balancing: Balancing {
             policy,
+            rules: PolicyRules {
+                limits: LIMITS,
+                ..PolicyRules::default()
+            },
             ..Balancing::default()
         },
         seed: nodes.iter().fold(0, |all, node| all ^ node.key.0),
@@ -88,23 +140,37 @@ fn simulated(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
     let mut at_ms = 0;
     let choices = steps.iter().map(|step| {
         at_ms += step.after_ms;
-        let answer = cluster.ask(ClusterRequest {
+        match step.what {
+            What::AfterDeathOf(node) => cluster.set_answers(place(node), false),
+            What::AfterReturnOf(node) => cluster.set_answers(place(node), true),
+            What::Answered | What::Held => {}
+        }
+        let request = ClusterRequest {
             at: Tick(at_ms),
-            node: Place(u16::try_from(step.node).expect("small")),
+            node: place(step.node),
             target: target_of(step.number),
             access: NumberedRequest {
                 number: step.number,
                 size_bytes: 1,
             },
-        });
-        if answer.served_from == ServedFrom::Here {
-            return None;
-        }
-        let source = answer.source.expect("a choice");
+        };
+        let source = if step.what == What::Held {
+            cluster.hold(request)
+        } else {
+            let answer = cluster.ask(request);
+            if answer.served_from == ServedFrom::Here {
+                return None;
+            }
+            answer.source.expect("a choice")
+        };
         let why = source.why.map_or("", weir_policy::route::Why::as_str);
         Some((source.node.map(|node| node.place), why.to_owned()))
     });
     choices.collect()
+}
+
+fn place(node: usize) -> Place {
+    Place(u16::try_from(node).expect("small"))
 }
 
 /// As a gateway has it in a cluster without a secret.
@@ -159,7 +225,14 @@ impl LiveNode {
         config.cluster.node = Some(name.to_owned());
         // the simulator's nodes tell each other nothing but answers
         config.cluster.state_interval = Span::from_secs(0);
+        config.cluster.digest_memory = ByteSize::from_mib(0);
+        // longer than anything is held on a busy machine
+        config.cluster.peer_timeout = Span::from_secs(300);
+        // nodes of the simulator are in from the start
+        config.cluster.join_time = Span::from_secs(0);
         config.cluster.policy = policy;
+        config.cluster.load_low = Some(LIMITS.low);
+        config.cluster.load_high = Some(LIMITS.high);
         // the ports of the others are known once they listen
         config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
         config.validate().expect("a valid configuration");
@@ -229,69 +302,183 @@ fn member(name: &str, peer_listener: SocketAddr) -> Member {
 fn live(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = Arc::new(ManualClock::new(Timestamp(784_111_777)));
-    let origin = origin();
+    let (origin, arrived, hold) = origin();
     let nodes = NAMES.map(|name| LiveNode::start(name, policy, origin, folder.path(), &clock));
-    let members = NAMES.iter().zip(&nodes);
-    let members = members.map(|(name, node)| member(name, node.listener(1)));
+    let ways = nodes.each_ref().map(|node| Way::to(node.listener(1)));
+    let members = NAMES.iter().zip(&ways);
+    let members = members.map(|(name, way)| member(name, way.address));
     let members: Vec<Member> = members.collect();
     for node in &nodes {
         node.set_members(&members);
     }
-    let hops = nodes.iter().map(|node| node.listener(1));
+    let hops = ways.iter().map(|way| way.address);
     let hops = hops.zip((0..).map(Place)).collect();
+    let mut held = Vec::new();
     for (row, step) in steps.iter().enumerate() {
         clock.advance_ms(step.after_ms);
-        ask(nodes[step.node].listener(0), step.number, row);
+        let node = nodes[step.node].listener(0);
+        match step.what {
+            What::Held => {
+                held.push(send(node, step.number, row));
+                // then it is outstanding at all that it has passed
+                arrived.recv_timeout(PATIENCE).expect("at the origin");
+                continue;
+            }
+            What::AfterDeathOf(node) => ways[node].set_open(false),
+            What::AfterReturnOf(node) => ways[node].set_open(true),
+            What::Answered => {}
+        }
+        receive(send(node, step.number, row));
     }
+    hold.release();
+    held.into_iter().for_each(receive);
     let logs = nodes.map(|node| node.choices(&hops));
     let rows = steps.iter().enumerate();
     let choices = rows.map(|(row, step)| logs[step.node].get(&row).cloned());
     choices.map(|choice| choice.expect("a line")).collect()
 }
 
-fn ask(node: SocketAddr, number: u32, row: usize) {
+fn send(node: SocketAddr, number: u32, row: usize) -> TcpStream {
     let mut stream = TcpStream::connect(node).expect("a node");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
     let request = format!(
         "GET /{number} HTTP/1.1\r\nHost: a.example\r\nUser-Agent: row/{row}\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).expect("sent");
+    stream
+}
+
+fn receive(mut stream: TcpStream) {
     let mut response = String::new();
     stream.read_to_string(&mut response).expect("a response");
     assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
     assert!(response.ends_with("\r\n\r\nx"), "{response}");
 }
 
-/// Answers everything with a byte that may be stored for an hour, until the process ends.
-fn origin() -> SocketAddr {
-    const ANSWER: &[u8] =
-        b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 1\r\n\r\nx";
+/// What holds answers back at the origin.
+#[derive(Clone, Default)]
+struct Hold(Arc<(Mutex<bool>, Condvar)>);
+
+impl Hold {
+    fn release(&self) {
+        *self.0.0.lock().expect("no panic") = true;
+        self.0.1.notify_all();
+    }
+
+    fn wait(&self) {
+        let released = self.0.0.lock().expect("no panic");
+        let waited = self.0.1.wait_while(released, |released| !*released);
+        drop(waited.expect("no panic"));
+    }
+}
+
+/// Answers everything with a byte that may be stored for an hour, until the process ends; targets
+/// from [`HELD_FROM`] to 100 more once they are released, and says when one has arrived.
+fn origin() -> (SocketAddr, Receiver<()>, Hold) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let address = listener.local_addr().expect("bound");
+    let (arrives, arrived) = channel();
+    let hold = Hold::default();
+    let held = hold.clone();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || {
-                let mut out = stream.try_clone().expect("a socket");
-                let lines = BufReader::new(stream).lines().map_while(Result::ok);
-                for line in lines {
-                    if line.is_empty() && out.write_all(ANSWER).is_err() {
-                        return;
-                    }
-                }
-            });
+            let (arrives, held) = (arrives.clone(), held.clone());
+            thread::spawn(move || answer(stream, &arrives, &held));
         }
     });
-    address
+    (address, arrived, hold)
+}
+
+fn answer(stream: TcpStream, arrives: &Sender<()>, held: &Hold) {
+    const ANSWER: &[u8] =
+        b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 1\r\n\r\nx";
+    let mut out = stream.try_clone().expect("a socket");
+    let mut is_held = false;
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        if let Some(target) = line.strip_prefix("GET /") {
+            let number = target.split(' ').next().and_then(|it| it.parse().ok());
+            is_held = number.is_some_and(|it: u32| (HELD_FROM..HELD_FROM + 100).contains(&it));
+        }
+        if line.is_empty() {
+            if is_held {
+                _ = arrives.send(());
+                held.wait();
+            }
+            if out.write_all(ANSWER).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The way of the others to a node. While it is shut, connections end as they begin.
+struct Way {
+    address: SocketAddr,
+    state: Arc<Mutex<WayState>>,
+}
+
+struct WayState {
+    is_open: bool,
+    /// Both ends of each connection.
+    streams: Vec<TcpStream>,
+}
+
+impl Way {
+    fn to(node: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let address = listener.local_addr().expect("bound");
+        let state = Arc::new(Mutex::new(WayState {
+            is_open: true,
+            streams: Vec::new(),
+        }));
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                let mut state = shared.lock().expect("no panic");
+                if !state.is_open {
+                    continue;
+                }
+                let Ok(far) = TcpStream::connect(node) else {
+                    continue;
+                };
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let mut from = from.try_clone().expect("a socket");
+                    let mut to = to.try_clone().expect("a socket");
+                    thread::spawn(move || {
+                        _ = std::io::copy(&mut from, &mut to);
+                        _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+                state.streams.extend([near, far]);
+            }
+        });
+        Self { address, state }
+    }
+
+    fn set_open(&self, is_open: bool) {
+        let mut state = self.state.lock().expect("no panic");
+        state.is_open = is_open;
+        if !is_open {
+            for stream in state.streams.drain(..) {
+                _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+    }
 }
 
 /// The target that is requested very often.
 const HOT: u32 = 7;
 
-fn check(policy: PolicyKind, must_occur: &[&str], is_hot_copied: bool) {
-    let began = Instant::now();
-    let steps = steps();
-    let simulated = simulated(policy, &steps);
-    let live = live(policy, &steps);
+/// The first of the targets that the origin does not answer at once.
+const HELD_FROM: u32 = 1000;
+
+/// So few that forty requests overload.
+const LIMITS: LoadLimits = LoadLimits { low: 3, high: 8 };
+
+/// What both chose, which is the same.
+fn agreed(policy: PolicyKind, steps: &[Step], must_occur: &[&str]) -> Vec<Choice> {
+    let simulated = simulated(policy, steps);
+    let live = live(policy, steps);
     for (row, (live, simulated)) in live.iter().zip(&simulated).enumerate() {
         let step = &steps[row];
         assert_eq!(
@@ -304,6 +491,13 @@ fn check(policy: PolicyKind, must_occur: &[&str], is_hot_copied: bool) {
         let mut all = simulated.iter().flatten();
         assert!(all.any(|(_, why)| why == word), "{policy}: no `{word}`");
     }
+    simulated
+}
+
+fn check(policy: PolicyKind, must_occur: &[&str], is_hot_copied: bool) {
+    let began = Instant::now();
+    let steps = steps();
+    let simulated = agreed(policy, &steps, must_occur);
     let hits = steps.iter().zip(&simulated).filter(|(_, it)| it.is_none());
     let of_hot = hits.filter(|(step, _)| step.number == HOT);
     let mut at: Vec<usize> = of_hot.map(|(step, _)| step.node).collect();
@@ -333,4 +527,25 @@ fn nodes_choose_as_the_simulator_does_with_mappings_of_their_own() {
     check(PolicyKind::Lard, &["not-mapped", "mapped"], false);
     check(PolicyKind::LardR, &["not-mapped", "mapped"], false);
     check(PolicyKind::ExtendedLard, &["not-mapped", "disk-idle"], true);
+}
+
+#[test]
+fn nodes_choose_as_the_simulator_does_while_requests_are_outstanding() {
+    let steps = steps_with_load();
+    for policy in [PolicyKind::BoundedHash, PolicyKind::ReplicatedHash] {
+        agreed(policy, &steps, &["first-in-order", "next-in-order"]);
+    }
+    agreed(PolicyKind::Lard, &steps, &["not-mapped"]);
+}
+
+#[test]
+fn nodes_choose_as_the_simulator_does_while_one_does_not_answer_and_once_it_is_back() {
+    let steps = steps_with_death();
+    for policy in [PolicyKind::Hash, PolicyKind::ReplicatedHash] {
+        agreed(
+            policy,
+            &steps,
+            &["first-in-order", "others-ejected", "probe"],
+        );
+    }
 }
