@@ -132,6 +132,7 @@ const FORBIDDEN: &[&str] = &[
     "te",
     "upgrade",
     "http2-settings",
+    "weir-peer",
     "via",
     "forwarded",
     "x-forwarded-for",
@@ -153,8 +154,10 @@ const FORBIDDEN: &[&str] = &[
     "proxy-authorization",
     "www-authenticate",
     "proxy-authenticate",
+    "proxy-authentication-info",
     "cookie",
     "set-cookie",
+    "set-cookie2",
     // response control data (RFC 9110 §10.2, RFC 9111 §5)
     "age",
     "cache-control",

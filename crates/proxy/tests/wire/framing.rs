@@ -126,8 +126,8 @@ fn response_trailers_are_forwarded_without_forbidden_fields() {
     Setup::each(|setup| {
         let mut client = setup.proxy.client();
         client.send(setup.get("/"));
-        let trailers =
-            "X-Sum: 1\r\nContent-Length: 3\r\nSet-Cookie: a=b\r\nx-Sum: 2\r\nConnection: close\r\n";
+        let trailers = "X-Sum: 1\r\nContent-Length: 3\r\nSet-Cookie: a=b\r\nx-Sum: 2\r\n\
+             Connection: close\r\nWeir-Peer: node=a\r\n";
         let (_hop, _) = setup.origin.answer(format!(
             "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n{trailers}\r\n"
         ));
@@ -173,7 +173,7 @@ fn chunked_request_keeps_allowed_trailers_and_loses_extensions() {
         request.extend(chunks(
             b"hello, world",
             5,
-            "X-Sum: 7\r\nContent-Length: 9\r\nHost: evil\r\n",
+            "X-Sum: 7\r\nContent-Length: 9\r\nHost: evil\r\nWeir-Peer: node=a\r\n",
         ));
         request.extend(setup.get("/next").into_bytes());
         client.send(request);
