@@ -90,7 +90,7 @@ async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
     while let Some(batch) = outboxes.next(member) {
         match tell(worker, room, member, &batch).await {
             Ok(outcomes) => {
-                if outboxes.delivered(member, batch, outcomes, Instant::now()) {
+                if outboxes.delivered(member, batch, outcomes) {
                     let line = format!(
                         "node {member} has been told what purges and invalidations it had missed"
                     );

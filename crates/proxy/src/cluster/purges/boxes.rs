@@ -12,8 +12,12 @@ use weir_semantics::BEHIND_NAMES_MAX;
 /// Members that are known at once: those that have left are among them.
 const MEMBERS_MAX: usize = 2 * NODES_MAX;
 
+/// How long a member has to answer which ones are behind, at a process that has told no purge yet:
+/// none is held for what it has told.
+const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+
 /// The outboxes of all members.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Boxes {
     pub(super) by_member: BTreeMap<Box<str>, Outbox>,
     pub(super) late: LateOrders,
@@ -23,6 +27,18 @@ pub(super) struct Boxes {
     pub(super) last_until: Option<Instant>,
     /// So long after it members still hold the targets.
     pub(super) patience: Duration,
+}
+
+impl Default for Boxes {
+    fn default() -> Self {
+        Self {
+            by_member: BTreeMap::new(),
+            late: LateOrders::default(),
+            version: 0,
+            last_until: None,
+            patience: FIRST_PATIENCE,
+        }
+    }
 }
 
 impl Boxes {
@@ -57,8 +73,19 @@ impl Boxes {
         let due = due + self.patience;
         for (name, outbox) in &mut self.by_member {
             if **name != *member {
+                outbox.has_news = true;
                 outbox.news_due = Some(outbox.news_due.map_or(due, |known| known.min(due)));
             }
+        }
+    }
+
+    /// Has all but `member` told that it is in step again, by no time: until then they ask it for
+    /// nothing, and miss nothing. Were that due, members that fail and are back could have each
+    /// other fail for ever.
+    pub(super) fn tell_good_news(&mut self, member: &str) {
+        self.version += 1;
+        for (name, outbox) in &mut self.by_member {
+            outbox.has_news |= **name != *member;
         }
     }
 

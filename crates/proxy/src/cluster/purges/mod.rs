@@ -17,7 +17,8 @@
 //! 2. A member that has not answered A when its answer is due is *behind*. A notes that, and tells
 //!    all others with the next message, at once if there is none ([`members_behind`]). That message
 //!    has to be answered, too, before A's patience ends: a member that does not is behind itself.
-//!    No node asks a member that any member, A included, says is behind.
+//!    No node asks a member that any member, A included, says is behind. That one is in step again
+//!    is told, too, but by no time: until then it is asked for nothing.
 //!
 //! A node is *in step* with A while it has answered all in time. By induction over time, what a
 //! node that is in step stores of the target once it has learnt of the purge is new: while it holds

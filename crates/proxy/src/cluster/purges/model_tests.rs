@@ -6,7 +6,7 @@
 //! older version from then on.
 
 use super::members_behind::{Behind, ToldBehind};
-use super::outboxes::{Awaited, MemberOutcome, Outboxes};
+use super::outboxes::{AWAY_MAX, Awaited, MemberOutcome, Outboxes};
 use super::{Batch, PurgedTarget};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot::error::TryRecvError;
@@ -195,7 +195,7 @@ impl World {
                 is_durable: true,
             };
             let outcomes = vec![outcome; message.batch.orders.len()];
-            outboxes.delivered(NAMES[other], message.batch, outcomes, now);
+            outboxes.delivered(NAMES[other], message.batch, outcomes);
         } else {
             let names = match &message.batch.behind {
                 Behind::These(names) => Some(names.iter().map(|name| &**name).collect()),
@@ -309,4 +309,67 @@ fn node_that_is_said_to_have_applied_a_purge_never_gets_back_what_was_purged() {
 fn that_members_which_are_behind_are_not_asked_is_needed_for_it() {
     let broken = (0..SEEDS).find_map(|seed| World::new(seed, true).run().err());
     assert!(broken.is_some());
+}
+
+/// Messages of node `a` to the others, each answered a few milliseconds later, until it has been
+/// quiet for two seconds.
+fn messages_until_quiet(outboxes: &Outboxes, now: &mut Instant) -> usize {
+    const MESSAGES_MAX: usize = 1_000;
+    let (mut messages, mut quiet) = (0, 0);
+    let mut under_way: [Option<(Batch, Instant)>; NAMES.len()] = Default::default();
+    while quiet < 2_000 && messages < MESSAGES_MAX {
+        outboxes.expire(*now);
+        quiet += 1;
+        for (at, member) in NAMES.iter().enumerate().skip(1) {
+            match under_way[at].take() {
+                Some((batch, answered)) if answered <= *now => {
+                    let outcome = PurgeOutcome {
+                        removed: 0,
+                        is_durable: true,
+                    };
+                    let outcomes = vec![outcome; batch.orders.len()];
+                    outboxes.delivered(member, batch, outcomes);
+                }
+                Some(waits) => under_way[at] = Some(waits),
+                None => {
+                    if let Some(batch) = outboxes.next(member) {
+                        let takes = Duration::from_millis(at as u64);
+                        under_way[at] = Some((batch, *now + takes));
+                        (messages, quiet) = (messages + 1, 0);
+                    }
+                }
+            }
+        }
+        *now += Duration::from_millis(1);
+    }
+    messages
+}
+
+#[test]
+fn node_that_never_tells_sends_few_messages_when_a_member_is_back_after_long() {
+    let mut now = Instant::now();
+    let outboxes = Outboxes::default();
+    let all = || NAMES[1..].iter().copied();
+    outboxes.meet(all(), 1, now);
+    messages_until_quiet(&outboxes, &mut now);
+    outboxes.meet(all().take(2), 2, now);
+    now += AWAY_MAX;
+    assert_eq!(outboxes.expire(now), ["d".into()]);
+    outboxes.meet(all(), 3, now);
+    // one to it, and one to each of the others that it is in step
+    assert_eq!(messages_until_quiet(&outboxes, &mut now), NAMES.len() - 1);
+    assert!(!outboxes.is_any_behind(3, now));
+}
+
+#[test]
+fn node_that_never_tells_sends_few_messages_when_a_member_fails() {
+    let mut now = Instant::now();
+    let outboxes = Outboxes::default();
+    outboxes.meet(NAMES[1..].iter().copied(), 1, now);
+    messages_until_quiet(&outboxes, &mut now);
+    outboxes.demand_validation(&Behind::These(vec!["d".into()]));
+    let batch = outboxes.next("d").expect("a message");
+    outboxes.failed("d", batch, "it is away", now);
+    assert!(messages_until_quiet(&outboxes, &mut now) < 10);
+    assert!(!outboxes.is_any_behind(1, now));
 }

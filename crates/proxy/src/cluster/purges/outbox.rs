@@ -29,7 +29,9 @@ pub(super) struct Outbox {
     pub(super) sent: Vec<Arc<PurgedTarget>>,
     /// By then it has to answer: what is under way and what waits.
     pub(super) due: Option<Instant>,
-    /// It is to be told which members are behind, and has to answer that by then.
+    /// It is to be told which members are behind.
+    pub(super) has_news: bool,
+    /// It has to answer that by then: there are some that it does not know.
     pub(super) news_due: Option<Instant>,
     pub(super) lag: Option<Lag>,
     /// Since when it is no member.
@@ -104,6 +106,7 @@ impl Default for Outbox {
             queue: OrderQueue::default(),
             sent: Vec::new(),
             due: None,
+            has_news: false,
             news_due: None,
             lag: None,
             away: None,
@@ -160,7 +163,7 @@ impl Outbox {
     /// Whether there is something to tell.
     pub(super) fn is_waiting(&self) -> bool {
         let has_orders = !self.queue.is_empty() || self.lag.is_some();
-        self.away.is_none() && (has_orders || self.news_due.is_some())
+        self.away.is_none() && (has_orders || self.has_news)
     }
 
     /// The next message, which names `behind`; `None` if there is nothing to tell. `until` is for

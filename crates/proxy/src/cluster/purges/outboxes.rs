@@ -336,7 +336,6 @@ impl Outboxes {
         member: &str,
         mut batch: Batch,
         outcomes: Vec<PurgeOutcome>,
-        now: Instant,
     ) -> bool {
         for (order, outcome) in batch.orders.iter_mut().zip(outcomes) {
             order.answer(&Ok(outcome));
@@ -348,7 +347,7 @@ impl Outboxes {
             outbox.sent.clear();
             outbox.due = outbox.queue.due();
             if batch.version == boxes.version {
-                outbox.news_due = None;
+                (outbox.has_news, outbox.news_due) = (false, None);
             }
             let is_in_step = outbox.lag.as_mut().is_some_and(|lag| {
                 lag.take(&batch, boxes.late.end());
@@ -359,7 +358,7 @@ impl Outboxes {
             }
             let was_reported = std::mem::take(&mut outbox.is_reported);
             if is_in_step {
-                boxes.tell_news(member, now);
+                boxes.tell_good_news(member);
             }
             was_reported
         });

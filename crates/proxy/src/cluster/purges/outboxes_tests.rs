@@ -59,7 +59,7 @@ fn next(outboxes: &Outboxes, member: &str) -> Batch {
 
 fn deliver(outboxes: &Outboxes, member: &str, batch: Batch) -> bool {
     let outcomes = (0..).map(outcome).take(batch.orders.len()).collect();
-    outboxes.delivered(member, batch, outcomes, Instant::now())
+    outboxes.delivered(member, batch, outcomes)
 }
 
 /// Delivers all that `member` is to be told; what that was.
