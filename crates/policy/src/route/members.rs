@@ -64,8 +64,7 @@ struct Known {
     ejection: Ejection,
     /// What it said of itself last, and when.
     report: Option<(NodeReport, Tick)>,
-    /// The state that it said last, with an answer or in a message of its own, and when; `None`
-    /// once it has failed.
+    /// The state that it said last, with an answer, and when; `None` once it has failed.
     told: Option<(NodeState, Tick)>,
     response_time: PeakMean,
 }
@@ -184,10 +183,13 @@ impl Members {
         known.ejection.end()
     }
 
-    /// The node at `place` says of itself, in a message of its own, that it is in `state`. That
-    /// does not show that it answers.
-    pub fn tells_state(&mut self, now: Tick, place: Place, state: NodeState) {
-        self.known[place.index()].told = Some((state, now));
+    /// Whether the node at `place` is to be asked how it is, since a message in its name says that
+    /// it is in `state`: its last answer said otherwise, or counts for little longer. The message
+    /// itself changes nothing: it may be a copy of an old one.
+    #[must_use]
+    pub fn is_news(&self, now: Tick, place: Place, state: NodeState) -> bool {
+        let told = self.known[place.index()].told;
+        told.is_none_or(|(known, at)| known != state || now.ms_since(at) >= STATE_REPORT_MS / 3)
     }
 
     /// The node at `place` held `target`, or did not, when it was asked: corrects the policy.

@@ -72,21 +72,33 @@ fn response_time_is_shown_as_it_was_for_10_s() {
 #[test]
 fn state_that_a_node_tells_counts_for_30_s_and_until_it_has_failed() {
     let mut members = members();
-    members.tells_state(Tick(0), OTHER, NodeState::Draining);
+    members.heard_of(Tick(0), OTHER, report(NodeState::Draining));
     assert_eq!(state(&members, STATE_REPORT_MS - 1), NodeState::Draining);
     assert_eq!(state(&members, STATE_REPORT_MS), NodeState::In);
-    members.tells_state(Tick(40_000), OTHER, NodeState::Draining);
-    members.failed(Tick(40_000), OTHER, None);
-    members.tells_state(Tick(40_001), OTHER, NodeState::Draining);
-    assert_eq!(
-        state(&members, 40_001),
-        NodeState::Gone,
-        "telling is no answer"
-    );
-    members.failed(Tick(40_002), OTHER, None);
+    members.heard_of(Tick(40_000), OTHER, report(NodeState::Draining));
+    members.failed(Tick(40_001), OTHER, None);
+    assert_eq!(state(&members, 40_001), NodeState::Gone);
     assert_eq!(
         state(&members, 60_000),
         NodeState::In,
         "another process may be there"
+    );
+}
+
+#[test]
+fn message_in_the_name_of_a_node_has_it_asked_if_its_answer_said_otherwise_or_is_old() {
+    let mut members = members();
+    let is_news = |members: &Members, ms, state| members.is_news(Tick(ms), OTHER, state);
+    assert!(is_news(&members, 0, NodeState::In), "it has said nothing");
+    members.heard_of(Tick(0), OTHER, report(NodeState::In));
+    assert!(is_news(&members, 1, NodeState::Draining));
+    assert!(!is_news(&members, 1, NodeState::In));
+    let before = STATE_REPORT_MS / 3;
+    assert!(!is_news(&members, before - 1, NodeState::In));
+    assert!(is_news(&members, before, NodeState::In));
+    members.failed(Tick(before), OTHER, None);
+    assert!(
+        is_news(&members, before + 1, NodeState::In),
+        "it has failed"
     );
 }

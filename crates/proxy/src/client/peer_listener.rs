@@ -168,7 +168,10 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
     }
     let worker = receiver.worker;
     if let Some((place, state)) = cluster.place_of(asked.node).zip(asked.state) {
-        cluster.state().tells_state(worker.now(), place, state);
+        // a copy of an old message says so, too: it is asked, and its answer counts
+        if cluster.state().is_news(worker.now(), place, state) {
+            receiver.settings.membership.to_ask.add(asked.node);
+        }
     }
     let from = out.len();
     write::status_line(out, Version::Http11, 204, reason_phrase(204));

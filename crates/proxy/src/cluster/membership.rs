@@ -4,6 +4,7 @@
 //! over what is known of the nodes that stay. A request goes on with the one that it found.
 
 use crate::cluster::members::{Asker, Cluster, ClusterTerms, Maker};
+use crate::cluster::nodes_to_ask::NodesToAsk;
 use crate::cluster::own_url::OwnUrl;
 use crate::cluster::proof::ClusterSecret;
 use crate::cluster::purges::valid_since::ValidSince;
@@ -36,6 +37,8 @@ pub(crate) struct Membership {
     state_changed: Notify,
     /// What is stored from before must be validated.
     pub(crate) valid_since: ValidSince,
+    /// Members that are to be asked at once how they are.
+    pub(crate) to_ask: NodesToAsk,
     /// Where the URL of this node leads.
     pub(crate) own_url: OwnUrl,
     inner: Mutex<Inner>,

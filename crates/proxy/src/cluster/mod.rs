@@ -11,6 +11,7 @@ pub(crate) mod digests;
 mod members;
 mod membership;
 pub(crate) mod node_health;
+mod nodes_to_ask;
 mod nonces;
 mod own_url;
 mod proof;

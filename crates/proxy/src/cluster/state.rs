@@ -139,11 +139,11 @@ impl ClusterState {
         self.members().failed(now.tick, place, silent_since)
     }
 
-    /// The node at `place` says in a message of its own that it is in this state.
-    pub(crate) fn tells_state(&self, now: Now, place: Place, state: &str) {
-        if let Some(state) = NodeState::named(state) {
-            self.members().tells_state(now.tick, place, state);
-        }
+    /// Whether the node at `place` is to be asked how it is, since a message in its name says that
+    /// it is in this state: a copy of an old one may say so, too.
+    pub(crate) fn is_news(&self, now: Now, place: Place, state: &str) -> bool {
+        let state = NodeState::named(state);
+        state.is_some_and(|state| self.members().is_news(now.tick, place, state))
     }
 
     /// The node at `place` answered, `us` microseconds after it was asked. Whether it is back.

@@ -1,5 +1,6 @@
 //! Asks the other nodes of the cluster how they are, and tells them how this one is: at intervals,
-//! and at once when the state of this one changes. On the first worker.
+//! and at once when the state of this one changes, or something suggests that one is not as it is
+//! known. On the first worker.
 //!
 //! So a node that has died, hangs, is back or drains is known without a request of a client that
 //! has to find out.
@@ -7,14 +8,15 @@
 use super::own_exchange;
 use super::own_request::{JudgedRequest, begin_head};
 use super::worker_task;
-use crate::cluster::{Cluster, STATE, STATE_TARGET, node_health};
+use crate::cluster::{Cluster, Membership, STATE, STATE_TARGET, node_health};
 use crate::modules::own_work::{OwnPlace, OwnWork};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use weir_extend::{FetchError, OwnResponse};
 use weir_measure::Metric;
@@ -37,33 +39,73 @@ async fn run(worker: &Rc<Worker>) {
     let membership = Arc::clone(&worker.settings().membership);
     let mut reloads = worker.shared.reloaded.subscribe();
     let mut began = Instant::now();
+    let mut asking = Asking::default();
     loop {
-        let interval = worker.settings().config.cluster.state_interval;
-        let is_on = !interval.as_duration().is_zero();
+        let settings = worker.settings();
+        let interval = settings.config.cluster.state_interval;
+        let is_on = settings.config.cluster.has_state_messages();
+        drop(settings);
         tokio::select! {
             () = sleep_until(began + interval.as_duration()), if is_on => {}
             () = membership.state_changed() => {}
+            () = membership.to_ask.added() => {
+                asking.ask_noted(worker, &membership);
+                continue;
+            }
+            Some(_) = asking.tasks.join_next() => {
+                asking.ask_noted(worker, &membership);
+                continue;
+            }
             // the interval may be another one
             Ok(()) = reloads.changed() => continue,
         }
         began = Instant::now();
         let settings = worker.settings();
+        // they may have been changed meanwhile
+        let is_on = settings.config.cluster.has_state_messages();
         if let Some(cluster) = settings.cluster().filter(|_| is_on) {
-            round(worker, &settings, &cluster).await;
+            for name in cluster.others() {
+                membership.to_ask.add(name);
+            }
         }
+        asking.ask_noted(worker, &membership);
     }
 }
 
-/// Asks all other nodes together: one that hangs keeps nothing from the others.
-async fn round(worker: &Rc<Worker>, settings: &Arc<Settings>, cluster: &Arc<Cluster>) {
+/// The messages under way: one to each member at a time, and one that hangs keeps nothing from the
+/// others.
+#[derive(Default)]
+struct Asking {
     // at most as many as there may be members
-    let mut asked = JoinSet::new();
-    for place in cluster.other_places() {
-        let worker = Rc::clone(worker);
-        let (settings, cluster) = (Arc::clone(settings), Arc::clone(cluster));
-        asked.spawn_local(async move { ask(&worker, &settings, (&cluster, place)).await });
+    tasks: JoinSet<()>,
+    by_name: BTreeMap<String, AbortHandle>,
+}
+
+impl Asking {
+    /// Asks the members that are to be asked, but for those that have not answered the last message
+    /// yet: their turn is when they have.
+    fn ask_noted(&mut self, worker: &Rc<Worker>, membership: &Membership) {
+        self.by_name.retain(|_, task| !task.is_finished());
+        let settings = worker.settings();
+        let names = membership
+            .to_ask
+            .take(|name| self.by_name.contains_key(name));
+        let Some(cluster) = settings.cluster() else {
+            return;
+        };
+        for name in names {
+            // a member that is listed no more is not asked
+            let Some(place) = cluster.place_of(&name) else {
+                continue;
+            };
+            let worker = Rc::clone(worker);
+            let (settings, cluster) = (Arc::clone(&settings), Arc::clone(&cluster));
+            let task = self
+                .tasks
+                .spawn_local(async move { ask(&worker, &settings, (&cluster, place)).await });
+            self.by_name.insert(name, task);
+        }
     }
-    while asked.join_next().await.is_some() {}
 }
 
 /// Asks the node at `place`, and notes what came of it.

@@ -2,7 +2,7 @@
 //! client.
 
 use crate::nodes::{Nodes, fresh, get, member, set_secret};
-use crate::support::{Running, ScriptedOrigin, span};
+use crate::support::{RawClient, Running, ScriptedOrigin, span};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
@@ -107,6 +107,50 @@ fn node_that_drains_is_asked_for_nothing_from_then_on_until_it_says_otherwise() 
     let response = client.ask(get(&after));
     let status = response.head.all("cache-status").join(", ");
     assert!(status.contains("weir;hit"), "node c has it: {status}");
+}
+
+/// A message to `node` in the name of node c, which says that this drains.
+fn say_that_c_drains(node: &Running) {
+    let mut program = RawClient::connect(node.listener(1));
+    let answer = program.ask(
+        "GET /weir/state HTTP/1.1\r\nHost: a.example\r\n\
+         Weir-Peer: node=c, mode=state, state=draining\r\n\r\n",
+    );
+    assert_eq!(answer.status(), 204);
+}
+
+#[test]
+fn message_about_a_state_has_the_node_asked_and_its_answer_counts() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[0];
+    say_that_c_drains(node);
+    assert_eq!(state(node, "c"), "in", "any program may have a copy of one");
+    node.wait_for_at_least(Metric::PeerStateMessages, 1);
+    assert_eq!(state(node, "c"), "in");
+    assert_eq!(node.count(Metric::PeerStateFailures), 0);
+}
+
+#[test]
+fn node_is_asked_once_at_a_time_however_often_it_is_said_to_drain() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[0];
+    let silent = ScriptedOrigin::new();
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("1min");
+        config.cluster.members[2] = member("c", silent.address());
+    });
+    say_that_c_drains(node);
+    let mut asked = silent.accept();
+    assert_eq!(asked.read_head().start_line(), "GET /weir/state HTTP/1.1");
+    for _ in 0..3 {
+        say_that_c_drains(node);
+    }
+    silent.expect_untouched();
+    assert_eq!(node.count(Metric::PeerStateMessages), 1);
+    // what was said meanwhile has it asked once more
+    drop(asked);
+    let _asked = silent.accept();
+    assert_eq!(node.count(Metric::PeerStateMessages), 2);
 }
 
 #[test]

@@ -298,6 +298,12 @@ impl Cluster {
         self.node.is_some() || self.source != MembersSource::Config
     }
 
+    /// Whether other nodes are asked at intervals how they are.
+    #[must_use]
+    pub fn has_state_messages(&self) -> bool {
+        !self.state_interval.as_duration().is_zero()
+    }
+
     /// Where the members are listed, if not in the configuration.
     #[must_use]
     pub fn followed_source(&self) -> Option<Source> {
