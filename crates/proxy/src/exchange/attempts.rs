@@ -104,7 +104,7 @@ impl Attempts {
         if let Some(peer) = self.next_hop.peer() {
             let why = PeerFailure::of(failed);
             match why {
-                PeerFailure::Silent => peer.failed(worker, why.text(), Some(self.connected)),
+                PeerFailure::Silent => peer.silent(worker, why.text(), self.connected),
                 PeerFailure::Unreachable | PeerFailure::Broken => {
                     peer.failed(worker, why.text(), None);
                 }

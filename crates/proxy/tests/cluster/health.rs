@@ -109,6 +109,36 @@ fn node_that_drains_is_asked_for_nothing_from_then_on_until_it_says_otherwise() 
     assert!(status.contains("weir;hit"), "node c has it: {status}");
 }
 
+#[test]
+fn node_that_is_silent_about_a_request_is_asked_how_it_is_and_gone_if_it_is_silent_again() {
+    let cluster = Nodes::start(fresh);
+    let path = cluster.path_of(2);
+    let node = &cluster.nodes[0];
+    let silent = ScriptedOrigin::new();
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("1s");
+        config.cluster.state_interval = span("10s");
+        config.cluster.members[2] = member("c", silent.address());
+    });
+    let mut client = node.client();
+    client.send(get(&path));
+    let mut held = silent.accept();
+    assert!(
+        held.read_head()
+            .start_line()
+            .ends_with(&format!("{path} HTTP/1.1"))
+    );
+    // the request keeps its time, and the message has all of this
+    node.reload(|config| config.cluster.peer_timeout = span("1min"));
+    assert_eq!(client.read_response().text(), path, "the next one is asked");
+    assert_eq!(node.count(Metric::PeersFailed), 1);
+    assert_eq!(state(node, "c"), "in", "it may wait for the origin");
+    let mut asked = silent.accept();
+    assert_eq!(asked.read_head().start_line(), "GET /weir/state HTTP/1.1");
+    drop(asked);
+    wait_for_state(node, "c", &["gone"]);
+}
+
 /// A message to `node` in the name of node c, which says that this drains.
 fn say_that_c_drains(node: &Running) {
     let mut program = RawClient::connect(node.listener(1));

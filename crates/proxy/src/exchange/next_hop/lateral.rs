@@ -107,6 +107,19 @@ impl PeerSource {
         self.cluster.key(self.node.place)
     }
 
+    /// It has said nothing since then, and why that matters. If messages about states are sent, it
+    /// is asked how it is, and that decides: it may wait for an origin, and clients choose what
+    /// they request.
+    pub(crate) fn silent(&self, worker: &Worker, why: &str, since: Tick) {
+        let settings = worker.settings();
+        if settings.config.cluster.has_state_messages() {
+            let name = self.cluster.name(self.node.place);
+            settings.membership.to_ask.add(name);
+        } else {
+            self.failed(worker, why, Some(since));
+        }
+    }
+
     /// It did not answer as a member does, and why; since when it was silent, if that is all.
     pub(crate) fn failed(&self, worker: &Worker, why: &str, silent_since: Option<Tick>) {
         let (log, now) = (&worker.shared.module_log, worker.now());
