@@ -8,7 +8,8 @@ use crate::config::Mode;
 use crate::exchange::respond::{Content, begin, log_own, respond, send};
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason, reason_phrase};
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -20,17 +21,23 @@ use weir_semantics::{
     PEER_FIELD, PURGE_MESSAGE_BYTES_MAX, PeerRequest, PurgeAnswer, PurgeMessage, PurgeSequence,
     PurgedTarget as ReceivedTarget, lines_named, split_purge_proof, write_purge_proof,
 };
-use weir_store::Purge;
+use weir_store::{ChargedMemory, Purge};
 use weir_wire::{Version, write};
+
+/// Bytes of a message for which there is always memory, whatever responses have: few purges are
+/// told even then. One message of each member is received at a time, so it is bounded.
+const UNCHARGED_BYTES: usize = 16 << 10;
 
 /// Receives the message, carries it out, and answers it.
 pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestState) {
-    let Some(content) = receive(stream, exchange).await else {
+    let field = peer_field(exchange);
+    let asked = PeerRequest::read(&field);
+    let node = asked.as_ref().map_or("", |asked| asked.node);
+    let mut charged = ChargedMemory::new(&exchange.worker.shared.store);
+    let Some(content) = receive(stream, exchange, node, &mut charged).await else {
         return stream.response.abort();
     };
     let settings = Arc::clone(&exchange.settings);
-    let field = peer_field(exchange);
-    let asked = PeerRequest::read(&field);
     let cluster = settings.cluster();
     let message = asked.zip(cluster.as_deref());
     let message = message.and_then(|(asked, cluster)| {
@@ -64,18 +71,32 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
     log_own(exchange, sent, end);
 }
 
-/// The content, of which there is no more than its listener lets through; `None` if it does not
-/// come.
-async fn receive(stream: &mut ClientStream<'_>, exchange: &RequestState) -> Option<String> {
+/// The content of a message of `node`, of which there is no more than its listener lets through;
+/// `None` if it does not come, there is no memory for it, or the next one comes: a member sends one
+/// at a time, and has given up this one, or another program has sent a copy.
+async fn receive(
+    stream: &mut ClientStream<'_>,
+    exchange: &RequestState,
+    node: &str,
+    charged: &mut ChargedMemory,
+) -> Option<String> {
     let silence = exchange.settings.config.limits.client_silence;
     let worker = Rc::clone(&exchange.worker);
+    let mut next = worker.shared.cluster_purges.inbox.begin(node);
     let mut content = Vec::new();
     let (received, deadline) = (&mut stream.content, &mut *stream.deadline);
     deadline.set(silence.as_duration());
     let is_whole = poll_fn(|cx| {
+        if Pin::new(&mut next).poll(cx).is_ready() {
+            return Poll::Ready(false);
+        }
         while content.len() <= PURGE_MESSAGE_BYTES_MAX {
             let mut scratch = worker.scratch();
             let polled = received.poll_receive(cx, &mut scratch, &mut content);
+            let bytes = content.capacity();
+            if bytes > UNCHARGED_BYTES && charged.hold(bytes as u64).is_err() {
+                return Poll::Ready(false);
+            }
             match polled {
                 Poll::Pending => {
                     ready!(deadline.poll_passed(cx));

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use weir_measure::Metric;
 use weir_proxy::admin::{PurgeCall, PurgeReach, PurgeReport};
+use weir_proxy::config::ByteSize;
 
 /// An origin whose content has a version for each path; an unsafe request makes the next one.
 #[derive(Clone, Default)]
@@ -427,4 +428,44 @@ fn message_of_a_stranger_is_refused_before_its_content_is_read() {
     assert_eq!(client.ask(put).status(), 200);
     assert_eq!(cluster.nodes[1].count(Metric::PeerPurgesApplied), 0);
     assert!(cluster.nodes[1].count(Metric::PeersRefused) >= 8);
+}
+
+/// The head and the first byte of a message in the name of node a, to `node`.
+fn begin_message(node: &Running, length: usize) -> RawClient {
+    let mut program = RawClient::connect(node.listener(1));
+    program.send(format!(
+        "PUT /weir/purges HTTP/1.1\r\nHost: b\r\nWeir-Peer: node=a, mode=purges\r\n\
+         Content-Length: {length}\r\n\r\nh"
+    ));
+    program
+}
+
+#[test]
+fn one_message_of_each_member_is_received_at_a_time() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[1];
+    let mut first = begin_message(node, 1 << 20);
+    node.wait_for_at_least(Metric::RequestsInFlight, 1);
+    let mut next = begin_message(node, 2);
+    first.expect_end();
+    next.send("i");
+    assert_eq!(next.read_response().status(), 403, "it is read to its end");
+}
+
+#[test]
+fn large_message_takes_the_memory_of_responses_that_arrive() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[1];
+    node.reload(|config| {
+        config.cache.memory = ByteSize::from_mib(1);
+        config.cache.largest_response = config.cache.memory;
+    });
+    let mut large = begin_message(node, 1 << 20);
+    // refused while it comes, or whole and refused as nonsense
+    large.try_send(vec![b'h'; (1 << 20) - 1]);
+    let (received, _) = large.read_to_end();
+    assert!(received.is_empty(), "there is no memory for it");
+    let mut small = begin_message(node, 16);
+    small.send("hhhhhhhhhhhhhhh");
+    assert_eq!(small.read_response().status(), 403, "it is read to its end");
 }

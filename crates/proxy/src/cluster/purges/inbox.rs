@@ -1,4 +1,4 @@
-//! Which messages of other members this process has received.
+//! Which messages of other members this process has received, and receives.
 //!
 //! A message names the session of the process that it is for, and has a greater number than all
 //! that were received of its sender in this session. So a copy of a message, read between two nodes
@@ -8,12 +8,17 @@
 use crate::cluster::Nonces;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use tokio::sync::oneshot;
 use weir_policy::route::NODES_MAX;
 use weir_semantics::PurgeSequence;
 
-/// Which messages have been received.
+/// Which messages have been received, and are.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox(Mutex<Received>);
+pub(crate) struct Inbox {
+    received: Mutex<Received>,
+    /// By sender: what ends the receiving of its last message when it is dropped.
+    receiving: Mutex<BTreeMap<Box<str>, oneshot::Sender<()>>>,
+}
 
 #[derive(Debug)]
 struct Received {
@@ -37,11 +42,24 @@ impl Default for Received {
 const SENDERS_MAX: usize = 2 * NODES_MAX;
 
 impl Inbox {
+    /// The content of a message in the name of member `node` begins to come: one of each member is
+    /// received at a time. What is returned is ready when another one has begun.
+    pub(crate) fn begin(&self, node: &str) -> oneshot::Receiver<()> {
+        let (end, ended) = oneshot::channel();
+        let receiving = self.receiving.lock();
+        let mut receiving = receiving.unwrap_or_else(PoisonError::into_inner);
+        if receiving.len() >= SENDERS_MAX {
+            receiving.clear();
+        }
+        receiving.insert(node.into(), end);
+        ended
+    }
+
     /// Takes the message of member `node` at this place of the sequence; returns the session and
     /// the greatest number that was received of the sender, and whether the message is to be
     /// carried out: it is the next one.
     pub(crate) fn take(&self, node: &str, sequence: &PurgeSequence<'_>) -> (String, u64, bool) {
-        let mut received = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let last = received.numbers.get(node).copied();
         if last.is_none() && received.numbers.len() >= SENDERS_MAX {
             *received = Received::default();
