@@ -21,8 +21,6 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Boxes {
     pub(super) by_member: BTreeMap<Box<str>, Outbox>,
     pub(super) late: LateOrders,
-    /// Which list of members that are behind this is.
-    pub(super) version: u64,
     /// By then all that was told was to be answered.
     pub(super) last_until: Option<Instant>,
     /// So long after it members still hold the targets.
@@ -34,7 +32,6 @@ impl Default for Boxes {
         Self {
             by_member: BTreeMap::new(),
             late: LateOrders::default(),
-            version: 0,
             last_until: None,
             patience: FIRST_PATIENCE,
         }
@@ -57,6 +54,9 @@ impl Boxes {
             self.late.add(&order.what);
         }
         outbox.due = None;
+        // it is in step once a message that says all of that is answered
+        outbox.has_news = true;
+        (outbox.news_due, outbox.sent_news_due) = (None, None);
         let is_new = outbox.lag.is_none();
         let lag = outbox.lag.get_or_insert_with(|| Lag::new(String::new()));
         lag.failing = Some(why.to_owned());
@@ -69,11 +69,13 @@ impl Boxes {
     /// Has all but `member` told which members are behind. They have held what was to be answered
     /// at `due` for as long as they have to answer this: one that has not, is behind, too.
     pub(super) fn tell_news(&mut self, member: &str, due: Instant) {
-        self.version += 1;
         let due = due + self.patience;
         for (name, outbox) in &mut self.by_member {
             if **name != *member {
                 outbox.has_news = true;
+                if outbox.failing().is_some() {
+                    continue;
+                }
                 outbox.news_due = Some(outbox.news_due.map_or(due, |known| known.min(due)));
             }
         }
@@ -83,7 +85,6 @@ impl Boxes {
     /// nothing, and miss nothing. Were that due, members that fail and are back could have each
     /// other fail for ever.
     pub(super) fn tell_good_news(&mut self, member: &str) {
-        self.version += 1;
         for (name, outbox) in &mut self.by_member {
             outbox.has_news |= **name != *member;
         }

@@ -33,6 +33,8 @@ pub(super) struct Outbox {
     pub(super) has_news: bool,
     /// It has to answer that by then: there are some that it does not know.
     pub(super) news_due: Option<Instant>,
+    /// By then it has to answer what the message under way says of them.
+    pub(super) sent_news_due: Option<Instant>,
     pub(super) lag: Option<Lag>,
     /// Since when it is no member.
     pub(super) away: Option<Instant>,
@@ -92,8 +94,8 @@ pub(crate) struct Batch {
     pub(crate) orders: Vec<Order>,
     /// The members that are behind.
     pub(crate) behind: Behind,
-    /// Which list of them that is.
-    pub(super) version: u64,
+    /// It says nothing that its member misses until it is told: it is not behind for that.
+    pub(crate) may_wait: bool,
     /// It has the late orders from the first number on and before the second one.
     pub(super) late: Option<(u64, u64)>,
     /// Its first order is to validate, for a member that must.
@@ -108,6 +110,7 @@ impl Default for Outbox {
             due: None,
             has_news: false,
             news_due: None,
+            sent_news_due: None,
             lag: None,
             away: None,
             is_given_up: false,
@@ -148,7 +151,8 @@ impl Outbox {
     /// By when it has to know which members are behind, if it answers and does not know.
     pub(super) fn awaited_news(&self) -> Option<Instant> {
         let answers = self.away.is_none() && self.failing().is_none();
-        self.news_due.filter(|_| answers)
+        let dues = self.news_due.into_iter().chain(self.sent_news_due);
+        dues.min().filter(|_| answers)
     }
 
     /// When it has to answer next; `None` if it fails already.
@@ -156,7 +160,7 @@ impl Outbox {
         if self.away.is_some() || self.failing().is_some() {
             return None;
         }
-        let dues = self.due.into_iter().chain(self.news_due);
+        let dues = self.due.into_iter().chain(self.awaited_news());
         dues.min()
     }
 
@@ -171,16 +175,19 @@ impl Outbox {
     pub(super) fn next(
         &mut self,
         late: &LateOrders,
-        (behind, version): (Behind, u64),
+        behind: Behind,
         until: Instant,
     ) -> Option<Batch> {
         if !self.is_waiting() {
             return None;
         }
+        self.has_news = false;
+        let news_dues = self.news_due.take().into_iter().chain(self.sent_news_due);
+        self.sent_news_due = news_dues.min();
         let mut batch = Batch {
             orders: Vec::new(),
             behind,
-            version,
+            may_wait: false,
             late: None,
             validates: false,
         };
@@ -211,6 +218,8 @@ impl Outbox {
                 batch.orders.extend(self.queue.take_first());
             }
         }
+        let has_due = self.sent_news_due.is_some() || self.lag.is_some();
+        batch.may_wait = batch.orders.is_empty() && !has_due;
         let sent = batch.orders.iter().map(|order| Arc::clone(&order.what));
         self.sent = sent.collect();
         Some(batch)

@@ -297,7 +297,7 @@ impl Outboxes {
     pub(crate) fn next(&self, member: &str) -> Option<Batch> {
         let mut boxes = self.boxes();
         let boxes = &mut *boxes;
-        let behind = (boxes.behind_for(member), boxes.version);
+        let behind = boxes.behind_for(member);
         let until = boxes.last_until.unwrap_or_else(Instant::now);
         let outbox = boxes.by_member.get_mut(member)?;
         let batch = outbox.next(&boxes.late, behind, until);
@@ -346,12 +346,11 @@ impl Outboxes {
             };
             outbox.sent.clear();
             outbox.due = outbox.queue.due();
-            if batch.version == boxes.version {
-                (outbox.has_news, outbox.news_due) = (false, None);
-            }
+            outbox.sent_news_due = None;
+            let knows_all = !outbox.has_news;
             let is_in_step = outbox.lag.as_mut().is_some_and(|lag| {
                 lag.take(&batch, boxes.late.end());
-                lag.told >= lag.end && !lag.must_validate
+                lag.told >= lag.end && !lag.must_validate && knows_all
             });
             if is_in_step {
                 outbox.lag = None;
@@ -370,6 +369,14 @@ impl Outboxes {
     /// has answered.
     pub(crate) fn failed(&self, member: &str, mut batch: Batch, why: &str, now: Instant) -> bool {
         let is_first = self.change(|boxes| {
+            if let Some(outbox) = boxes.by_member.get_mut(member)
+                && batch.may_wait
+                && outbox.lag.is_none()
+                && outbox.next_due().is_none()
+            {
+                outbox.has_news = true;
+                return false;
+            }
             let dues = batch.orders.iter().map(|order| order.due);
             let due = dues.min().map_or(now, |due| due.min(now));
             boxes.fail(member, why, due);
@@ -377,6 +384,7 @@ impl Outboxes {
                 return false;
             };
             outbox.sent.clear();
+            outbox.has_news = true;
             !std::mem::replace(&mut outbox.is_reported, true)
         });
         for order in &mut batch.orders {
