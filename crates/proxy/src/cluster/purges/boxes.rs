@@ -90,6 +90,20 @@ impl Boxes {
         }
     }
 
+    /// `member` is to validate what it has stored before.
+    pub(super) fn demand_validation(&mut self, member: &str, now: Instant) {
+        let Some(outbox) = self.by_member.get_mut(member) else {
+            return;
+        };
+        let is_new = outbox.lag.is_none();
+        let why = "it has not been told to validate what it has";
+        let lag = outbox.lag.get_or_insert_with(|| Lag::new(why.to_owned()));
+        lag.must_validate = true;
+        if is_new {
+            self.tell_news(member, now);
+        }
+    }
+
     /// Purges that the member of `outbox` was not told in time, and is to be told yet.
     pub(super) fn overdue_in(&self, outbox: &Outbox) -> u64 {
         let lag = outbox.lag.as_ref().filter(|_| !outbox.is_given_up);

@@ -39,9 +39,9 @@
 //! **Memory is bounded** ([`late_orders`]): of more than there is room for, members are told to
 //! *validate* all that they have stored before, and to purge everything if those are purges of the
 //! operator. Of more members behind than a message may name it says that all are: then no node asks
-//! another one. If A ends, or is no member for a minute, those that know which members were behind
-//! tell these to validate. A member that has not been listed for a minute is told so when it is
-//! back.
+//! another one. If A is no member for a minute, or a new process of it tells a purge, those that
+//! know which members were behind tell these to validate, and the others that. A member that has
+//! not been listed for a minute is told so when it is back.
 //!
 //! **The log of purges** has the same rule with another clock: what a node applies from it is held
 //! until each other node has applied it, too, or has lost touch with the log and validates what it

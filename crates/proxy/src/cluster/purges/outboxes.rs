@@ -268,13 +268,12 @@ impl Outboxes {
 
     /// `member` is to validate what it has stored before: nothing knows what it has missed.
     pub(crate) fn demand_validation(&self, members: &Behind) {
+        let now = Instant::now();
         self.change(|boxes| {
-            for (name, outbox) in &mut boxes.by_member {
-                if members.contains(name) {
-                    let why = "it has not been told to validate what it has";
-                    let lag = outbox.lag.get_or_insert_with(|| Lag::new(why.to_owned()));
-                    lag.must_validate = true;
-                }
+            let names = boxes.by_member.keys();
+            let names: Vec<Box<str>> = names.filter(|it| members.contains(it)).cloned().collect();
+            for name in names {
+                boxes.demand_validation(&name, now);
             }
         });
         self.wake.notify_one();

@@ -293,6 +293,9 @@ fn member_that_nothing_tells_any_more_validates() {
     outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
     outboxes.demand_validation(&these(&["c", "x"]));
     assert!(is_behind(&outboxes, "c"));
+    let news = next(&outboxes, "b");
+    assert_eq!(news.behind, these(&["c"]));
+    deliver(&outboxes, "b", news);
     assert!(outboxes.next("b").is_none());
     assert_eq!(deliver_all(&outboxes, "c"), [PurgedTarget::Validate]);
     assert!(!is_behind(&outboxes, "c"));
