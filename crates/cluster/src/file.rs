@@ -243,11 +243,11 @@ mod tests {
         );
         check_text(
             &table("url = \"http://a\"\n[[member]]\nname = \"a\"\nurl = \"http://b\""),
-            Err(("line 6, column 8", "of member 0")),
+            Err(("line 6, column 8", "of an earlier member")),
         );
         check_text(
             &table("url = \"http://a\"\n[[member]]\nname = \"b\"\nurl = \"http://a:80\""),
-            Err(("line 7, column 7", "of member 0")),
+            Err(("line 7, column 7", "of member `a`")),
         );
         check_text(&table("host = \"a\""), Err(("line 4, column 1", "host")));
         check_text(&table("url = \"http"), Err(("line 4, column 12", "")));
