@@ -78,7 +78,7 @@ fn purge_names_each_node_and_with_this_node_is_for_that_alone() {
 
 #[test]
 fn node_that_stood_still_during_a_purge_serves_nothing_purged_when_it_goes_on() {
-    let nodes = Nodes::start_waiting("300ms");
+    let nodes = Nodes::start_waiting("2s");
     contents(&nodes);
     nodes.nodes[2].signal(Signal::Stop);
     nodes.nginx.file(&path(1)[1..], b"changed\n");
