@@ -57,7 +57,7 @@ pub struct MemberReport {
     pub weight: u16,
     /// It is the node that says this.
     pub is_own: bool,
-    /// One of [`MEMBER_STATES`].
+    /// `joining`, `in`, `draining`, `front-end`, `to-be-probed` or `gone`.
     pub state: &'static str,
     /// For how long it is still not asked, milliseconds.
     pub gone_for_ms: Option<u64>,
@@ -109,7 +109,8 @@ pub struct CandidateReport {
     pub name: Option<String>,
     /// Where it listens.
     pub url: String,
-    /// Of a node one of [`MEMBER_STATES`]; of others `in`, or `gone`: it failed, and is not asked.
+    /// Of a node as [`MemberReport::state`]; of others `in`, or `gone`: it failed, and is not
+    /// asked.
     pub state: &'static str,
     /// Its weight.
     pub weight: u16,

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use xtask::failure::{During, Failure};
 
 /// Where the configurations are, below `peers/`.
@@ -20,6 +20,9 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// How long a node may take to take over a configuration.
 const RELOAD_MAX: Duration = Duration::from_secs(20);
+
+/// How often it is asked for what it knows.
+const POLL: Duration = Duration::from_millis(10);
 
 /// What the nodes are.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +82,7 @@ impl Nodes {
         for node in &mut nodes.nodes {
             node.wait_until_it_is_whole()?;
         }
+        nodes.wait_until_none_is_gone()?;
         Ok(nodes)
     }
 
@@ -94,6 +98,25 @@ impl Nodes {
             node.reload(bed)?;
         }
         self.nodes.push(node);
+        self.wait_until_none_is_gone()
+    }
+
+    /// Waits until no node takes another one for gone: one that started first has asked others how
+    /// they are that did not listen yet.
+    fn wait_until_none_is_gone(&self) -> Result<(), Failure> {
+        if self.rules.policy.is_none() {
+            return Ok(());
+        }
+        let until = Instant::now() + RELOAD_MAX;
+        for node in &self.nodes {
+            while let Some(state) = node.state_of_one_that_fails()? {
+                if Instant::now() > until {
+                    let what = format!("node {} has another one as {state}", node.name);
+                    return Err(Failure::Outside(what));
+                }
+                std::thread::sleep(POLL);
+            }
+        }
         Ok(())
     }
 
@@ -174,6 +197,19 @@ impl Node {
         let text = metrics::text(self.admin).during("read a node's metrics")?;
         let sum = metrics::sum(&text, name);
         sum.ok_or_else(|| Failure::Refused(format!("a node has no metric {name}")))
+    }
+
+    /// The state of a member that has failed, as this node says.
+    fn state_of_one_that_fails(&self) -> Result<Option<String>, Failure> {
+        let mut stream = get::connect(self.admin).during("connect to a node's admin interface")?;
+        let answer = get::get_of(&mut stream, &self.admin.to_string(), "/cluster?format=json");
+        let answer = answer.during("ask a node for its members")?;
+        let cluster: serde_json::Value =
+            serde_json::from_slice(&answer.body).during("understand a node's members")?;
+        let members = cluster["members"].as_array();
+        let states = members.into_iter().flatten().map(|it| &it["state"]);
+        let mut failing = states.filter(|state| *state == "gone" || *state == "to-be-probed");
+        Ok(failing.next().map(ToString::to_string))
     }
 
     /// The name of the node that keeps a target of the host that clients ask for, as this one says.
