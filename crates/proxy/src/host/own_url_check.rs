@@ -1,8 +1,7 @@
 //! Asks the URL of this node whether it leads to this process, on the first worker: after each
 //! change of the members, and at intervals while it does not.
 
-use super::own_request::{JudgedRequest, begin_head};
-use super::{purge_sender, worker_task};
+use super::{member_message, worker_task};
 use crate::cluster::{Cluster, ClusterState, Lead, OWN_URL};
 use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
@@ -12,18 +11,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use weir_extend::FetchError;
-use weir_net::next_hops::Destination;
 use weir_net::workers::Stage;
-use weir_semantics::Method;
 
 /// How often it is looked at whether the members have changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time between two requests while the URL leads elsewhere or nowhere.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
-
-/// What the response may have of content: nothing of it is used.
-const CONTENT_BYTES_MAX: usize = 4096;
 
 /// Asks from now on until a shutdown begins; on the first worker. To be called once on each.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
@@ -73,9 +67,9 @@ async fn ask(
 ) -> bool {
     let own_url = &settings.membership.own_url;
     let nonce = own_url.begin();
-    let request = request_of(cluster, &nonce);
+    let request = member_message::get(cluster, cluster.own(), (OWN_URL, "/"), &nonce);
     let limit = settings.config.cluster.peer_timeout.as_duration();
-    let sent = purge_sender::send(worker, room, settings, &request);
+    let sent = member_message::send(worker, room, settings, &request);
     let response = match timeout(limit, sent).await {
         Err(_) => Err("it did not answer in time".to_owned()),
         // this process listens there, and so would not connect: as good as its own request
@@ -92,20 +86,4 @@ async fn ask(
         worker.shared.module_log.write(line);
     }
     own_url.lead() != Lead::Unknown
-}
-
-fn request_of(cluster: &Cluster, nonce: &str) -> (Destination, JudgedRequest) {
-    let own = cluster.own();
-    let destination = Destination::configured(cluster.hop(own).clone());
-    let mut head = begin_head("GET", "/", cluster.own_name().as_bytes());
-    cluster.seal_request(own, OWN_URL, nonce, &mut head);
-    let request = JudgedRequest {
-        method: Method::Get,
-        hop: destination.hop.clone(),
-        head,
-        content: Vec::new(),
-        timeout: Duration::ZERO,
-        content_bytes_max: CONTENT_BYTES_MAX,
-    };
-    (destination, request)
 }

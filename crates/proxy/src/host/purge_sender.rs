@@ -1,7 +1,7 @@
 //! Tells members what they are to purge, on the first worker: one message to each at a time, over a
 //! connection that stays open.
 
-use super::own_exchange;
+use super::member_message;
 use super::own_request::{JudgedRequest, begin_head};
 use super::worker_task;
 use crate::cache::invalidate::DURABLE_WAIT;
@@ -9,8 +9,7 @@ use crate::cluster::purges::members_behind::Behind;
 use crate::cluster::purges::outboxes::RETRY_PAUSE;
 use crate::cluster::purges::{Batch, PurgedTarget, TARGET};
 use crate::cluster::{Cluster, PURGES, node_health};
-use crate::modules::own_work::{OwnPlace, OwnWork};
-use crate::settings::Settings;
+use crate::modules::own_work::OwnWork;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,9 +17,8 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use weir_extend::{FetchError, OwnResponse};
 use weir_measure::Metric;
-use weir_net::next_hops::{ConnectionRules, Destination};
+use weir_net::next_hops::Destination;
 use weir_net::workers::Stage;
-use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
 use weir_semantics::{
     FieldLine, MembersBehind, Method, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PurgeAnswer,
@@ -150,7 +148,10 @@ async fn tell(
         let nonce = cluster.nonce();
         let request = request_of(&cluster, place, &nonce, content);
         worker.counters().inc(Metric::PeerPurgeMessages);
-        let sent = tokio::time::timeout(limit, send(worker, room, &settings, &request));
+        let sent = tokio::time::timeout(
+            limit,
+            member_message::send(worker, room, &settings, &request),
+        );
         let response = match sent.await {
             Err(_) => {
                 note_failed(("it did not answer in time", Some(began)));
@@ -241,26 +242,6 @@ fn request_of(
         content_bytes_max: ANSWER_BYTES_MAX,
     };
     (destination, request)
-}
-
-/// Connections to a member are not counted against those of its lateral fetches: slow clients that
-/// have all of them must not keep a purge from it. There is one message to each member at a time.
-pub(super) async fn send(
-    worker: &Rc<Worker>,
-    room: &Arc<OwnWork>,
-    settings: &Arc<Settings>,
-    (destination, request): &(Destination, JudgedRequest),
-) -> Result<OwnResponse, FetchError> {
-    let mut place = OwnPlace::take(room, None).ok_or(FetchError::TooMany)?;
-    let rules = Arc::new(ConnectionRules {
-        open: OpenRules {
-            per_hop_max: usize::MAX,
-            total_max: usize::MAX,
-            ..settings.connections.open
-        },
-        ..(*settings.connections).clone()
-    });
-    own_exchange::run_at(worker, settings, request, (destination, &rules), &mut place).await
 }
 
 /// The answer of the node at `place` to the message with `nonce`, if it is one. It counts as one to

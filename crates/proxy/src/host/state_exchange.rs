@@ -5,29 +5,21 @@
 //! So a node that has died, hangs, is back or drains is known without a request of a client that
 //! has to find out.
 
-use super::own_exchange;
-use super::own_request::{JudgedRequest, begin_head};
-use super::worker_task;
+use super::{member_message, worker_task};
 use crate::cluster::{Cluster, Membership, STATE, STATE_TARGET, node_health};
-use crate::modules::own_work::{OwnPlace, OwnWork};
+use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
-use weir_extend::{FetchError, OwnResponse};
+use weir_extend::FetchError;
 use weir_measure::Metric;
-use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_net::workers::Stage;
-use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
-use weir_semantics::{FieldLine, Method};
-
-/// Bytes of the content of an answer: it has none, but a refusal has a sentence.
-const ANSWER_BYTES_MAX: usize = 4096;
+use weir_semantics::FieldLine;
 
 /// Tells and asks from now on until a shutdown cuts what is under way: that this node ends is told,
 /// too. To be called once on each worker.
@@ -112,10 +104,15 @@ impl Asking {
 async fn ask(worker: &Rc<Worker>, settings: &Arc<Settings>, (cluster, place): (&Cluster, Place)) {
     let (log, began) = (&worker.shared.module_log, worker.now().tick);
     let nonce = cluster.nonce();
-    let request = request_of(cluster, place, &nonce);
+    let request = member_message::get(cluster, place, (STATE, STATE_TARGET), &nonce);
+    let room: Arc<OwnWork> = Arc::default();
     let limit = settings.config.cluster.peer_timeout.as_duration();
     worker.counters().inc(Metric::PeerStateMessages);
-    let sent = timeout(limit, send(worker, settings, &request)).await;
+    let sent = timeout(
+        limit,
+        member_message::send(worker, &room, settings, &request),
+    )
+    .await;
     let failed = |why: &str, silent_since| {
         worker.counters().inc(Metric::PeerStateFailures);
         let (now, node) = (worker.now(), (cluster, place));
@@ -145,40 +142,4 @@ async fn ask(worker: &Rc<Worker>, settings: &Arc<Settings>, (cluster, place): (&
             }
         }
     }
-}
-
-fn request_of(cluster: &Cluster, place: Place, nonce: &str) -> (Destination, JudgedRequest) {
-    let destination = Destination::configured(cluster.hop(place).clone());
-    let mut head = begin_head("GET", STATE_TARGET, cluster.name(place).as_bytes());
-    cluster.seal_request(place, STATE, nonce, &mut head);
-    let request = JudgedRequest {
-        method: Method::Get,
-        hop: destination.hop.clone(),
-        head,
-        content: Vec::new(),
-        timeout: Duration::ZERO,
-        content_bytes_max: ANSWER_BYTES_MAX,
-    };
-    (destination, request)
-}
-
-/// Connections to a member are not counted against those of its lateral fetches: slow clients that
-/// have all of them must not make it look dead. There is one message to each member at a time.
-async fn send(
-    worker: &Rc<Worker>,
-    settings: &Arc<Settings>,
-    (destination, request): &(Destination, JudgedRequest),
-) -> Result<OwnResponse, FetchError> {
-    // a share of its own: modules must not keep a message from a member
-    let room: Arc<OwnWork> = Arc::default();
-    let mut place = OwnPlace::take(&room, None).ok_or(FetchError::TooMany)?;
-    let rules = Arc::new(ConnectionRules {
-        open: OpenRules {
-            per_hop_max: usize::MAX,
-            total_max: usize::MAX,
-            ..settings.connections.open
-        },
-        ..(*settings.connections).clone()
-    });
-    own_exchange::run_at(worker, settings, request, (destination, &rules), &mut place).await
 }

@@ -1,0 +1,64 @@
+//! Messages to members, beside the requests of clients: how they are made without content, and
+//! sent.
+
+use super::own_exchange;
+use super::own_request::{JudgedRequest, begin_head};
+use crate::cluster::Cluster;
+use crate::modules::own_work::{OwnPlace, OwnWork};
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_extend::{FetchError, OwnResponse};
+use weir_net::next_hops::{ConnectionRules, Destination};
+use weir_policy::connections::OpenRules;
+use weir_policy::route::Place;
+use weir_semantics::Method;
+
+/// Bytes of the content of an answer: a refusal has a sentence.
+const ANSWER_BYTES_MAX: usize = 4096;
+
+/// A message without content to the member at `place`, with `nonce`: of which kind `mode` and its
+/// `target` say.
+pub(super) fn get(
+    cluster: &Cluster,
+    place: Place,
+    (mode, target): (&str, &str),
+    nonce: &str,
+) -> (Destination, JudgedRequest) {
+    let destination = Destination::configured(cluster.hop(place).clone());
+    let mut head = begin_head("GET", target, cluster.name(place).as_bytes());
+    cluster.seal_request(place, mode, nonce, &mut head);
+    let request = JudgedRequest {
+        method: Method::Get,
+        hop: destination.hop.clone(),
+        head,
+        content: Vec::new(),
+        timeout: Duration::ZERO,
+        content_bytes_max: ANSWER_BYTES_MAX,
+    };
+    (destination, request)
+}
+
+/// Connections to a member are not counted against those of its lateral fetches: slow clients that
+/// have all of them must not keep a purge from it, or make it look dead. `room` is of these
+/// messages alone: modules must not keep one from a member. There is one message of each kind to
+/// each member at a time.
+pub(super) async fn send(
+    worker: &Rc<Worker>,
+    room: &Arc<OwnWork>,
+    settings: &Arc<Settings>,
+    (destination, request): &(Destination, JudgedRequest),
+) -> Result<OwnResponse, FetchError> {
+    let mut place = OwnPlace::take(room, None).ok_or(FetchError::TooMany)?;
+    let rules = Arc::new(ConnectionRules {
+        open: OpenRules {
+            per_hop_max: usize::MAX,
+            total_max: usize::MAX,
+            ..settings.connections.open
+        },
+        ..(*settings.connections).clone()
+    });
+    own_exchange::run_at(worker, settings, request, (destination, &rules), &mut place).await
+}
