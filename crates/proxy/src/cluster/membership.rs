@@ -265,7 +265,13 @@ impl Membership {
         self.state_changed.notify_one();
     }
 
-    /// Ready when the state of this node is another one. For one task.
+    /// Has the others told how this node is: its listeners are open, and one that has found them
+    /// closed has it as gone.
+    pub(crate) fn tell_state(&self) {
+        self.state_changed.notify_one();
+    }
+
+    /// Ready when the state of this node is another one, or is to be told. For one task.
     pub(crate) async fn state_changed(&self) {
         self.state_changed.notified().await;
     }

@@ -199,6 +199,7 @@ impl Proxy {
         control.follow_purges(&config)?;
         control.open_listeners(&config)?;
         control.follow_members(&config)?;
+        control.shared().settings.load().membership.tell_state();
         let mut proxy = Self {
             control,
             admin: None,

@@ -3,11 +3,12 @@
 
 use crate::nodes::{Nodes, fresh, get, member, set_secret};
 use crate::support::{RawClient, Running, ScriptedOrigin, span};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
 use weir_proxy::admin::Control as _;
-use weir_proxy::config::TokenFile;
+use weir_proxy::config::{Listener, ListenerKind, TokenFile};
 use xtask::closed_port::ClosedPort;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -198,6 +199,37 @@ fn nodes_with_two_secrets_say_so_at_both_ends() {
     asks.wait_until_said(&format!("node b is gone: {why}"), 1);
     let why = "its proof is not made with the secret of this node";
     refuses.wait_until_said(&format!("refused node a from 127.0.0.1: {why}"), 1);
+}
+
+#[test]
+fn node_says_that_it_is_there_when_it_listens_to_those_that_have_it_as_gone() {
+    let origin = ScriptedOrigin::new().answering(fresh);
+    let addresses = [0, 1].map(|_| {
+        let port = xtask::ports::take().expect("a port");
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+    });
+    let start = |at: usize| {
+        Running::gateway_with(origin.address(), move |config| {
+            config.listeners.push(Listener {
+                address: addresses[at],
+                mode: ListenerKind::Peer,
+            });
+            config.cluster.node = Some(["a", "b"][at].to_owned());
+            config.cluster.join_time = span("0s");
+            // none of its own accord while this test runs well
+            config.cluster.state_interval = span("10s");
+            config.cluster.digest_memory = "0".parse().expect("a size");
+            config.cluster.members = vec![member("a", addresses[0]), member("b", addresses[1])];
+        })
+    };
+    let first = start(0);
+    wait_for_state(&first, "b", &["gone"]);
+    let second = start(1);
+    wait_for_state(&first, "b", &["in"]);
+    assert!(
+        second.count(Metric::PeerStateMessages) > 0,
+        "it has not said so"
+    );
 }
 
 #[test]
