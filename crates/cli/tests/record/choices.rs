@@ -16,6 +16,7 @@ fn node(name: &str, origin: &str, members: &str) -> Config {
         .set("cluster.join_time", "\"0s\"")
         // each row is one of the client's requests
         .set("cluster.digest_memory", "\"0B\"")
+        .set("cluster.state_interval", "\"0s\"")
         .set("cluster.member", members)
 }
 
