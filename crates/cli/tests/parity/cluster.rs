@@ -27,7 +27,7 @@ use weir_proxy::config::{
 };
 use weir_proxy::{Hooks, Options, Proxy};
 use weir_semantics::Timestamp;
-use weir_sim::cluster::{ClusterRequest, ClusterSetting, ClusterSimulation, ServedFrom};
+use weir_sim::cluster::peers::{ClusterRequest, ClusterSetting, ClusterSimulation, ServedFrom};
 use weir_sim::hits::Setting;
 use weir_sim::keys::NumberedRequest;
 
