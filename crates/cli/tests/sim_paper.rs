@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
-use weir_sim::paper::{Exhibit, PUBLISHED};
+use weir_sim::paper::proxim::{Exhibit, PUBLISHED};
 
 /// Runs the command in `folder`.
 fn proxim(folder: &Path, arguments: &[&str]) -> Output {

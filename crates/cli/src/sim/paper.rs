@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use std::num::NonZero;
 use std::path::PathBuf;
 use weir_bench::conduct::Interrupt;
-use weir_sim::paper::{Exhibit, Order, PaperError, Progress, html, reproduce};
+use weir_sim::paper::proxim::{Exhibit, Order, PaperError, Progress, html, reproduce};
 use weir_trace::generator::Maker;
 use weir_workload::output;
 

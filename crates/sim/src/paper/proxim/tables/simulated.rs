@@ -2,9 +2,9 @@
 
 use super::{Row, Table};
 use crate::paper::drawing::{Bar, Bars, Group, Picture};
-use crate::paper::experiment::{Cache, Kind, Persistent, Run};
-use crate::paper::findings::{Findings, Of, mean, median, percent};
-use crate::paper::published::{PublishedValue, Unit};
+use crate::paper::proxim::experiment::{Cache, Kind, Persistent, Run};
+use crate::paper::proxim::findings::{Findings, Of, mean, median, percent};
+use crate::paper::proxim::published::{PublishedValue, Unit};
 use crate::results::outcome::{Connections, Outcome};
 
 /// What becomes of aborted fetches, in the order of the paper's text: word, run, what.

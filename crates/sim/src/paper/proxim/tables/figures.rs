@@ -3,10 +3,10 @@
 
 use super::{Row, Table};
 use crate::paper::drawing::{Along, Bar, Bars, Curve, Curves, Group, Mark, Picture, Stroke};
-use crate::paper::experiment::{Cache, Kind, Persistent, Run};
-use crate::paper::facts::{Facts, SHARE_STEPS};
-use crate::paper::findings::{Findings, Of, mean, median};
-use crate::paper::published::{PublishedValue, Unit};
+use crate::paper::proxim::experiment::{Cache, Kind, Persistent, Run};
+use crate::paper::proxim::facts::{Facts, SHARE_STEPS};
+use crate::paper::proxim::findings::{Findings, Of, mean, median};
+use crate::paper::proxim::published::{PublishedValue, Unit};
 use crate::results::spread::{Bin, Summary};
 
 fn of_kind(findings: &[Findings], kind: Kind) -> Option<&Findings> {

@@ -1,10 +1,10 @@
 //! What is counted in the traces, which are calibrated to these very numbers.
 
 use super::{Row, Table};
-use crate::paper::experiment::Run;
-use crate::paper::facts::Facts;
-use crate::paper::findings::{Findings, percent};
-use crate::paper::published::Unit;
+use crate::paper::proxim::experiment::Run;
+use crate::paper::proxim::facts::Facts;
+use crate::paper::proxim::findings::{Findings, percent};
+use crate::paper::proxim::published::Unit;
 use crate::results::outcome::Requests;
 use weir_trace::stats::{Abort, Cause};
 

@@ -5,12 +5,12 @@ mod simulated;
 mod traces;
 
 use super::compared::Cell;
-use super::drawing::Picture;
 use super::exhibit::Exhibit;
 use super::experiment::Kind;
 use super::findings::Findings;
 use super::published::{PublishedValue, Unit};
 use super::shown::Line;
+use crate::paper::drawing::Picture;
 
 /// An exhibit before it is compared.
 pub(super) struct Table {

@@ -1,13 +1,13 @@
 //! The paper made again: every exhibit with its lines, its pictures, and notes on what differs.
 
 use super::compared::Cell;
-use super::drawing::Picture;
 use super::exhibit::Exhibit;
 use super::experiment::Kind;
 use super::findings::Findings;
 use super::published::Unit;
 use super::tables;
 use super::why::why;
+use crate::paper::drawing::Picture;
 use serde::Serialize;
 
 /// What it was made with: the same makes the same, to the last byte.

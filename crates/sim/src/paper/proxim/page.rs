@@ -3,13 +3,13 @@
 //! The frame is small and its own. That of `weir bench report` belongs to records of runs, and
 //! lives where sockets are; what both could share, text in elements, is a few lines.
 
-use super::drawing::{Picture, escape};
 use super::experiment::Kind;
 use super::shown::{ComparedExhibit, Line, Paper};
 use super::text;
+use crate::paper::drawing::{Picture, escape};
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("../style.css");
 
 /// The page.
 #[must_use]
