@@ -140,7 +140,10 @@ fn cluster_table(cluster: &ClusterReport) -> String {
                 Some(report) if !member.is_own => seconds(report.age_ms),
                 _ => "-".into(),
             },
-            member.purges_overdue.to_string(),
+            match &*member.behind_at {
+                [] => member.purges_overdue.to_string(),
+                nodes => format!("{}, behind at {}", member.purges_overdue, nodes.join(" ")),
+            },
         ]
     });
     let rows: Vec<[String; 10]> = std::iter::once(titles).chain(rows).collect();

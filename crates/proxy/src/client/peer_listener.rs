@@ -178,7 +178,8 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
     write::field(out, "Date", &worker.date());
     let of = (Maker::Node, Asker::Member);
     let reads_waiting = worker.shared.reads_waiting();
-    cluster.seal_response(&asked, reads_waiting, of, (out, from));
+    let process = &*worker.shared.cluster_purges.process.0;
+    cluster.seal_response(&asked, (reads_waiting, Some(process)), of, (out, from));
     write::end_of_head(out);
     true
 }
@@ -325,7 +326,7 @@ impl PeerSeal {
             let of = (self.maker, Asker::Member);
             let reads_waiting = worker.shared.reads_waiting();
             self.cluster
-                .seal_response(&asked, reads_waiting, of, (out, from));
+                .seal_response(&asked, (reads_waiting, None), of, (out, from));
         }
     }
 }

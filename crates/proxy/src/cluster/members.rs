@@ -300,11 +300,12 @@ impl Cluster {
 
     /// Appends the field line of a response of this node to `asked`, a request of another one, to
     /// its head, which begins at `from` and is whole but for its end: what is appended behind it is
-    /// not proved. `reads_waiting` are reads that wait for its disk.
+    /// not proved. `reads_waiting` are reads that wait for its disk; `process` is this one, where
+    /// that is told.
     pub(crate) fn seal_response(
         &self,
         asked: &PeerRequest<'_>,
-        reads_waiting: u32,
+        (reads_waiting, process): (u32, Option<&str>),
         (maker, asker): (Maker, Asker),
         (out, from): (&mut Vec<u8>, usize),
     ) {
@@ -319,6 +320,7 @@ impl Cluster {
             proof: "",
             is_own: maker == Maker::Node,
             is_unlisted: asker == Asker::Unlisted,
+            process,
         };
         seal_response(&self.secret, asked, &report, (out, from));
     }
@@ -375,6 +377,7 @@ impl ClusterTerms {
             proof: "",
             is_own: true,
             is_unlisted: true,
+            process: None,
         };
         seal_response(&self.secret, asked, &report, (out, from));
     }

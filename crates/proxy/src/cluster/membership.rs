@@ -134,7 +134,7 @@ impl Membership {
     ) {
         if let Some(cluster) = &*self.current.load() {
             let of = (Maker::Node, asker);
-            return cluster.seal_response(asked, reads_waiting, of, (out, from));
+            return cluster.seal_response(asked, (reads_waiting, None), of, (out, from));
         }
         let inner = self.inner();
         if let Some(terms) = &inner.terms {

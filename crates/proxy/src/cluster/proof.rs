@@ -236,6 +236,7 @@ mod tests {
         proof: "",
         is_own: false,
         is_unlisted: false,
+        process: None,
     };
 
     type Lines<'l> = &'l [(&'l [u8], &'l [u8])];

@@ -67,6 +67,8 @@ pub struct MemberReport {
     pub response_time_us: Option<u32>,
     /// Purges and invalidations that it has not been told yet, since it does not answer.
     pub purges_overdue: u64,
+    /// Other nodes that say it has not been told all of theirs: this one does not ask it, either.
+    pub behind_at: Vec<String>,
     /// What it said of itself last.
     pub report: Option<LoadReport>,
 }
@@ -166,6 +168,7 @@ impl MemberReport {
             outstanding: 0,
             response_time_us: None,
             purges_overdue: 0,
+            behind_at: Vec::new(),
             report: None,
         }
     }
@@ -228,6 +231,7 @@ impl Cluster {
                 outstanding,
                 response_time_us: known.response_time_us,
                 purges_overdue: 0,
+                behind_at: Vec::new(),
                 report,
             }
         });

@@ -3,7 +3,7 @@
 //! known. On the first worker.
 //!
 //! So a node that has died, hangs, is back or drains is known without a request of a client that
-//! has to find out.
+//! has to find out; and so is one that was restarted, which has forgotten what it knew of purges.
 
 use super::{member_message, worker_task};
 use crate::cluster::{Cluster, Membership, STATE, STATE_TARGET, node_health};
@@ -132,6 +132,10 @@ async fn ask(worker: &Rc<Worker>, settings: &Arc<Settings>, (cluster, place): (&
                 Some(report) => {
                     let node = (cluster, place);
                     node_health::heard_of(log, worker.now(), node, &report);
+                    if let Some(process) = report.process {
+                        let purges = &worker.shared.cluster_purges;
+                        purges.hear_of_process(cluster.name(place), process);
+                    }
                 }
                 // what does not take this node for a member proves nothing to it
                 None if response.status == 403 => failed(

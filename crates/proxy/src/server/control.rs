@@ -440,9 +440,10 @@ impl Control {
         let mut report = settings
             .membership
             .report(now, self.shared.reads_waiting())?;
-        let outboxes = &self.shared.cluster_purges.outboxes;
+        let purges = &self.shared.cluster_purges;
         for member in &mut report.members {
-            member.purges_overdue = outboxes.overdue_of(&member.name);
+            member.purges_overdue = purges.outboxes.overdue_of(&member.name);
+            member.behind_at = purges.behind_at(&member.name);
         }
         Some(report)
     }

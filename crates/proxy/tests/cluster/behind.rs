@@ -1,6 +1,6 @@
 //! Members that have not been told of a purge, while other nodes can reach them.
 
-use crate::nodes::{Nodes, get, member};
+use crate::nodes::{Nodes, get, member, start_node};
 use crate::purges::{Versions, fill, post, purge_url};
 use crate::support::{Head, PATIENCE, RawClient, Running, ScriptedOrigin, span};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,6 +39,21 @@ fn change_in_step(cluster: &Nodes, change: impl Fn(&Running)) {
 
 fn post_at(node: &Running, path: &str) {
     assert_eq!(node.client().ask(post(path, "")).status(), 200);
+}
+
+/// Node number `at` is killed and started again, at another address and with an empty store.
+fn restart(cluster: &mut Nodes, at: usize, name: &str) {
+    let next = start_node(name, cluster.origin.address());
+    drop(std::mem::replace(&mut cluster.nodes[at], next));
+    let members = cluster.members();
+    let restarted = members[at].clone();
+    for (number, node) in cluster.nodes.iter().enumerate() {
+        node.reload(|config| match number == at {
+            true => config.cluster.members.clone_from(&members),
+            // what it was cut off from it stays so
+            false => config.cluster.members[at] = restarted.clone(),
+        });
+    }
 }
 
 /// Node `a` can reach node `c` again, and has told it what it has missed.
@@ -327,4 +342,57 @@ fn member_that_answers_purges_is_not_held_for_silent() {
     client.send(get(&other));
     let mut asked = scripted.accept();
     assert!(asked.read_head().start_line().contains(&other));
+}
+
+#[test]
+fn what_a_node_was_to_tell_that_is_restarted_the_others_have_validated() {
+    let versions = Versions::default();
+    let mut cluster = versions.start();
+    let path = cluster.path_of(2);
+    assert_eq!(fill(&cluster, &path), ["0"; 3]);
+    let nowhere = ClosedPort::hold().expect("a port");
+    cut_off(&cluster, &nowhere);
+    versions.change(&path);
+    change_in_step(&cluster, |node| {
+        assert!(!purge_url(node, &path, PurgeReach::Cluster).is_everywhere());
+    });
+    assert_eq!(cluster.get(2, &path).text(), "0", "nothing has told it");
+    restart(&mut cluster, 0, "a");
+    // nothing is purged any more
+    cluster.nodes[1].reload(|config| config.cluster.state_interval = span("50ms"));
+    let until = Instant::now() + PATIENCE;
+    while cluster.get(2, &path).text() != "1" {
+        assert!(Instant::now() < until, "nothing tells node c");
+    }
+    cluster.nodes[1].wait_for(Metric::PeerPurgesOverdue, 0);
+    assert_eq!(fill(&cluster, &path), ["1"; 3]);
+}
+
+#[test]
+fn node_that_is_restarted_is_told_again_which_members_are_behind() {
+    let versions = Versions::default();
+    let mut cluster = versions.start();
+    let path = cluster.path_of(2);
+    assert_eq!(fill(&cluster, &path), ["0"; 3]);
+    let nowhere = ClosedPort::hold().expect("a port");
+    cut_off(&cluster, &nowhere);
+    versions.change(&path);
+    change_in_step(&cluster, |node| {
+        assert!(!purge_url(node, &path, PurgeReach::Cluster).is_everywhere());
+    });
+    restart(&mut cluster, 1, "b");
+    cluster.nodes[0].reload(|config| config.cluster.state_interval = span("50ms"));
+    let behind_at = || {
+        let report = cluster.nodes[1].control().cluster().expect("a cluster");
+        report.members[2].behind_at.clone()
+    };
+    let until = Instant::now() + PATIENCE;
+    while behind_at() != ["a"] {
+        assert!(Instant::now() < until, "node b is told nothing");
+        std::thread::yield_now();
+    }
+    assert_eq!(cluster.get(1, &path).text(), "1");
+    assert_eq!(cluster.get(2, &path).text(), "0", "nothing has told it");
+    reach_again(&cluster);
+    assert_eq!(fill(&cluster, &path), ["1"; 3]);
 }

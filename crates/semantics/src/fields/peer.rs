@@ -135,6 +135,8 @@ pub struct PeerReport<'a> {
     pub is_own: bool,
     /// The node does not know yet that the one that asks is a member: their lists differ.
     pub is_unlisted: bool,
+    /// What the process of the node calls itself, in base64: in answers to messages about a state.
+    pub process: Option<&'a str>,
 }
 
 impl<'a> PeerReport<'a> {
@@ -144,6 +146,7 @@ impl<'a> PeerReport<'a> {
         let (mut node, mut state) = (None, None);
         let (mut outstanding, mut miss_pressure) = (None, None);
         let (mut proof, mut is_own, mut is_unlisted) = (Some(""), Some(false), Some(false));
+        let mut process = None;
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"state" => state = token(item),
@@ -152,6 +155,7 @@ impl<'a> PeerReport<'a> {
             b"proof" => proof = base64(item),
             b"own" => is_own = boolean(item),
             b"unlisted" => is_unlisted = boolean(item),
+            b"process" => process = base64(item),
             _ => {}
         })
         .ok()?;
@@ -163,10 +167,11 @@ impl<'a> PeerReport<'a> {
             proof: proof?,
             is_own: is_own?,
             is_unlisted: is_unlisted?,
+            process,
         })
     }
 
-    /// Appends the value. `node` and `state` must be tokens.
+    /// Appends the value. `node` and `state` must be tokens, `proof` and `process` base64.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.state.as_bytes()));
         write_node(b"node=", self.node, out);
@@ -188,6 +193,7 @@ impl<'a> PeerReport<'a> {
         if self.is_unlisted {
             out.extend_from_slice(b", unlisted");
         }
+        write_base64(b", process=:", self.process.unwrap_or_default(), out);
     }
 }
 
@@ -329,6 +335,7 @@ mod tests {
             proof: "",
             is_own: false,
             is_unlisted: false,
+            process: None,
         };
         assert_eq!(PeerReport::read(value.as_bytes()), Some(report));
         let own = PeerReport {
@@ -339,12 +346,18 @@ mod tests {
             is_unlisted: true,
             ..own
         };
+        let named = PeerReport {
+            process: Some("YQ=="),
+            ..report
+        };
         for (end, expected) in [
             (", own", Some(own)),
             (", own, unlisted", Some(unlisted)),
             (", unlisted=1", None),
             (", own=?0", Some(report)),
             (", own=1", None),
+            (", process=:YQ==:", Some(named)),
+            (", process=a", Some(report)),
             // of another version of Weir
             (", weight=100", Some(report)),
         ] {
@@ -395,13 +408,14 @@ mod tests {
         fn written_fields_are_read_as_they_were(
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
             state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool, tells: bool,
+            process in prop::option::of("([A-Za-z0-9+/]{4}){1,9}"),
         ) {
             let to = is_addressed.then_some(&*node);
             let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to, state: tells.then_some(&*state) };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));
-            let report = PeerReport { node: &node, state: &state, outstanding, miss_pressure, proof: &proof, is_own, is_unlisted };
+            let report = PeerReport { node: &node, state: &state, outstanding, miss_pressure, proof: &proof, is_own, is_unlisted, process: process.as_deref() };
             out.clear();
             report.write(&mut out);
             prop_assert_eq!(PeerReport::read(&out), Some(report));

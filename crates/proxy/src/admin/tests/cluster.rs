@@ -20,6 +20,10 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
         outstanding: 3,
         response_time_us: (!is_own).then_some(120),
         purges_overdue: if is_own { 0 } else { 7 },
+        behind_at: match is_own {
+            true => Vec::new(),
+            false => vec!["c".into(), "d".into()],
+        },
         report: (!is_own).then_some(LoadReport {
             outstanding: 4,
             miss_pressure: 5,
@@ -47,7 +51,7 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
         problem: its url leads to another process\n\
         name  url                weight  state           outstanding  response time  serving  miss pressure  report age   purges overdue\n\
         a     http://10.0.0.1/a  100     in, this node   3            -              -        -              -            0\n\
-        b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s, old  7\n";
+        b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s, old  7, behind at c d\n";
     assert!(text.ends_with(table), "{text}");
     let (_, text) = ask(&admin, "GET /cluster?format=json HTTP/1.1");
     assert!(text.contains("\"gone_for_ms\": 7390"), "{text}");

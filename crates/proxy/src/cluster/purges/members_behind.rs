@@ -54,14 +54,8 @@ impl ToldBehind {
         self.count.store(senders.count(), Ordering::SeqCst);
     }
 
-    /// Takes what `sender` says. `hand_over` is called before, with the members that an earlier
-    /// process of it was to tell: nothing else tells them any more.
-    pub(crate) fn take(
-        &self,
-        sender: &str,
-        said: &MembersBehind<'_>,
-        hand_over: impl FnOnce(&Behind),
-    ) {
+    /// Takes what `sender` says.
+    pub(crate) fn take(&self, sender: &str, said: &MembersBehind<'_>) {
         let mut by_sender = self.by_sender();
         let names = said.names.as_deref();
         let told = Told {
@@ -70,15 +64,36 @@ impl ToldBehind {
                 Behind::These(names.iter().map(|name| (*name).into()).collect())
             }),
         };
-        let before = by_sender.get(sender);
-        if let Some(before) = before.filter(|before| before.process != told.process) {
-            hand_over(&before.behind);
-        }
         by_sender.insert(sender.into(), told);
         self.count(&by_sender);
     }
 
-    /// `sender` has gone for good; `hand_over` as of [`Self::take`].
+    /// Whether `sender` was not known to be this process: it has said of no member yet that it is
+    /// behind. `hand_over` is called before, with the members that an earlier process of it was to
+    /// tell: nothing else tells them any more.
+    pub(crate) fn is_another(
+        &self,
+        sender: &str,
+        process: &str,
+        hand_over: impl FnOnce(&Behind),
+    ) -> bool {
+        let mut by_sender = self.by_sender();
+        if let Some(before) = by_sender.get(sender) {
+            if *before.process == *process {
+                return false;
+            }
+            hand_over(&before.behind);
+        }
+        let told = Told {
+            process: process.into(),
+            behind: Behind::NONE,
+        };
+        by_sender.insert(sender.into(), told);
+        self.count(&by_sender);
+        true
+    }
+
+    /// `sender` has gone for good; `hand_over` as of [`Self::is_another`].
     pub(crate) fn forget(&self, sender: &str, hand_over: impl FnOnce(&Behind)) {
         let mut by_sender = self.by_sender();
         if let Some(before) = by_sender.get(sender) {
@@ -91,6 +106,14 @@ impl ToldBehind {
     /// Whether any member may be behind.
     pub(crate) fn is_any(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// The members that say so of the one of that name.
+    pub(crate) fn by(&self, name: &str) -> Vec<String> {
+        let by_sender = self.by_sender();
+        let senders = by_sender.iter();
+        let senders = senders.filter(|(_, told)| told.behind.contains(name));
+        senders.map(|(sender, _)| sender.to_string()).collect()
     }
 
     /// Whether the member of that name may be.
@@ -111,26 +134,24 @@ mod tests {
         Behind::These(names.iter().map(|name| (*name).into()).collect())
     }
 
-    /// What is handed over.
-    fn take(
-        told: &ToldBehind,
-        (sender, process): (&str, &str),
-        names: Option<&[&'static str]>,
-    ) -> Option<Behind> {
+    fn take(told: &ToldBehind, (sender, process): (&str, &str), names: Option<&[&'static str]>) {
         let names = names.map(<[&str]>::to_vec);
+        told.take(sender, &MembersBehind { process, names });
+    }
+
+    /// Whether it is new, and what is handed over.
+    fn hear(told: &ToldBehind, (sender, process): (&str, &str)) -> (bool, Option<Behind>) {
         let mut handed_over = None;
-        told.take(sender, &MembersBehind { process, names }, |behind| {
+        let is_new = told.is_another(sender, process, |behind| {
             handed_over = Some(behind.clone());
         });
-        handed_over
+        (is_new, handed_over)
     }
 
     #[test]
     fn member_is_behind_until_all_that_have_said_so_say_otherwise() {
         let told = ToldBehind::default();
-        let take = |sender: &str, names| {
-            assert_eq!(take(&told, (sender, "1"), names), None);
-        };
+        let take = |sender: &str, names| take(&told, (sender, "1"), names);
         assert!(!told.contains("c"));
         take("a", Some(&["c"]));
         take("b", Some(&["c", "d"]));
@@ -149,9 +170,14 @@ mod tests {
     #[test]
     fn members_that_an_earlier_process_was_to_tell_are_handed_over() {
         let told = ToldBehind::default();
-        assert_eq!(take(&told, ("a", "1"), Some(&["c"])), None);
-        assert_eq!(take(&told, ("a", "2"), Some(&["d"])), Some(these(&["c"])));
-        assert_eq!(take(&told, ("a", "2"), Some(&[])), None);
-        assert_eq!(take(&told, ("a", "3"), Some(&[])), Some(Behind::NONE));
+        assert_eq!(hear(&told, ("a", "1")), (true, None));
+        take(&told, ("a", "1"), Some(&["c"]));
+        take(&told, ("b", "1"), Some(&["d"]));
+        assert_eq!(hear(&told, ("a", "1")), (false, None));
+        assert!(told.contains("c"));
+        assert_eq!(hear(&told, ("a", "2")), (true, Some(these(&["c"]))));
+        assert!(!told.contains("c") && told.contains("d"));
+        assert_eq!(hear(&told, ("a", "2")), (false, None));
+        assert_eq!(hear(&told, ("a", "3")), (true, Some(Behind::NONE)));
     }
 }

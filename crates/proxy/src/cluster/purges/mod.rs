@@ -39,9 +39,16 @@
 //! **Memory is bounded** ([`late_orders`]): of more than there is room for, members are told to
 //! *validate* all that they have stored before, and to purge everything if those are purges of the
 //! operator. Of more members behind than a message may name it says that all are: then no node asks
-//! another one. If A is no member for a minute, or a new process of it tells a purge, those that
-//! know which members were behind tell these to validate, and the others that. A member that has
-//! not been listed for a minute is told so when it is back.
+//! another one. If A is no member for a minute, those that know which members were behind tell
+//! these to validate, and the others that. A member that has not been listed for a minute is told
+//! so when it is back.
+//!
+//! **A process that is new** knows neither whom an earlier one was to tell, nor who is behind. Each
+//! process has a name, which is in its messages about purges and in its answers to those about its
+//! state. A node that learns of a new one of A does as if A had gone for good: by what it was told
+//! at last it knows of all that A was to tell, as otherwise it is behind itself. It tells A which
+//! members are behind, if there are any. Until then, which takes moments, A may ask one of them:
+//! for that time A is not in step.
 //!
 //! **The log of purges** has the same rule with another clock: what a node applies from it is held
 //! until each other node has applied it, too, or has lost touch with the log and validates what it
@@ -139,11 +146,24 @@ impl ClusterPurges {
         self.told_behind.contains(member) || self.outboxes.is_behind(member, Instant::now())
     }
 
-    /// Takes what `sender` says of the other members. Those that an earlier process of it was to
-    /// tell are told by this node to validate.
+    /// Other members that say the one of that name is behind.
+    pub(crate) fn behind_at(&self, member: &str) -> Vec<String> {
+        self.told_behind.by(member)
+    }
+
+    /// Takes what `sender` says of the other members.
     pub(crate) fn take_behind(&self, sender: &str, said: &MembersBehind<'_>) {
+        self.hear_of_process(sender, said.process);
+        self.told_behind.take(sender, said);
+    }
+
+    /// `member` is this process now. If it was another one, those that this was to tell are told by
+    /// this node to validate; and which members are behind, the new one is told again.
+    pub(crate) fn hear_of_process(&self, member: &str, process: &str) {
         let hand_over = |behind: &Behind| self.outboxes.demand_validation(behind);
-        self.told_behind.take(sender, said, hand_over);
+        if self.told_behind.is_another(member, process, hand_over) {
+            self.outboxes.tell_again(member);
+        }
     }
 
     /// `sender` has not been a member for long: what it was to tell is told to validate.

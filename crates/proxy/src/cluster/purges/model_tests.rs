@@ -1,13 +1,17 @@
 //! Random clusters whose nodes tell each other of purges by the real outboxes, while messages and
-//! answers are late or lost, connections fail one way, and nodes stand still. Each node fetches the
-//! target from the origin, or from any node that it may ask, at any time.
+//! answers are late or lost, connections fail one way, nodes stand still, and are restarted. Each
+//! node fetches the target from the origin, or from any node that it may ask, at any time.
+//!
+//! A node is restarted only while it holds nothing, one of the others is in step with it, and all
+//! can reach it; they notice it and tell it what they have to at once: before they have, it is not
+//! in step.
 //!
 //! What must hold: a node that was said to have applied a purge, when that was answered, has no
 //! older version from then on.
 
-use super::members_behind::{Behind, ToldBehind};
+use super::members_behind::Behind;
 use super::outboxes::{AWAY_MAX, Awaited, MemberOutcome, Outboxes};
-use super::{Batch, PurgedTarget};
+use super::{Batch, ClusterPurges, PurgedTarget};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot::error::TryRecvError;
 use weir_semantics::{MembersBehind, PurgeOutcome};
@@ -36,8 +40,9 @@ impl Random {
 }
 
 struct Node {
-    outboxes: Outboxes,
-    told_behind: ToldBehind,
+    purges: ClusterPurges,
+    /// How often it was restarted.
+    process: usize,
     /// Of the target.
     stored: Option<u64>,
     held_until: Instant,
@@ -73,28 +78,46 @@ struct World {
     nodes: Vec<Node>,
     reach: [[bool; NAMES.len()]; NAMES.len()],
     purges: Vec<Purge>,
-    asks_all: bool,
+    rules: Rules,
     answered: usize,
     fetched: usize,
+    restarted: usize,
+}
+
+/// What nodes do.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// They ask members that are behind, too.
+    asks_all: bool,
+    /// They notice that another one is restarted.
+    notices_restarts: bool,
+}
+
+const ALL_RULES: Rules = Rules {
+    asks_all: false,
+    notices_restarts: true,
+};
+
+/// What a new process of the node at that place knows.
+fn new_process(at: usize, now: Instant) -> ClusterPurges {
+    let purges = ClusterPurges::default();
+    let others = NAMES.iter().copied().filter(|other| *other != NAMES[at]);
+    purges.outboxes.meet(others, 1, now);
+    purges
 }
 
 impl World {
-    fn new(seed: u64, asks_all: bool) -> Self {
+    fn new(seed: u64, rules: Rules) -> Self {
         let now = Instant::now();
-        let nodes = NAMES.iter().map(|name| {
-            let outboxes = Outboxes::default();
-            let others = NAMES.iter().copied().filter(|other| other != name);
-            outboxes.meet(others, 1, now);
-            Node {
-                outboxes,
-                told_behind: ToldBehind::default(),
-                stored: None,
-                held_until: now,
-                ticket: 0,
-                fetch: None,
-                messages: Default::default(),
-                promised: 0,
-            }
+        let nodes = (0..NAMES.len()).map(|at| Node {
+            purges: new_process(at, now),
+            process: 0,
+            stored: None,
+            held_until: now,
+            ticket: 0,
+            fetch: None,
+            messages: Default::default(),
+            promised: 0,
         });
         Self {
             random: Random(seed),
@@ -103,27 +126,29 @@ impl World {
             nodes: nodes.collect(),
             reach: [[true; NAMES.len()]; NAMES.len()],
             purges: Vec::new(),
-            asks_all,
+            rules,
             answered: 0,
             fetched: 0,
+            restarted: 0,
         }
     }
 
-    fn run(mut self) -> Result<(usize, usize), String> {
+    fn run(mut self) -> Result<[usize; 3], String> {
         for _ in 0..STEPS {
             let (at, other) = (
                 self.random.below(NAMES.len()),
                 self.random.below(NAMES.len()),
             );
-            match self.random.below(24) {
+            match self.random.below(26) {
                 0 => self.purge(at),
                 1 => self.reach[at][other] = self.random.below(2) == 0,
                 2 => self.now += Duration::from_millis([1, 10, 60, 150, 400][self.random.below(5)]),
-                3 | 4 => drop(self.nodes[at].outboxes.expire(self.now)),
+                3 | 4 => drop(self.nodes[at].purges.outboxes.expire(self.now)),
                 5..=7 => self.answer(),
                 8..=12 if at != other => self.send(at, other),
                 13..=17 if at != other => self.arrive(at, other),
                 18..=20 => self.begin_fetch(at, other),
+                21 => self.restart(at),
                 _ => self.end_fetch(at),
             }
             for (node, name) in self.nodes.iter().zip(NAMES) {
@@ -133,7 +158,7 @@ impl World {
                 }
             }
         }
-        Ok((self.answered, self.fetched))
+        Ok([self.answered, self.fetched, self.restarted])
     }
 
     fn purge(&mut self, at: usize) {
@@ -143,7 +168,7 @@ impl World {
         self.apply(at, until + patience);
         let others = NAMES.iter().copied().filter(|name| *name != NAMES[at]);
         let what = vec![PurgedTarget::Url("http://a/".into())];
-        let outboxes = &self.nodes[at].outboxes;
+        let outboxes = &self.nodes[at].purges.outboxes;
         let awaited = outboxes.tell(others, what, (self.now, until, patience));
         self.purges.push(Purge {
             at,
@@ -160,23 +185,25 @@ impl World {
         node.stored = None;
     }
 
-    /// Node `at` sends node `other` its next message, or that is lost.
+    /// Node `at` sends node `other` its next message, if it has answered the one before.
     fn send(&mut self, at: usize, other: usize) {
-        let node = &mut self.nodes[at];
-        if node.messages[other].is_some() {
-            return;
+        if self.nodes[at].messages[other].is_none() {
+            self.nodes[at].messages[other] = self.next(at, other);
         }
-        if let Some(batch) = node.outboxes.next(NAMES[other]) {
-            let holds = batch.orders.iter().map(|order| order.until);
-            let hold = holds.max().map_or(Duration::ZERO, |until| {
-                (until + node.outboxes.patience()).saturating_duration_since(self.now)
-            });
-            node.messages[other] = Some(Message {
-                batch,
-                hold,
-                is_applied: false,
-            });
-        }
+    }
+
+    fn next(&self, at: usize, other: usize) -> Option<Message> {
+        let outboxes = &self.nodes[at].purges.outboxes;
+        let batch = outboxes.next(NAMES[other])?;
+        let holds = batch.orders.iter().map(|order| order.until);
+        let hold = holds.max().map_or(Duration::ZERO, |until| {
+            (until + outboxes.patience()).saturating_duration_since(self.now)
+        });
+        Some(Message {
+            batch,
+            hold,
+            is_applied: false,
+        })
     }
 
     /// The message arrives, or the answer to it; or one of them is lost.
@@ -186,31 +213,86 @@ impl World {
         };
         let now = self.now;
         let is_lost = !self.reach[at][other] || self.random.below(16) == 0;
-        let outboxes = &self.nodes[at].outboxes;
+        let outboxes = &self.nodes[at].purges.outboxes;
         if is_lost {
             outboxes.failed(NAMES[other], message.batch, "it is away", now);
         } else if message.is_applied {
-            let outcome = PurgeOutcome {
-                removed: 0,
-                is_durable: true,
-            };
-            let outcomes = vec![outcome; message.batch.orders.len()];
-            outboxes.delivered(NAMES[other], message.batch, outcomes);
+            self.answered_by(other, at, message);
         } else {
-            let names = match &message.batch.behind {
-                Behind::These(names) => Some(names.iter().map(|name| &**name).collect()),
-                Behind::All => None,
-            };
-            let process = "1";
-            let said = MembersBehind { process, names };
-            let told_behind = &self.nodes[other].told_behind;
-            told_behind.take(NAMES[at], &said, |_| {});
-            if !message.batch.orders.is_empty() {
-                self.apply(other, now + message.hold);
-            }
+            self.take(at, other, &message);
             message.is_applied = true;
             self.nodes[at].messages[other] = Some(message);
         }
+    }
+
+    /// Node `other` does what node `at` has told it.
+    fn take(&mut self, at: usize, other: usize, message: &Message) {
+        let names = match &message.batch.behind {
+            Behind::These(names) => Some(names.iter().map(|name| &**name).collect()),
+            Behind::All => None,
+        };
+        let process = self.nodes[at].process.to_string();
+        let said = MembersBehind {
+            process: &process,
+            names,
+        };
+        let purges = &self.nodes[other].purges;
+        match self.rules.notices_restarts {
+            true => purges.take_behind(NAMES[at], &said),
+            false => purges.told_behind.take(NAMES[at], &said),
+        }
+        if !message.batch.orders.is_empty() {
+            self.apply(other, self.now + message.hold);
+        }
+    }
+
+    /// Node `at` is killed and started again, with what it has stored.
+    fn restart(&mut self, at: usize) {
+        let node = &self.nodes[at];
+        let mut others = (0..NAMES.len()).filter(|other| *other != at);
+        let is_reached = others.clone().all(|other| self.reach[other][at]);
+        let is_known = others.any(|other| !node.purges.outboxes.is_behind(NAMES[other], self.now));
+        if !is_reached || !is_known || node.held_until > self.now {
+            return;
+        }
+        self.restarted += 1;
+        // nothing answers its clients
+        self.purges.retain(|purge| purge.at != at);
+        let node = &mut self.nodes[at];
+        node.purges = new_process(at, self.now);
+        node.process += 1;
+        node.ticket += 1;
+        node.fetch = None;
+        node.messages = Default::default();
+        let process = node.process.to_string();
+        for other in (0..NAMES.len()).filter(|other| *other != at) {
+            let node = &mut self.nodes[other];
+            if let Some(message) = node.messages[at].take() {
+                let why = "it is restarted";
+                let outboxes = &node.purges.outboxes;
+                outboxes.failed(NAMES[at], message.batch, why, self.now);
+            }
+            if self.rules.notices_restarts {
+                node.purges.hear_of_process(NAMES[at], &process);
+            }
+        }
+        for other in (0..NAMES.len()).filter(|other| *other != at) {
+            while let Some(message) = self.next(other, at) {
+                self.take(other, at, &message);
+                self.answered_by(at, other, message);
+            }
+        }
+    }
+
+    /// The message of node `at` to node `other` is answered.
+    fn answered_by(&self, other: usize, at: usize, message: Message) {
+        let outcome = PurgeOutcome {
+            removed: 0,
+            is_durable: true,
+        };
+        let outcomes = vec![outcome; message.batch.orders.len()];
+        let outboxes = &self.nodes[at].purges.outboxes;
+        outboxes.delivered(NAMES[other], message.batch, outcomes);
     }
 
     /// A purge is answered, if it may be now.
@@ -220,7 +302,7 @@ impl World {
         }
         let index = self.random.below(self.purges.len());
         let mut purge = self.purges.swap_remove(index);
-        let outboxes = &self.nodes[purge.at].outboxes;
+        let outboxes = &self.nodes[purge.at].purges.outboxes;
         for (awaited, outcome) in &mut purge.awaited {
             if outcome.is_none() {
                 *outcome = match awaited.reply.try_recv() {
@@ -263,9 +345,9 @@ impl World {
     /// A node begins to fetch the target from `other`, if it may, or from the origin.
     fn begin_fetch(&mut self, at: usize, other: usize) {
         let node = &self.nodes[at];
-        let is_behind = node.told_behind.contains(NAMES[other])
-            || node.outboxes.is_behind(NAMES[other], self.now);
-        let may_ask = node.held_until <= self.now && (!is_behind || self.asks_all);
+        let is_behind = node.purges.told_behind.contains(NAMES[other])
+            || node.purges.outboxes.is_behind(NAMES[other], self.now);
+        let may_ask = node.held_until <= self.now && (!is_behind || self.rules.asks_all);
         let source = (at != other && may_ask).then_some(other);
         self.nodes[at].fetch = Some((source, self.nodes[at].ticket));
     }
@@ -288,27 +370,44 @@ impl World {
 
 #[test]
 fn node_that_is_said_to_have_applied_a_purge_never_gets_back_what_was_purged() {
-    let (mut answered, mut fetched) = (0, 0);
+    let mut sums = [0; 3];
     for seed in 0..SEEDS {
-        match World::new(seed, false).run() {
+        match World::new(seed, ALL_RULES).run() {
             Ok(counts) => {
-                answered += counts.0;
-                fetched += counts.1;
+                for (sum, count) in sums.iter_mut().zip(counts) {
+                    *sum += count;
+                }
             }
             Err(broken) => panic!("seed {seed}: {broken}"),
         }
     }
+    let [answered, fetched, restarted] = sums;
     assert!(
         answered > 1000,
         "{answered} purges were answered with one behind"
     );
     assert!(fetched > 1000, "{fetched} copies were made");
+    assert!(restarted > 1000, "{restarted} nodes were restarted");
+}
+
+fn is_broken_with(rules: Rules) -> bool {
+    (0..SEEDS).any(|seed| World::new(seed, rules).run().is_err())
 }
 
 #[test]
 fn that_members_which_are_behind_are_not_asked_is_needed_for_it() {
-    let broken = (0..SEEDS).find_map(|seed| World::new(seed, true).run().err());
-    assert!(broken.is_some());
+    assert!(is_broken_with(Rules {
+        asks_all: true,
+        ..ALL_RULES
+    }));
+}
+
+#[test]
+fn that_nodes_notice_a_restart_is_needed_for_it() {
+    assert!(is_broken_with(Rules {
+        notices_restarts: false,
+        ..ALL_RULES
+    }));
 }
 
 /// Messages of node `a` to the others, each answered a few milliseconds later, until it has been

@@ -279,6 +279,20 @@ impl Outboxes {
         self.wake.notify_one();
     }
 
+    /// `member` does not know any more which ones are behind.
+    pub(crate) fn tell_again(&self, member: &str) {
+        let is_any = self.change(|boxes| {
+            let is_any = boxes.behind_for(member) != Behind::NONE;
+            if let Some(outbox) = boxes.by_member.get_mut(member) {
+                outbox.has_news |= is_any;
+            }
+            is_any
+        });
+        if is_any {
+            self.wake.notify_one();
+        }
+    }
+
     /// The members that are to be told something and that no task serves: the caller does now, with
     /// each until [`Self::next`] has nothing for it.
     pub(crate) fn unserved(&self) -> Vec<Box<str>> {
