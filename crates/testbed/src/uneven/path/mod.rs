@@ -6,7 +6,7 @@
 //! then the origin is.
 
 mod link;
-mod namespace;
+mod tun;
 
 pub(crate) use link::{Rules, Traffic};
 
@@ -18,7 +18,6 @@ use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use crate::record::markdown::{median, ratio};
 use crate::record::millis;
-use namespace::Namespace;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,6 +29,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
 use xtask::failure::{During, Failure};
+use xtask::namespace::Namespace;
 
 /// Each way.
 const RULES: Rules = Rules {
@@ -147,8 +147,8 @@ struct Net {
 impl Net {
     fn make() -> Result<Self, Failure> {
         let (near, far) = (Namespace::make()?, Namespace::make()?);
-        let near_end = near.interface("path0", NEAR, FAR)?;
-        let far_end = far.interface("path0", FAR, NEAR)?;
+        let near_end = tun::interface(&near, "path0", NEAR, FAR)?;
+        let far_end = tun::interface(&far, "path0", FAR, NEAR)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let carry = |from: &File, to: &File| -> Result<_, Failure> {
             let (from, to) = (from.try_clone(), to.try_clone());

@@ -1,30 +1,43 @@
 //! A network of its own on this machine.
 
-use crate::process::ioctl;
+use crate::command::output;
+use crate::failure::{During, Failure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader};
-use std::net::Ipv4Addr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
-use xtask::command::output;
-use xtask::failure::{During, Failure};
 
-/// `O_NONBLOCK`
-const NON_BLOCKING: rustix::fs::OFlags = rustix::fs::OFlags::NONBLOCK;
+/// Whether this process may make one. Without root, the test that runs is reported as ignored: on
+/// a line of its own, as the test harness does it, so that `cargo xtask ci` sees it.
+///
+/// # Panics
+/// Nothing can be printed.
+#[must_use]
+pub fn is_permitted() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or_default();
+        let line = format!("\ntest {name} ... ignored, not root\n");
+        // not by a macro, whose output is shown of failed tests only
+        let mut out = std::io::stdout();
+        out.write_all(line.as_bytes()).expect("an open output");
+    }
+    is_root
+}
 
 /// Interfaces, routes and ports apart from the machine's; removed when no process is in it and this
 /// value is dropped.
 #[derive(Debug)]
-pub(crate) struct Namespace {
+pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
     /// # Errors
     /// It takes root, or the same privileges.
-    pub(crate) fn make() -> Result<Self, Failure> {
+    pub fn make() -> Result<Self, Failure> {
         // a process that is in a new one for a moment: an open file keeps it
         let mut holder = Command::new("unshare")
             .args(["--net", "sh", "-c", "echo there; read -r _"])
@@ -51,9 +64,7 @@ impl Namespace {
         };
         namespace.ip("link set lo up")?;
         // what one run learns of the path must not help the next
-        namespace
-            .inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"))?
-            .during("switch off TCP's memory of paths")?;
+        namespace.set("net/ipv4/tcp_no_metrics_save", "1")?;
         Ok(namespace)
     }
 
@@ -61,7 +72,7 @@ impl Namespace {
     ///
     /// # Errors
     /// The namespace cannot be entered.
-    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    pub fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> Result<T, Failure> {
         let run = || {
             move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
                 .during("enter a network namespace")?;
@@ -74,40 +85,42 @@ impl Namespace {
     /// A command that runs the command behind it in here.
     ///
     /// A child of a thread that is in here would be too, but gets SIGTERM when that thread ends.
-    pub(crate) fn command(&self) -> Vec<String> {
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        vec!["nsenter".to_owned(), format!("--net={}", self.path())]
+    }
+
+    /// The same for programs that take the file of a namespace.
+    fn path(&self) -> String {
         let (process, file) = (std::process::id(), self.file.as_raw_fd());
-        vec![
-            "nsenter".to_owned(),
-            format!("--net=/proc/{process}/fd/{file}"),
-        ]
+        format!("/proc/{process}/fd/{file}")
     }
 
-    /// An interface that is one end of a link between two addresses; packets are read from and
-    /// written to the file.
-    pub(crate) fn interface(
-        &self,
-        name: &str,
-        here: Ipv4Addr,
-        there: Ipv4Addr,
-    ) -> Result<File, Failure> {
-        let device = self.inside(|| {
-            let mut options = OpenOptions::new();
-            options
-                .read(true)
-                .write(true)
-                .custom_flags(NON_BLOCKING.bits().cast_signed());
-            let device = options.open("/dev/net/tun")?;
-            ioctl::become_interface(&device, name)?;
-            std::io::Result::Ok(device)
-        })?;
-        let device = device.during("make a TUN interface")?;
-        self.ip(&format!("addr add {here} peer {there} dev {name}"))?;
-        // a program that reads in turns must not lose what arrives between them
-        self.ip(&format!("link set dev {name} txqueuelen 20000 up"))?;
-        Ok(device)
+    /// A link of two Ethernet interfaces: `name` here and `far_name` in `far`, both down.
+    ///
+    /// # Errors
+    /// One of the names is there already.
+    pub fn link(&self, name: &str, far: &Self, far_name: &str) -> Result<(), Failure> {
+        let far = far.path();
+        self.ip(&format!(
+            "link add {name} type veth peer name {far_name} netns {far}"
+        ))
     }
 
-    fn ip(&self, words: &str) -> Result<(), Failure> {
+    /// Writes a setting of its kernel, as `net/ipv4/ip_forward`.
+    ///
+    /// # Errors
+    /// There is none of this name, or it does not take the value.
+    pub fn set(&self, setting: &str, value: &str) -> Result<(), Failure> {
+        self.inside(|| std::fs::write(format!("/proc/sys/{setting}"), value))?
+            .during(format_args!("set {setting}"))
+    }
+
+    /// Runs `ip` with these words.
+    ///
+    /// # Errors
+    /// As [`output`].
+    pub fn ip(&self, words: &str) -> Result<(), Failure> {
         let mut command = Command::new("ip");
         command.args(words.split_whitespace());
         self.inside(|| output(&mut command))?.map(drop)
