@@ -8,6 +8,7 @@
 //! * [`http`]: one request and its response on a connection, toward clients and next hops.
 //! * [`tunnel`]: bytes both ways between two sockets.
 //! * [`flow`]: how many bytes the kernel holds on either side of a transfer.
+//! * [`hand_off`]: open connections that move to another machine.
 //! * [`resolver`]: names to addresses, on a thread of its own.
 //! * [`client`]: noticing that a client has disconnected.
 //! * [`clock`] and [`Deadline`]: the time, and limits on waits.
@@ -32,6 +33,7 @@ mod deadline;
 mod descriptors;
 pub mod filter;
 pub mod flow;
+pub mod hand_off;
 pub mod http;
 mod idle_priority;
 mod local_address;

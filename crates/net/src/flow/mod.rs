@@ -8,7 +8,7 @@
 mod client_flow;
 mod first_window;
 mod next_hop_flow;
-mod socket;
+pub(crate) mod socket;
 mod tcp_info;
 
 pub use client_flow::ClientFlow;

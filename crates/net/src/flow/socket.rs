@@ -10,25 +10,50 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// An option of a socket: its level and name, see socket(7) and tcp(7).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SocketOption(libc::c_int, libc::c_int);
+pub(crate) struct SocketOption(libc::c_int, libc::c_int);
 
 impl SocketOption {
     /// Everything the kernel knows of a TCP connection.
-    pub(super) const TCP_INFO: Self = Self(libc::IPPROTO_TCP, libc::TCP_INFO);
+    pub(crate) const TCP_INFO: Self = Self(libc::IPPROTO_TCP, libc::TCP_INFO);
     /// The largest window that is offered, bytes of content.
-    pub(super) const TCP_WINDOW_CLAMP: Self = Self(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
+    pub(crate) const TCP_WINDOW_CLAMP: Self = Self(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
     /// Which buffers are not tuned by the kernel: a set of `BUF_LOCK` bits. Linux 5.14.
-    pub(super) const SO_BUF_LOCK: Self = Self(libc::SOL_SOCKET, 72);
+    pub(crate) const SO_BUF_LOCK: Self = Self(libc::SOL_SOCKET, 72);
+    /// Bytes of content that a segment may have.
+    pub(crate) const TCP_MAXSEG: Self = Self(libc::IPPROTO_TCP, libc::TCP_MAXSEG);
+    /// Whether the connection is under repair: 1, or 0. It takes `CAP_NET_ADMIN`, as all options
+    /// of repair do. Linux 3.5.
+    pub(crate) const TCP_REPAIR: Self = Self(libc::IPPROTO_TCP, libc::TCP_REPAIR);
+    /// Which queue is repaired: 0 none, 1 what is received, 2 what is sent.
+    pub(crate) const TCP_REPAIR_QUEUE: Self = Self(libc::IPPROTO_TCP, libc::TCP_REPAIR_QUEUE);
+    /// The number of the byte behind the end of that queue.
+    pub(crate) const TCP_QUEUE_SEQ: Self = Self(libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ);
+    /// What the two ends have agreed on: pairs of numbers, as they are in segments with SYN.
+    pub(crate) const TCP_REPAIR_OPTIONS: Self = Self(libc::IPPROTO_TCP, libc::TCP_REPAIR_OPTIONS);
+    /// The clock of the timestamps of a connection.
+    pub(crate) const TCP_TIMESTAMP: Self = Self(libc::IPPROTO_TCP, libc::TCP_TIMESTAMP);
+    /// The windows of both sides: five numbers. Linux 4.8.
+    pub(crate) const TCP_REPAIR_WINDOW: Self = Self(libc::IPPROTO_TCP, TCP_REPAIR_WINDOW);
+    /// Bytes for sending, above the limit of the system, too: the kernel takes twice the number.
+    pub(crate) const SO_SNDBUFFORCE: Self = Self(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE);
+    /// The same for receiving.
+    pub(crate) const SO_RCVBUFFORCE: Self = Self(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
     /// Bytes that the socket's buffers hold, the bookkeeping included: an array of numbers. Linux
     /// 4.12.
-    pub(super) const SO_MEMINFO: Self = Self(libc::SOL_SOCKET, 55);
+    pub(crate) const SO_MEMINFO: Self = Self(libc::SOL_SOCKET, 55);
 }
+
+/// linux/tcp.h; the C library has it for some architectures alone.
+const TCP_REPAIR_WINDOW: libc::c_int = 29;
+
+/// `SIOCOUTQNSD` of linux/sockios.h, one number on every architecture.
+const SIOCOUTQNSD: libc::Ioctl = 0x894b;
 
 /// Reads an option into `room`; how many bytes the kernel knew of.
 ///
 /// # Errors
 /// The kernel does not know the option, or the socket is none.
-pub(super) fn read_option(
+pub(crate) fn read_option(
     socket: BorrowedFd<'_>,
     option: SocketOption,
     room: &mut [u8],
@@ -56,7 +81,7 @@ pub(super) fn read_option(
 ///
 /// # Errors
 /// As [`read_option`].
-pub(super) fn number(socket: BorrowedFd<'_>, option: SocketOption) -> io::Result<u32> {
+pub(crate) fn number(socket: BorrowedFd<'_>, option: SocketOption) -> io::Result<u32> {
     let mut bytes = [0; size_of::<u32>()];
     read_option(socket, option, &mut bytes)?;
     Ok(u32::from_ne_bytes(bytes))
@@ -66,13 +91,24 @@ pub(super) fn number(socket: BorrowedFd<'_>, option: SocketOption) -> io::Result
 ///
 /// # Errors
 /// The kernel does not know the option or refuses the value, or the socket is none.
-pub(super) fn set_number(
+pub(crate) fn set_number(
     socket: BorrowedFd<'_>,
     option: SocketOption,
     value: u32,
 ) -> io::Result<()> {
-    let length =
-        libc::socklen_t::try_from(size_of::<u32>()).expect("four bytes are a short option");
+    set_option(socket, option, &value.to_ne_bytes())
+}
+
+/// Sets an option to these bytes.
+///
+/// # Errors
+/// As [`set_number`].
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    option: SocketOption,
+    value: &[u8],
+) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
     // SAFETY: the pointer is to `value`, which is `length` bytes long, initialised, and lives until
     // the call is over; the kernel only reads it.
     let result = unsafe {
@@ -80,7 +116,7 @@ pub(super) fn set_number(
             socket.as_raw_fd(),
             option.0,
             option.1,
-            (&raw const value).cast(),
+            value.as_ptr().cast(),
             length,
         )
     };
@@ -94,12 +130,25 @@ pub(super) fn set_number(
 ///
 /// # Errors
 /// The socket is none, or it listens.
-pub(super) fn bytes_out(socket: BorrowedFd<'_>) -> io::Result<u32> {
+pub(crate) fn bytes_out(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    bytes_by(socket, libc::TIOCOUTQ)
+}
+
+/// Bytes written to a socket and not yet sent (SIOCOUTQNSD).
+///
+/// # Errors
+/// As [`bytes_out`].
+pub(crate) fn bytes_unsent(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    bytes_by(socket, SIOCOUTQNSD)
+}
+
+/// One of the two requests above.
+fn bytes_by(socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<u32> {
     let mut count: libc::c_int = 0;
-    // SAFETY: for a socket this request (SIOCOUTQ, the same number as TIOCOUTQ) writes one int
-    // through the pointer, which is to an int that lives and is borrowed mutably until the call is
-    // over.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut count) };
+    // SAFETY: for a socket these requests (SIOCOUTQ, the same number as TIOCOUTQ, and SIOCOUTQNSD)
+    // write one int through the pointer, which is to an int that lives and is borrowed mutably
+    // until the call is over.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut count) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,0 +1,9 @@
+//! Connections that move from one machine to another while they are open, unnoticed by the client:
+//! the hand-off of LARD's papers (Pai et al., ASPLOS'98), which took a changed kernel then.
+//!
+//! * [`repair`]: a connection is taken out of one kernel and given to another (`TCP_REPAIR`, made
+//!   for the checkpoints of CRIU).
+//!
+//! It takes `CAP_NET_ADMIN`.
+
+pub mod repair;

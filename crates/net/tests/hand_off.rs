@@ -1,0 +1,8 @@
+//! Connections that move between machines: network namespaces, joined by a bridge.
+
+#[path = "hand_off/machines.rs"]
+mod machines;
+#[path = "hand_off/pattern.rs"]
+mod pattern;
+#[path = "hand_off/repair.rs"]
+mod repair;
