@@ -10,9 +10,9 @@ pub(crate) mod figure;
 mod pools;
 mod tally;
 
-use super::profile::Profile;
+use super::proxy_log::Profile;
 use crate::Row;
-use crate::generator::measurement::figure::{Figure, Quantity};
+use crate::generator::measurement::figure::{Figure, Published, Quantity};
 use crate::stats::CauseSet;
 use buckets::Buckets;
 use pools::Pools;
@@ -137,7 +137,7 @@ impl Measurement {
     /// All that is published of this profile, beside what was counted.
     #[must_use]
     pub fn figures(&self, profile: &Profile) -> Vec<Figure> {
-        let figure = |published: &super::profile::Published| Figure {
+        let figure = |published: &Published| Figure {
             published: published.clone(),
             made: self.of(published.quantity),
         };

@@ -1,7 +1,6 @@
 //! What is compared: a quantity, the number that is published of it, and the one measured in a made
 //! trace.
 
-use crate::generator::profile::Published;
 use crate::row::words::words;
 use serde::Deserialize;
 
@@ -111,6 +110,20 @@ quantities! {
     NotModified = Percent, "304, of requests with If-Modified-Since alone";
     NotModifiedEtag = Percent, "304, of requests with If-None-Match";
     RequestsAConnection = Requests, "requests a connection";
+}
+
+/// A number that is known of such traces.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// What it is of.
+    pub quantity: Quantity,
+    /// The number, in the quantity's unit; the least where there is a `most`.
+    pub value: f64,
+    /// The greatest number that is known.
+    pub most: Option<f64>,
+    /// The publication.
+    pub source: String,
 }
 
 /// A quantity beside what is published of it.

@@ -1,6 +1,6 @@
 //! What a made trace is like: a file of constants, each with its source.
 
-use crate::generator::measurement::figure::Quantity;
+use crate::generator::measurement::figure::Published;
 use serde::Deserialize;
 use weir_workload::whole;
 use weir_workload::{CacheControl, Law, Validators, Vary};
@@ -255,20 +255,6 @@ pub(super) struct Ends {
     pub(super) persistent: f64,
 }
 
-/// A number that is known of such traces.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// What it is of.
-    pub quantity: Quantity,
-    /// The number, in the quantity's unit; the least where there is a `most`.
-    pub value: f64,
-    /// The greatest number that is known.
-    pub most: Option<f64>,
-    /// The publication.
-    pub source: String,
-}
-
 impl Profile {
     /// The one that comes with the program under this name.
     #[must_use]
@@ -334,7 +320,7 @@ fn no_time() -> Law {
 }
 
 const BUILT_IN: [(&str, &str); 3] = [
-    ("modem-1997", include_str!("profiles/modem-1997.toml")),
-    ("research-1997", include_str!("profiles/research-1997.toml")),
-    ("web-2026", include_str!("profiles/web-2026.toml")),
+    ("modem-1997", include_str!("../profiles/modem-1997.toml")),
+    ("research-1997", include_str!("../profiles/research-1997.toml")),
+    ("web-2026", include_str!("../profiles/web-2026.toml")),
 ];

@@ -1,6 +1,7 @@
 //! What a made trace must be, whatever its numbers, and its numbers.
 
-use super::*;
+use super::{Maker, Profile};
+use crate::generator::Measurement;
 use crate::{AbortedBy, RequestBit, Row, TraceMethod};
 use std::collections::HashMap;
 use weir_workload::mix;
