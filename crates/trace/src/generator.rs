@@ -1,13 +1,14 @@
 //! Synthetic traces, seeded, and calibrated to what is published of real ones that no longer exist
 //! any more.
 //!
-//! A [`Profile`] is a file of constants with their sources. A [`Maker`] is the trace as an iterator
-//! of rows in order of arrival. A [`Measurement`] counts the rows again, by definitions that know
-//! nothing of the maker, and sets each number beside the published one.
+//! A [`Recipe`] is a file of constants with their sources and the model that makes rows of them, in
+//! order of arrival. A [`Measurement`] counts the rows again, by definitions that know nothing of
+//! the recipe, and sets each number beside the published one.
 
 mod measurement;
 mod proxy_log;
+mod recipe;
 
 pub use measurement::Measurement;
 pub use measurement::figure::{Figure, Published, Quantity, Unit};
-pub use proxy_log::{Maker, Profile};
+pub use recipe::Recipe;

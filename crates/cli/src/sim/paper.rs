@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use weir_bench::conduct::Interrupt;
 use weir_sim::paper::proxim::{Exhibit, Order, PaperError, Progress, html, reproduce};
-use weir_trace::generator::Maker;
+use weir_trace::generator::Recipe;
 use weir_workload::output;
 
 /// The papers that can be made again.
@@ -27,7 +27,7 @@ pub(crate) enum PaperCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ProximFlags {
     /// Requests of each trace; the paper's were 10.7 million (modems) and 1.04 million (research)
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=Maker::REQUESTS_MAX))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=Recipe::REQUESTS_MAX))]
     requests: u64,
 
     /// Of traces and simulators: the same seed prints the same

@@ -4,18 +4,18 @@ use crate::messages::{Failure, give, tell};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
-use weir_trace::generator::{Figure, Maker, Measurement, Profile, Unit};
+use weir_trace::generator::{Figure, Measurement, Recipe, Unit};
 use weir_trace::{Anonymisation, Meta, Writer};
 
 /// The flags of `weir trace make`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MakeFlags {
     /// What it is like
-    #[arg(value_name = "PROFILE", value_parser = PossibleValuesParser::new(Profile::names()))]
+    #[arg(value_name = "PROFILE", value_parser = PossibleValuesParser::new(Recipe::names()))]
     profile: String,
 
     /// How many requests, instead of the profile's own length
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Maker::REQUESTS_MAX))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Recipe::REQUESTS_MAX))]
     requests: Option<u64>,
 
     /// Seed: the same seed makes the same trace
@@ -38,32 +38,32 @@ pub(crate) struct MakeFlags {
 /// (3).
 pub(super) fn make(flags: &MakeFlags) -> Result<(), Failure> {
     let name = &flags.profile;
-    let profile = Profile::built_in(name).expect("the flag takes the names of profiles only");
-    let requests = flags.requests.unwrap_or(profile.requests);
-    let measured = write(flags, &profile, requests)?;
-    let figures = measured.figures(&profile);
-    give(&text(&profile, &measured, &figures))?;
+    let recipe = Recipe::built_in(name).expect("the flag takes the names of recipes only");
+    let requests = flags.requests.unwrap_or_else(|| recipe.requests());
+    let measured = write(flags, &recipe, requests)?;
+    let figures = measured.figures(recipe.published());
+    give(&text(name, &measured, &figures))?;
     tell(&format!("trace: {}", flags.output.display()));
     let off = figures.iter().filter(|figure| !figure.holds()).count();
     if flags.check && off > 0 {
         let what = format!("the trace is not what `{name}` is calibrated to");
         let cause = format!("{off} of {} numbers are not as published", figures.len());
-        let is_shorter = requests < profile.requests;
+        let is_shorter = requests < recipe.requests();
         let hint =
-            is_shorter.then(|| format!("a trace of {} requests is nearer", profile.requests));
+            is_shorter.then(|| format!("a trace of {} requests is nearer", recipe.requests()));
         return Err(Failure::check_said_no(what, cause).hint_if(hint));
     }
     Ok(())
 }
 
-fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measurement, Failure> {
+fn write(flags: &MakeFlags, recipe: &Recipe, requests: u64) -> Result<Measurement, Failure> {
     let meta = Meta {
-        source: format!("weir trace make {} --requests {requests}", profile.name),
+        source: format!("weir trace make {} --requests {requests}", recipe.name()),
         // its hashes stand for no person
         anonymisation: Anonymisation::Keyed,
         seed: Some(flags.seed),
-        note: profile
-            .about
+        note: recipe
+            .about()
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" "),
@@ -71,7 +71,7 @@ fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measurem
     };
     let mut writer = Writer::create(&flags.output, meta)?;
     let mut measured = Measurement::new();
-    for row in Maker::new(profile, requests, flags.seed) {
+    for row in recipe.rows(requests, flags.seed) {
         measured.add(&row);
         writer.push(&row)?;
     }
@@ -79,11 +79,10 @@ fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measurem
     Ok(measured)
 }
 
-fn text(profile: &Profile, measured: &Measurement, figures: &[Figure]) -> String {
+fn text(name: &str, measured: &Measurement, figures: &[Figure]) -> String {
     let (targets, clients, servers) = measured.distinct();
     let mut text = format!(
-        "{}: {} requests, {targets} targets, {clients} clients, {servers} servers, {} bytes received\n\n",
-        profile.name,
+        "{name}: {} requests, {targets} targets, {clients} clients, {servers} servers, {} bytes received\n\n",
         measured.rows(),
         measured.bytes(),
     );
@@ -186,16 +185,16 @@ mod tests {
     use super::*;
 
     fn made(name: &str) -> (String, Vec<Figure>) {
-        let profile = Profile::built_in(name).unwrap();
+        let recipe = Recipe::built_in(name).unwrap();
         let mut measured = Measurement::new();
-        Maker::new(&profile, 3000, 1).for_each(|row| measured.add(&row));
-        let figures = measured.figures(&profile);
-        (text(&profile, &measured, &figures), figures)
+        recipe.rows(3000, 1).for_each(|row| measured.add(&row));
+        let figures = measured.figures(recipe.published());
+        (text(name, &measured, &figures), figures)
     }
 
     #[test]
     fn report_marks_and_counts_every_figure_that_does_not_hold() {
-        for name in Profile::names() {
+        for name in Recipe::names() {
             let (text, figures) = made(name);
             let off = figures.iter().filter(|figure| !figure.holds()).count();
             assert_eq!(text.matches("  NO  ").count(), off, "{text}");

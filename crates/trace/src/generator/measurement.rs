@@ -10,7 +10,6 @@ pub(crate) mod figure;
 mod pools;
 mod tally;
 
-use super::proxy_log::Profile;
 use crate::Row;
 use crate::generator::measurement::figure::{Figure, Published, Quantity};
 use crate::stats::CauseSet;
@@ -134,14 +133,14 @@ impl Measurement {
         )
     }
 
-    /// All that is published of this profile, beside what was counted.
+    /// Each published number beside what was counted.
     #[must_use]
-    pub fn figures(&self, profile: &Profile) -> Vec<Figure> {
+    pub fn figures(&self, published: &[Published]) -> Vec<Figure> {
         let figure = |published: &Published| Figure {
             published: published.clone(),
             made: self.of(published.quantity),
         };
-        profile.published.iter().map(figure).collect()
+        published.iter().map(figure).collect()
     }
 
     /// A quantity in its unit; `None` where nothing can be said of it.

@@ -24,5 +24,5 @@ mod tests;
 mod transaction;
 mod world;
 
-pub use maker::Maker;
-pub use profile::Profile;
+pub(super) use maker::Maker;
+pub(super) use profile::Profile;

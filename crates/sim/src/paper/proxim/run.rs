@@ -15,7 +15,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
-use weir_trace::generator::{Maker, Profile};
+use weir_trace::generator::Recipe;
 
 /// The runs to make.
 #[derive(Clone, Debug)]
@@ -244,11 +244,11 @@ fn make(
         simulators.push((*run, Simulator::new(run.settings(batch.kind, order.seed))?));
     }
     let mut counting = batch.counts.then(Counting::default);
-    // a test names every profile that a kind has
-    let profile = Profile::built_in(batch.kind.profile());
-    let rows = profile
+    // a test names every recipe that a kind has
+    let recipe = Recipe::built_in(batch.kind.profile());
+    let rows = recipe
         .iter()
-        .flat_map(|profile| Maker::new(profile, order.requests, order.seed));
+        .flat_map(|recipe| recipe.rows(order.requests, order.seed));
     let mut unreported = 0;
     for row in rows {
         for (_, simulator) in &mut simulators {
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn each_trace_kind_has_a_profile_and_valid_settings() {
         for kind in Kind::ALL {
-            assert!(Profile::built_in(kind.profile()).is_some());
+            assert!(Recipe::built_in(kind.profile()).is_some());
         }
         for (kind, run) in Exhibit::ALL.iter().flat_map(|one| one.runs()) {
             assert_eq!(run.settings(kind, 1).check(), Ok(()));

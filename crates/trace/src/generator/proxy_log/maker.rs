@@ -14,7 +14,7 @@ use weir_workload::whole;
 /// Its memory grows with the distinct pages and servers, and with the sessions that go on at a
 /// time; not with the requests.
 #[derive(Clone, Debug)]
-pub struct Maker {
+pub(crate) struct Maker {
     world: World,
     /// By the time of the next page, and the number of the session.
     sessions: BTreeMap<(u64, u64), Session>,
@@ -27,13 +27,8 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// The longest trace, in requests: what 32 bits count.
-    pub const REQUESTS_MAX: u64 = u32::MAX as u64;
-
-    /// A trace of so many requests, at most [`Maker::REQUESTS_MAX`].
-    #[must_use]
-    pub fn new(profile: &Profile, requests: u64, seed: u64) -> Self {
-        let left = requests.min(Self::REQUESTS_MAX);
+    /// A trace of so many requests.
+    pub(crate) fn new(profile: &Profile, left: u64, seed: u64) -> Self {
         let a_session = profile.clients.pages_a_session * profile.requests_a_page();
         let mean_per_s = profile.time.rate_per_s / a_session;
         let mut maker = Self {

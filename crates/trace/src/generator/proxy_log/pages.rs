@@ -161,8 +161,9 @@ fn index(number: u64) -> usize {
     usize::try_from(number).expect("a place in a table fits")
 }
 
-/// A trace has at most [`Maker::REQUESTS_MAX`](super::Maker::REQUESTS_MAX) requests, and never more
-/// pages or servers.
+/// A trace has at most [`Recipe::REQUESTS_MAX`] requests, and never more pages or servers.
+///
+/// [`Recipe::REQUESTS_MAX`]: crate::generator::Recipe::REQUESTS_MAX
 fn place(index: usize) -> u32 {
     u32::try_from(index).expect("a trace has fewer pages than numbers")
 }

@@ -9,15 +9,15 @@ use weir_workload::{CacheControl, Law, Validators, Vary};
 /// [`Profile::built_in`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// What people call it.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is, in a sentence or two.
-    pub about: String,
+    pub(crate) about: String,
     /// Where its numbers come from.
-    pub sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// How many requests a trace has by default.
-    pub requests: u64,
+    pub(crate) requests: u64,
     pub(super) time: Time,
     pub(super) clients: Clients,
     pub(super) network: Network,
@@ -35,7 +35,7 @@ pub struct Profile {
     pub(super) says: Says,
     pub(super) ends: Ends,
     /// What is known of such traces, for the comparison.
-    pub published: Vec<Published>,
+    pub(crate) published: Vec<Published>,
 }
 
 /// When.
@@ -257,22 +257,14 @@ pub(super) struct Ends {
 
 impl Profile {
     /// The one that comes with the program under this name.
-    #[must_use]
-    pub fn built_in(name: &str) -> Option<Self> {
+    pub(crate) fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(toml::from_str(text).expect("a test reads every profile that is built in"))
     }
 
     /// The names of those that come with the program.
-    pub fn names() -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
-    }
-
-    /// The text of one that comes with the program, with its comments.
-    #[must_use]
-    pub fn built_in_text(name: &str) -> Option<&'static str> {
-        let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-        Some(text)
     }
 
     /// The class that sends cookies, or the other.
@@ -321,6 +313,9 @@ fn no_time() -> Law {
 
 const BUILT_IN: [(&str, &str); 3] = [
     ("modem-1997", include_str!("../profiles/modem-1997.toml")),
-    ("research-1997", include_str!("../profiles/research-1997.toml")),
+    (
+        "research-1997",
+        include_str!("../profiles/research-1997.toml"),
+    ),
     ("web-2026", include_str!("../profiles/web-2026.toml")),
 ];
