@@ -15,6 +15,7 @@ mod document;
 mod error;
 mod file;
 pub mod generator;
+pub mod grouping;
 pub mod import;
 pub mod oracle_general;
 mod row;
