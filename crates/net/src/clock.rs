@@ -43,6 +43,15 @@ impl Clock {
         }
     }
 
+    /// Microseconds, counted from what ticks are counted from.
+    #[must_use]
+    pub fn us(&self) -> u64 {
+        match self {
+            Self::System { zero } => u64::try_from(zero.elapsed().as_micros()).unwrap_or(u64::MAX),
+            Self::Manual(manual) => manual.now().tick.0.saturating_mul(1000),
+        }
+    }
+
     /// Milliseconds since 1970-01-01 00:00 UTC.
     #[must_use]
     pub fn wall_ms(&self) -> u64 {

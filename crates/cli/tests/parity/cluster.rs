@@ -4,9 +4,9 @@
 //! Requests come one after the other, each to one of the nodes. The access log of that node says
 //! why it asked whom; the simulator steps the same choice over caches of its own. Hot targets, and
 //! times in which they are forgotten, are among the requests, requests that the origin does not
-//! answer, and a node that does not answer for a while.
+//! answer, or answers late, and a node that does not answer for a while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use weir_disk::files::SystemFiles;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::route::policy::{LoadLimits, PolicyKind, PolicyRules};
-use weir_policy::route::{Balancing, Node, NodeKey, Place, TargetKey};
+use weir_policy::route::policy::{CostRules, LoadLimits, PolicyKind, PolicyRules};
+use weir_policy::route::{Balancing, Node, NodeKey, Place, TargetKey, Weight};
 use weir_policy::{KeyHasher, Secret, Tick};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
@@ -51,10 +51,22 @@ enum What {
     Answered,
     /// The origin does not answer it while others are asked.
     Held,
+    /// The origin answers it after so many milliseconds, and nothing else happens meanwhile.
+    Late(u64),
     /// It is answered; before that, the node at this place stops answering the others.
     AfterDeathOf(usize),
     /// The same; it answers again.
     AfterReturnOf(usize),
+}
+
+impl What {
+    /// How long the origin takes to answer it, milliseconds.
+    const fn after_ms(self) -> u64 {
+        match self {
+            Self::Late(ms) => ms,
+            _ => 0,
+        }
+    }
 }
 
 /// Targets in turn at all nodes, then one of them very often, then again all, much later.
@@ -86,7 +98,7 @@ fn steps() -> Vec<Step> {
 }
 
 /// Targets at all nodes in turn, then many that the origin does not answer, all of one node's
-/// clients, then others at all nodes.
+/// clients, then others at all nodes, some of them again and again, and those from the beginning.
 fn steps_with_load() -> Vec<Step> {
     let step = |number: u32, node: u32, what: What| Step {
         after_ms: 2,
@@ -95,9 +107,32 @@ fn steps_with_load() -> Vec<Step> {
         what,
     };
     let before = (0..30).map(|number| step(number, number, What::Answered));
-    let held = (HELD_FROM..HELD_FROM + 40).map(|number| step(number, 0, What::Held));
-    let behind = (100..220).map(|number| step(number, number, What::Answered));
-    before.chain(held).chain(behind).collect()
+    let held = (HELD_FROM..HELD_FROM + HELD).map(|number| step(number, 0, What::Held));
+    let behind = (100..220).chain(100..140).chain(100..140);
+    let behind = behind.map(|number| step(number, number, What::Answered));
+    let again = (0..90).map(|request| step(request % 30, request / 30 + request, What::Answered));
+    before.chain(held).chain(behind).chain(again).collect()
+}
+
+/// Targets at all nodes in turn, some of which the origin answers late, and some not at all.
+fn steps_with_late_answers() -> Vec<Step> {
+    let steps = (0..300_u32).map(|request| {
+        let (number, what) = match request % 10 {
+            3 => (
+                HELD_FROM + request,
+                What::Late(u64::from(request % 7 + 1) * 20),
+            ),
+            7 if request < 150 => (HELD_FROM + request, What::Held),
+            _ => (request, What::Answered),
+        };
+        Step {
+            after_ms: u64::from(request % 4) * 30,
+            node: usize::try_from(request % 3).expect("small"),
+            number,
+            what,
+        }
+    });
+    steps.collect()
 }
 
 /// Targets at all nodes in turn; the node at place 2 dies and comes back.
@@ -119,7 +154,11 @@ fn steps_with_death() -> Vec<Step> {
 type Choice = Option<(Option<Place>, String)>;
 
 fn simulated(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
-    let nodes = NAMES.map(|name| Node::new(NodeKey::of(&Secret([0; 16]), name)));
+    let nodes = NAMES.iter().zip(WEIGHTS).map(|(name, weight)| Node {
+        weight: Weight::new(weight).expect("a weight"),
+        ..Node::new(NodeKey::of(&Secret([0; 16]), name))
+    });
+    let nodes: Vec<Node> = nodes.collect();
     let setting = ClusterSetting {
         cache: Setting {
             capacity_bytes: 1 << 20,
@@ -130,6 +169,7 @@ fn simulated(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
             policy,
             rules: PolicyRules {
                 limits: LIMITS,
+                costs: COSTS,
                 ..PolicyRules::default()
             },
             ..Balancing::default()
@@ -143,7 +183,7 @@ fn simulated(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
         match step.what {
             What::AfterDeathOf(node) => cluster.set_answers(place(node), false),
             What::AfterReturnOf(node) => cluster.set_answers(place(node), true),
-            What::Answered | What::Held => {}
+            What::Answered | What::Held | What::Late(_) => {}
         }
         let request = ClusterRequest {
             at: Tick(at_ms),
@@ -157,7 +197,9 @@ fn simulated(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
         let source = if step.what == What::Held {
             cluster.hold(request)
         } else {
-            let answer = cluster.ask(request);
+            let after_ms = step.what.after_ms();
+            at_ms += after_ms;
+            let answer = cluster.ask_slowly(request, after_ms);
             if answer.served_from == ServedFrom::Here {
                 return None;
             }
@@ -233,8 +275,12 @@ impl LiveNode {
         config.cluster.policy = policy;
         config.cluster.load_low = Some(LIMITS.low);
         config.cluster.load_high = Some(LIMITS.high);
+        config.cluster.load_idle = Some(COSTS.idle);
+        config.cluster.load_overload = Some(COSTS.overload);
+        config.cluster.miss_cost = Some(COSTS.miss_cost);
+        config.cluster.disk_busy = Some(COSTS.disk_busy);
         // the ports of the others are known once they listen
-        config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
+        config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), 1)];
         config.validate().expect("a valid configuration");
         let config = Arc::new(Mutex::new(config));
         let reloaded = Arc::clone(&config);
@@ -290,11 +336,11 @@ impl LiveNode {
     }
 }
 
-fn member(name: &str, peer_listener: SocketAddr) -> Member {
+fn member(name: &str, peer_listener: SocketAddr, weight: u16) -> Member {
     Member {
         name: name.to_owned(),
         url: format!("http://{peer_listener}").parse().expect("a URL"),
-        weight: 100,
+        weight,
         front_end: false,
     }
 }
@@ -305,8 +351,8 @@ fn live(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
     let (origin, arrived, hold) = origin();
     let nodes = NAMES.map(|name| LiveNode::start(name, policy, origin, folder.path(), &clock));
     let ways = nodes.each_ref().map(|node| Way::to(node.listener(1)));
-    let members = NAMES.iter().zip(&ways);
-    let members = members.map(|(name, way)| member(name, way.address));
+    let members = NAMES.iter().zip(&ways).zip(WEIGHTS);
+    let members = members.map(|((name, way), weight)| member(name, way.address, weight));
     let members: Vec<Member> = members.collect();
     for node in &nodes {
         node.set_members(&members);
@@ -319,9 +365,17 @@ fn live(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
         let node = nodes[step.node].listener(0);
         match step.what {
             What::Held => {
-                held.push(send(node, step.number, row));
+                held.push((step.number, send(node, step.number, row)));
                 // then it is outstanding at all that it has passed
                 arrived.recv_timeout(PATIENCE).expect("at the origin");
+                continue;
+            }
+            What::Late(after_ms) => {
+                let late = send(node, step.number, row);
+                arrived.recv_timeout(PATIENCE).expect("at the origin");
+                clock.advance_ms(after_ms);
+                hold.release(step.number);
+                receive(late);
                 continue;
             }
             What::AfterDeathOf(node) => ways[node].set_open(false),
@@ -330,8 +384,10 @@ fn live(policy: PolicyKind, steps: &[Step]) -> Vec<Choice> {
         }
         receive(send(node, step.number, row));
     }
-    hold.release();
-    held.into_iter().for_each(receive);
+    for (number, stream) in held {
+        hold.release(number);
+        receive(stream);
+    }
     let logs = nodes.map(|node| node.choices(&hops));
     let rows = steps.iter().enumerate();
     let choices = rows.map(|(row, step)| logs[step.node].get(&row).cloned());
@@ -355,25 +411,25 @@ fn receive(mut stream: TcpStream) {
     assert!(response.ends_with("\r\n\r\nx"), "{response}");
 }
 
-/// What holds answers back at the origin.
+/// What holds answers back at the origin: the targets whose answers are released.
 #[derive(Clone, Default)]
-struct Hold(Arc<(Mutex<bool>, Condvar)>);
+struct Hold(Arc<(Mutex<BTreeSet<u32>>, Condvar)>);
 
 impl Hold {
-    fn release(&self) {
-        *self.0.0.lock().expect("no panic") = true;
+    fn release(&self, number: u32) {
+        self.0.0.lock().expect("no panic").insert(number);
         self.0.1.notify_all();
     }
 
-    fn wait(&self) {
+    fn wait(&self, number: u32) {
         let released = self.0.0.lock().expect("no panic");
-        let waited = self.0.1.wait_while(released, |released| !*released);
+        let waited = self.0.1.wait_while(released, |all| !all.contains(&number));
         drop(waited.expect("no panic"));
     }
 }
 
 /// Answers everything with a byte that may be stored for an hour, until the process ends; targets
-/// from [`HELD_FROM`] to 100 more once they are released, and says when one has arrived.
+/// from [`HELD_FROM`] on once they are released, and says when one has arrived.
 fn origin() -> (SocketAddr, Receiver<()>, Hold) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let address = listener.local_addr().expect("bound");
@@ -393,16 +449,16 @@ fn answer(stream: TcpStream, arrives: &Sender<()>, held: &Hold) {
     const ANSWER: &[u8] =
         b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 1\r\n\r\nx";
     let mut out = stream.try_clone().expect("a socket");
-    let mut is_held = false;
+    let mut held_number = None;
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         if let Some(target) = line.strip_prefix("GET /") {
             let number = target.split(' ').next().and_then(|it| it.parse().ok());
-            is_held = number.is_some_and(|it: u32| (HELD_FROM..HELD_FROM + 100).contains(&it));
+            held_number = number.filter(|it: &u32| *it >= HELD_FROM);
         }
         if line.is_empty() {
-            if is_held {
+            if let Some(number) = held_number {
                 _ = arrives.send(());
-                held.wait();
+                held.wait(number);
             }
             if out.write_all(ANSWER).is_err() {
                 return;
@@ -472,8 +528,22 @@ const HOT: u32 = 7;
 /// The first of the targets that the origin does not answer at once.
 const HELD_FROM: u32 = 1000;
 
-/// So few that forty requests overload.
+/// Requests that are held at a time.
+const HELD: u32 = 60;
+
+/// So few that as many requests overload.
 const LIMITS: LoadLimits = LoadLimits { low: 3, high: 8 };
+
+/// The same of `extended-lard`.
+const COSTS: CostRules = CostRules {
+    idle: 3,
+    overload: 70,
+    miss_cost: 5,
+    disk_busy: 5,
+};
+
+/// The shares of the nodes.
+const WEIGHTS: [u16; 3] = [2, 3, 1];
 
 /// What both chose, which is the same.
 fn agreed(policy: PolicyKind, steps: &[Step], must_occur: &[&str]) -> Vec<Choice> {
@@ -535,7 +605,25 @@ fn nodes_choose_as_the_simulator_does_while_requests_are_outstanding() {
     for policy in [PolicyKind::BoundedHash, PolicyKind::ReplicatedHash] {
         agreed(policy, &steps, &["first-in-order", "next-in-order"]);
     }
-    agreed(PolicyKind::Lard, &steps, &["not-mapped"]);
+    agreed(PolicyKind::Lard, &steps, &["not-mapped", "mapped", "moved"]);
+    agreed(
+        PolicyKind::LardR,
+        &steps,
+        &["not-mapped", "mapped", "replicated"],
+    );
+    agreed(
+        PolicyKind::ExtendedLard,
+        &steps,
+        &["not-mapped", "disk-idle", "lateral"],
+    );
+}
+
+#[test]
+fn nodes_choose_as_the_simulator_does_whatever_the_target_is() {
+    let steps = steps_with_late_answers();
+    agreed(PolicyKind::InTurn, &steps, &["in-turn"]);
+    agreed(PolicyKind::Least, &steps, &["least-load"]);
+    agreed(PolicyKind::TwoChoices, &steps, &["better-of-two"]);
 }
 
 #[test]

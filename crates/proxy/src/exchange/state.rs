@@ -222,7 +222,7 @@ impl RequestState {
 
     /// It is about to be sent on `hop`, to `next_hop`.
     pub(crate) fn ask(&mut self, next_hop: &NextHop, hop: &mut NextHopStream) {
-        self.lateral = next_hop.peer().map(|peer| peer.ask(hop));
+        self.lateral = next_hop.peer().map(|peer| peer.ask(&self.worker, hop));
         if self.lateral.is_some() {
             self.worker.counters().inc(Metric::PeerRequests);
         }

@@ -98,6 +98,8 @@ struct SimulatedNode {
     answers: bool,
     /// Its requests that are held at others, by place; at its own place those that it serves.
     held: Vec<u32>,
+    /// Requests that it has asked the origin for and that are held: its miss pressure.
+    waiting: u32,
 }
 
 impl ClusterSimulation {
@@ -110,6 +112,7 @@ impl ClusterSimulation {
             members: Members::new(nodes.to_vec(), own, &setting.balancing, setting.seed),
             answers: true,
             held: vec![0; nodes.len()],
+            waiting: 0,
         });
         Self {
             nodes: simulated.collect(),
@@ -123,9 +126,16 @@ impl ClusterSimulation {
         TargetKey(mix(u64::from(number)))
     }
 
-    /// A request of a client.
+    /// A request of a client, which is answered at once.
     pub fn ask(&mut self, request: ClusterRequest) -> ClusterAnswer {
+        self.ask_slowly(request, 0)
+    }
+
+    /// A request of a client. If another node is asked for it, the response of that begins
+    /// `after_ms` milliseconds later, and nothing else happens meanwhile.
+    pub fn ask_slowly(&mut self, request: ClusterRequest, after_ms: u64) -> ClusterAnswer {
         let ClusterRequest { at, node, .. } = request;
+        let answered = Tick(at.0.saturating_add(after_ms));
         self.totals.requests += 1;
         let entry = &mut self.nodes[node.index()];
         if entry.cache.find(request.access) {
@@ -142,10 +152,10 @@ impl ClusterSimulation {
             let report = NodeReport {
                 state: NodeState::In,
                 outstanding: 1 + owner.held[asked.place.index()],
-                miss_pressure: 0,
+                miss_pressure: owner.waiting,
             };
             let members = &mut self.nodes[node.index()].members;
-            members.answered(at, asked.place, 0, report);
+            members.answered(answered, asked.place, after_ms * 1000, report);
             members.correct(request.target, asked.place, is_hit);
             is_hit
         });
@@ -166,16 +176,18 @@ impl ClusterSimulation {
     }
 
     /// A request of a client that is not answered any more: it is outstanding at its node and at
-    /// the one that is asked. Which one is, and why.
+    /// the one that is asked, and waits for the origin there. Which one is asked, and why.
     pub fn hold(&mut self, request: ClusterRequest) -> Source {
         let source = self.source(&request);
         let node = request.node.index();
         self.nodes[node].held[node] += 1;
+        let mut asks_origin = node;
         if let Some(asked) = source.node {
-            let asked = asked.place.index();
-            self.nodes[node].held[asked] += 1;
-            self.nodes[asked].held[asked] += 1;
+            asks_origin = asked.place.index();
+            self.nodes[node].held[asks_origin] += 1;
+            self.nodes[asks_origin].held[asks_origin] += 1;
         }
+        self.nodes[asks_origin].waiting += 1;
         source
     }
 
@@ -220,6 +232,7 @@ impl SimulatedNode {
                 why: None,
             };
         };
+        self.members.set_own_pressure(self.waiting);
         let held = &self.held;
         let requests = |place: Place| held[place.index()] + u32::from(place == own);
         self.members

@@ -10,7 +10,6 @@ use crate::log::client::ForPeers;
 use crate::request::judge::key_of;
 use crate::worker::core::Worker;
 use std::sync::Arc;
-use std::time::Instant;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
@@ -128,10 +127,10 @@ impl PeerSource {
     }
 
     /// A request is about to be sent to it on `hop`, and is outstanding until that is dropped.
-    pub(crate) fn ask(&self, hop: &mut NextHopStream) -> LateralFetch {
+    pub(crate) fn ask(&self, worker: &Worker, hop: &mut NextHopStream) -> LateralFetch {
         hop.hold(Box::new(self.cluster.state().ask(self.node.place)));
         LateralFetch {
-            began: Instant::now(),
+            began_us: worker.network().clock().us(),
             nonce: self.cluster.nonce(),
             source: self.clone(),
         }
@@ -141,7 +140,8 @@ impl PeerSource {
 /// A request to another node.
 pub(crate) struct LateralFetch {
     source: PeerSource,
-    began: Instant,
+    /// As [`weir_net::clock::Clock::us`] has it.
+    began_us: u64,
     /// What the response is to be proved for.
     nonce: String,
 }
@@ -193,7 +193,7 @@ impl LateralFetch {
             return LateralAnswer::Stranger;
         };
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
-        let us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let us = worker.network().clock().us().saturating_sub(self.began_us);
         let of_target = (self.source.target, hit);
         let state = cluster.state();
         if state.answered(worker.now(), place, us, &report, of_target) {
