@@ -70,6 +70,8 @@ pub(crate) struct Settings {
     /// Routes of gateways and the health of their next hops; locked for a choice, never across an
     /// await.
     pub(crate) routes: Mutex<Routes>,
+    /// Whether a route looks at where the requests of a connection were sent before.
+    pub(crate) remembers_connections: bool,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
     /// Parents and siblings of forward proxies.
@@ -124,6 +126,7 @@ impl Settings {
                     .map(|port| *port..=*port)
                     .collect(),
             ),
+            remembers_connections: routes.remembers_connections(),
             routes: Mutex::new(routes),
             hops,
             hierarchy: Hierarchy::new(&config, RandomState::new().hash_one(0_u8)),
@@ -371,6 +374,7 @@ fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
                 ramp: RampMs(route.ramp.as_millis()),
                 ..route.constants().balancing(route.policy)
             },
+            choice_for: route.choice_for,
         });
     }
     // validated before: what the configuration accepts the table accepts

@@ -99,6 +99,9 @@ pub(super) struct HopState {
     back_since: Option<Tick>,
     /// Requests that were sent there and have not ended.
     pub(super) load: Load,
+    /// Of these, the ones that wait for the head of their response: what is known of its miss
+    /// pressure.
+    pub(super) awaited: u32,
     pub(super) response_time: PeakMean,
 }
 
@@ -231,6 +234,7 @@ impl HopState {
             },
             back_since: None,
             load: Load::NONE,
+            awaited: 0,
             response_time: PeakMean::NONE,
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::connections::HopId;
 use crate::now::{Now, Tick};
+use crate::route::RouteSpec;
 use crate::route::cluster::{ClusterView, Node, NodeKey, NodeState, Place, TargetKey, Weight};
+use crate::route::connection_hops::ChoiceFor;
 use crate::route::health::{Condition, Health};
 use crate::route::policy::{Costs, NodeChoice, Policy, PolicyKind, PolicyRules, RoutedRequest};
 use crate::route::ramp::{self, RampMs};
@@ -61,11 +63,18 @@ pub(super) struct HopChoice {
     is_ramping: bool,
     kind: PolicyKind,
     policy: Box<dyn Policy>,
+    choice_for: ChoiceFor,
+    /// Where requests of the same connection went before counts.
+    remembers: bool,
+    /// The next hop of the last request of a connection handles it.
+    has_handling: bool,
 }
 
 impl HopChoice {
-    pub(super) fn new(hops: &[RouteHop], how: Balancing, health: &Health, secret: u64) -> Self {
-        let known = hops
+    pub(super) fn new(spec: &RouteSpec, health: &Health, secret: u64) -> Self {
+        let how = spec.balancing;
+        let known = spec
+            .hops
             .iter()
             .filter_map(|hop| Some((health.index_of(hop.hop)?, *hop)));
         let (indexes, nodes): (Vec<usize>, Vec<Node>) = known
@@ -86,29 +95,63 @@ impl HopChoice {
             is_ramping: true,
             kind: how.policy,
             policy: how.policy.build(&how.rules, secret),
+            choice_for: spec.choice_for,
+            remembers: spec.remembers(),
+            has_handling: spec.has_handling_hop(),
         }
     }
 
-    /// The place of the chosen hop among all hops, of those that are not in `tried`. `target` is
-    /// called if the policy needs it.
+    /// The place of the chosen hop among all hops, of those that are not in `tried`. `last` is
+    /// where the last request of the same connection went. `target` is called if the policy needs
+    /// it.
     pub(super) fn choose(
         &mut self,
         now: Now,
         health: &Health,
-        tried: &[HopId],
+        (tried, last): (&[HopId], Option<NodeKey>),
         random: u64,
         target: impl FnOnce() -> TargetKey,
     ) -> (usize, Why) {
         self.see(now, health, tried);
+        let last = last.and_then(|key| self.place_of(key));
+        if let Some(index) = self.kept(now, health, last) {
+            return (index, Why::Connection);
+        }
         let target = if self.kind.uses_target() {
             target()
         } else {
             TargetKey(random)
         };
-        let request = RoutedRequest::new(target, random);
+        let request = RoutedRequest {
+            handling: last.filter(|_| self.has_handling),
+            ..RoutedRequest::new(target, random)
+        };
         let view = ClusterView::new(&self.nodes);
         let choice = self.policy.choose(now.tick, &view, &request);
         self.hop_of(now, health, tried, choice)
+    }
+
+    /// The place of the next hop with this key.
+    fn place_of(&self, key: NodeKey) -> Option<Place> {
+        let index = self.nodes.iter().position(|node| node.key == key);
+        index.map(Place::at)
+    }
+
+    /// The next hop that a connection keeps, by its place among all hops: the `last` one, if
+    /// nothing is known against it. One that is to be probed after an ejection is chosen anew.
+    fn kept(&self, now: Now, health: &Health, last: Option<Place>) -> Option<usize> {
+        let place = last.filter(|_| self.choice_for == ChoiceFor::Connection)?;
+        let is_taking = self.nodes[place.index()].takes_requests();
+        let index = self.indexes[place.index()];
+        let is_healthy = health.at(index).condition(now) == Condition::Healthy;
+        (is_taking && is_healthy).then_some(index)
+    }
+
+    /// What is noted of a connection whose request goes to `hop`; `None` if nothing is.
+    pub(super) fn remembered(&self, hop: HopId, health: &Health) -> Option<NodeKey> {
+        let index = health.index_of(hop).filter(|_| self.remembers)?;
+        let place = self.indexes.iter().position(|known| *known == index)?;
+        Some(self.nodes[place].key)
     }
 
     /// The hop of a choice, by its place among all hops.
@@ -145,6 +188,7 @@ impl HopChoice {
                 Condition::Ejected { .. } => NodeState::Gone,
             };
             node.load = hop.load;
+            node.miss_pressure = hop.awaited;
             if self.kind.uses_response_time() {
                 node.response_time_us = hop.response_time.us(now.tick);
             }

@@ -20,6 +20,7 @@
 
 mod cache_digest;
 mod cluster;
+mod connection_hops;
 mod health;
 mod hop_choice;
 mod host;
@@ -51,6 +52,7 @@ pub use cache_digest::{
 pub use cluster::{
     ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,
 };
+pub use connection_hops::{ChoiceFor, ConnectionHops};
 pub use health::{EjectionRules, HealthChange, Outcome, ProbeRules};
 pub use hop_choice::{Balancing, Candidate, RouteHop};
 pub use host::{HostPattern, HostPatternError};
@@ -72,6 +74,22 @@ pub struct RouteSpec {
     pub hops: Vec<RouteHop>,
     /// How they share them.
     pub balancing: Balancing,
+    /// What one of them is chosen for.
+    pub choice_for: ChoiceFor,
+}
+
+impl RouteSpec {
+    /// Whether a choice depends on where requests of the same connection went before.
+    fn remembers(&self) -> bool {
+        self.choice_for == ChoiceFor::Connection || self.has_handling_hop()
+    }
+
+    /// Whether the next hop of the last request of a connection *handles* it, as `extended-lard`
+    /// has it.
+    fn has_handling_hop(&self) -> bool {
+        self.balancing.policy == policy::PolicyKind::ExtendedLard
+            && self.choice_for == ChoiceFor::Request
+    }
 }
 
 /// A route: its place among the specs the routes were built from.
@@ -91,6 +109,9 @@ pub struct Choice {
     pub is_counted: bool,
     /// Whether [`Routes::responded`] is to be called: the policy uses response times.
     pub is_timed: bool,
+    /// Whether [`Routes::await_head`] and [`Routes::head_ended`] are to be called: a policy uses
+    /// the miss pressure.
+    pub is_awaited: bool,
 }
 
 words! {
@@ -171,6 +192,10 @@ pub struct Routes {
     health: Health,
     /// Whether any route's policy counts requests: next hops are shared by routes.
     is_counted: bool,
+    /// Whether any route's policy uses miss pressure.
+    is_awaited: bool,
+    /// Whether any route looks at where a connection's requests went before.
+    remembers: bool,
     /// Under which targets are hashed.
     target_secret: Secret,
     /// Of random numbers for choices.
@@ -204,6 +229,8 @@ impl Routes {
         let mut routes = Self {
             health: Health::new(rules, hops.map(|hop| hop.hop)),
             is_counted: specs.iter().any(|spec| spec.balancing.policy.uses_load()),
+            is_awaited: specs.iter().any(RouteSpec::has_handling_hop),
+            remembers: specs.iter().any(RouteSpec::remembers),
             target_secret: AGREED,
             random: SplitMix(seed),
             routes: Vec::with_capacity(specs.len()),
@@ -232,8 +259,35 @@ impl Routes {
     /// # Errors
     /// [`NoRoute`] if no route is for it.
     pub fn choose(&mut self, now: Now, host: &str, path: &str) -> Result<Choice, NoRoute> {
+        self.choose_for(now, host, path, &mut ConnectionHops::default())
+    }
+
+    /// The same for a request of a connection whose requests went to `connection` before; the next
+    /// hop is noted there.
+    ///
+    /// # Errors
+    /// [`NoRoute`] if no route is for it.
+    pub fn choose_for(
+        &mut self,
+        now: Now,
+        host: &str,
+        path: &str,
+        connection: &mut ConnectionHops,
+    ) -> Result<Choice, NoRoute> {
         let id = self.find(host, path)?;
-        Ok(self.choose_of(now, id, (host, path), &[]))
+        let last = connection.of(id);
+        let choice = self.choose_of(now, id, (host, path), (&[], last));
+        let hops = &self.routes[id.0 as usize].hops;
+        if let Some(key) = hops.remembered(choice.hop, &self.health) {
+            connection.note(id, key);
+        }
+        Ok(choice)
+    }
+
+    /// Whether any route looks at where the requests of a connection went before.
+    #[must_use]
+    pub const fn remembers_connections(&self) -> bool {
+        self.remembers
     }
 
     /// The same for a request that was sent to all in `tried` in vain; `None` if there is no other
@@ -249,7 +303,7 @@ impl Routes {
         tried: &[HopId],
     ) -> Result<Option<Choice>, NoRoute> {
         let id = self.find(host, path)?;
-        let choice = self.choose_of(now, id, (host, path), tried);
+        let choice = self.choose_of(now, id, (host, path), (tried, None));
         Ok((!tried.contains(&choice.hop)).then_some(choice))
     }
 
@@ -258,13 +312,13 @@ impl Routes {
         now: Now,
         id: RouteId,
         (host, path): (&str, &str),
-        tried: &[HopId],
+        (tried, last): (&[HopId], Option<NodeKey>),
     ) -> Choice {
         let random = self.random.next();
         let secret = self.target_secret;
         let target = || TargetKey::of(&secret, &host::canonical(host), path);
         let hops = &mut self.routes[id.0 as usize].hops;
-        let (index, why) = hops.choose(now, &self.health, tried, random, target);
+        let (index, why) = hops.choose(now, &self.health, (tried, last), random, target);
         let is_timed = hops.is_timed();
         if why == Why::Probe {
             self.health.begin_probe(now, index);
@@ -275,6 +329,7 @@ impl Routes {
             why,
             is_counted: self.is_counted,
             is_timed,
+            is_awaited: self.is_awaited,
         }
     }
 
@@ -306,6 +361,21 @@ impl Routes {
     pub fn end(&mut self, hop: HopId) {
         if let Some(state) = self.health.of(hop) {
             state.load = state.load.minus(Load::requests(1));
+        }
+    }
+
+    /// A request was sent to `hop`, and the head of its response is awaited until
+    /// [`Routes::head_ended`].
+    pub fn await_head(&mut self, hop: HopId) {
+        if let Some(state) = self.health.of(hop) {
+            state.awaited = state.awaited.saturating_add(1);
+        }
+    }
+
+    /// The head has come, or does not come any more.
+    pub fn head_ended(&mut self, hop: HopId) {
+        if let Some(state) = self.health.of(hop) {
+            state.awaited = state.awaited.saturating_sub(1);
         }
     }
 
@@ -366,13 +436,13 @@ impl Routes {
     }
 
     fn add(&mut self, id: RouteId, spec: RouteSpec) -> Result<(), RouteError> {
-        let path_prefix = spec.path_prefix;
-        if !path_prefix.starts_with('/') || path_prefix.contains(['?', '#']) {
+        if !spec.path_prefix.starts_with('/') || spec.path_prefix.contains(['?', '#']) {
             return Err(RouteError::PathPrefix(id));
         }
         check_hops(id, &spec.hops)?;
         let secret = self.random.next();
-        let hops = HopChoice::new(&spec.hops, spec.balancing, &self.health, secret);
+        let hops = HopChoice::new(&spec, &self.health, secret);
+        let path_prefix = spec.path_prefix;
         let by_path = match spec.host {
             Some(HostPattern::Exact(host)) => self
                 .exact

@@ -24,6 +24,7 @@ fn spec(target: &str, hops: &[HopId]) -> RouteSpec {
         path_prefix: path.to_string(),
         hops: hops.iter().map(|hop| route_hop(*hop)).collect(),
         balancing: Balancing::default(),
+        choice_for: ChoiceFor::Request,
     }
 }
 

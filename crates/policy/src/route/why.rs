@@ -8,6 +8,9 @@ words! {
     pub enum Why {
         /// It was its turn.
         InTurn = "in-turn",
+        /// An earlier request of the same client connection was sent there, and the route chooses
+        /// for connections.
+        Connection = "connection",
         /// Those that come before it are ejected, draining or gone.
         OthersEjected = "others-ejected",
         /// Its ejection is over and this request probes it; others avoid it until the outcome is
@@ -33,16 +36,15 @@ words! {
         Moved = "moved",
         /// It was added to the nodes of the target, which are overloaded.
         Replicated = "replicated",
-        /// The node of the connection serves it, since few reads wait at its disk; in a cluster of
-        /// nodes that fetch from each other, it keeps a copy of what the node that owns the target
-        /// gives it.
+        /// The node that handles the connection serves it, since few reads wait there: of a route,
+        /// the next hop of the request before; of a cluster, the node whose client asks, which
+        /// keeps a copy of what the owner gives it.
         DiskIdle = "disk-idle",
-        /// The node of the connection serves it and keeps no copy: reads wait at its disk, and it
-        /// costs no less elsewhere. For a front end that hands connections over: none of nodes or
-        /// routes does.
+        /// The node that handles the connection serves it, although reads wait there: it costs no
+        /// less elsewhere.
         DiskBusy = "disk-busy",
-        /// Fetched laterally from a node that the target is mapped to, without a copy: reads wait
-        /// at the disk of the node of the connection.
+        /// Sent to a node that the target is mapped to, since reads wait at the one that handles
+        /// the connection. Of a cluster, that one keeps no copy.
         Lateral = "lateral",
         /// It owned the target before a node that joins, and is asked for what it has stored.
         PreviousOwner = "previous-owner",

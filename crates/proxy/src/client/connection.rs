@@ -11,13 +11,13 @@ use crate::client::outgoing::Outgoing;
 use crate::cluster::Maker;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
-use crate::log::client::{ClientFacts, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served::{self, UnsentResponses};
 use crate::request::answer::{Answer, AnswerReason};
 
 use crate::settings::Settings;
 use crate::worker::core::Worker;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -34,6 +34,7 @@ use weir_net::next_hops;
 use weir_net::next_hops::DistinctPeers;
 use weir_net::workers::Accepted;
 use weir_net::workers::ClientPlace;
+use weir_policy::route::ConnectionHops;
 use weir_wire::Arrival;
 
 /// Pipelined responses are gathered up to this many bytes before they are written.
@@ -61,6 +62,8 @@ pub(crate) struct ClientConnection {
     requests: u32,
     /// Next hops that its requests were sent to.
     next_hops: Cell<DistinctPeers>,
+    /// Where its requests were sent, by route, once a route looks at that.
+    hops: Option<Rc<RefCell<ConnectionHops>>>,
     /// The connection ends once `outgoing` is sent.
     closing: bool,
     /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
@@ -102,6 +105,7 @@ pub(crate) fn serve(
         outgoing: Outgoing::default(),
         requests: 0,
         next_hops: Cell::default(),
+        hops: None,
         closing: false,
         head_began: None,
         arrival: Arrival::new(),
@@ -264,7 +268,14 @@ impl ClientConnection {
                     partial = true;
                     break;
                 }
-                InputResult::Exchange { consumed, exchange } => {
+                InputResult::Exchange {
+                    consumed,
+                    mut exchange,
+                } => {
+                    if settings.remembers_connections && self.listener.peers == ForPeers::No {
+                        let hops = self.hops.get_or_insert_default();
+                        exchange.client.remember(hops);
+                    }
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);
                     self.head_began = None;

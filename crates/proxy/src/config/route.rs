@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use weir_policy::route::ChoiceFor;
 use weir_policy::route::policy::PolicyKind;
 
 balancing::with_constants! {
@@ -39,6 +40,9 @@ balancing::with_constants! {
         /// How the next hops share the requests.
         #[serde(default, skip_serializing_if = "is_default")]
         pub policy: PolicyKind,
+        /// What a next hop is chosen for.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pub choice_for: ChoiceFor,
         /// The share of each next hop; empty: all have 1.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub weights: Vec<u16>,
@@ -266,8 +270,8 @@ fn is_none(span: &Span) -> bool {
     *span == Span::ZERO
 }
 
-fn is_default(policy: &PolicyKind) -> bool {
-    *policy == PolicyKind::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn describe(route: &Route) -> String {

@@ -23,7 +23,7 @@ use weir_semantics::ProxyError;
 
 pub(crate) use lateral::{Decline, LateralAnswer, LateralFetch, PeerSource};
 pub(crate) use proxy_hop::ProxyHop;
-use route_request::{HopTable, Outstanding, ResponseTimer, RouteHop};
+use route_request::{HopTable, Outstanding, ResponseTimer, RouteHop, Timing};
 
 /// A next hop for one request.
 pub(crate) struct NextHop {
@@ -82,7 +82,7 @@ struct OfRoute {
     /// The request, until it has a stream.
     outstanding: Option<Outstanding>,
     is_counted: bool,
-    is_timed: bool,
+    timing: Timing,
 }
 
 impl NextHop {
@@ -173,7 +173,9 @@ impl NextHop {
             .routes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let choice = routes.choose(worker.now(), host.as_str(), path);
+        let choice = exchange
+            .client
+            .with_hops(|hops| routes.choose_for(worker.now(), host.as_str(), path, hops));
         if let Ok(choice) = &choice
             && choice.is_counted
         {
@@ -217,7 +219,7 @@ impl NextHop {
                 hop,
                 outstanding,
                 is_counted: choice.is_counted,
-                is_timed: choice.is_timed,
+                timing: Timing::of(&choice),
             }),
             peer: None,
             proxy,
@@ -246,9 +248,7 @@ impl NextHop {
             let outstanding = route.outstanding.take().unwrap_or_else(repeated);
             stream.hold(Box::new(outstanding));
         }
-        route
-            .is_timed
-            .then(|| ResponseTimer::start(route.hop.clone()))
+        ResponseTimer::start(&route.hop, route.timing)
     }
 
     /// The node that it is.

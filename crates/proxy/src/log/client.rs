@@ -1,8 +1,10 @@
 //! What is known of the client that sent a request, for counters, log and recorder.
 
 use crate::config::Mode;
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use weir_policy::route::ConnectionHops;
 use weir_semantics::Authority;
 
 /// What a listener gives its connections.
@@ -54,6 +56,8 @@ pub(crate) struct RequestClient {
     peer: SocketAddr,
     connection: u64,
     sequence: u32,
+    /// Where requests of its connection were sent, if a route looks at that.
+    hops: Option<Rc<RefCell<ConnectionHops>>>,
 }
 
 impl RequestClient {
@@ -64,6 +68,20 @@ impl RequestClient {
             peer: facts.peer,
             connection: facts.connection,
             sequence: facts.sequence,
+            hops: None,
+        }
+    }
+
+    /// The same, of a connection whose requests were sent to `hops`.
+    pub(crate) fn remember(&mut self, hops: &Rc<RefCell<ConnectionHops>>) {
+        self.hops = Some(Rc::clone(hops));
+    }
+
+    /// Calls `choose` with where the requests of its connection were sent before, to note it there.
+    pub(crate) fn with_hops<T>(&self, choose: impl FnOnce(&mut ConnectionHops) -> T) -> T {
+        match &self.hops {
+            Some(hops) => choose(&mut hops.borrow_mut()),
+            None => choose(&mut ConnectionHops::default()),
         }
     }
 

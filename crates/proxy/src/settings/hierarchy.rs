@@ -14,7 +14,8 @@ use weir_policy::Now;
 use weir_policy::connections::HopId;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{
-    AGREED, Balancing, Choice, EjectionRules, NodeKey, RouteHop, RouteSpec, Routes, Weight, Why,
+    AGREED, Balancing, Choice, ChoiceFor, EjectionRules, NodeKey, RouteHop, RouteSpec, Routes,
+    Weight, Why,
 };
 
 /// The parents and siblings of a configuration. Their numbers are the places of their tables.
@@ -330,6 +331,7 @@ fn spec(all: &[Parent], places: &[usize], balancing: Balancing) -> RouteSpec {
         path_prefix: first.path.as_str().to_owned(),
         hops: hops.collect(),
         balancing,
+        choice_for: ChoiceFor::Request,
     }
 }
 

@@ -1,9 +1,10 @@
 //! How the next hops of a route share its requests: by its policy.
 
-use crate::support::{Answering, Head, Running, ScriptedOrigin};
+use crate::support::{Answering, Head, RawClient, Running, ScriptedOrigin};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_measure::{Metric, RouteChoice};
+use weir_policy::route::ChoiceFor;
 use weir_proxy::config::Config;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 2\r\n\r\nok";
@@ -153,4 +154,112 @@ fn requests_have_ended_whatever_became_of_them() {
         let more = served.seen().len() - before;
         assert!(more >= 10, "{more} of 60");
     }
+}
+
+/// The next hops by the numbers in what they answer.
+fn numbered(origins: [ScriptedOrigin; 3]) -> Vec<Answering> {
+    let answering = origins.into_iter().enumerate().map(|(number, origin)| {
+        let answer = OK.replace("ok", &format!("{number}k"));
+        origin.answering(move |_, _| answer.clone().into())
+    });
+    answering.collect()
+}
+
+fn text_of(client: &mut RawClient, path: &str) -> String {
+    let response = client.ask(format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
+    assert_eq!(response.status(), 200, "{path}");
+    response.text()
+}
+
+#[test]
+fn connection_keeps_its_next_hop_until_a_reload_removes_that() {
+    let origins = [(); 3].map(|()| ScriptedOrigin::new());
+    let addresses = origins.each_ref().map(ScriptedOrigin::address);
+    let _served = numbered(origins);
+    let proxy = before(&addresses, "in-turn", &[]);
+    let for_connections = |config: &mut Config| {
+        config.routes[0].choice_for = ChoiceFor::Connection;
+    };
+    proxy.reload(for_connections);
+    let mut clients = [(); 3].map(|()| proxy.client());
+    for round in 0..3 {
+        for (client, expected) in clients.iter_mut().zip(["0k", "1k", "2k"]) {
+            assert_eq!(text_of(client, &format!("/{round}")), expected);
+        }
+    }
+    assert_eq!(chosen(&proxy, RouteChoice::InTurn), 3);
+    assert_eq!(chosen(&proxy, RouteChoice::Connection), 6);
+    // the others have other numbers then
+    proxy.reload(|config| _ = config.routes[0].next_hops.remove(0));
+    let [first, second, third] = &mut clients;
+    assert_eq!(text_of(second, "/3"), "1k");
+    assert_eq!(text_of(third, "/3"), "2k");
+    let other = text_of(first, "/3");
+    assert!(other == "1k" || other == "2k", "{other}");
+    assert_eq!(text_of(first, "/4"), other);
+}
+
+#[test]
+fn connection_keeps_the_next_hop_that_has_accepted_its_first_request() {
+    let origin = ScriptedOrigin::new();
+    let address = origin.address();
+    let _served = answering(origin);
+    // bound and not listening: it refuses
+    let closed =
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    let any = SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, 0));
+    closed.bind(&any.into()).expect("a port");
+    let dead = closed.local_addr().expect("bound");
+    let dead = dead.as_socket().expect("an address");
+    let proxy = before(&[dead, address], "in-turn", &[]);
+    proxy.reload(|config| config.routes[0].choice_for = ChoiceFor::Connection);
+    let mut client = proxy.client();
+    for number in 0..3 {
+        assert_eq!(text_of(&mut client, &format!("/{number}")), "ok");
+    }
+    assert_eq!(chosen(&proxy, RouteChoice::Connection), 2);
+}
+
+/// A child proxy sends the requests of all its users on one connection: they go to one next hop,
+/// and that is all that they have in common.
+#[test]
+fn users_behind_one_connection_get_what_is_for_each() {
+    let origins = [(); 3].map(|()| ScriptedOrigin::new());
+    let addresses = origins.each_ref().map(ScriptedOrigin::address);
+    let served = origins.map(|origin| {
+        origin.answering(|head, _| {
+            let user = head.field("cookie").unwrap_or("none");
+            let control = match head.start_line() {
+                it if it.starts_with("GET /own") => "private, max-age=60",
+                _ => "public, max-age=60",
+            };
+            let length = user.len();
+            let head = "HTTP/1.1 200 OK\r\nVary: Cookie\r\n";
+            format!("{head}Cache-Control: {control}\r\nContent-Length: {length}\r\n\r\n{user}")
+                .into()
+        })
+    });
+    for policy in ["in-turn", "extended-lard"] {
+        let proxy = before(&addresses, policy, &[]);
+        if policy == "in-turn" {
+            proxy.reload(|config| config.routes[0].choice_for = ChoiceFor::Connection);
+        }
+        let mut child = proxy.client();
+        for _ in 0..3 {
+            for path in ["/own", "/shared"] {
+                for user in ["a=1", "b=2", "a=1"] {
+                    let response = child.ask(format!(
+                        "GET {path} HTTP/1.1\r\nHost: a.example\r\nCookie: {user}\r\n\r\n"
+                    ));
+                    assert_eq!(response.text(), user, "{policy} {path}");
+                }
+            }
+        }
+        // one without that comes on a connection of its own gets neither
+        let request = "GET /shared HTTP/1.1\r\nHost: a.example\r\n\r\n";
+        assert_eq!(proxy.client().ask(request).text(), "none", "{policy}");
+    }
+    let asked: usize = served.iter().map(|it| it.seen().len()).sum();
+    // what is private is asked for each time, the rest once for each user
+    assert_eq!(asked, 2 * (9 + 3));
 }

@@ -12,9 +12,13 @@ use std::fmt;
 use weir_policy::route::policy::{
     CostRules, LoadFactor, LoadLimits, MappedMax, PolicyKind, PolicyRules, ReplicaMs,
 };
-use weir_policy::route::{Balancing, NODES_MAX, RampMs, Weight};
+use weir_policy::route::{Balancing, ChoiceFor, NODES_MAX, RampMs, Weight};
 
 impl Form for PolicyKind {
+    const FORM: &'static str = Self::FORM;
+}
+
+impl Form for ChoiceFor {
     const FORM: &'static str = Self::FORM;
 }
 
@@ -169,8 +173,9 @@ macro_rules! constants_settings {
             (
                 concat!($table, ".disk_busy"),
                 &[
-                    "With `extended-lard` in a cluster: with fewer reads that wait for its disk and fetches that wait for an origin,",
-                    "a node keeps a copy of what it fetches from another one. A route does not use it.",
+                    "With `extended-lard`: with fewer reads that wait for its disk and fetches that wait for an origin, a node of a cluster",
+                    "keeps a copy of what it fetches from another one. With fewer requests that wait for a response to begin, the next hop",
+                    "of a route gets the next request of a connection, too, wherever its target is kept.",
                 ],
             ),
             (
@@ -240,6 +245,15 @@ pub(super) fn settings() -> Vec<Setting> {
             ],
         )
         .by_default(&PolicyKind::InTurn),
+        Setting::new::<ChoiceFor>(
+            "route[].choice_for",
+            &[
+                "What the policy chooses a next hop for. `request`: each request of a client's connection may go to another one.",
+                "`connection`: the requests of a connection go where its first one went, as long as nothing is known against that next hop:",
+                "it accepts connections, passes its probes, and is still in the route. Not with `hash`, `bounded-hash` and `replicated-hash`.",
+            ],
+        )
+        .by_default(&ChoiceFor::Request),
         Setting {
             form: WEIGHTS_FORM,
             ..Setting::new::<Vec<u16>>(
@@ -406,6 +420,7 @@ pub(super) fn check(index: usize, route: &Route) -> Result<(), Invalid> {
     let path = |key: &str| format!("route[{index}].{key}");
     check_next_hops(&path("next_hops"), &route.next_hops)?;
     check_weights(&path("weights"), route)?;
+    check_choice_for(path("choice_for"), route)?;
     check_range(&path("ramp"), &route.ramp, &Span::ZERO, &RAMP_MAX)?;
     route.constants().check(path)
 }
@@ -426,6 +441,26 @@ fn check_next_hops(path: &str, hops: &[NextHopUrl]) -> Result<(), Invalid> {
             path,
             format!("{} next hops are more than {NODES_MAX}", hops.len()),
             "use several routes",
+        ));
+    }
+    Ok(())
+}
+
+/// With a policy by the target alone, the first request of a connection would choose for targets
+/// that other next hops keep. The mappings of `lard` and its like follow what is chosen.
+fn check_choice_for(path: String, route: &Route) -> Result<(), Invalid> {
+    let is_by_target = matches!(
+        route.policy,
+        PolicyKind::Hash | PolicyKind::BoundedHash | PolicyKind::ReplicatedHash
+    );
+    if is_by_target && route.choice_for == ChoiceFor::Connection {
+        return Err(Invalid::new(
+            path,
+            format!(
+                "with `{}` each target has its next hop, and `connection` sends it to that of another one",
+                route.policy
+            ),
+            "use `request`, or another policy such as `in-turn` or `lard`",
         ));
     }
     Ok(())

@@ -32,6 +32,7 @@ impl Download<'_, '_> {
             if !exchange.request.upgrade {
                 return Err(broken(&"it switches protocols without being asked to"));
             }
+            exchange.response_timer = None;
             return Ok(Step::Final(ResponseOutcome::Switched {
                 head: inbound::switching_head(head, &exchange.settings),
             }));

@@ -10,7 +10,7 @@ use weir_measure::RouteChoice;
 use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{HealthChange, Routes, Why};
+use weir_policy::route::{Choice, HealthChange, Routes, Why};
 
 /// Where a next hop is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,25 +137,63 @@ impl Drop for Outstanding {
     }
 }
 
-/// When a request was sent to a next hop whose response time counts.
+/// What the policies of routes use of the time until a response begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    /// How long it is.
+    is_timed: bool,
+    /// How many requests are in it.
+    is_awaited: bool,
+}
+
+impl Timing {
+    /// What is used of a request for which `choice` was made.
+    pub(crate) const fn of(choice: &Choice) -> Self {
+        Self {
+            is_timed: choice.is_timed,
+            is_awaited: choice.is_awaited,
+        }
+    }
+}
+
+/// A request that was sent to a next hop and waits for the head of its response, until it is
+/// dropped.
 pub(crate) struct ResponseTimer {
     hop: RouteHop,
+    timing: Timing,
     sent: Instant,
 }
 
 impl ResponseTimer {
-    /// From now on.
-    pub(crate) fn start(hop: RouteHop) -> Self {
-        Self {
-            hop,
-            sent: Instant::now(),
+    /// From now on; `None` if no policy uses it.
+    pub(crate) fn start(hop: &RouteHop, timing: Timing) -> Option<Self> {
+        if !timing.is_timed && !timing.is_awaited {
+            return None;
         }
+        if timing.is_awaited {
+            hop.tell(Routes::await_head);
+        }
+        Some(Self {
+            hop: hop.clone(),
+            timing,
+            sent: Instant::now(),
+        })
     }
 
     /// The response has begun.
     pub(crate) fn stop(self, now: Now) {
-        let us = u64::try_from(self.sent.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.hop.tell(|routes, hop| routes.responded(now, hop, us));
+        if self.timing.is_timed {
+            let us = u64::try_from(self.sent.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.hop.tell(|routes, hop| routes.responded(now, hop, us));
+        }
+    }
+}
+
+impl Drop for ResponseTimer {
+    fn drop(&mut self) {
+        if self.timing.is_awaited {
+            self.hop.tell(Routes::head_ended);
+        }
     }
 }
 
@@ -163,6 +201,7 @@ impl ResponseTimer {
 pub(crate) const fn label(why: Why) -> RouteChoice {
     match why {
         Why::InTurn => RouteChoice::InTurn,
+        Why::Connection => RouteChoice::Connection,
         Why::OthersEjected => RouteChoice::OthersEjected,
         Why::Probe => RouteChoice::Probe,
         Why::AllEjected => RouteChoice::AllEjected,
