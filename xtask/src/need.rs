@@ -37,6 +37,7 @@ const KNOWN: &[Need] = &[
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),
     ("ip", "iproute2"),
+    ("nft", "nftables"),
     ("tc", "iproute2"),
     ("timeout", "coreutils"),
     ("go", "golang-go"),

@@ -6,3 +6,5 @@ mod machines;
 mod pattern;
 #[path = "hand_off/repair.rs"]
 mod repair;
+#[path = "hand_off/steering.rs"]
+mod steering;

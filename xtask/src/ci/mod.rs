@@ -23,7 +23,7 @@ use xtask::{filters, need, root};
 /// and an ICAP client, a front end, what lists the members of a cluster, the list of files for
 /// `tidy`, file systems that are full, broken or frozen, networks and mounts of the test's own, and
 /// what runs the programs of `docs/`.
-const PROGRAMS: [&str; 17] = [
+const PROGRAMS: [&str; 18] = [
     "nginx",
     "curl",
     "c-icap",
@@ -36,6 +36,7 @@ const PROGRAMS: [&str; 17] = [
     "mkfs.ext4",
     "fsfreeze",
     "ip",
+    "nft",
     "tc",
     "unshare",
     "nsenter",

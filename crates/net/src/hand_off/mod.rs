@@ -3,7 +3,9 @@
 //!
 //! * [`repair`]: a connection is taken out of one kernel and given to another (`TCP_REPAIR`, made
 //!   for the checkpoints of CRIU).
+//! * [`steering`]: packets of the client are led to the machine that has the connection (nftables).
 //!
-//! It takes `CAP_NET_ADMIN`.
+//! Both take `CAP_NET_ADMIN`.
 
 pub mod repair;
+pub mod steering;

@@ -51,6 +51,12 @@ impl Machine {
     }
 }
 
+/// The address that machine `number` has alone.
+pub(crate) fn own_address(machine: usize) -> Ipv4Addr {
+    let number = u8::try_from(machine + 2).expect("few machines");
+    Ipv4Addr::new(10, 77, 0, number)
+}
+
 /// The hardware address of the interface of machine `number`.
 fn hardware(number: u8) -> String {
     format!("02:00:00:00:00:{number:02x}")
@@ -85,6 +91,27 @@ impl Network {
         }
     }
 
+    /// A network without a front end, and a connection of the client to machine 0: both ends.
+    pub(crate) fn connected() -> (Self, TcpStream, TcpStream) {
+        let network = Self::make(2);
+        network.lead_to(0);
+        let (client, server) = network.connect();
+        (network, client, server)
+    }
+
+    /// Machine 0 is the front end: what is sent to the service arrives there.
+    pub(crate) fn with_front_end(machines: u8) -> Self {
+        let network = Self::make(machines);
+        let front_end = &network.machines[0].space;
+        for words in [
+            format!("addr del {SERVICE}/32 dev lo"),
+            format!("addr add {SERVICE}/32 dev e0"),
+        ] {
+            front_end.ip(&words).expect("an address");
+        }
+        network
+    }
+
     /// Packets of the client to the service arrive at this machine.
     pub(crate) fn lead_to(&self, machine: usize) {
         let number = u8::try_from(machine + 2).expect("few machines");
@@ -103,7 +130,6 @@ impl Network {
 
     /// A connection of the client to machine 0: both ends.
     pub(crate) fn connect(&self) -> (TcpStream, TcpStream) {
-        self.lead_to(0);
         let listener = self.machines[0].listen();
         let address = listener.local_addr().expect("bound");
         let client = self.connect_to(address);

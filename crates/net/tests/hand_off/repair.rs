@@ -78,8 +78,7 @@ fn connection_survives_five_moves_between_namespaces_with_every_byte() {
     if !is_permitted() {
         return;
     }
-    let network = Network::make(2);
-    let (client, mut server) = network.connect();
+    let (network, client, mut server) = Network::connected();
     let mut server = std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut sending = client.try_clone().expect("a socket");
@@ -116,8 +115,7 @@ fn segment_size_does_not_shrink_over_moves() {
     if !is_permitted() {
         return;
     }
-    let network = Network::make(2);
-    let (client, mut server) = network.connect();
+    let (network, client, mut server) = Network::connected();
     let segment = |stream: &TcpStream| SockRef::from(stream).tcp_mss().expect("a connection");
     assert_eq!(segment(&server), SEGMENT_BYTES);
     for number in 1..=5 {
@@ -137,8 +135,7 @@ fn unread_and_unacknowledged_bytes_travel() {
     if !is_permitted() {
         return;
     }
-    let network = Network::make(2);
-    let (client, server) = network.connect();
+    let (network, client, server) = Network::connected();
     pattern::write(&client, 0..REQUEST_BYTES);
     let mut look = vec![0; REQUEST_BYTES];
     wait_until("the request is there", || {

@@ -1,0 +1,250 @@
+//! Connections whose packets a front end leads to the machine that has them.
+
+use crate::machines::{Machine, Network, SERVICE, own_address};
+use crate::pattern::{self, WAIT_MAX, wait_until};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::pin::Pin;
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Instant;
+use tokio::task::LocalSet;
+use weir_net::flow::unacknowledged_bytes;
+use weir_net::hand_off::repair::{ConnectionState, FreezeError, FrozenConnection};
+use weir_net::hand_off::steering::Steering;
+use xtask::command::output;
+use xtask::namespace::is_permitted;
+use xtask::need;
+
+const RESPONSE_BYTES: usize = 5_000_000;
+
+type Change = Pin<Box<dyn Future<Output = io::Result<()>>>>;
+
+fn v4(address: SocketAddr) -> SocketAddrV4 {
+    match address {
+        SocketAddr::V4(address) => address,
+        SocketAddr::V6(address) => panic!("{address} is of IP 6"),
+    }
+}
+
+fn wait<T>(what: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("a runtime").block_on(what)
+}
+
+/// A client's connection that its front end has accepted, and the front end's steering.
+struct Accepted {
+    network: Network,
+    steering: Steering,
+    client: TcpStream,
+    server: TcpStream,
+    flow: SocketAddrV4,
+}
+
+impl Accepted {
+    fn new(machines: u8) -> Self {
+        let network = Network::with_front_end(machines);
+        let (client, server) = network.connect();
+        let service = v4(server.local_addr().expect("connected"));
+        let install = || Steering::install("e0", service).expect("a table");
+        let steering = network.machines[0].run(install);
+        Self {
+            flow: v4(client.local_addr().expect("connected")),
+            network,
+            steering,
+            client,
+            server,
+        }
+    }
+}
+
+/// Moves a connection from wherever it is to machine `to`.
+fn move_to(
+    network: &Network,
+    steering: &Steering,
+    (flow, mut stream): (SocketAddrV4, TcpStream),
+    to: usize,
+) -> TcpStream {
+    let began = Instant::now();
+    wait(steering.hold(flow)).expect("a held flow");
+    loop {
+        match FrozenConnection::freeze(stream, b"") {
+            Ok(frozen) => {
+                let state = frozen.state().clone();
+                let adopted = adopt(&network.machines[to], state);
+                if frozen.is_unchanged().expect("under repair") {
+                    wait(steering.steer(flow, own_address(to))).expect("a steered flow");
+                    drop(frozen);
+                    return adopted.thaw().expect("a connection");
+                }
+                stream = frozen.thaw().expect("a connection");
+            }
+            Err((given_back, FreezeError::Changed)) => stream = given_back,
+            Err((_, error)) => panic!("{error}"),
+        }
+        assert!(began.elapsed() < WAIT_MAX);
+    }
+}
+
+fn adopt(machine: &Machine, state: ConnectionState) -> FrozenConnection {
+    machine.run(|| FrozenConnection::adopt(state).expect("an adopted connection"))
+}
+
+/// Bytes that a machine's interface has sent.
+fn sent_bytes(machine: &Machine) -> u64 {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/dev").expect("counters");
+    let table = machine.run(read);
+    let line = table
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("e0:"));
+    let numbers = line.expect("the interface").split_whitespace();
+    let sent = numbers
+        .skip(8)
+        .map(|number| number.parse().expect("a number"));
+    { sent }.next().expect("a counter")
+}
+
+#[test]
+fn held_packets_cause_no_reset() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        client,
+        server,
+        flow,
+    } = Accepted::new(2);
+    wait(steering.hold(flow)).expect("a held flow");
+    // the request is sent into the hold, and again when the connection is elsewhere
+    pattern::write(&client, 0..1000);
+    let server = move_to(&network, &steering, (flow, server), 1);
+    pattern::expect(&server, 0, 1000);
+    pattern::write(&server, 0..1000);
+    pattern::expect(&client, 0, 1000);
+}
+
+#[test]
+fn packets_that_are_neither_held_nor_steered_are_answered_by_this_machine() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        mut client,
+        server,
+        flow,
+    } = Accepted::new(2);
+    let server = move_to(&network, &steering, (flow, server), 1);
+    wait(steering.unsteer(flow)).expect("a flow");
+    // the front end has no such connection any more
+    client.write_all(b"x").expect("open");
+    client.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+    let error = client.read(&mut [0]).expect_err("a reset");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    drop(server);
+}
+
+#[test]
+fn responses_of_a_steered_connection_bypass_the_front_end() {
+    const FRONT_END_BYTES_MAX: u64 = 400_000;
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        client,
+        mut server,
+        flow,
+    } = Accepted::new(3);
+    let front_end = &network.machines[0];
+    // to one machine, and from there to the other one, as often as there are responses
+    for to in [1, 2, 1] {
+        server = move_to(&network, &steering, (flow, server), to);
+        let before = sent_bytes(front_end);
+        std::thread::scope(|scope| {
+            scope.spawn(|| pattern::expect(&client, 0, RESPONSE_BYTES));
+            pattern::write(&server, 0..RESPONSE_BYTES);
+        });
+        // acknowledgements of the client alone
+        let forwarded = sent_bytes(front_end) - before;
+        assert!(forwarded < FRONT_END_BYTES_MAX, "{forwarded} bytes");
+        pattern::write(&client, 0..100);
+        pattern::expect(&server, 0, 100);
+        wait_until("all is acknowledged", || {
+            unacknowledged_bytes(&server) == Some(0)
+        });
+    }
+}
+
+/// What `nft` lists on a machine.
+fn list(machine: &Machine, words: &str) -> String {
+    let mut nft = Command::new(need::find("nft").expect("nftables"));
+    nft.args(words.split_whitespace());
+    machine.run(|| output(&mut nft).expect("a list"))
+}
+
+#[test]
+fn flow_is_changed_whatever_state_it_is_in() {
+    const FLOWS: u16 = 1000;
+    const MAP: &str = "list map netdev weir_10_77_0_100_80 steered";
+    if !is_permitted() {
+        return;
+    }
+    let network = Network::with_front_end(1);
+    let front_end = &network.machines[0];
+    let service = SocketAddrV4::new(SERVICE, 80);
+    let install = || Steering::install("e0", service).expect("a table");
+    let steering = Rc::new(front_end.run(install));
+    let flow = |port: u16| SocketAddrV4::new([192, 0, 2, 1].into(), port);
+    let each = |change: fn(Rc<Steering>, SocketAddrV4) -> Change| {
+        let tasks = LocalSet::new();
+        let changes: Vec<_> = (1..=FLOWS)
+            .map(|port| tasks.spawn_local(change(Rc::clone(&steering), flow(port))))
+            .collect();
+        wait(tasks);
+        for change in changes {
+            wait(change).expect("no panic").expect("a change");
+        }
+    };
+    each(|steering, flow| Box::pin(async move { steering.hold(flow).await }));
+    each(|steering, flow| Box::pin(async move { steering.steer(flow, own_address(1)).await }));
+    // elsewhere, and what is there already
+    each(|steering, flow| Box::pin(async move { steering.steer(flow, own_address(2)).await }));
+    each(|steering, flow| Box::pin(async move { steering.steer(flow, own_address(2)).await }));
+    let steered = list(front_end, MAP);
+    assert_eq!(steered.matches(": 10.77.0.4").count(), usize::from(FLOWS));
+    assert!(!steered.contains(": 10.77.0.3"));
+    each(|steering, flow| Box::pin(async move { steering.unsteer(flow).await }));
+    // what is gone already
+    each(|steering, flow| Box::pin(async move { steering.unsteer(flow).await }));
+    each(|steering, flow| Box::pin(async move { steering.release(flow).await }));
+    assert!(!list(front_end, MAP).contains("192.0.2.1"));
+
+    list(front_end, "delete table netdev weir_10_77_0_100_80");
+    let error = wait(steering.hold(flow(1))).expect_err("no table");
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn table_ends_with_its_steering_and_one_that_was_left_is_replaced() {
+    if !is_permitted() {
+        return;
+    }
+    let network = Network::with_front_end(1);
+    let front_end = &network.machines[0];
+    let service = SocketAddrV4::new(SERVICE, 80);
+    let install = |device: &str| front_end.run(|| Steering::install(device, service));
+    // as if its process were killed
+    std::mem::forget(install("e0").expect("a table"));
+    let again = install("e0").expect("a table");
+    assert!(list(front_end, "list tables").contains("weir_10_77_0_100_80"));
+    drop(again);
+    assert_eq!(list(front_end, "list tables"), "");
+    let error = install("e7").expect_err("no such device").to_string();
+    assert!(error.starts_with("`nft` fails: "), "{error}");
+    assert_eq!(list(front_end, "list tables"), "");
+}
