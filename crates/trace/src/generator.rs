@@ -8,6 +8,7 @@
 mod measurement;
 mod proxy_log;
 mod recipe;
+mod site_log;
 
 pub use measurement::Measurement;
 pub use measurement::figure::{Figure, Published, Quantity, Unit};

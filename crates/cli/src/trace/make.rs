@@ -80,12 +80,7 @@ fn write(flags: &MakeFlags, recipe: &Recipe, requests: u64) -> Result<Measuremen
 }
 
 fn text(name: &str, measured: &Measurement, figures: &[Figure]) -> String {
-    let (targets, clients, servers) = measured.distinct();
-    let mut text = format!(
-        "{name}: {} requests, {targets} targets, {clients} clients, {servers} servers, {} bytes received\n\n",
-        measured.rows(),
-        measured.bytes(),
-    );
+    let mut text = format!("{name}: {}\n\n", totals(measured));
     let heads = [
         "quantity",
         "published",
@@ -121,11 +116,7 @@ fn text(name: &str, measured: &Measurement, figures: &[Figure]) -> String {
         .filter(|figure| !figure.holds())
         .map(|figure| figure.published.quantity.name())
         .collect();
-    let points = Figure::POINTS_MAX;
-    let percent = Figure::SHARE_MAX * 100.0;
-    text.push_str(&format!(
-        "\nas published: shares within {points} points, other numbers within {percent} %\n"
-    ));
+    text.push_str(&format!("\nas published: {}\n", bounds(figures)));
     text.push_str(&if off.is_empty() {
         format!("all {} numbers are as published\n", figures.len())
     } else {
@@ -137,6 +128,40 @@ fn text(name: &str, measured: &Measurement, figures: &[Figure]) -> String {
         )
     });
     text
+}
+
+/// What there is of everything; what the trace has no times to count by is left out.
+fn totals(measured: &Measurement) -> String {
+    let (targets, clients, servers) = measured.distinct();
+    let counts = [
+        (measured.rows(), "requests"),
+        (targets as u64, "targets"),
+        (clients as u64, "clients"),
+        (servers as u64, "servers"),
+        (measured.bytes(), "bytes received"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, of)| format!("{count} {of}")).collect();
+    counts.join(", ")
+}
+
+/// How far figures may be off.
+fn bounds(figures: &[Figure]) -> String {
+    let mut bounds: Vec<String> = Vec::new();
+    for Figure { published, .. } in figures {
+        let bound = match (published.within, published.quantity.unit()) {
+            (Some(share), _) => format!(
+                "numbers with a bound of their own within {} %",
+                share * 100.0
+            ),
+            (None, Unit::Percent) => format!("shares within {} points", Figure::POINTS_MAX),
+            (None, _) => format!("other numbers within {} %", Figure::SHARE_MAX * 100.0),
+        };
+        if !bounds.contains(&bound) {
+            bounds.push(bound);
+        }
+    }
+    bounds.join(", ")
 }
 
 fn line(figure: &Figure) -> [String; 6] {
@@ -177,6 +202,7 @@ fn number(value: f64, unit: Unit) -> String {
         Unit::Percent | Unit::Seconds => format!("{value:.2} {}", unit.as_str()),
         Unit::Bytes => format!("{value:.0} B"),
         Unit::Requests => format!("{value:.2}"),
+        Unit::Targets => format!("{value:.0}"),
     }
 }
 
@@ -217,5 +243,19 @@ mod tests {
             text.contains("cookie") && text.contains("30.20 %"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn report_says_how_far_numbers_may_be_off_and_counts_what_the_trace_has() {
+        let (text, _) = made("modem-1997");
+        let bounds = "as published: shares within 2 points, other numbers within 5 %\n";
+        assert!(text.contains(bounds), "{text}");
+        assert!(text.contains(" clients, "), "{text}");
+        let (text, figures) = made("rice-1999");
+        assert_eq!(figures.len(), 5);
+        let bounds = "as published: numbers with a bound of their own within 3 %\n";
+        assert!(text.contains(bounds), "{text}");
+        // it has no times to count servers by
+        assert!(!text.contains(" servers"), "{text}");
     }
 }

@@ -9,14 +9,15 @@ mod buckets;
 pub(crate) mod figure;
 mod pools;
 mod tally;
+mod target_counts;
 
 use crate::Row;
 use crate::generator::measurement::figure::{Figure, Published, Quantity};
 use crate::stats::CauseSet;
 use buckets::Buckets;
 use pools::Pools;
-use std::collections::HashMap;
 use tally::Tally;
+use target_counts::TargetTable;
 use weir_measure::ratio;
 
 /// The counts of the rows so far. Its memory grows with distinct targets, clients and servers.
@@ -24,7 +25,7 @@ use weir_measure::ratio;
 pub struct Measurement {
     rows: u64,
     bytes: u64,
-    targets: HashMap<u64, TargetCounts>,
+    targets: TargetTable,
     hits: Ratio,
     hits_obeying_cookies: Ratio,
     tally: Tally,
@@ -33,14 +34,6 @@ pub struct Measurement {
     transfers: Buckets,
     clients: Pools,
     servers: Pools,
-}
-
-/// The requests for a target so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct TargetCounts {
-    requests: u32,
-    cachable: bool,
-    cachable_obeying_cookies: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,8 +73,7 @@ impl Measurement {
     }
 
     fn look_up(&mut self, target: u64, causes: CauseSet, bytes: u64) {
-        let seen = self.targets.entry(target).or_default();
-        seen.requests = seen.requests.saturating_add(1);
+        let seen = self.targets.add(target, bytes);
         let (cachable, obeying) = (causes.without_cookies().is_empty(), causes.is_empty());
         self.hits.add(cachable && seen.cachable, bytes);
         self.hits_obeying_cookies
@@ -152,10 +144,12 @@ impl Measurement {
             Quantity::HitRatioCookies => percent(self.hits_obeying_cookies.requests, self.rows),
             Quantity::ByteHitRatioCookies => percent(self.hits_obeying_cookies.bytes, self.bytes),
             Quantity::Recurrence => percent(self.rows - self.targets.len() as u64, self.rows),
-            Quantity::OneHit => {
-                let once = self.targets.values().filter(|seen| seen.requests == 1);
-                percent(once.count() as u64, self.targets.len() as u64)
-            }
+            Quantity::OneHit => percent(self.targets.once() as u64, self.targets.len() as u64),
+            Quantity::Targets => Some(self.targets.len() as f64),
+            Quantity::TargetBytes => Some(self.targets.bytes() as f64),
+            Quantity::BytesOf97Percent => self.targets.bytes_of(97),
+            Quantity::BytesOf98Percent => self.targets.bytes_of(98),
+            Quantity::BytesOf99Percent => self.targets.bytes_of(99),
             Quantity::SizeMedian => self.sizes.quantile(0.5),
             Quantity::SizeP90 => self.sizes.quantile(0.9),
             Quantity::TotalMedian => self.latencies.quantile(0.5),

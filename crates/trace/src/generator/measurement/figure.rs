@@ -15,18 +15,20 @@ words! {
         Seconds = "s",
         /// Requests.
         Requests = "requests",
+        /// Targets.
+        Targets = "targets",
     }
 }
 
 /// Defines [`Quantity`]: the word in a profile, the unit, and the name in a table.
 macro_rules! quantities {
-    ($($variant:ident = $unit:ident, $name:literal;)+) => {
+    ($($(#[$word:meta])* $variant:ident = $unit:ident, $name:literal;)+) => {
         /// What can be measured in a trace. Percentages are of all rows unless the name says of
         /// what.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Quantity {
-            $(#[doc = $name] $variant,)+
+            $(#[doc = $name] $(#[$word])* $variant,)+
         }
 
         impl Quantity {
@@ -110,6 +112,14 @@ quantities! {
     NotModified = Percent, "304, of requests with If-Modified-Since alone";
     NotModifiedEtag = Percent, "304, of requests with If-None-Match";
     RequestsAConnection = Requests, "requests a connection";
+    Targets = Targets, "targets";
+    TargetBytes = Bytes, "bytes of all targets";
+    #[serde(rename = "bytes-of-97-percent")]
+    BytesOf97Percent = Bytes, "bytes of the targets with 97 % of the requests";
+    #[serde(rename = "bytes-of-98-percent")]
+    BytesOf98Percent = Bytes, "bytes of the targets with 98 % of the requests";
+    #[serde(rename = "bytes-of-99-percent")]
+    BytesOf99Percent = Bytes, "bytes of the targets with 99 % of the requests";
 }
 
 /// A number that is known of such traces.
@@ -122,6 +132,8 @@ pub struct Published {
     pub value: f64,
     /// The greatest number that is known.
     pub most: Option<f64>,
+    /// The largest difference, as a share of the number, where it is not the usual one.
+    pub within: Option<f64>,
     /// The publication.
     pub source: String,
 }
@@ -150,13 +162,15 @@ impl Figure {
         self.made.map(|made| made - made.clamp(least, most))
     }
 
-    /// Whether it is as published: a percentage within [`Figure::POINTS_MAX`], anything else within
+    /// Whether it is as published: within the share that the publication's figure has for itself,
+    /// otherwise a percentage within [`Figure::POINTS_MAX`] and anything else within
     /// [`Figure::SHARE_MAX`].
     #[must_use]
     pub fn holds(&self) -> bool {
-        let slack = match self.published.quantity.unit() {
-            Unit::Percent => Self::POINTS_MAX,
-            _ => Self::SHARE_MAX * self.published.value,
+        let slack = match (self.published.within, self.published.quantity.unit()) {
+            (Some(share), _) => share * self.published.value,
+            (None, Unit::Percent) => Self::POINTS_MAX,
+            (None, _) => Self::SHARE_MAX * self.published.value,
         };
         self.difference().is_some_and(|off| off.abs() <= slack)
     }
@@ -172,6 +186,7 @@ mod tests {
             quantity,
             value,
             most,
+            within: None,
             source,
         };
         let figure = Figure { published, made };
@@ -199,5 +214,20 @@ mod tests {
             false,
         );
         check(Quantity::Cookie, 30.0, None, None, false);
+    }
+
+    #[test]
+    fn figure_with_a_bound_of_its_own_holds_exactly_within_that() {
+        for (made, holds) in [(30_900.0, true), (31_000.0, false), (29_000.0, false)] {
+            let published = Published {
+                quantity: Quantity::Targets,
+                value: 30_000.0,
+                most: None,
+                within: Some(0.03),
+                source: String::new(),
+            };
+            let made = Some(made);
+            assert_eq!(Figure { published, made }.holds(), holds, "{made:?}");
+        }
     }
 }
