@@ -15,10 +15,13 @@
 //!   ([`CloseReason`]).
 //! * *Is one opened before it is needed?* [`judge_preconnect`]; off by default.
 //!
+//! Of clients' connections, [`hand_off`] decides which ones another machine goes on with.
+//!
 //! This module has no sockets: the driver carries out the commands, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
 
 mod estimate;
+pub mod hand_off;
 mod hop;
 mod preconnect;
 mod queue;

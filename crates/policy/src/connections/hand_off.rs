@@ -1,0 +1,199 @@
+//! Handing an open connection of a client over to the node that is to answer it: which request may
+//! have that done, and the steps of it.
+//!
+//! Pai et al. (ASPLOS'98) hand over a connection once, with its first request: *single* hand-off.
+//! Aron, Druschel and Zwaenepoel (USENIX 1999) do so for later requests, too: *multiple* hand-off.
+//! What follows the request on the connection travels along, so pipelined requests are answered in
+//! their order.
+//!
+//! [`Move`] is what the machine does that has the connection. Until the client's packets are
+//! steered elsewhere, each failure leads back: the connection goes on here, and its request is
+//! forwarded.
+
+use weir_semantics::words;
+
+/// Moves that a machine has under way at once.
+pub const MOVES_MAX: usize = 4096;
+
+words! {
+    /// How often a connection may be handed over.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HandOffKind {
+        /// Once, with its first request: later ones are forwarded by the node that has it.
+        Single = "single",
+        /// With each request that is for another node than the one before.
+        Multiple = "multiple",
+    }
+}
+
+words! {
+    /// Why a connection stays at the machine that has it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Stay {
+        /// No other node is chosen for the request.
+        Own = "own",
+        /// It is encrypted, with keys that this process has.
+        Tls = "tls",
+        /// The request has content, awaits an interim response, or leaves HTTP.
+        Content = "content",
+        /// It is handed over with its first request alone.
+        Later = "later",
+        /// The client has not acknowledged more than may travel.
+        Unacknowledged = "unacknowledged",
+        /// Too many connections are being handed over, or are at other nodes.
+        TooMany = "too-many",
+        /// Its state does not permit it: one side has closed it, or the client sent more meanwhile.
+        State = "state",
+        /// The chosen node does not take it, or does not answer.
+        Node = "node",
+    }
+}
+
+/// A request whose head was read, with nothing of its response sent, and its connection.
+#[derive(Clone, Copy, Debug)]
+pub struct HandOffRequest {
+    /// Another machine than the one that has the connection is chosen for it.
+    pub is_for_other: bool,
+    /// The connection is encrypted.
+    pub is_tls: bool,
+    /// It has no content, no `Expect` and no `Upgrade`, and is not `CONNECT`.
+    pub is_bare: bool,
+    /// The connection has had a request before, here or elsewhere.
+    pub is_later: bool,
+    /// Bytes of earlier responses that the client has not acknowledged.
+    pub unacknowledged_bytes: usize,
+    /// How many of them may travel.
+    pub unacknowledged_bytes_max: usize,
+    /// Connections that are being handed over.
+    pub moves: usize,
+}
+
+impl HandOffKind {
+    /// Whether the connection is handed over to the machine that is chosen for a request.
+    ///
+    /// # Errors
+    /// It stays, and why.
+    pub fn judge(self, request: &HandOffRequest) -> Result<(), Stay> {
+        let unacknowledged = request.unacknowledged_bytes > request.unacknowledged_bytes_max;
+        let reasons = [
+            (!request.is_for_other, Stay::Own),
+            (request.is_tls, Stay::Tls),
+            (!request.is_bare, Stay::Content),
+            (self == Self::Single && request.is_later, Stay::Later),
+            (unacknowledged, Stay::Unacknowledged),
+            (request.moves >= MOVES_MAX, Stay::TooMany),
+        ];
+        let reason = reasons.iter().find(|(holds, _)| *holds);
+        reason.map_or(Ok(()), |(_, stay)| Err(*stay))
+    }
+}
+
+/// What happens to a connection that is being handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveEvent {
+    /// Its packets are dropped from now on.
+    Held,
+    /// They cannot be.
+    NotHeld,
+    /// Its state was read.
+    Frozen,
+    /// Its state cannot be read.
+    NotFrozen,
+    /// The node has adopted it.
+    Adopted,
+    /// The node does not, or does not answer in time.
+    NotAdopted,
+    /// No packet of the client was taken since the state was read.
+    Unchanged,
+    /// One was.
+    Changed,
+    /// Its packets go to the node from now on.
+    Steered,
+    /// They cannot be led there.
+    NotSteered,
+}
+
+/// What is to be done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveCommand {
+    /// Drop its packets.
+    Hold,
+    /// Read its state.
+    Freeze,
+    /// Send the state to the node.
+    Send,
+    /// See whether a packet was taken meanwhile.
+    Look,
+    /// Lead its packets to the node, and drop them no longer, at once.
+    Steer,
+    /// Close it here, without a word to the client.
+    Drop,
+    /// Tell the node to go on with it.
+    Go,
+    /// Go on with it here.
+    Thaw,
+    /// Drop its packets no longer.
+    Release,
+    /// Forward its request, as without hand-off.
+    Forward(Stay),
+}
+
+/// A connection that is being handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move(Step);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Holding,
+    Freezing,
+    Sending,
+    Looking,
+    Steering,
+    Over,
+}
+
+/// Of one event; carried out in order.
+pub type MoveCommands = &'static [MoveCommand];
+
+impl Move {
+    /// Begins it.
+    #[must_use]
+    pub const fn begin() -> (Self, MoveCommands) {
+        (Self(Step::Holding), &[MoveCommand::Hold])
+    }
+
+    /// Whether nothing more is to be done.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self.0, Step::Over)
+    }
+
+    /// The outcome of the last command that has one. One of another command changes nothing.
+    pub const fn handle(&mut self, event: MoveEvent) -> MoveCommands {
+        use MoveCommand::{Drop, Forward, Freeze, Go, Look, Release, Send, Steer, Thaw};
+        let (step, commands): (Step, MoveCommands) = match (self.0, event) {
+            (Step::Holding, MoveEvent::Held) => (Step::Freezing, &[Freeze]),
+            (Step::Holding, MoveEvent::NotHeld) => (Step::Over, &[Forward(Stay::TooMany)]),
+            (Step::Freezing, MoveEvent::Frozen) => (Step::Sending, &[Send]),
+            (Step::Freezing, MoveEvent::NotFrozen) => {
+                (Step::Over, &[Release, Forward(Stay::State)])
+            }
+            (Step::Sending, MoveEvent::Adopted) => (Step::Looking, &[Look]),
+            (Step::Sending, MoveEvent::NotAdopted) => {
+                (Step::Over, &[Thaw, Release, Forward(Stay::Node)])
+            }
+            (Step::Looking, MoveEvent::Unchanged) => (Step::Steering, &[Steer]),
+            (Step::Looking, MoveEvent::Changed) => {
+                (Step::Over, &[Thaw, Release, Forward(Stay::State)])
+            }
+            // closed before the node goes on: two machines must not send
+            (Step::Steering, MoveEvent::Steered) => (Step::Over, &[Drop, Go]),
+            (Step::Steering, MoveEvent::NotSteered) => {
+                (Step::Over, &[Thaw, Release, Forward(Stay::TooMany)])
+            }
+            (step, _) => (step, &[]),
+        };
+        self.0 = step;
+        commands
+    }
+}
