@@ -2,12 +2,13 @@
 
 use crate::machines::{Machine, Network, SERVICE, own_address};
 use crate::pattern::{self, WAIT_MAX, wait_until};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::pin::Pin;
 use std::process::Command;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 use weir_net::flow::unacknowledged_bytes;
 use weir_net::hand_off::repair::{ConnectionState, FreezeError, FrozenConnection};
@@ -144,6 +145,48 @@ fn packets_that_are_neither_held_nor_steered_are_answered_by_this_machine() {
     client.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
     let error = client.read(&mut [0]).expect_err("a reset");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    drop(server);
+}
+
+#[test]
+fn connection_from_the_port_of_a_steered_one_is_accepted_by_this_machine() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        client,
+        server,
+        flow,
+    } = Accepted::new(2);
+    let service = server.local_addr().expect("connected");
+    let server = move_to(&network, &steering, (flow, server), 1);
+    // a client that forgets its connection at once, and says so to none
+    network
+        .client
+        .space
+        .ip("link set e0 down")
+        .expect("no link");
+    SockRef::from(&client)
+        .set_linger(Some(Duration::ZERO))
+        .expect("a socket");
+    drop(client);
+    network.client.space.ip("link set e0 up").expect("a link");
+    let listen = || TcpListener::bind(service).expect("the port again");
+    let listener = network.machines[0].run(listen);
+    let connect = || {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        socket.set_reuse_address(true).expect("a socket");
+        socket.bind(&flow.into()).expect("the same port");
+        socket.connect(&service.into()).expect("a connection");
+        TcpStream::from(socket)
+    };
+    let client = network.client.run(connect);
+    let (here, from) = listener.accept().expect("a client");
+    assert_eq!(from, flow.into());
+    pattern::write(&client, 0..100);
+    pattern::expect(&here, 0, 100);
     drop(server);
 }
 

@@ -4,7 +4,10 @@
 //! A table of nftables at the ingress of a device has two sets of *flows*, the client's ends of
 //! connections to the service: packets of *held* ones are dropped, so that the client sends them
 //! again, and those of *steered* ones are forwarded to a machine's address, as they are. The other
-//! machine has the address of the service, too, and answers from it.
+//! machine has the address of the service, too, and answers from it. A segment with SYN ends the
+//! steering of its flow: the client has ended that connection, and opens another one from the same
+//! port. Who knows the port of a client, and can send packets from its address, can so have its
+//! connection reset.
 //!
 //! The table is made by `nft`, once ([`Steering::install`]). Flows are changed by netlink, many in
 //! one transaction. IP 4 only.

@@ -92,11 +92,13 @@ fn rules(device: &str, service: SocketAddrV4) -> io::Result<String> {
              type ipv4_addr . inet_service; flags timeout; timeout {held_s}s; size {HELD_MAX};\n\
            }}\n\
            map {STEERED} {{\n\
-             type ipv4_addr . inet_service : ipv4_addr; flags timeout; timeout {steered_s}s;\n\
-             size {FLOWS_MAX};\n\
+             type ipv4_addr . inet_service : ipv4_addr; flags dynamic, timeout;\n\
+             timeout {steered_s}s; size {FLOWS_MAX};\n\
            }}\n\
            chain ingress {{\n\
              type filter hook ingress device \"{device}\" priority 0; policy accept;\n\
+             ip daddr {ip} tcp dport {port} tcp flags & (syn | ack) == syn \
+               delete @{STEERED} {{ ip saddr . tcp sport : 0.0.0.0 }} accept\n\
              ip daddr {ip} tcp dport {port} ip saddr . tcp sport @{HELD} drop\n\
              ip daddr {ip} tcp dport {port} fwd ip to ip saddr . tcp sport map @{STEERED} device \"{device}\"\n\
            }}\n\
