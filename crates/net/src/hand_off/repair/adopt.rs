@@ -38,7 +38,7 @@ impl FrozenConnection {
         agree(under_repair, &state)?;
         fill(under_repair, &state)?;
         Ok(Self {
-            socket: socket.into(),
+            socket: Some(socket.into()),
             state,
             is_adopted: true,
         })

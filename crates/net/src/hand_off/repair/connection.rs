@@ -3,15 +3,17 @@
 use super::queue::{self, Queue};
 use super::state::ConnectionState;
 use crate::flow::socket::{SocketOption, set_number};
+use rustix::net::connect_unspec;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 
-/// A connection that sends nothing and reads nothing. Dropping it closes it without a word to the
+/// A connection that sends nothing and reads nothing. Dropping it ends it without a word to the
 /// client: another machine goes on with it.
 #[derive(Debug)]
 pub struct FrozenConnection {
-    pub(super) socket: TcpStream,
+    /// `None` when it is thawed.
+    pub(super) socket: Option<TcpStream>,
     pub(super) state: ConnectionState,
     /// Its socket was made of the state, and not the state of its socket.
     pub(super) is_adopted: bool,
@@ -30,22 +32,36 @@ impl FrozenConnection {
     /// # Errors
     /// The kernel no longer permits to look.
     pub fn is_unchanged(&self) -> io::Result<bool> {
-        Ok(Queue::Received.end(self.socket.as_fd())? == self.state.received_to)
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(Queue::Received.end(socket.as_fd())? == self.state.received_to)
     }
 
     /// The connection goes on here; the kernel sends a probe, whose answer tells where the client
     /// is. The socket blocks or not as before it was frozen, and does not if it was adopted.
     ///
     /// # Errors
-    /// The kernel refuses it, which it has no reason for.
-    pub fn thaw(self) -> io::Result<TcpStream> {
-        let socket = self.socket.as_fd();
+    /// The kernel refuses it, which it has no reason for; the connection is lost, then.
+    pub fn thaw(mut self) -> io::Result<TcpStream> {
+        let stream = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let socket = stream.as_fd();
         set_number(socket, SocketOption::TCP_REPAIR, 0)?;
         if self.is_adopted {
             queue::write(socket, &self.state.unsent)?;
             // the kernel tunes them again, as those of any connection
             set_number(socket, SocketOption::SO_BUF_LOCK, 0)?;
         }
-        Ok(self.socket)
+        self.socket
+            .take()
+            .ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Drop for FrozenConnection {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            // closing is not enough: a child that is being started has the descriptor, too, for
+            // some milliseconds, and so long the kernel would have the connection
+            let _ = connect_unspec(socket);
+        }
     }
 }

@@ -3,7 +3,8 @@
 use super::connection::FrozenConnection;
 use super::queue::Queue;
 use super::state::{
-    AgreedOptions, ConnectionState, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX, Windows,
+    AgreedOptions, ConnectionState, SEGMENT_BYTES, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX,
+    Windows,
 };
 use crate::flow::socket::{SocketOption, bytes_out, bytes_unsent, number, read_option, set_number};
 use rustix::io::ioctl_fionread;
@@ -63,7 +64,7 @@ impl FrozenConnection {
     pub fn freeze(stream: TcpStream, read: &[u8]) -> Result<Self, (TcpStream, FreezeError)> {
         match state_of(&stream, read) {
             Ok(state) => Ok(Self {
-                socket: stream,
+                socket: Some(stream),
                 state,
                 is_adopted: false,
             }),
@@ -117,12 +118,14 @@ fn agreed_options(socket: BorrowedFd<'_>) -> Result<AgreedOptions, FreezeError> 
     };
     // under repair this is what the client announced, and not what is left beside options
     let segment_max = number(socket, SocketOption::TCP_MAXSEG)?;
+    let segment_max = u16::try_from(segment_max).unwrap_or(u16::MAX);
     let timestamp = match has(TIMESTAMPS) {
         true => Some(number(socket, SocketOption::TCP_TIMESTAMP)?),
         false => None,
     };
     Ok(AgreedOptions {
-        segment_max: u16::try_from(segment_max).map_err(io::Error::other)?,
+        // the loopback's are larger than the kernel takes
+        segment_max: segment_max.min(*SEGMENT_BYTES.end()),
         window_scales: if has(WINDOW_SCALES) { scales } else { [0, 0] },
         selective_acknowledgements: has(SELECTIVE_ACKNOWLEDGEMENTS),
         timestamp,

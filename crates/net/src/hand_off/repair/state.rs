@@ -1,12 +1,16 @@
 //! What a kernel must know of a connection to go on with it.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 /// Bytes that the client has sent and this side has not used, the read ones included.
 pub const UNREAD_BYTES_MAX: usize = 320 * 1024;
 
 /// Bytes that were written and that the client has not acknowledged.
 pub const UNACKNOWLEDGED_BYTES_MAX: usize = 256 * 1024;
+
+/// The least and the largest segment that the kernel takes (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
+pub(super) const SEGMENT_BYTES: RangeInclusive<u16> = 88..=32_767;
 
 /// An open TCP connection, as its next kernel has to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]

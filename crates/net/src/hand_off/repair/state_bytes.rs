@@ -1,7 +1,8 @@
 //! The state of a connection in a message: numbers in network order, with its edition in front.
 
 use super::state::{
-    AgreedOptions, ConnectionState, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX, Windows,
+    AgreedOptions, ConnectionState, SEGMENT_BYTES, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX,
+    Windows,
 };
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,9 +14,6 @@ const EDITION: u8 = 1;
 const IS_IPV6: u8 = 1;
 const HAS_SELECTIVE_ACKNOWLEDGEMENTS: u8 = 2;
 const HAS_TIMESTAMP: u8 = 4;
-
-/// The least and the largest segment that the kernel takes (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
-const SEGMENT_BYTES: std::ops::RangeInclusive<u16> = 88..=32_767;
 
 /// RFC 7323 §2.3.
 const WINDOW_SCALE_MAX: u8 = 14;
