@@ -1,6 +1,6 @@
 //! A client and machines of one service, each with a network stack of its own, on one Ethernet.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use xtask::namespace::Namespace;
 
 /// The address of the service, which each machine has.
@@ -55,6 +55,14 @@ impl Machine {
 pub(crate) fn own_address(machine: usize) -> Ipv4Addr {
     let number = u8::try_from(machine + 2).expect("few machines");
     Ipv4Addr::new(10, 77, 0, number)
+}
+
+/// An address of IP 4.
+pub(crate) fn v4(address: SocketAddr) -> SocketAddrV4 {
+    match address {
+        SocketAddr::V4(address) => address,
+        SocketAddr::V6(address) => panic!("{address} is of IP 6"),
+    }
 }
 
 /// The hardware address of the interface of machine `number`.

@@ -158,6 +158,30 @@ fn unread_and_unacknowledged_bytes_travel() {
 }
 
 #[test]
+fn dropped_connection_is_gone_while_another_process_has_its_descriptor() {
+    if !is_permitted() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let client = TcpStream::connect(listener.local_addr().expect("bound")).expect("a client");
+    let (server, _) = listener.accept().expect("a client");
+    // as a child has all descriptors until it begins its program
+    let of_a_child = server.try_clone().expect("a descriptor");
+    let frozen = freeze(server, b"");
+    let state = frozen.state().clone();
+    let taken = FrozenConnection::adopt(state.clone()).expect_err("it is here already");
+    assert_eq!(taken.kind(), io::ErrorKind::AddrNotAvailable);
+    drop(frozen);
+    let adopted = FrozenConnection::adopt(state).expect("an adopted connection");
+    let server = adopted.thaw().expect("a connection");
+    pattern::write(&server, 0..1000);
+    pattern::expect(&client, 0, 1000);
+    pattern::write(&client, 0..1000);
+    pattern::expect(&server, 0, 1000);
+    drop(of_a_child);
+}
+
+#[test]
 fn connection_that_cannot_move_goes_on_where_it_is() {
     if !is_permitted() {
         return;

@@ -1,17 +1,17 @@
 //! Connections whose packets a front end leads to the machine that has them.
 
-use crate::machines::{Machine, Network, SERVICE, own_address};
+use crate::machines::{Machine, Network, SERVICE, own_address, v4};
+use crate::mover::{Mover, wait};
 use crate::pattern::{self, WAIT_MAX, wait_until};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::pin::Pin;
 use std::process::Command;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::LocalSet;
 use weir_net::flow::unacknowledged_bytes;
-use weir_net::hand_off::repair::{ConnectionState, FreezeError, FrozenConnection};
 use weir_net::hand_off::steering::Steering;
 use xtask::command::output;
 use xtask::namespace::is_permitted;
@@ -20,18 +20,6 @@ use xtask::need;
 const RESPONSE_BYTES: usize = 5_000_000;
 
 type Change = Pin<Box<dyn Future<Output = io::Result<()>>>>;
-
-fn v4(address: SocketAddr) -> SocketAddrV4 {
-    match address {
-        SocketAddr::V4(address) => address,
-        SocketAddr::V6(address) => panic!("{address} is of IP 6"),
-    }
-}
-
-fn wait<T>(what: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime.expect("a runtime").block_on(what)
-}
 
 /// A client's connection that its front end has accepted, and the front end's steering.
 struct Accepted {
@@ -59,36 +47,14 @@ impl Accepted {
     }
 }
 
-/// Moves a connection from wherever it is to machine `to`.
+/// Hands a connection over from wherever it is to machine `to`.
 fn move_to(
     network: &Network,
     steering: &Steering,
-    (flow, mut stream): (SocketAddrV4, TcpStream),
+    (flow, stream): (SocketAddrV4, TcpStream),
     to: usize,
 ) -> TcpStream {
-    let began = Instant::now();
-    wait(steering.hold(flow)).expect("a held flow");
-    loop {
-        match FrozenConnection::freeze(stream, b"") {
-            Ok(frozen) => {
-                let state = frozen.state().clone();
-                let adopted = adopt(&network.machines[to], state);
-                if frozen.is_unchanged().expect("under repair") {
-                    wait(steering.steer(flow, own_address(to))).expect("a steered flow");
-                    drop(frozen);
-                    return adopted.thaw().expect("a connection");
-                }
-                stream = frozen.thaw().expect("a connection");
-            }
-            Err((given_back, FreezeError::Changed)) => stream = given_back,
-            Err((_, error)) => panic!("{error}"),
-        }
-        assert!(began.elapsed() < WAIT_MAX);
-    }
-}
-
-fn adopt(machine: &Machine, state: ConnectionState) -> FrozenConnection {
-    machine.run(|| FrozenConnection::adopt(state).expect("an adopted connection"))
+    Mover { network, steering }.hand_over(flow, stream, b"", to)
 }
 
 /// Bytes that a machine's interface has sent.
