@@ -36,5 +36,7 @@ mod stalled_device;
 mod start;
 #[path = "disk/stored_parts.rs"]
 mod stored_parts;
+#[path = "disk/told_to_validate.rs"]
+mod told_to_validate;
 #[path = "disk/vary.rs"]
 mod vary;

@@ -144,6 +144,12 @@ impl DiskLookup {
             loaded => loaded.map_err(Unusable::Read)?,
         };
         match Record::decode(&loaded.meta, now) {
+            Ok(Record::Response(mut record)) if loaded.key == key => {
+                if self.expected.store.must_validate(record.received) {
+                    record.facts = record.facts.to_be_validated();
+                }
+                Ok(Some((Record::Response(record), loaded)))
+            }
             Ok(record) if loaded.key == key => Ok(Some((record, loaded))),
             _ => {
                 self.disk.forget(key, loaded.record);

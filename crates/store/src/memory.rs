@@ -8,12 +8,14 @@ use crate::shard::{DiskPlace, LookupResult, Shard, StoredVariant, shard_bytes_fo
 use crate::stored::StoredResponse;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::{Disk, PurgeError};
 use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Secret};
+use weir_semantics::Timestamp;
 
 /// A shard smaller than this, or than holds the largest response while it arrives, would refuse
 /// responses that the whole could hold.
@@ -42,6 +44,8 @@ pub struct MemoryStore {
     largest_on_disk: u64,
     admissions: Mutex<Admissions>,
     pub(crate) write_behind: WriteBehind,
+    /// Until when what is read from disk was received if it is to be validated, by the wall clock.
+    validated_until: AtomicI64,
 }
 
 /// What the memory tier holds.
@@ -88,7 +92,19 @@ impl MemoryStore {
             largest_on_disk: 0,
             admissions: Mutex::new(Admissions::new(Rule::Always)),
             write_behind: WriteBehind::default(),
+            validated_until: AtomicI64::new(i64::MIN),
         }
+    }
+
+    /// What is read from disk is validated at each use if it was received by `then`, until it was
+    /// validated.
+    pub fn validate_received_by(&self, then: Timestamp) {
+        self.validated_until.fetch_max(then.0, Ordering::Relaxed);
+    }
+
+    /// Whether what was received at that time is to be validated.
+    pub(crate) fn must_validate(&self, received: Timestamp) -> bool {
+        received.0 <= self.validated_until.load(Ordering::Relaxed)
     }
 
     /// The same in front of `disk`, whose secret it takes. What is written there is what `rule`
@@ -400,6 +416,14 @@ pub struct Purge {
 }
 
 impl Purge {
+    /// A purge that drops nothing, and survives a crash once `durable` is ready.
+    pub fn lasting(durable: impl Future<Output = Result<(), PurgeError>> + Send + 'static) -> Self {
+        Self {
+            removed: 0,
+            durable: Some(Box::pin(durable)),
+        }
+    }
+
     /// Waits until it survives a crash.
     ///
     /// # Errors

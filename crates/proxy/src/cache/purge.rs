@@ -1,14 +1,18 @@
 //! Purges a target at this node: for an unsafe request, an operator, or another node.
 
 use crate::cluster::purges::PurgedTarget;
+use crate::cluster::purges::valid_since_file::ValidSinceFile;
 use crate::config::Mode;
 use crate::request::judge::key_of;
 use crate::worker::shared::Shared;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 use weir_measure::Metric;
 use weir_policy::Digest;
-use weir_semantics::{Authority, Form, Method, PurgeOutcome, Scheme, Target, canonical_target};
+use weir_semantics::{
+    Authority, Form, Method, PurgeOutcome, Scheme, Target, Timestamp, canonical_target,
+};
 use weir_store::Purge;
 
 /// The target that a URL names.
@@ -59,8 +63,9 @@ pub(crate) fn apply(
         }
         PurgedTarget::Validate => {
             hold_all(shared, hold);
-            validate_all(shared);
-            return Ok(Vec::new());
+            let kept = validate_all(shared);
+            let written = kept.map(|(file, then)| Purge::lasting(file.demand(then)));
+            return Ok(written.into_iter().collect());
         }
     };
     let target = purge_target(url)?;
@@ -73,12 +78,17 @@ pub(crate) fn apply(
 }
 
 /// Has all that was stored by now validated at its next use. What is in flight is from before, too:
-/// the node that sends it may not have dropped what was purged, and its head may arrive later.
-pub(crate) fn validate_all(shared: &Shared) {
-    let now = shared.clock().now().tick;
-    shared.settings.load().membership.valid_since.missed(now);
+/// the node that sends it may not have dropped what was purged, and its head may arrive later. What
+/// is returned is the time, and the file that is to keep it for the next process, where there is a
+/// store on disk.
+pub(crate) fn validate_all(shared: &Shared) -> Option<(Arc<ValidSinceFile>, Timestamp)> {
+    let now = shared.clock().now();
+    let valid_since = &shared.settings.load().membership.valid_since;
+    valid_since.missed(now.tick);
     shared.store.outdate_in_flight();
     shared.collapsed.forget_all();
+    let file = valid_since.file.get()?;
+    Some((Arc::clone(file), now.wall))
 }
 
 /// Has `key` fetched from the origin alone for so long.

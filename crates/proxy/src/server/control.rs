@@ -8,6 +8,7 @@ use crate::admin::{
 };
 use crate::cache::purge::purge_target;
 use crate::cluster::Lead;
+use crate::cluster::purges::valid_since_file::ValidSinceFile;
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
@@ -42,6 +43,9 @@ use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
 use weir_policy::route::TargetKey;
 use weir_semantics::Authority;
+
+/// Where it is kept what is to be validated, in the first directory of the store on disk.
+const VALID_SINCE_FILE: &str = "valid-since";
 
 /// Handle on a running proxy, for the admin interface and for signals.
 pub struct Control {
@@ -112,8 +116,20 @@ impl Control {
         })
     }
 
-    /// With a store on disk whose first directory this is.
+    /// With a store on disk whose first directory this is. What an earlier process was to validate
+    /// is validated. To be called before what is stored on disk is served.
     pub(crate) fn with_directory(mut self, directory: Option<PathBuf>) -> Self {
+        if let Some(directory) = &directory {
+            let path = directory.join(VALID_SINCE_FILE);
+            let now = self.shared.clock().now().wall;
+            let (file, found) = ValidSinceFile::open(path, now);
+            if let Some(then) = found {
+                self.shared.store.validate_received_by(then);
+            }
+            let membership = &self.shared.settings.load().membership;
+            // a process has one store
+            let _set_once = membership.valid_since.file.set(file);
+        }
         self.directory = directory;
         self
     }

@@ -134,7 +134,15 @@ impl PurgeLogSink for LogSink {
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
-        validate_all(&shared);
+        // before it is written that the log was read
+        if let Some((file, then)) = validate_all(&shared)
+            && let Err(error) = file.write_now(then)
+        {
+            (shared.say)(&format!(
+                "cluster: cannot write into `{}` that what is stored is to be validated",
+                error.path.display()
+            ));
+        }
         // without a disk there is nothing that an earlier process has stored; this one may have,
         // while etcd was away
         if !self.is_begun.swap(true, Ordering::Relaxed) && self.file.is_none() {

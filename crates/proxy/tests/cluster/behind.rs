@@ -2,7 +2,7 @@
 
 use crate::nodes::{Nodes, get, member, start_node};
 use crate::purges::{Versions, fill, post, purge_url};
-use crate::support::{Head, PATIENCE, RawClient, Running, ScriptedOrigin, span};
+use crate::support::{Head, PATIENCE, Running, ScriptedOrigin, span, tell_to_validate};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -242,24 +242,6 @@ fn member_that_has_missed_more_than_there_is_room_for_keeps_what_it_has_and_vali
     );
 }
 
-/// Has `node` validate all that it has, as member `a` tells it to.
-fn tell_to_validate(node: &Running) {
-    let mut peer = RawClient::connect(node.listener(1));
-    let mut tell = |session: &str, number: u64| {
-        let text = format!("purges 1 {session} {number}\nbehind x\nvalidate 0\n");
-        peer.ask(format!(
-            "PUT /weir/purges HTTP/1.1\r\nHost: c\r\nWeir-Peer: node=a, mode=purges\r\n\
-             Content-Length: {}\r\n\r\n{text}",
-            text.len()
-        ))
-    };
-    let refused = tell("-", 1);
-    assert_eq!(refused.status(), 409);
-    let text = refused.text();
-    let session = text.split_whitespace().nth(2).expect("a session");
-    assert_eq!(tell(session, 1000).status(), 200);
-}
-
 #[test]
 fn what_is_in_flight_when_a_node_is_told_to_validate_is_not_stored() {
     let gate = Arc::new(Mutex::new(()));
@@ -285,7 +267,7 @@ fn what_is_in_flight_when_a_node_is_told_to_validate_is_not_stored() {
     let mut clients = [node.client(), node.client()];
     clients[0].send(get(&path));
     wait_for(1);
-    tell_to_validate(node);
+    tell_to_validate(node.listener(1));
     drop(held);
     clients[0].read_response();
     clients[1].send(get(&path));

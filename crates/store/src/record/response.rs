@@ -22,6 +22,8 @@ pub struct ResponseRecord {
     pub last_modified: Option<Timestamp>,
     /// Date, or the time of receipt.
     pub date: Timestamp,
+    /// When it was received.
+    pub received: Timestamp,
     /// The complete length of its content in bytes, if that is known.
     pub complete_length: Option<u64>,
     /// How many of the bytes of its content no client had received when it was written.
@@ -114,6 +116,7 @@ impl ResponseRecord {
             entity_tag,
             last_modified,
             date,
+            received,
             complete_length,
             undelivered_bytes,
             vary,

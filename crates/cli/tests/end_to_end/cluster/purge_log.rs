@@ -230,3 +230,37 @@ fn response_in_flight_since_before_touch_was_lost_is_not_joined() {
     let (_joined, reply) = ask(&logged);
     assert!(reply.is_hit(), "{}", reply.head);
 }
+
+#[test]
+fn node_that_is_restarted_before_it_has_validated_what_it_has_validates_it_then() {
+    let mut logged = Logged::start();
+    let [number, _] = logged.files_of_c();
+    logged.stop_c();
+    let dropped = |value: &str| format!("{{\"key\":\"{DROPPED}\",\"value\":\"{value}\"}}");
+    logged.etcd.post("kv/put", &dropped(MUCH));
+    logged.start_c();
+    logged.nodes.nodes[2].until("told", |metrics| {
+        metrics.count("weir_purge_log_missed_total") == 1
+    });
+    logged.wait_for_log(2);
+    logged.stop_c();
+    // "0": from now on nothing is missed
+    logged.etcd.post("kv/put", &dropped("MA=="));
+    logged.start_c();
+    logged.nodes.nodes[2].until("in touch", |metrics| {
+        metrics.count("weir_purge_log_behind") == 0
+    });
+    assert_eq!(
+        logged.nodes.nodes[2]
+            .metrics()
+            .count("weir_purge_log_missed_total"),
+        0
+    );
+    let reply = logged.get(2, number);
+    assert!(
+        reply.cache_status().contains("fwd-status=304"),
+        "{}",
+        reply.head
+    );
+    logged.nodes.nodes[2].until("used again", |_| logged.get(2, number).is_hit());
+}

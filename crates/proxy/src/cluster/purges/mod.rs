@@ -65,6 +65,7 @@ mod orders;
 mod outbox;
 pub(crate) mod outboxes;
 pub(crate) mod valid_since;
+pub(crate) mod valid_since_file;
 
 pub(crate) use outbox::Batch;
 

@@ -5,8 +5,9 @@
 //! missed, until each response was validated or replaced. That is one number beside each hit:
 //! nothing stored is looked at.
 
+use crate::cluster::purges::valid_since_file::ValidSinceFile;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weir_policy::now::Tick;
 
 /// What was received before must be validated.
@@ -14,6 +15,8 @@ use weir_policy::now::Tick;
 pub(crate) struct ValidSince {
     since: AtomicU64,
     times: Mutex<Times>,
+    /// Where that is kept for the next process, if there is a store on disk.
+    pub(crate) file: OnceLock<Arc<ValidSinceFile>>,
 }
 
 #[derive(Debug, Default)]
