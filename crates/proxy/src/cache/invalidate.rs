@@ -21,8 +21,15 @@ use weir_wire::{LineBuffer, ResponseHead};
 #[derive(Default)]
 pub(crate) struct Invalidation {
     purges: Vec<Purge>,
-    /// Answers of the other nodes of the cluster, and until when they are awaited.
-    members: Option<(Vec<Awaited>, Instant)>,
+    /// What the other nodes of the cluster are to be told.
+    targets: Vec<InvalidTarget>,
+}
+
+/// A target that is invalidated.
+struct InvalidTarget {
+    key: Digest,
+    /// As a reference has it; `None` for the target of the request.
+    url: Option<String>,
 }
 
 /// The longest URL that is invalidated since `Location` or `Content-Location` names it, bytes. The
@@ -32,7 +39,7 @@ const NAMED_URL_BYTES_MAX: usize = 8192;
 impl Invalidation {
     /// Whether there is nothing to wait for.
     pub(crate) const fn is_none(&self) -> bool {
-        self.purges.is_empty() && self.members.is_none()
+        self.purges.is_empty() && self.targets.is_empty()
     }
 
     /// `purge`, too.
@@ -43,57 +50,84 @@ impl Invalidation {
 
 /// Forgets the target, and what Location and Content-Location name, one each, if they have the same
 /// origin: a response could otherwise empty other sites' caches. The other nodes of the cluster are
-/// told.
+/// to be told.
 pub(crate) fn run(
     worker: &Worker,
     exchange: &RequestState,
     response: &ResponseHead<'_, '_>,
     invalidation: &mut Invalidation,
 ) {
-    let mut targets = vec![(exchange.key, None)];
+    let mut targets = vec![InvalidTarget {
+        key: exchange.key,
+        url: None,
+    }];
     for name in ["location", "content-location"] {
         // both are fields with one value (RFC 9110 §8.7, §10.2.2)
         for value in lines_named(response.fields, name).take(1) {
             targets.extend(target_of_reference(exchange, value, worker));
         }
     }
-    let shared = &worker.shared;
-    let config = &exchange.settings.config.cluster;
-    // a node that is not listed at the moment tells those that were with it
-    let times = config.exists().then(|| {
-        let patience = config.peer_timeout.as_duration();
-        // they are held for as long as members are waited for and the patience, and no shorter
-        let now = Instant::now();
-        for (key, _) in &targets {
-            hold_key(shared, *key, patience * 2);
-        }
-        (now, now + patience, patience)
-    });
-    let purges: Vec<Purge> = targets
-        .iter()
-        .map(|(key, _)| forget(shared, *key))
-        .collect();
+    let purges = forget_all(worker, exchange, &targets);
     let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
     invalidation.purges.extend(purges);
-    if let Some(times) = times {
-        let cluster = exchange.settings.cluster();
-        let mode = exchange.request.mode;
-        let of_request = || exchange.request.target_uri();
-        let targets = targets
-            .into_iter()
-            .map(|(_, url)| PurgedTarget::Invalidated {
-                mode,
-                url: url.unwrap_or_else(of_request),
-            });
-        let targets: Vec<PurgedTarget> = targets.collect();
-        let outboxes = &shared.cluster_purges.outboxes;
-        let others = cluster.iter().flat_map(|cluster| cluster.others());
-        let awaited = outboxes.tell(others, targets, times);
-        let before = invalidation.members.take();
-        let before = before.map(|(awaited, _)| awaited).unwrap_or_default();
-        invalidation.members = Some((before.into_iter().chain(awaited).collect(), times.1));
+    if exchange.settings.config.cluster.exists() {
+        invalidation.targets.extend(targets);
     }
+}
+
+/// Forgets `targets` here. In a cluster they are held from now on for as long as members are waited
+/// for, and their patience, and no shorter.
+fn forget_all(worker: &Worker, exchange: &RequestState, targets: &[InvalidTarget]) -> Vec<Purge> {
+    let shared = &worker.shared;
+    hold_all(worker, exchange, targets);
+    let forgotten = targets.iter().map(|target| forget(shared, target.key));
+    forgotten.collect()
+}
+
+fn hold_all(worker: &Worker, exchange: &RequestState, targets: &[InvalidTarget]) {
+    let config = &exchange.settings.config.cluster;
+    if config.exists() {
+        let patience = config.peer_timeout.as_duration();
+        for target in targets {
+            hold_key(&worker.shared, target.key, patience * 2);
+        }
+    }
+}
+
+/// Has the other nodes told of `targets` when it is the turn of this; a node that is not listed at
+/// the moment tells those that were with it. Their answers, and until when they are awaited.
+async fn tell(
+    worker: &Worker,
+    exchange: &RequestState,
+    targets: Vec<InvalidTarget>,
+    purges: &mut Vec<Purge>,
+) -> (Vec<Awaited>, Instant) {
+    // clients that wait keep no copy of their URLs
+    let of_request = || exchange.request.target_uri();
+    let bytes_of =
+        |url: &Option<String>| url.as_ref().map_or_else(|| of_request().len(), String::len);
+    let bytes = targets.iter().map(|target| bytes_of(&target.url)).sum();
+    let outboxes = &worker.shared.cluster_purges.outboxes;
+    let turn = outboxes.turn(targets.len(), bytes).await;
+    let patience = exchange.settings.config.cluster.peer_timeout.as_duration();
+    let now = Instant::now();
+    if turn.has_waited {
+        purges.extend(forget_all(worker, exchange, &targets));
+    } else {
+        hold_all(worker, exchange, &targets);
+    }
+    let mode = exchange.request.mode;
+    let targets = targets.into_iter();
+    let targets = targets.map(|target| PurgedTarget::Invalidated {
+        mode,
+        url: target.url.unwrap_or_else(of_request),
+    });
+    let cluster = exchange.settings.cluster();
+    let others = cluster.iter().flat_map(|cluster| cluster.others());
+    let until = now + patience;
+    let awaited = turn.tell(others, targets.collect(), (now, until, patience));
+    (awaited, until)
 }
 
 /// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for
@@ -108,13 +142,20 @@ pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredR
 }
 
 /// Waits until what is invalidated survives a crash, for [`DURABLE_WAIT`] at most, and until the
-/// other nodes have answered, for `cluster.peer_timeout`. If it might not survive a crash, it is in
-/// force nevertheless, and the store on disk is emptied before it is used again. The response is
-/// sent in any case, as the request was carried out.
-pub(crate) async fn settle(worker: &Worker, invalidation: Invalidation) {
-    let until = Instant::now() + DURABLE_WAIT;
-    outcome(&worker.shared, invalidation.purges, until).await;
-    let Some((awaited, until)) = invalidation.members else {
+/// other nodes have been told and have answered, for `cluster.peer_timeout`. If it might not
+/// survive a crash, it is in force nevertheless, and the store on disk is emptied before it is used
+/// again. The response is sent in any case, as the request was carried out.
+pub(crate) async fn settle(worker: &Worker, exchange: &RequestState, invalidation: Invalidation) {
+    let Invalidation {
+        mut purges,
+        targets,
+    } = invalidation;
+    let told = match targets.is_empty() {
+        true => None,
+        false => Some(tell(worker, exchange, targets, &mut purges).await),
+    };
+    outcome(&worker.shared, purges, Instant::now() + DURABLE_WAIT).await;
+    let Some((awaited, until)) = told else {
         return;
     };
     let outboxes = &worker.shared.cluster_purges.outboxes;
@@ -128,12 +169,12 @@ pub(crate) async fn settle(worker: &Worker, invalidation: Invalidation) {
 /// purge: a rotating disk under load takes a second.
 pub(crate) const DURABLE_WAIT: Duration = Duration::from_secs(5);
 
-/// The key that a reference names, and its URL where other nodes are to be told.
+/// The target that a reference names, with its URL where other nodes are to be told.
 fn target_of_reference(
     exchange: &RequestState,
     value: &[u8],
     worker: &Worker,
-) -> Option<(Digest, Option<String>)> {
+) -> Option<InvalidTarget> {
     let value = Some(value).filter(|value| value.len() <= NAMED_URL_BYTES_MAX)?;
     let reference = std::str::from_utf8(value).ok()?;
     let reference = reference.split('#').next()?;
@@ -158,7 +199,9 @@ fn target_of_reference(
     let same_origin = target.host == exchange.request.host
         && target.port == exchange.request.port
         && target.scheme == Scheme::Http;
-    same_origin.then(|| {
+    // a relative one has the path of the request before it
+    let is_short = target.path_and_query.len() <= NAMED_URL_BYTES_MAX;
+    (same_origin && is_short).then(|| {
         let key = key_of(exchange.request.mode, &target, worker.shared.store.secret());
         let is_told = exchange.settings.config.cluster.exists();
         let url = is_told.then(|| {
@@ -167,7 +210,7 @@ fn target_of_reference(
             url.extend_from_slice(target.path_and_query.as_bytes());
             String::from_utf8_lossy(&url).into_owned()
         });
-        (key, url)
+        InvalidTarget { key, url }
     })
 }
 

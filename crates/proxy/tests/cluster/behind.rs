@@ -4,7 +4,7 @@ use crate::nodes::{Nodes, get, member, start_node};
 use crate::purges::{Versions, fill, post, purge_url};
 use crate::support::{Head, PATIENCE, Running, ScriptedOrigin, span, tell_to_validate};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
 use weir_proxy::admin::{PurgeCall, PurgeReach};
@@ -377,4 +377,38 @@ fn node_that_is_restarted_is_told_again_which_members_are_behind() {
     assert_eq!(cluster.get(2, &path).text(), "0", "nothing has told it");
     reach_again(&cluster);
     assert_eq!(fill(&cluster, &path), ["1"; 3]);
+}
+
+/// Unsafe requests at once, and the bytes of their URLs: more than wait for a member at a time.
+const BURST: usize = 200;
+const BURST_URL_BYTES: usize = 60_000;
+
+#[test]
+fn burst_of_changes_with_long_urls_is_told_and_no_member_has_to_validate_what_it_has() {
+    let all_have_asked = Barrier::new(BURST);
+    let cluster = Nodes::start(move |head, content| {
+        if !head.start_line().starts_with("POST") {
+            return validated(head, content);
+        }
+        all_have_asked.wait();
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()
+    });
+    let node = &cluster.nodes[0];
+    node.reload(|config| config.cluster.peer_timeout = span("1min"));
+    let paths = [1, 2].map(|at| cluster.path_of(at));
+    let long = "x".repeat(BURST_URL_BYTES);
+    let mut clients: Vec<_> = (0..BURST).map(|_| node.client()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send(post(&format!("/{number}/{long}"), ""));
+    }
+    for client in &mut clients {
+        assert_eq!(client.read_response().status(), 200);
+    }
+    assert_eq!(node.count(Metric::PeerPurgesUntold), 0);
+    for (at, path) in (1..).zip(&paths) {
+        let applied = cluster.nodes[at].count(Metric::PeerPurgesApplied);
+        assert_eq!(applied, BURST as u64);
+        let verdict = cluster.get(at, path).verdict();
+        assert!(verdict == "hit", "{verdict}");
+    }
 }

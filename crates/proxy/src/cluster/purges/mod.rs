@@ -33,6 +33,9 @@
 //! stood still goes by times, not by what it has noted: a member is behind from the moment on at
 //! which its answer is due. `model_tests` plays that with the real outboxes.
 //!
+//! **Back-pressure** ([`turns`]): what a member has no room for is told to none before it has, and
+//! answered later. A drops it again then, as if it learnt of it at that moment.
+//!
 //! Both are looked at again behind the ticket that the response will be stored with: a purge
 //! between the two finds the ticket, and the response is not stored.
 //!
@@ -64,6 +67,7 @@ mod model_tests;
 mod orders;
 mod outbox;
 pub(crate) mod outboxes;
+mod turns;
 pub(crate) mod valid_since;
 pub(crate) mod valid_since_file;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_semantics::{PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX};
 
-/// Purges that wait to be told to one member that is not behind.
+/// Purges that wait to be told to one member that is not behind. More wait for their turn.
 pub(super) const WAITING_MAX: usize = 4096;
 
 /// Bytes of their URLs: more than the longest URL has.
@@ -130,6 +130,15 @@ impl Outbox {
     /// Whether it misses late orders.
     pub(super) const fn is_behind(&self) -> bool {
         self.lag.is_some() && !self.is_given_up
+    }
+
+    /// Whether it is to be told at once what comes, and so many more orders with so many bytes of
+    /// URLs are too much. One turn is never too much for a member that has been told all.
+    pub(super) fn is_full(&self, orders: usize, bytes: usize) -> bool {
+        let is_told = self.away.is_none() && self.failing().is_none();
+        let is_much = self.queue.len() + orders > WAITING_MAX
+            || self.queue.bytes() + bytes > WAITING_BYTES_MAX;
+        is_told && !self.queue.is_empty() && is_much
     }
 
     /// Puts `order` behind the others.

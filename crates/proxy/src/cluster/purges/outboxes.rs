@@ -5,6 +5,8 @@
 //! have what was purged. What it has missed goes to the late orders ([`Boxes`]), which it is told
 //! until it has answered. A member that leaves the list is noted for [`AWAY_MAX`]; when it comes
 //! back later, it is to validate all that it had stored.
+//!
+//! What there is no room for waits for its turn (`turns`).
 
 use super::PurgedTarget;
 use super::boxes::Boxes;
@@ -40,6 +42,8 @@ pub(crate) struct Outboxes {
     wake: Notify,
     /// A member has answered, or has failed to.
     changed: Notify,
+    /// Those that tell do so one after the other.
+    pub(super) turns: tokio::sync::Mutex<()>,
 }
 
 /// The answer of a member that is awaited.
@@ -58,6 +62,7 @@ impl Default for Outboxes {
             met: AtomicUsize::new(0),
             wake: Notify::default(),
             changed: Notify::default(),
+            turns: tokio::sync::Mutex::default(),
         }
     }
 }
@@ -87,14 +92,28 @@ impl Outboxes {
         result
     }
 
-    fn boxes(&self) -> MutexGuard<'_, Boxes> {
+    pub(super) fn boxes(&self) -> MutexGuard<'_, Boxes> {
         self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has `members`, all there are, told of `targets`; the answers are awaited until then, and the
-    /// targets held for `patience` longer. Where a member has not answered lately the answer is
-    /// there already: it was not told. What those miss that were members a moment ago is noted.
-    pub(crate) fn tell<'m>(
+    /// Ready when `holds` does not hold any more.
+    pub(super) async fn when_not(&self, holds: impl Fn() -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if !holds() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// When it is the turn of that: has `members`, all there are, told of `targets`; the answers
+    /// are awaited until then, and the targets held for `patience` longer. Where a member has not
+    /// answered lately the answer is there already: it was not told. What those miss that were
+    /// members a moment ago is noted.
+    pub(super) fn tell<'m>(
         &self,
         members: impl Iterator<Item = &'m str>,
         targets: Vec<PurgedTarget>,
@@ -204,17 +223,7 @@ impl Outboxes {
     /// Ready when all members that answer know which ones are behind.
     async fn news_are_told(&self, until: Instant) {
         let patience = self.boxes().patience;
-        let told = async {
-            loop {
-                let changed = self.changed.notified();
-                tokio::pin!(changed);
-                changed.as_mut().enable();
-                if !self.awaits_news() {
-                    return;
-                }
-                changed.await;
-            }
-        };
+        let told = self.when_not(|| self.awaits_news());
         // those that have not answered by then are behind themselves
         let _slow = tokio::time::timeout_at((until + patience).into(), told).await;
     }

@@ -58,15 +58,19 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
         parties,
     };
     loop {
-        let step = match download.next_head().await {
-            Ok(step) => step,
-            Err(failure) => return ResponseOutcome::Failed(failure),
-        };
+        let step = download.next_head().await;
         if !download.invalidated.is_none() {
             let invalidated = std::mem::take(&mut download.invalidated);
             // boxed, as few responses invalidate anything
-            Box::pin(invalidate::settle(download.parties.worker, invalidated)).await;
+            let Parties {
+                worker, exchange, ..
+            } = &download.parties;
+            Box::pin(invalidate::settle(worker, exchange, invalidated)).await;
         }
+        let step = match step {
+            Ok(step) => step,
+            Err(failure) => return ResponseOutcome::Failed(failure),
+        };
         match step {
             Step::Interim { head } => {
                 let is_continue = head.starts_with(b"HTTP/1.1 100 ");

@@ -14,8 +14,8 @@ use weir_store::Purge;
 
 impl Control {
     /// Purges `what`: here, and at the other nodes of the cluster if it is for them, each of which
-    /// is awaited for `cluster.peer_timeout` and what a disk may take. At this node it survives a
-    /// crash when this returns.
+    /// is awaited for `cluster.peer_timeout` and what a disk may take, once all have room for it.
+    /// At this node it survives a crash when this returns.
     ///
     /// # Errors
     ///
@@ -31,19 +31,21 @@ impl Control {
         };
         let wait = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
         let patience = settings.config.cluster.peer_timeout.as_duration();
+        let is_told = reach == PurgeReach::Cluster && settings.config.cluster.exists();
+        let outboxes = &shared.cluster_purges.outboxes;
+        let line = purge_log::written(&what);
+        let turn = outboxes.turn(1, line.len());
+        let turn = is_told.then(|| self.runtime.block_on(turn));
         let hold = cluster.map_or(Duration::ZERO, |_| wait + patience);
         let now = std::time::Instant::now();
         let until = now + wait;
         let purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
         let log = self.purge_log.load_full();
         let log = log.filter(|_| reach == PurgeReach::Cluster);
-        let line = purge_log::written(&what);
-        let outboxes = &shared.cluster_purges.outboxes;
-        let is_told = reach == PurgeReach::Cluster && settings.config.cluster.exists();
-        let awaited = is_told.then(|| {
+        let awaited = turn.map(|turn| {
             // a node that is not listed at the moment tells those that were with it
             let others = cluster.into_iter().flat_map(|cluster| cluster.others());
-            outboxes.tell(others, vec![what], (now, until, patience))
+            turn.tell(others, vec![what], (now, until, patience))
         });
         let own = self.settle(purges);
         let others = cluster.map(|cluster| cluster.others().map(str::to_owned).collect());

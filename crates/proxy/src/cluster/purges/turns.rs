@@ -1,0 +1,171 @@
+//! Back-pressure: what members are to be told waits until they have room for it, and so does the
+//! client or operator that gets no answer before.
+//!
+//! Otherwise clients of one node could have members that answer in time taken for behind, by more
+//! unsafe requests at once than there is room for. A member that does not answer in time fails, and
+//! is not waited for any more.
+
+use super::PurgedTarget;
+use super::outboxes::{Awaited, Outboxes};
+use std::time::{Duration, Instant};
+use tokio::sync::MutexGuard;
+use tokio::time::timeout;
+
+/// How long what is to be told waits for room. A member that has taken so little for so long
+/// answers, but does not keep up: it is behind then.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The right to tell members something.
+pub(crate) struct Turn<'o> {
+    outboxes: &'o Outboxes,
+    /// `None` if that took too long: what is told may be more than there is room for.
+    _held: Option<MutexGuard<'o, ()>>,
+    /// It was waited for: what was purged here may be back since.
+    pub(crate) has_waited: bool,
+}
+
+impl Outboxes {
+    /// Waits until all members in step have room for so many more orders, with so many bytes of
+    /// URLs, at most for [`TURN_WAIT_MAX`]; in the order in which that is called.
+    pub(crate) async fn turn(&self, orders: usize, bytes: usize) -> Turn<'_> {
+        let is_full = || {
+            let boxes = self.boxes();
+            let mut all = boxes.by_member.values();
+            all.any(|outbox| outbox.is_full(orders, bytes))
+        };
+        let turn = |held, has_waited| Turn {
+            outboxes: self,
+            _held: held,
+            has_waited,
+        };
+        if let Ok(held) = self.turns.try_lock()
+            && !is_full()
+        {
+            return turn(Some(held), false);
+        }
+        let held = async {
+            let held = self.turns.lock().await;
+            self.when_not(is_full).await;
+            held
+        };
+        turn(timeout(TURN_WAIT_MAX, held).await.ok(), true)
+    }
+}
+
+impl Turn<'_> {
+    /// Has `members`, all there are, told of `targets`; the answers are awaited until then, and the
+    /// targets held for `patience` longer. Where a member has not answered lately the answer is
+    /// there already: it was not told. What those miss that were members a moment ago is noted.
+    pub(crate) fn tell<'m>(
+        self,
+        members: impl Iterator<Item = &'m str>,
+        targets: Vec<PurgedTarget>,
+        (now, until, patience): (Instant, Instant, Duration),
+    ) -> Vec<Awaited> {
+        let times = (now, until, patience);
+        self.outboxes.tell(members, targets, times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::purges::outbox::WAITING_MAX;
+    use std::pin::pin;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// With time that passes when nothing else is left to do.
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        runtime.expect("a runtime").block_on(test);
+    }
+
+    fn times() -> (Instant, Instant, Duration) {
+        let now = Instant::now();
+        let hour = Duration::from_hours(1);
+        (now, now + hour, hour)
+    }
+
+    /// As much waits for members `b` and `c` as may.
+    fn full() -> Outboxes {
+        let outboxes = Outboxes::default();
+        outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
+        for number in 0..WAITING_MAX {
+            let target = PurgedTarget::Url(format!("http://a/{number}"));
+            drop(outboxes.tell(["b", "c"].into_iter(), vec![target], times()));
+        }
+        outboxes
+    }
+
+    /// `member` answers its next message.
+    fn answer(outboxes: &Outboxes, member: &str) {
+        let batch = outboxes.next(member).expect("a message");
+        outboxes.delivered(member, batch, Vec::new());
+    }
+
+    #[test]
+    fn turn_is_there_at_once_while_all_members_have_room() {
+        run(async {
+            let outboxes = Outboxes::default();
+            outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
+            for _ in 0..2 {
+                // more than there is room for is not too much for a member that has been told all
+                assert!(!outboxes.turn(WAITING_MAX + 1, 8 << 20).await.has_waited);
+            }
+        });
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_waits_until_all_members_have_answered_in_the_order_it_came() {
+        run(async {
+            let outboxes = full();
+            let (mut first, mut second) = (pin!(outboxes.turn(2, 0)), pin!(outboxes.turn(1, 0)));
+            assert!(timeout(SECOND, &mut first).await.is_err());
+            assert!(timeout(SECOND, &mut second).await.is_err());
+            answer(&outboxes, "b");
+            assert!(timeout(SECOND, &mut first).await.is_err(), "c has no room");
+            answer(&outboxes, "c");
+            assert!(timeout(SECOND, &mut second).await.is_err(), "it is later");
+            let turn = timeout(SECOND, &mut first).await.expect("there is room");
+            assert!(turn.has_waited);
+            assert!(timeout(SECOND, &mut second).await.is_err(), "first tells");
+            drop(turn);
+            assert!(timeout(SECOND, second).await.expect("room").has_waited);
+        });
+    }
+
+    #[test]
+    fn member_that_fails_or_has_left_is_not_waited_for() {
+        run(async {
+            let outboxes = full();
+            answer(&outboxes, "b");
+            let mut turn = pin!(outboxes.turn(1, 0));
+            assert!(timeout(SECOND, &mut turn).await.is_err());
+            let batch = outboxes.next("c").expect("a message");
+            outboxes.failed("c", batch, "it is away", Instant::now());
+            assert!(timeout(SECOND, turn).await.is_ok());
+            let outboxes = full();
+            outboxes.meet(std::iter::empty(), 2, Instant::now());
+            assert!(!outboxes.turn(1, 0).await.has_waited);
+        });
+    }
+
+    #[test]
+    fn member_that_makes_no_room_in_the_longest_time_is_behind() {
+        run(async {
+            let outboxes = full();
+            answer(&outboxes, "b");
+            let mut turn = pin!(outboxes.turn(1, 0));
+            assert!(timeout(TURN_WAIT_MAX - SECOND, &mut turn).await.is_err());
+            let turn = timeout(2 * SECOND, turn).await.expect("it is over");
+            let target = PurgedTarget::Url("http://b/".into());
+            drop(turn.tell(["b", "c"].into_iter(), vec![target], times()));
+            let now = Instant::now();
+            assert!(outboxes.is_behind("c", now) && !outboxes.is_behind("b", now));
+        });
+    }
+}
