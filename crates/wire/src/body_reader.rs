@@ -8,6 +8,7 @@ use crate::chunk_line::ChunkLine;
 use crate::head::HeadLimits;
 use crate::head_error::HeadError;
 use crate::trailers::Trailers;
+use weir_semantics::NamedFields;
 
 /// Reads the content of one message.
 ///
@@ -171,6 +172,14 @@ impl BodyReader {
         }
     }
 
+    /// The same for a message whose head names `named` in `Connection`: they go no further in the
+    /// trailer section either (RFC 9110 §7.6.1).
+    #[must_use]
+    pub fn without_trailers(mut self, named: NamedFields) -> Self {
+        self.trailers.leave_out(named);
+        self
+    }
+
     /// Was a chunk line padded, so far? Then the connection must not be used for another response.
     #[must_use]
     pub const fn is_repaired(&self) -> bool {
@@ -298,7 +307,8 @@ impl BodyReader {
     /// line.
     ///
     /// Empty before the end. Fields about framing, routing, authentication, caching and the form of
-    /// the content are dropped (RFC 9110 §6.5.1).
+    /// the content are dropped (RFC 9110 §6.5.1), and those of
+    /// [`without_trailers`](Self::without_trailers).
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
         if self.is_ended() {

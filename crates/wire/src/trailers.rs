@@ -7,11 +7,14 @@ use crate::head::{HeadLimits, parse_fields};
 use crate::head_error::HeadError;
 use crate::line_buffer::LineBuffer;
 use crate::write;
+use weir_semantics::NamedFields;
 
 /// Collects a trailer section and keeps what may be passed on.
 #[derive(Clone, Debug)]
 pub(crate) struct Trailers {
     limits: HeadLimits,
+    /// Fields that the head says are for its connection alone.
+    named: NamedFields,
     at: At,
     /// The section's lines as received, and once it is whole those that are kept.
     lines: Vec<u8>,
@@ -31,9 +34,15 @@ impl Trailers {
     pub(crate) const fn new(limits: HeadLimits) -> Self {
         Self {
             limits,
+            named: NamedFields::NONE,
             at: At::LineStart,
             lines: Vec::new(),
         }
+    }
+
+    /// Keeps no field that `named` has (RFC 9110 §7.6.1).
+    pub(crate) fn leave_out(&mut self, named: NamedFields) {
+        self.named = named;
     }
 
     /// The field lines that are kept, each with its CRLF. Only meaningful once the section is
@@ -92,7 +101,8 @@ impl Trailers {
             return Err(BodyError::Trailer(HeadError::TooManyFields));
         }
         let mut kept = Vec::new();
-        for line in fields.iter().filter(|line| !is_forbidden(line.name)) {
+        let is_kept = |name: &str| !is_forbidden(name) && !self.named.has(name);
+        for line in fields.iter().filter(|line| is_kept(line.name)) {
             write::field(&mut kept, line.name, line.value);
         }
         self.lines = kept;

@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use weir_semantics::NamedFields;
 use weir_wire::{BodyLength, HeadLimits};
 
 /// One request of a client, whose head was read, and the response to it.
@@ -36,6 +37,8 @@ pub struct Http1Client<'c> {
     pub length: BodyLength,
     /// Limits of its trailer section.
     pub trailers: HeadLimits,
+    /// Fields of that which its head names in `Connection`.
+    pub named: NamedFields,
     /// The client understands HTTP/1.1: chunks, interim responses.
     pub http11: bool,
     /// The client takes another response on the connection.
@@ -56,12 +59,13 @@ impl<'c> ClientStream<'c> {
             unread,
             length,
             trailers,
+            named,
             http11,
             is_persistent,
             deadline,
             next_hops,
         } = client;
-        let content = Http1Content::new(socket, unread, length, trailers);
+        let content = Http1Content::new(socket, unread, length, (trailers, named));
         let response = Http1Response::new(socket, http11, is_persistent);
         Self {
             content: RequestContent::http1(content),

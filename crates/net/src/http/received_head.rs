@@ -1,6 +1,6 @@
 //! A response head as it was received from a next hop.
 
-use weir_semantics::{ConnectionOptions, Method};
+use weir_semantics::{ConnectionOptions, Method, NamedFields};
 use weir_wire::{
     BodyEvent, BodyLength, BodyReader, FramingError, HeadError, HeadLimits, LineBuffer, Progress,
     ResponseHead, Version, parse_response_leniently, response_body,
@@ -32,13 +32,15 @@ pub struct ReceivedHead<'s, 'a> {
 }
 
 /// The facts of an accepted head that the stream needs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AcceptedHead {
     pub(super) consumed: usize,
     pub(super) is_repaired: bool,
     pub(super) is_persistent: bool,
     /// The length of the content; `None` if the head is an interim one, or refused.
     pub(super) length: Option<BodyLength>,
+    /// Fields of the trailer section that the head names in `Connection`.
+    pub(super) named: NamedFields,
 }
 
 impl ReceivedBytes {
@@ -159,14 +161,18 @@ impl ReceivedHead<'_, '_> {
     /// The facts of it that the stream needs.
     #[must_use]
     pub fn acceptance(&self) -> AcceptedHead {
+        let length = self.framing.or(self.length.ok());
         AcceptedHead {
             consumed: self.consumed,
             is_repaired: self.is_repaired,
             is_persistent: self.is_persistent,
-            length: self
-                .framing
-                .or(self.length.ok())
-                .filter(|_| self.head.status >= 200),
+            length: length.filter(|_| self.head.status >= 200),
+            named: match length {
+                Some(BodyLength::Chunked) => {
+                    ConnectionOptions::gather(self.head.fields).named_fields()
+                }
+                _ => NamedFields::NONE,
+            },
         }
     }
 }

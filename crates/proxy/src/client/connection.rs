@@ -149,6 +149,7 @@ impl ClientConnection {
             unread: &mut self.unread,
             length: exchange.request.body,
             trailers: exchange.settings.heads,
+            named: exchange.request.named_in_trailers(),
             http11: exchange.request.is_http11(),
             is_persistent: exchange.request.is_persistent,
             deadline: &mut self.deadline,

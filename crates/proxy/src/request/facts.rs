@@ -9,7 +9,9 @@ use crate::config::Mode;
 use crate::log::access_log::RequestLine;
 use crate::log::client::ListenerFacts;
 use std::rc::Rc;
-use weir_semantics::{FieldLine, Form, HostName, Method, line_named};
+use weir_semantics::{
+    ConnectionOptions, FieldLine, Form, HostName, Method, NamedFields, line_named,
+};
 use weir_wire::{BodyLength, RequestHead, Version};
 
 /// A request that may be answered from the cache or forwarded. Immutable.
@@ -175,6 +177,14 @@ impl Request {
     /// The field lines.
     pub(crate) fn fields(&self) -> Vec<FieldLine<'_>> {
         self.text.fields.lines()
+    }
+
+    /// Fields of its trailer section that go no further, since its head names them.
+    pub(crate) fn named_in_trailers(&self) -> NamedFields {
+        match self.body {
+            BodyLength::Chunked => ConnectionOptions::gather(&self.fields()).named_fields(),
+            _ => NamedFields::NONE,
+        }
     }
 
     /// About as many bytes as its head has.

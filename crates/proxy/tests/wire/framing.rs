@@ -139,6 +139,43 @@ fn response_trailers_are_forwarded_without_forbidden_fields() {
 }
 
 #[test]
+fn trailers_that_the_head_names_in_connection_are_dropped_in_both_directions() {
+    Setup::each(|setup| {
+        for (named, section, kept) in [
+            ("close, X-Drop", "X-Sum: 7\r\nX-DROP: 1\r\n", "X-Sum: 7\r\n"),
+            (
+                "x-drop\r\nConnection: X-Sum, close",
+                "X-Sum: 7\r\nX-Drop: 1\r\n",
+                "",
+            ),
+            // not what is for all recipients, as in a head
+            (
+                "close, ETag",
+                "X-Sum: 7\r\nETag: a\r\n",
+                "X-Sum: 7\r\nETag: a\r\n",
+            ),
+        ] {
+            let fields = format!("Connection: {named}\r\nTransfer-Encoding: chunked\r\n");
+            let mut client = setup.proxy.client();
+            let mut request = setup.head("PUT", "/", "1.1", &fields).into_bytes();
+            request.extend(chunks(b"hello", 5, section));
+            client.send(request);
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            let (content, trailers) = hop.read_chunks();
+            assert_eq!(content, b"hello");
+            assert_eq!(trailers, kept, "of a request with {named}");
+            let mut response = format!("HTTP/1.1 200 OK\r\n{fields}\r\n").into_bytes();
+            response.extend(chunks(b"hello", 5, section));
+            hop.send(response);
+            let response = client.read_response();
+            assert_eq!(response.text(), "hello");
+            assert_eq!(response.trailers, kept, "of a response with {named}");
+        }
+    });
+}
+
+#[test]
 fn request_content_is_forwarded_unchanged() {
     Setup::each(|setup| {
         let body = pattern(200_000);

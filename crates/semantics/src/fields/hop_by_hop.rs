@@ -3,6 +3,8 @@
 
 use crate::fields::field::{FieldLine, lines_named, list_elements};
 use crate::fields::known::{Known, identify};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// Is this field for one connection, so that it is neither forwarded nor stored (RFC 9110 §7.6.1)?
 /// The intermediary writes its own where one is needed. `Trailer` is not among them since RFC 9110.
@@ -119,13 +121,43 @@ impl<'a> ConnectionOptions<'a> {
         if !(self.others || self.keep_alive || self.upgrade) {
             return false;
         }
-        if identify(field).is_some_and(|known| !is_hop_by_hop(known)) {
-            return false;
+        are_named(lines_named(self.fields, "connection"), field)
+    }
+
+    /// The fields that the options name, for the trailer section: they go no further from there
+    /// either. Nothing is allocated for `close`, `keep-alive` and `upgrade` alone.
+    #[must_use]
+    pub fn named_fields(&self) -> NamedFields {
+        if !self.others {
+            return NamedFields::NONE;
         }
-        let is_named = |option: &[u8]| option.eq_ignore_ascii_case(field.as_bytes());
-        lines_named(self.fields, "connection")
-            .flat_map(list_elements)
-            .any(is_named)
+        let lines: Vec<&[u8]> = lines_named(self.fields, "connection").collect();
+        NamedFields(Some(lines.join(&b","[..]).into()))
+    }
+}
+
+/// Whether one of the lines of `Connection` names this field, which may be for one connection.
+fn are_named<'l>(mut lines: impl Iterator<Item = &'l [u8]>, field: &str) -> bool {
+    if identify(field).is_some_and(|known| !is_hop_by_hop(known)) {
+        return false;
+    }
+    let is_named = |option: &[u8]| option.eq_ignore_ascii_case(field.as_bytes());
+    lines.any(|line| list_elements(line).any(is_named))
+}
+
+/// The fields that `Connection` names in the head of a message, by [`ConnectionOptions::names`].
+/// At most as long as the head.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedFields(Option<Box<[u8]>>);
+
+impl NamedFields {
+    /// None is named.
+    pub const NONE: Self = Self(None);
+
+    /// Whether this field is named.
+    #[must_use]
+    pub fn has(&self, field: &str) -> bool {
+        are_named(self.0.as_deref().into_iter(), field)
     }
 }
 
@@ -170,6 +202,24 @@ mod tests {
             "Via",
         ] {
             check(&[field, "foo"], field, false);
+        }
+    }
+
+    #[test]
+    fn fields_named_for_the_trailer_section_are_those_that_are_named_in_the_head() {
+        let named = |values: &[&'static str]| {
+            let lines = values.iter();
+            let lines = lines.map(|value| FieldLine::new("connection", value.as_bytes()));
+            let fields: Vec<_> = lines.collect();
+            ConnectionOptions::gather(&fields).named_fields()
+        };
+        for plain in [&[][..], &["close"], &["keep-alive, Upgrade"], &["", ","]] {
+            assert_eq!(named(plain), NamedFields::NONE, "{plain:?}");
+        }
+        let fields = named(&["close, X-One", "x-TWO ,Etag"]);
+        assert!(fields.has("x-one") && fields.has("X-Two") && fields.has("Close"));
+        for other in ["X-Three", "X-On", "ETag", ""] {
+            assert!(!fields.has(other), "{other}");
         }
     }
 

@@ -4,6 +4,7 @@ use crate::http::received_content::{ContentError, ReceivedContent};
 use std::io;
 use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;
+use weir_semantics::NamedFields;
 use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits};
 
 /// The content of a request on an HTTP/1.1 connection.
@@ -26,14 +27,14 @@ impl<'c> Http1Content<'c> {
         socket: &'c TcpStream,
         unread: &'c mut Vec<u8>,
         length: BodyLength,
-        trailers: HeadLimits,
+        (trailers, named): (HeadLimits, NamedFields),
     ) -> Self {
         Self {
             socket,
             unread,
             length,
             trailers,
-            reader: BodyReader::new(length, trailers),
+            reader: BodyReader::new(length, trailers).without_trailers(named),
             is_begun: false,
             is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
             read_bytes: 0,

@@ -177,9 +177,9 @@ impl<'a> Http1Reception<'a> {
         state.arrival = Arrival::new();
         state.is_repaired |= accepted.is_repaired;
         state.is_persistent = accepted.is_persistent;
-        state.reader = accepted
-            .length
-            .map(|length: BodyLength| BodyReader::lenient(length, state.limits));
+        state.reader = accepted.length.map(|length: BodyLength| {
+            BodyReader::lenient(length, state.limits).without_trailers(accepted.named)
+        });
     }
 
     pub(crate) fn buffered_bytes(&self) -> usize {

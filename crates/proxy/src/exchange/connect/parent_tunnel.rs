@@ -10,7 +10,7 @@ use crate::request::answer::{Answer, AnswerReason};
 use std::future::poll_fn;
 use std::task::Poll;
 use weir_net::Deadline;
-use weir_net::http::NextHopStream;
+use weir_net::http::{NextHopStream, ReceivedHead};
 use weir_semantics::{Method, ProxyError};
 use weir_wire::LineBuffer;
 
@@ -61,14 +61,13 @@ async fn send(
             let received = from_hop.take_received();
             let mut lines = LineBuffer::new();
             let found = received.head(Method::Connect, &heads, &mut lines);
-            let found = found.map(|found| found.map(|it| (it.head.status, it.acceptance())));
-            from_hop.return_received(
-                received,
-                found.as_ref().ok().and_then(|it| it.map(|it| it.1)),
-            );
-            match found {
-                Ok(Some((status, _))) if status >= 200 => return Ok(status),
-                Ok(Some((101, _))) => {
+            let accepted = found.as_ref().ok().and_then(Option::as_ref);
+            let accepted = accepted.map(ReceivedHead::acceptance);
+            let status = found.map(|found| found.map(|it| it.head.status));
+            from_hop.return_received(received, accepted);
+            match status {
+                Ok(Some(status)) if status >= 200 => return Ok(status),
+                Ok(Some(101)) => {
                     let why = "it switches protocols without being asked to";
                     return Err(HopFailure::Broken(broken(&why)));
                 }

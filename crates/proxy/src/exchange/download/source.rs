@@ -55,7 +55,8 @@ impl ResponseSource<'_, '_, '_> {
     fn begin(&mut self, into: &mut Vec<u8>) -> ContentRead {
         self.fed.is_begun = true;
         let received = self.received.clone();
-        self.from_hop.return_received(received, Some(self.accepted));
+        self.from_hop
+            .return_received(received, Some(self.accepted.clone()));
         let read = self.from_hop.take_buffered(|content| {
             into.extend_from_slice(content);
             ControlFlow::Continue(())
