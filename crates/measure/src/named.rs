@@ -69,12 +69,24 @@ impl NamedFamily {
                that fails is gone, then to-be-probed until it has answered.",
     };
 
+    /// Members that do not agree with this node.
+    pub const MEMBER_PLACEMENT_DIFFERS: Self = Self {
+        name: "weir_cluster_member_placement_differs",
+        labels: &["node"],
+        kind: Kind::Gauge,
+        unit: "members",
+        help: "1 while a member of the cluster has other nodes keep targets than this node does, \
+               as it said last: their policies, constants, members, weights or secrets differ, \
+               and the origin may be asked for a target by several nodes.",
+    };
+
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::MODULE_METRIC,
         Self::PARENT_REQUESTS,
         Self::MEMBER_OUTSTANDING,
         Self::MEMBER_PURGES_OVERDUE,
         Self::MEMBER_STATE,
+        Self::MEMBER_PLACEMENT_DIFFERS,
     ];
 }

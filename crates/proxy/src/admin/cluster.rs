@@ -159,8 +159,23 @@ fn cluster_table(cluster: &ClusterReport) -> String {
     let problem = cluster.problem.as_ref();
     let problem = problem.map_or_else(String::new, |problem| format!("problem: {problem}\n"));
     format!(
-        "{node}, policy {policy}\n{source}{problem}{}",
+        "{node}, policy {policy}\n{source}{problem}{}{}",
+        disagreement(cluster),
         aligned(&rows)
+    )
+}
+
+/// The nodes that have other nodes keep targets, in a line.
+fn disagreement(cluster: &ClusterReport) -> String {
+    let members = cluster.members.iter();
+    let names = members.filter(|member| member.placement_differs);
+    let names: Vec<&str> = names.map(|member| member.name.as_str()).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "problem: not the same policy, constants, members, weights and secret as here: {}\n",
+        names.join(", ")
     )
 }
 

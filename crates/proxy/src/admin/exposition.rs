@@ -119,6 +119,9 @@ impl Collector for MemberNumbers {
         gauge(NamedFamily::MEMBER_PURGES_OVERDUE, &|member| {
             member.purges_overdue
         })?;
+        gauge(NamedFamily::MEMBER_PLACEMENT_DIFFERS, &|member| {
+            u64::from(member.placement_differs)
+        })?;
         let mut family = begin_named(&mut encoder, NamedFamily::MEMBER_STATE)?;
         for member in &cluster.members {
             for state in MEMBER_STATES {

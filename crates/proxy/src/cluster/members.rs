@@ -1,6 +1,7 @@
 //! The members of the cluster, and what is known of them.
 
 use crate::cluster::nonces::Nonces;
+use crate::cluster::placement::Placement;
 use crate::cluster::proof::{ClusterSecret, Proof};
 use crate::cluster::proved_head::{ProvedHead, received, request_start, status_start, written};
 use crate::cluster::state::ClusterState;
@@ -20,6 +21,7 @@ pub(crate) struct Cluster {
     /// All nodes, by place: in the order of their names, which is the same on every node.
     members: Vec<Member>,
     state: Arc<ClusterState>,
+    placement: Placement,
     target_secret: Secret,
     digest_key: Secret,
     secret: ClusterSecret,
@@ -90,11 +92,13 @@ impl Cluster {
         for (place, member) in others.filter(|(place, _)| *place != own) {
             state.set_state(place, member.state);
         }
+        let target_secret = secret.target_key();
         Some(Self {
             own,
             state,
             members,
-            target_secret: secret.target_key(),
+            placement: Placement::new(&target_secret, balancing, &list.members),
+            target_secret,
             digest_key: secret.digest_key(),
             nonces: Nonces::default(),
             secret: secret.clone(),
@@ -317,12 +321,26 @@ impl Cluster {
             state: self.state.own_state().as_str(),
             outstanding,
             miss_pressure,
+            placement: Some(self.placement.get()),
             proof: "",
             is_own: maker == Maker::Node,
             is_unlisted: asker == Asker::Unlisted,
             process,
         };
         seal_response(&self.secret, asked, &report, (out, from));
+    }
+
+    /// The node at `place` says `report`. Whether it has other nodes keep targets than this one
+    /// does, if the operator is to be told that: it begins to, or ends.
+    pub(super) fn note_placement(&self, place: Place, report: &PeerReport<'_>) -> Option<bool> {
+        let theirs = report.placement?;
+        self.state.placement_of(place).note(self.placement, theirs)
+    }
+
+    /// Whether the node at `place` has other nodes keep targets than this one does, as far as it
+    /// said.
+    pub(super) fn is_placement_different(&self, place: Place) -> bool {
+        place != self.own && self.state.placement_of(place).differs(self.placement)
     }
 
     /// The other nodes.
@@ -374,6 +392,7 @@ impl ClusterTerms {
             state: NodeState::In.as_str(),
             outstanding: 0,
             miss_pressure: 0,
+            placement: None,
             proof: "",
             is_own: true,
             is_unlisted: true,

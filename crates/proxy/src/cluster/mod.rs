@@ -14,6 +14,7 @@ pub(crate) mod node_health;
 mod nodes_to_ask;
 mod nonces;
 mod own_url;
+mod placement;
 mod proof;
 mod proved_head;
 pub(crate) mod purges;

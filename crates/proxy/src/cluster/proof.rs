@@ -17,7 +17,7 @@ use weir_semantics::{PeerReport, PeerRequest};
 
 /// What is signed begins with its purpose: no proof is of use for another one.
 const OF_REQUEST: &str = "weir peer 1";
-const OF_RESPONSE: &str = "weir peer response 1";
+const OF_RESPONSE: &str = "weir peer response 2";
 const OF_PURGES: &str = "weir purges 1";
 const OF_PURGE_ANSWER: &str = "weir purge answer 1";
 const OF_TARGETS: &str = "weir targets 1";
@@ -233,6 +233,7 @@ mod tests {
         state: "in",
         outstanding: 0,
         miss_pressure: 0,
+        placement: Some(7),
         proof: "",
         is_own: false,
         is_unlisted: false,
@@ -282,6 +283,8 @@ mod tests {
             of_response(&secret, ("", "bAAAA"), &REPORT, ok),
             report(|report| report.node = "c"),
             report(|report| report.outstanding = 1),
+            report(|report| report.placement = Some(8)),
+            report(|report| report.placement = None),
             report(|report| report.is_own = true),
             report(|report| report.is_unlisted = true),
             of_response(&secret, to, &REPORT, (b"203", FIELDS)),
@@ -311,8 +314,8 @@ mod tests {
             "weir peer 1\0a\0node=b, mode=gateway, to=a, nonce=:AAAA:\0GET\n/x\nAge:1\nETag:x\n";
         assert_eq!(request, Some(of(text)));
         let response = of_response(&secret, ("b", "AAAA"), &REPORT, (b"200", FIELDS));
-        let report = "node=a, state=in, outstanding=0, miss-pressure=0";
-        let text = format!("weir peer response 1\0b\0AAAA\0{report}\0200\n\nAge:1\nETag:x\n");
+        let report = "node=a, state=in, outstanding=0, miss-pressure=0, placement=7";
+        let text = format!("weir peer response 2\0b\0AAAA\0{report}\0200\n\nAge:1\nETag:x\n");
         assert_eq!(response, of(&text));
     }
 

@@ -69,6 +69,9 @@ pub struct MemberReport {
     pub purges_overdue: u64,
     /// Other nodes that say it has not been told all of theirs: this one does not ask it, either.
     pub behind_at: Vec<String>,
+    /// It has other nodes keep targets than this one does: their policies, constants, members,
+    /// weights or secrets differ.
+    pub placement_differs: bool,
     /// What it said of itself last.
     pub report: Option<LoadReport>,
 }
@@ -169,6 +172,7 @@ impl MemberReport {
             response_time_us: None,
             purges_overdue: 0,
             behind_at: Vec::new(),
+            placement_differs: false,
             report: None,
         }
     }
@@ -232,6 +236,7 @@ impl Cluster {
                 response_time_us: known.response_time_us,
                 purges_overdue: 0,
                 behind_at: Vec::new(),
+                placement_differs: self.is_placement_different(place),
                 report,
             }
         });

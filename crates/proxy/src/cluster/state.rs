@@ -1,5 +1,6 @@
 //! What is known of the nodes, shared by all workers: counters of requests, and the policy's view.
 
+use crate::cluster::placement::OtherPlacement;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::Now;
@@ -17,6 +18,8 @@ pub(crate) struct ClusterState {
     /// By place: the requests that this node has outstanding there. What is counted ends in the
     /// counter that it began in: a state of other members takes the counters over.
     outstanding: Vec<Arc<AtomicU32>>,
+    /// By place: what the others say of which node keeps a target.
+    placements: Vec<Arc<OtherPlacement>>,
     /// The requests that this node is serving.
     serving: Arc<AtomicU32>,
     /// Fetches of this node that wait for the head of an origin's response.
@@ -39,6 +42,7 @@ impl ClusterState {
         Self {
             own,
             outstanding: nodes.iter().map(|_| Arc::default()).collect(),
+            placements: nodes.iter().map(|_| Arc::default()).collect(),
             serving: Arc::default(),
             waiting: Arc::default(),
             members: Mutex::new(Members::new(nodes, own, balancing, secret)),
@@ -50,9 +54,11 @@ impl ClusterState {
     pub(super) fn take_over(&mut self, before: &Self, places: &[Option<Place>]) {
         self.serving = Arc::clone(&before.serving);
         self.waiting = Arc::clone(&before.waiting);
-        for (counter, place) in before.outstanding.iter().zip(places) {
+        let known = before.outstanding.iter().zip(&before.placements);
+        for ((counter, placement), place) in known.zip(places) {
             if let Some(place) = place {
                 self.outstanding[place.index()] = Arc::clone(counter);
+                self.placements[place.index()] = Arc::clone(placement);
             }
         }
         let members = self.members.get_mut();
@@ -167,6 +173,11 @@ impl ClusterState {
     /// how fast it answers requests. Whether it is back.
     pub(super) fn heard_of(&self, now: Now, place: Place, report: &PeerReport<'_>) -> bool {
         self.members().heard_of(now.tick, place, report_of(report))
+    }
+
+    /// The placement that the node at `place` said last.
+    pub(super) fn placement_of(&self, place: Place) -> &OtherPlacement {
+        &self.placements[place.index()]
     }
 
     /// The requests that this node serves, and its miss pressure.

@@ -127,6 +127,9 @@ pub struct PeerReport<'a> {
     pub outstanding: u32,
     /// Its miss pressure: reads queued at its disk, and fetches that wait for an origin.
     pub miss_pressure: u32,
+    /// A hash of what decides which node keeps a target, as this node decides it; none of a node
+    /// that is in no list of members.
+    pub placement: Option<u32>,
     /// What shows that the node knows the secret and the nonce of the request, in base64; empty
     /// without a secret.
     pub proof: &'a str,
@@ -145,6 +148,7 @@ impl<'a> PeerReport<'a> {
     pub fn read(value: &'a [u8]) -> Option<Self> {
         let (mut node, mut state) = (None, None);
         let (mut outstanding, mut miss_pressure) = (None, None);
+        let mut placement = None;
         let (mut proof, mut is_own, mut is_unlisted) = (Some(""), Some(false), Some(false));
         let mut process = None;
         read_dictionary(value, &mut |key, item| match key {
@@ -152,6 +156,7 @@ impl<'a> PeerReport<'a> {
             b"state" => state = token(item),
             b"outstanding" => outstanding = number(item),
             b"miss-pressure" => miss_pressure = number(item),
+            b"placement" => placement = number(item),
             b"proof" => proof = base64(item),
             b"own" => is_own = boolean(item),
             b"unlisted" => is_unlisted = boolean(item),
@@ -164,6 +169,7 @@ impl<'a> PeerReport<'a> {
             state: state?,
             outstanding: outstanding?,
             miss_pressure: miss_pressure?,
+            placement,
             proof: proof?,
             is_own: is_own?,
             is_unlisted: is_unlisted?,
@@ -177,10 +183,13 @@ impl<'a> PeerReport<'a> {
         write_node(b"node=", self.node, out);
         out.extend_from_slice(b", state=");
         out.extend_from_slice(self.state.as_bytes());
-        for (name, number) in [
-            ("outstanding", self.outstanding),
-            ("miss-pressure", self.miss_pressure),
-        ] {
+        let numbers = [
+            ("outstanding", Some(self.outstanding)),
+            ("miss-pressure", Some(self.miss_pressure)),
+            ("placement", self.placement),
+        ];
+        for (name, number) in numbers {
+            let Some(number) = number else { continue };
             out.extend_from_slice(b", ");
             out.extend_from_slice(name.as_bytes());
             out.push(b'=');
@@ -332,6 +341,7 @@ mod tests {
             state: "in",
             outstanding: 12,
             miss_pressure: 3,
+            placement: None,
             proof: "",
             is_own: false,
             is_unlisted: false,
@@ -350,11 +360,17 @@ mod tests {
             process: Some("YQ=="),
             ..report
         };
+        let placed = PeerReport {
+            placement: Some(u32::MAX),
+            ..report
+        };
         for (end, expected) in [
             (", own", Some(own)),
             (", own, unlisted", Some(unlisted)),
             (", unlisted=1", None),
             (", own=?0", Some(report)),
+            (", placement=4294967295", Some(placed)),
+            (", placement=4294967296", Some(report)),
             (", own=1", None),
             (", process=:YQ==:", Some(named)),
             (", process=a", Some(report)),
@@ -407,7 +423,7 @@ mod tests {
         #[test]
         fn written_fields_are_read_as_they_were(
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
-            state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, is_own: bool, is_unlisted: bool, is_addressed: bool, tells: bool,
+            state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, placement: Option<u32>, is_own: bool, is_unlisted: bool, is_addressed: bool, tells: bool,
             process in prop::option::of("([A-Za-z0-9+/]{4}){1,9}"),
         ) {
             let to = is_addressed.then_some(&*node);
@@ -415,7 +431,7 @@ mod tests {
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));
-            let report = PeerReport { node: &node, state: &state, outstanding, miss_pressure, proof: &proof, is_own, is_unlisted, process: process.as_deref() };
+            let report = PeerReport { node: &node, state: &state, outstanding, miss_pressure, placement, proof: &proof, is_own, is_unlisted, process: process.as_deref() };
             out.clear();
             report.write(&mut out);
             prop_assert_eq!(PeerReport::read(&out), Some(report));

@@ -115,6 +115,30 @@ impl PolicyKind {
         matches!(self, Self::Least | Self::TwoChoices)
     }
 
+    /// The constants of it that decide which node keeps a target; zeros behind them. Not those that
+    /// decide what one node does by itself.
+    #[must_use]
+    pub fn owner_constants(self, rules: &PolicyRules) -> [u64; 3] {
+        let (low, high) = (u64::from(rules.limits.low), u64::from(rules.limits.high));
+        match self {
+            Self::InTurn | Self::Least | Self::TwoChoices | Self::Hash => [0; 3],
+            Self::BoundedHash | Self::ReplicatedHash => {
+                [u64::from(rules.load_factor.pct()), high, 0]
+            }
+            Self::Lard => [low, high, 0],
+            Self::LardR => [low, high, rules.replica_ms.0],
+            Self::ExtendedLard => {
+                let CostRules {
+                    idle,
+                    overload,
+                    miss_cost,
+                    disk_busy: _,
+                } = rules.costs;
+                [idle, overload, miss_cost].map(u64::from)
+            }
+        }
+    }
+
     /// A policy of this kind. `secret` is random and of this process alone: it keeps clients from
     /// choosing targets that share a place in a table.
     #[must_use]

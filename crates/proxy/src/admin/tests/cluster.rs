@@ -24,6 +24,7 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
             true => Vec::new(),
             false => vec!["c".into(), "d".into()],
         },
+        placement_differs: !is_own,
         report: (!is_own).then_some(LoadReport {
             outstanding: 4,
             miss_pressure: 5,
@@ -49,6 +50,7 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
     let table = "\r\n\r\nnode a, policy hash\n\
         members from file:/m.toml, of 1.2 s ago, errors 2: `/m.toml` line 2, column 1: bad\n\
         problem: its url leads to another process\n\
+        problem: not the same policy, constants, members, weights and secret as here: b\n\
         name  url                weight  state           outstanding  response time  serving  miss pressure  report age   purges overdue\n\
         a     http://10.0.0.1/a  100     in, this node   3            -              -        -              -            0\n\
         b     http://10.0.0.1/b  100     gone for 7.3 s  3            120 us         4        5              60.0 s, old  7, behind at c d\n";
@@ -61,6 +63,8 @@ fn cluster_is_listed_as_a_table_and_as_json_and_404_without_one() {
         "weir_cluster_member_state{node=\"b\",state=\"gone\"} 1\n",
         "weir_cluster_member_state{node=\"b\",state=\"in\"} 0\n",
         "weir_cluster_member_purges_overdue{node=\"b\"} 7\n",
+        "weir_cluster_member_placement_differs{node=\"a\"} 0\n",
+        "weir_cluster_member_placement_differs{node=\"b\"} 1\n",
         "weir_cluster_member_outstanding{node=\"b\"} 3\n",
     ] {
         assert!(text.contains(line), "no `{line}` in {text}");

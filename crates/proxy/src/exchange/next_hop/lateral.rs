@@ -195,11 +195,8 @@ impl LateralFetch {
         let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
         let us = worker.network().clock().us().saturating_sub(self.began_us);
         let of_target = (self.source.target, hit);
-        let state = cluster.state();
-        if state.answered(worker.now(), place, us, &report, of_target) {
-            let log = &worker.shared.module_log;
-            node_health::is_back(log, worker.now(), (cluster, place));
-        }
+        let (log, node) = (&worker.shared.module_log, (&**cluster, place));
+        node_health::answered(log, worker.now(), node, (us, &report), of_target);
         match report {
             PeerReport {
                 is_unlisted: true, ..

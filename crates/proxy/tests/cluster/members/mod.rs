@@ -1,4 +1,5 @@
 //! What nodes have of the members: lists that differ for a moment, and URLs that lead elsewhere.
 
+mod agreement;
 mod lists;
 mod own_urls;
