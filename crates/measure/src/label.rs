@@ -361,6 +361,30 @@ labels! {
         Holder = "holder",
     }
 
+    /// Why a request at a peer listener was refused.
+    PeerRefusal {
+        /// It has no `Weir-Peer`, more than one, or one that cannot be read.
+        NoField = "no-field",
+        /// It names a node, and does not prove that it knows the secret of this one: another secret
+        /// or version of Weir, or a program that is no node.
+        NotProved = "not-proved",
+        /// The same, and it calls this node by a name that it has not.
+        OtherName = "other-name",
+        /// It is of a node that is none of the members that this node knows.
+        Unlisted = "unlisted",
+        /// Another process has the name of this node.
+        Namesake = "namesake",
+        /// A member asks for what this node does for no client of its own: it has no listener of
+        /// that mode, and no route; or its message is none that this node understands.
+        Mode = "mode",
+        /// A member asks by another method than GET and HEAD, or with content.
+        Method = "method",
+        /// A module of this node is called for the target.
+        Module = "module",
+        /// The content of a message about purges is not proved, or not understood.
+        Message = "message",
+    }
+
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one
     /// of the driver's own.
     WaitReason {
@@ -544,6 +568,7 @@ mod tests {
         check::<WaitEnd>();
         check::<HopOutcome>();
         check::<DnsOutcome>();
+        check::<PeerRefusal>();
         check::<Unrecorded>();
         check::<ModuleFault>();
         check::<ModuleRequestEnd>();

@@ -6,8 +6,8 @@
 
 use crate::label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, ModuleFault,
-    ModuleRequestEnd, NotStored, OpenReason, ReloadOutcome, RequestPhase, Reuse, RouteChoice,
-    StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome, RequestPhase, Reuse,
+    RouteChoice, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -339,8 +339,9 @@ table! {
     PeerStateFailures, Counter, "weir_peer_state_failures_total", "messages";
     /// Memory of what is known of what nodes hold, this one included.
     DigestBytes, Gauge, "weir_peer_digest_bytes", "bytes";
-    /// Requests at peer listeners that were refused: not of a member, or none that members send.
-    PeersRefused, Counter, "weir_peer_refusals_total", "requests";
+    /// Requests at peer listeners that were refused, by the reason: not of a member, or none that
+    /// this node answers.
+    PeersRefused(reason: PeerRefusal), Counter, "weir_peer_refusals_total", "requests";
     /// Requests at peer listeners of another process that has the name of this node: give each node
     /// its own.
     PeerNamesakes, Counter, "weir_peer_namesakes_total", "requests";

@@ -420,7 +420,8 @@ fn requests_of_a_node_with_another_secret_are_answered_by_the_origin_and_counted
     let failures = metrics.count("weir_peer_failures_total");
     assert!(failures > 0 && failures == sent, "{failures} of {sent}");
     let refused = nodes.nodes[..2].iter();
-    let refused = refused.map(|node| node.metrics().count("weir_peer_refusals_total"));
+    let name = "weir_peer_refusals_total{reason=\"not-proved\"}";
+    let refused = refused.map(|node| node.metrics().count(name));
     // digests are refused, too
     assert!(refused.sum::<u64>() >= failures);
     assert_eq!(nodes.asked(FILES as usize), [1; FILES as usize]);

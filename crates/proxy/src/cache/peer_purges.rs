@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
-use weir_measure::Metric;
+use weir_measure::{Metric, PeerRefusal};
 use weir_net::http::{ClientStream, ContentForm, ReceivedContent};
 use weir_policy::RefuseReason;
 use weir_semantics::{
@@ -45,7 +45,10 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
         Some((cluster, asked, message))
     });
     let Some((cluster, asked, message)) = message else {
-        exchange.worker.counters().inc(Metric::PeersRefused);
+        exchange
+            .worker
+            .counters()
+            .inc(Metric::PeersRefused(PeerRefusal::Message));
         let reason = "the message is not of a member, or none that this node understands";
         let answer = Answer::closing(403, AnswerReason::denied(reason));
         return respond(stream, exchange, answer).await;

@@ -16,7 +16,7 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_measure::Metric;
+use weir_measure::{Metric, PeerRefusal};
 use weir_policy::{Digest, Transaction};
 use weir_semantics::Scheme;
 use weir_semantics::{
@@ -112,16 +112,13 @@ impl PeerListener {
         let method = Method::parse(head.method);
         let is_plain = matches!(method, Method::Get | Method::Head) && is_bare(head);
         if !is_plain {
-            return Err(Refusal::Refused(refused(
-                405,
-                "members ask each other for what may be stored: by GET or HEAD, without content",
-            )));
+            let text =
+                "members ask each other for what may be stored: by GET or HEAD, without content";
+            return Err(Refusal::Refused(PeerRefusal::Method, refused(405, text)));
         }
         if !settings.modules.is_empty() && calls_module(settings, facts, head) {
-            return Err(Refusal::Refused(refused(
-                421,
-                "a module of this node is called for the target: the node whose client asks is to ask the origin",
-            )));
+            let text = "a module of this node is called for the target: the node whose client asks is to ask the origin";
+            return Err(Refusal::Refused(PeerRefusal::Module, refused(421, text)));
         }
         Ok(facts)
     }
@@ -131,11 +128,14 @@ impl PeerListener {
         settings: &Settings,
         head: &RequestHead<'_, '_>,
     ) -> Result<&Rc<ListenerFacts>, Refusal> {
-        let stranger = || Refusal::Refused(stranger());
-        let asked = peer_request(head).ok_or_else(stranger)?;
+        let refusal = |reason| Refusal::Refused(reason, stranger());
+        let asked = peer_request(head).ok_or_else(|| refusal(PeerRefusal::NoField))?;
         match settings.membership.asker(&asked, head) {
             Asker::Member => {}
-            Asker::Unlisted => return Err(Refusal::Refused(unlisted(asked.node))),
+            Asker::Unlisted => {
+                let answer = unlisted(asked.node);
+                return Err(Refusal::Refused(PeerRefusal::Unlisted, answer));
+            }
             Asker::Namesake => {
                 let is_own = settings.membership.own_url.receive(asked.nonce);
                 return Err(match is_own {
@@ -143,12 +143,20 @@ impl PeerListener {
                     false => Refusal::Namesake(asked.node.to_owned()),
                 });
             }
-            Asker::Stranger => return Err(stranger()),
+            Asker::Stranger => {
+                let cluster = settings.membership.current();
+                let own = cluster.as_ref().map(|cluster| cluster.own_name());
+                let is_misnamed = own.zip(asked.to).is_some_and(|(own, to)| own != to);
+                return Err(refusal(match is_misnamed {
+                    true => PeerRefusal::OtherName,
+                    false => PeerRefusal::NotProved,
+                }));
+            }
         }
         let mut facts = self.of_modes.iter();
         let facts = facts.find(|facts| facts.mode.as_str() == asked.mode);
         let facts = facts.filter(|facts| serves(settings, facts.mode));
-        facts.ok_or_else(stranger)
+        facts.ok_or_else(|| refusal(PeerRefusal::Mode))
     }
 }
 
@@ -185,20 +193,22 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
 }
 
 /// Tells the operator of a program that says it is a node and is not taken for a member, and why.
-fn tell_refusal(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) {
+fn tell_refusal(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, reason: PeerRefusal) {
     let Some(asked) = peer_request(head) else {
         return;
     };
-    let membership = &receiver.settings.membership;
-    let cluster = membership.current();
-    let own = cluster.as_ref().map(|cluster| cluster.own_name());
-    let why = match (membership.asker(&asked, head), own, asked.to) {
-        (Asker::Member | Asker::Namesake, ..) => return,
-        (Asker::Unlisted, ..) => "it is none of the members that this node knows".to_owned(),
-        (Asker::Stranger, Some(own), Some(to)) if own != to => {
-            format!("it calls this node {to}, which is {own}")
+    let why = match reason {
+        PeerRefusal::Unlisted => "it is none of the members that this node knows".to_owned(),
+        PeerRefusal::OtherName => {
+            let cluster = receiver.settings.membership.current();
+            let own = cluster.as_ref().map_or("another", |it| it.own_name());
+            format!(
+                "it calls this node {}, which is {own}",
+                asked.to.unwrap_or("-")
+            )
         }
-        (Asker::Stranger, ..) => "its proof is not made with the secret of this node".to_owned(),
+        PeerRefusal::NotProved => "its proof is not made with the secret of this node".to_owned(),
+        _ => return,
     };
     let (node, address) = (asked.node, receiver.client.peer.ip());
     let (log, now) = (&receiver.worker.shared.module_log, receiver.worker.now());
@@ -213,29 +223,27 @@ enum Refusal {
     Own,
     /// Another process has sent it in the name of this node.
     Namesake(String),
-    Refused(Answer),
+    Refused(PeerRefusal, Answer),
 }
 
 impl Refusal {
     /// Counts it, and makes the answer.
     fn answer(self, receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Answer {
         let counters = receiver.worker.counters();
-        let answer = match self {
+        let (reason, answer) = match self {
             Self::Own => return refused(403, "this node has asked where its own url leads"),
             Self::Namesake(name) => {
                 counters.inc(Metric::PeerNamesakes);
                 say_namesake(receiver, &name);
-                refused(
-                    403,
-                    &format!("`{name}` is the name of the node that is asked"),
-                )
+                let text = format!("`{name}` is the name of the node that is asked");
+                (PeerRefusal::Namesake, refused(403, &text))
             }
-            Self::Refused(answer) => {
-                tell_refusal(receiver, head);
-                answer
+            Self::Refused(reason, answer) => {
+                tell_refusal(receiver, head, reason);
+                (reason, answer)
             }
         };
-        counters.inc(Metric::PeersRefused);
+        counters.inc(Metric::PeersRefused(reason));
         answer
     }
 }

@@ -1,7 +1,7 @@
 //! What nodes know of whether others answer and in which state they are, without a request of a
 //! client.
 
-use crate::nodes::{Nodes, fresh, get, member, set_secret};
+use crate::nodes::{Nodes, fresh, get, member, refusals, set_secret};
 use crate::support::{RawClient, Running, ScriptedOrigin, span};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
@@ -92,14 +92,14 @@ fn node_that_drains_is_asked_for_nothing_from_then_on_until_it_says_otherwise() 
         wait_for_state(node, "c", &["draining"]);
     }
     let asked = |at: usize| cluster.nodes[at].count(Metric::PeerRequests);
-    let before = cluster.nodes[2].count(Metric::PeersRefused);
+    let before = refusals(&cluster.nodes[2]);
     let sum = asked(0) + asked(1);
     let owners = [0, 1].map(|at| cluster.get(at, &while_draining));
     for response in owners {
         assert_eq!(response.text(), while_draining);
     }
     assert!(asked(0) + asked(1) <= sum + 1, "one of the two keeps it");
-    assert_eq!(cluster.nodes[2].count(Metric::PeersRefused), before);
+    assert_eq!(refusals(&cluster.nodes[2]), before);
     drain(false);
     for node in &cluster.nodes[..2] {
         wait_for_state(node, "c", &["in"]);

@@ -3,6 +3,7 @@
 use crate::support::{Answering, RawClient, Running, ScriptedOrigin};
 use crate::support::{Head, Response};
 use std::net::{Ipv4Addr, SocketAddr};
+use weir_measure::{Label as _, Metric, PeerRefusal};
 use weir_proxy::config::{Config, Listener, ListenerKind, Member, Span, TokenFile};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -89,6 +90,13 @@ pub(crate) fn set_secret(cluster: &Nodes) -> tempfile::TempDir {
         node.reload(|config| config.cluster.secret_file = file);
     }
     folder
+}
+
+/// Requests at the peer listener of `node` that were refused, for whatever reason.
+pub(crate) fn refusals(node: &Running) -> u64 {
+    let reasons = PeerRefusal::ALL.iter();
+    let counts = reasons.map(|reason| node.count(Metric::PeersRefused(*reason)));
+    counts.sum()
 }
 
 /// A node alone, which has no member but itself.

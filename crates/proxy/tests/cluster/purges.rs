@@ -1,12 +1,12 @@
 //! What is purged or invalidated at one node comes back at none.
 
-use crate::nodes::{Nodes, fresh, get, member, set_secret};
+use crate::nodes::{Nodes, fresh, get, member, refusals, set_secret};
 use crate::support::{Head, RawClient, Response, Running, ScriptedOrigin, span};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use weir_measure::Metric;
+use weir_measure::{Metric, PeerRefusal};
 use weir_proxy::admin::{PurgeCall, PurgeReach, PurgeReport};
 use weir_proxy::config::ByteSize;
 
@@ -427,7 +427,17 @@ fn message_of_a_stranger_is_refused_before_its_content_is_read() {
     );
     assert_eq!(client.ask(put).status(), 200);
     assert_eq!(cluster.nodes[1].count(Metric::PeerPurgesApplied), 0);
-    assert!(cluster.nodes[1].count(Metric::PeersRefused) >= 8);
+    let refused = |reason| cluster.nodes[1].count(Metric::PeersRefused(reason));
+    assert_eq!(refused(PeerRefusal::NoField), 2);
+    assert_eq!(refused(PeerRefusal::Unlisted), 1);
+    assert_eq!(
+        refused(PeerRefusal::Mode),
+        2,
+        "without a length, or too long"
+    );
+    assert_eq!(refused(PeerRefusal::Method), 1);
+    assert_eq!(refused(PeerRefusal::Message), 1, "nonsense");
+    assert_eq!(refusals(&cluster.nodes[1]), 8);
 }
 
 /// The head and the first byte of a message in the name of node a, to `node`.

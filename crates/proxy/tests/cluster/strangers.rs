@@ -1,8 +1,8 @@
 //! What a peer listener refuses.
 
-use crate::nodes::{Nodes, ask_as_peer, fresh, set_secret};
+use crate::nodes::{Nodes, ask_as_peer, fresh, refusals, set_secret};
 use crate::support::RawClient;
-use weir_measure::Metric;
+use weir_measure::{Metric, PeerRefusal};
 
 /// Of a member that is not taken for a stranger, so that it does not take this node for one.
 const OTHER_MODE: &str = "Weir-Peer: node=a, mode=peer\r\n";
@@ -30,7 +30,13 @@ fn request_without_the_field_of_a_member_is_refused_with_403() {
         let is_member = [OTHER_MODE, UNLISTED].contains(&fields);
         assert_eq!(response.head.has("weir-peer"), is_member, "{fields}");
     }
-    assert_eq!(cluster.nodes[1].count(Metric::PeersRefused), 7);
+    let count = |reason| cluster.nodes[1].count(Metric::PeersRefused(reason));
+    assert_eq!(count(PeerRefusal::NoField), 3, "none, half of one, and two");
+    assert_eq!(count(PeerRefusal::Namesake), 1);
+    assert_eq!(count(PeerRefusal::Unlisted), 1);
+    assert_eq!(count(PeerRefusal::Mode), 1);
+    assert_eq!(count(PeerRefusal::NotProved), 1);
+    assert_eq!(refusals(&cluster.nodes[1]), 7);
     assert_eq!(cluster.asked("/x"), 0);
 }
 
@@ -71,10 +77,15 @@ fn stranger_that_does_not_know_the_secret_is_told_nothing() {
         UNLISTED,
         "Weir-Peer: node=z, mode=gateway, to=b, proof=:YQ==:, nonce=:YQ==:\r\n",
         "Weir-Peer: node=a, mode=gateway, to=b, proof=:YQ==:, nonce=:YQ==:\r\n",
+        "Weir-Peer: node=a, mode=gateway, to=c, proof=:YQ==:, nonce=:YQ==:\r\n",
     ] {
         let response = ask_as_peer(peers, "/x", fields);
         assert_eq!(response.status(), 403, "{fields}");
         assert!(!response.head.has("weir-peer"), "{fields}");
     }
+    let count = |reason| cluster.nodes[1].count(Metric::PeersRefused(reason));
+    assert_eq!(count(PeerRefusal::NoField), 1);
+    assert_eq!(count(PeerRefusal::NotProved), 4);
+    assert_eq!(count(PeerRefusal::OtherName), 1);
     assert_eq!(cluster.asked("/x"), 0);
 }
